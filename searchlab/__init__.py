@@ -1,0 +1,1 @@
+"""Research, evaluate and serve semantic search over stock photos."""

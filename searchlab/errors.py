@@ -1,0 +1,60 @@
+"""The exceptions that searchlab raises.
+
+    SearchlabError
+    ├── InputError (ValueError)         what the caller gave cannot be used
+    │   └── ImageError                  a picture that is refused; `.reason` says why in a word or two
+    ├── NotFoundError (LookupError)     a photo, library, model or dataset that is not there
+    ├── ConflictError                   it exists already, or somebody else is writing
+    ├── QuotaError                      the plan's requests are used up
+    ├── MissingExtraError               an optional dependency is needed; names the extra to install
+    ├── MismatchError                   two things that do not belong together (model and library, shapes)
+    └── DataError                       a file on disk is damaged or of another version; names the remedy
+
+Messages say what must hold, what came and what to do.
+"""
+
+from __future__ import annotations
+
+
+class SearchlabError(Exception):
+    """Base of every error that searchlab raises on purpose."""
+
+
+class InputError(SearchlabError, ValueError):
+    """What the caller gave cannot be used."""
+
+
+class ImageError(InputError):
+    """A picture that is refused.
+
+    Attributes:
+        reason: A word or two fit for a report, such as `"damaged"` or `"too many pixels"`.
+    """
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class NotFoundError(SearchlabError, LookupError):
+    """A photo, library, model or dataset that is not there."""
+
+
+class ConflictError(SearchlabError):
+    """It exists already, or another process holds it."""
+
+
+class QuotaError(SearchlabError):
+    """The requests that a plan allows are used up."""
+
+
+class MissingExtraError(SearchlabError, ImportError):
+    """An optional dependency is missing; the message names the extra that brings it."""
+
+
+class MismatchError(SearchlabError):
+    """Two things that do not belong together, such as a model and another model's vectors."""
+
+
+class DataError(SearchlabError):
+    """A file on disk is damaged or of another version; the message names it and the remedy."""

@@ -1,0 +1,63 @@
+"""What every embedding model offers, and the unit rows that they all return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+Embeddings: TypeAlias = NDArray[np.float32]
+"""(n, dim) float32, C-contiguous, rows of unit length, so that a dot product is a cosine."""
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """A model that places texts and photos in one space.
+
+    Attributes:
+        name: The spec that `load_model` reads, such as `"mini"` or `"hybrid:mini=0.7,captions=0.3"`.
+        dim: Components of a row.
+        model_id: Short name and 12 hex digits of the SHA-256 over weights, preprocessing and
+            tokenizer. Vectors of two models compare only where their `model_id` agrees.
+        reads: What of a photo the model embeds: its pixels (`"image"`) or its descriptions (`"text"`).
+        input_size: Shortest side in pixels that `encode_images` makes use of; 0 where `reads` is `"text"`.
+        parts: The plain models and weights that make up this one; `((self, 1.0),)` for a plain model.
+    """
+
+    name: str
+    dim: int
+    model_id: str
+    reads: Literal["image", "text"]
+    input_size: int
+
+    @property
+    def parts(self) -> tuple[tuple[Embedder, float], ...]: ...
+
+    def encode_texts(self, texts: Sequence[str]) -> Embeddings:
+        """Embed queries; (n_texts, dim). A text that says nothing to the model gives a zero row."""
+        ...
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Embeddings:
+        """Embed RGB pictures of any size; (n_images, dim).
+
+        Raises:
+            InputError: The model reads descriptions only.
+        """
+        ...
+
+
+def unit_rows(vectors: NDArray[np.floating]) -> Embeddings:
+    """Scale each row to unit length; a zero row stays zero.
+
+    Args:
+        vectors: (n, dim), any float dtype.
+
+    Returns:
+        (n, dim) float32, C-contiguous.
+    """
+    wide = np.asarray(vectors, dtype=np.float64)
+    norms = np.linalg.norm(wide, axis=1, keepdims=True)
+    return np.ascontiguousarray(wide / np.where(norms > 0, norms, 1), dtype=np.float32)
