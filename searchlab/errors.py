@@ -2,13 +2,13 @@
 
     SearchlabError
     ├── InputError (ValueError)         what the caller gave cannot be used
-    │   └── ImageError                  a picture that is refused; `.reason` says why in a word or two
+    │   └── ImageError                  a refused picture; `.reason` in a word or two
     ├── NotFoundError (LookupError)     a photo, library, model or dataset that is not there
     ├── ConflictError                   it exists already, or somebody else is writing
     ├── QuotaError                      the plan's requests are used up
-    ├── MissingExtraError               an optional dependency is needed; names the extra to install
-    ├── MismatchError                   two things that do not belong together (model and library, shapes)
-    └── DataError                       a file on disk is damaged or of another version; names the remedy
+    ├── MissingExtraError               an optional dependency; names the extra to install
+    ├── MismatchError                   two things that do not belong together
+    └── DataError                       a damaged file or one of another version; names the remedy
 
 Messages say what must hold, what came and what to do.
 """

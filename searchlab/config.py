@@ -1,0 +1,173 @@
+"""Config: every choice that can change a ranking or a score, frozen and hashed."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.errors import DataError, InputError
+
+QueryKind: TypeAlias = Literal["text", "image", "both"]
+"""What a query brings: words, a picture, or a picture steered by words."""
+
+INDEX_KINDS = ("exact", "hnsw")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A logistic curve from cosine to relevance: 1 / (1 + exp(-(slope * cosine + intercept))).
+
+    Attributes:
+        slope: Steepness, above 0, so that the order of cosines is kept.
+        intercept: Log-odds of relevance at cosine 0.
+    """
+
+    slope: float
+    intercept: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.slope) and self.slope > 0 and math.isfinite(self.intercept)):
+            msg = (
+                "a calibration curve must have a finite slope above 0 and a finite intercept, "
+                f"got {self.slope!r} and {self.intercept!r}"
+            )
+            raise InputError(msg)
+
+    def __call__(self, cosines: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Turn cosines into scores, elementwise, 0 to 1, never decreasing in the cosine."""
+        logits = self.slope * np.asarray(cosines, dtype=np.float64) + self.intercept
+        return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How cosines of one model become `relevance_score`, for each kind of query.
+
+    Attributes:
+        text: Curve of text queries.
+        image: Curve of image queries.
+        both: Curve of image queries steered by text.
+        source: The dataset and revision it was fitted on; `"uncalibrated"` for a model that nobody
+            has judged, whose scores order results but are no probabilities.
+    """
+
+    text: Curve
+    image: Curve
+    both: Curve
+    source: str
+
+    def curve(self, kind: QueryKind) -> Curve:
+        """Return the curve of a kind of query."""
+        curves = {"text": self.text, "image": self.image, "both": self.both}
+        return curves[kind]
+
+
+_PLAIN = Curve(slope=4.0, intercept=-1.0)
+UNCALIBRATED = Calibration(text=_PLAIN, image=_PLAIN, both=_PLAIN, source="uncalibrated")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Every choice that can change a ranking or a score.
+
+    Attributes:
+        model: Spec of the embedding model, as `load_model` reads it.
+        model_id: The model's own hash; empty until a library or an experiment has loaded it.
+        index: `"exact"` or `"hnsw"`.
+        M: Links of a node in the graph, 2 to 200 (hnsw).
+        ef_construction: Candidates looked at while building, at least `M` (hnsw).
+        ef_search: Candidates looked at while searching, at least 1 (hnsw).
+        exact_below: Where a filter lets fewer photos than this through, they are scored exactly.
+        depth: Photos that the index ranks; what comes behind is ranked by exact score.
+        steering: Weight of the text beside the picture, for each unit of `text_alpha`.
+        color_metric: The perceptual metric of the colour filters.
+        calibration: Cosine to `relevance_score`.
+        seed: Seed of the graph's levels.
+    """
+
+    model: str = "mini"
+    model_id: str = ""
+    index: str = "exact"
+    M: int = 16
+    ef_construction: int = 200
+    ef_search: int = 100
+    exact_below: int = 5_000
+    depth: int = 200
+    steering: float = 0.35
+    color_metric: str = "oklab-255"
+    calibration: Calibration = field(default=UNCALIBRATED)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.index not in INDEX_KINDS:
+            msg = f"index must be one of {', '.join(INDEX_KINDS)}, got {self.index!r}"
+            raise InputError(msg)
+        ranges = {"M": (2, 200), "ef_construction": (self.M, 10_000), "ef_search": (1, 100_000)}
+        ranges |= {"exact_below": (0, 2**62), "depth": (1, 100_000), "seed": (0, 2**31 - 1)}
+        for name, (low, high) in ranges.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                msg = f"{name} must be an integer from {low} to {high}, got {value!r}"
+                raise InputError(msg)
+        if not (math.isfinite(self.steering) and self.steering > 0):
+            msg = f"steering must be a finite number above 0, got {self.steering!r}"
+            raise InputError(msg)
+
+    @cached_property
+    def config_id(self) -> str:
+        """12 hex digits of the SHA-256 over the canonical JSON of all fields."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain values."""
+        return dataclasses.asdict(self)
+
+    def to_json(self) -> str:
+        """Return the canonical JSON: sorted keys, no spaces, shortest floats."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Config:
+        """Rebuild a Config from `to_dict`.
+
+        Raises:
+            InputError: An unknown or missing field, or a value out of range.
+        """
+        known = {f.name for f in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            msg = f"a config must have only the fields {', '.join(sorted(known))}, got {unknown}"
+            raise InputError(msg)
+        plain = dict(values)
+        if "calibration" in plain:
+            plain["calibration"] = _calibration(plain["calibration"])
+        return cls(**plain)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Config:
+        """Read a Config from a JSON file: the config itself, or a result file that holds one.
+
+        Raises:
+            DataError: The file is not JSON or holds no config.
+        """
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+            return cls.from_dict(values.get("config", values))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            msg = f"{path} must hold a config as JSON, got: {error}; write it with `searchlab demo`"
+            raise DataError(msg) from error
+
+
+def _calibration(values: Mapping[str, Any]) -> Calibration:
+    curves = {kind: Curve(**values[kind]) for kind in ("text", "image", "both")}
+    return Calibration(**curves, source=values["source"])

@@ -1,0 +1,355 @@
+"""SearchEngine: the one ranking code path, from notebook to endpoint.
+
+A ranking is fixed by query, configuration and snapshot, and a page is a slice of it. The index
+ranks the first `Config.depth` photos; what comes behind is ranked by exact score, so that every
+photo that meets the filter can be paged to.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.config import Config, QueryKind
+from searchlab.cursors import Cursor, CursorError
+from searchlab.errors import InputError, MismatchError
+from searchlab.indexes import VectorIndex
+from searchlab.indexes.exact import cosines, nearest_rows
+from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.photos import Photo
+from searchlab.queries import (
+    DEFAULT_PER_PAGE,
+    MAX_PER_PAGE,
+    Hit,
+    Mode,
+    Page,
+    Query,
+    QueryPlan,
+    check_count,
+)
+from searchlab.tables import PhotoTable
+
+_CACHED_TEXTS = 65_536
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The head of a ranking, or all of it.
+
+    Attributes:
+        rows: (m,) int64 positions, best first.
+        scores: (m,) float64 relevance scores, 0 to 1.
+        total: Photos in the whole ranking.
+        plan: How it was made.
+    """
+
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    total: int
+    plan: QueryPlan
+
+
+class SearchEngine:
+    """Ranks the photos of one snapshot under one configuration.
+
+    Attributes:
+        table: The photos.
+        index: Their vectors, in the order of the table.
+        model: What embeds the queries.
+        config: Every choice that can change a ranking.
+        snapshot_id: Named by cursors.
+    """
+
+    def __init__(
+        self,
+        table: PhotoTable,
+        index: VectorIndex,
+        model: Embedder,
+        config: Config,
+        *,
+        snapshot_id: str = "memory",
+        key: bytes = b"memory",
+        thumbnail: Callable[[Photo], Path | None] | None = None,
+    ) -> None:
+        """Put together what belongs together.
+
+        Args:
+            table: The photos.
+            index: Their vectors.
+            model: The model that made the vectors.
+            config: With the `model_id` of the model.
+            snapshot_id: Name of this state of the library.
+            key: Secret that signs cursors.
+            thumbnail: Finds the small picture of a photo.
+
+        Raises:
+            MismatchError: The parts are not of one library and one model.
+        """
+        if len(table) != len(index) or index.vectors.shape[1] != model.dim:
+            msg = (
+                f"table, index and model must agree, got {len(table)} photos, "
+                f"vectors {index.vectors.shape} and dim {model.dim} of {model.name}"
+            )
+            raise MismatchError(msg)
+        if config.model_id != model.model_id:
+            msg = (
+                f"queries must be embedded by the model of the photos, {config.model_id!r}, "
+                f"got {model.model_id!r}; index the photos again with this model, or load that one"
+            )
+            raise MismatchError(msg)
+        self.table = table
+        self.index = index
+        self.model = model
+        self.config = config
+        self.snapshot_id = snapshot_id
+        self._key = key
+        self._thumbnail = thumbnail
+        self._texts: OrderedDict[str, Embeddings] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def warm(self, texts: Sequence[str]) -> None:
+        """Embed query texts in one batch and keep their vectors."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._texts))
+        if new:
+            self._keep(new, self.model.encode_texts(new))
+
+    def _keep(self, texts: Sequence[str], rows: Embeddings) -> None:
+        with self._lock:
+            self._texts.update(zip(texts, rows, strict=True))
+            while len(self._texts) > _CACHED_TEXTS:
+                self._texts.popitem(last=False)
+
+    def _text_vector(self, text: str) -> Embeddings:
+        with self._lock:
+            known = self._texts.get(text)
+        if known is None:
+            known = self.model.encode_texts([text])[0]
+            self._keep([text], known[np.newaxis])
+        return known
+
+    def reference_vector(self, query: Query) -> Embeddings | None:
+        """Return the (dim,) embedding of the query's picture; None if it brings none.
+
+        Raises:
+            NotFoundError: `photo_id` is not indexed.
+            ImageError: The picture is refused.
+        """
+        if query.photo_id is not None:
+            return np.asarray(self.index.vectors[self.table.row_of(query.photo_id)])
+        if query.image is None:
+            return None
+        from searchlab.images import as_rgb
+
+        return self.model.encode_images([as_rgb(query.image, min_side=self.model.input_size)])[0]
+
+    def _vector(self, query: Query, reference: Embeddings | None) -> Embeddings | None:
+        if query.kind is None:
+            return None
+        if query.kind == "text":
+            return self._text_vector(query.text or "")
+        picture = self.reference_vector(query) if reference is None else reference
+        if picture is None or query.kind == "image":
+            return picture
+        weight = self.config.steering * query.text_alpha
+        mixed = picture + weight * self._text_vector(query.text or "")
+        return unit_rows(mixed[np.newaxis])[0]
+
+    def allowed(self, query: Query) -> NDArray[np.bool_]:
+        """Return (n_photos,) bool: the photos that a query may find."""
+        mask = query.filter.mask(self.table)
+        if query.photo_id is not None:
+            mask[self.table.row_of(query.photo_id)] = False
+        return mask
+
+    def plan(self, query: Query) -> QueryPlan:
+        """Say how a query would be answered, without answering it."""
+        return self._plan(query, int(np.count_nonzero(self.allowed(query))))
+
+    def _plan(self, query: Query, n_allowed: int) -> QueryPlan:
+        mode, reason = self._mode(query, n_allowed)
+        calibration = self.config.calibration.source
+        scored_by = f"{self.config.model}, calibration {calibration}"
+        return QueryPlan(
+            mode=mode,
+            n_photos=len(self.table),
+            n_allowed=n_allowed,
+            conditions=query.filter.describe(),
+            reason=reason,
+            scored_by="every photo scores 1" if mode == "browse" else scored_by,
+        )
+
+    def _mode(self, query: Query, n_allowed: int) -> tuple[Mode, str]:
+        if query.kind is None:
+            return "browse", f"no text and no picture, so photos come by {self._order(query)}"
+        if not self.index.approximate:
+            return "exact", f"the {self.config.index} index scores every photo"
+        if query.score_threshold is not None or query.sort_by == "newest":
+            return "exact", "a threshold or a date order needs the score of every photo"
+        if n_allowed < self.config.exact_below:
+            return "exact", f"scoring fewer than {self.config.exact_below:,} photos beats the graph"
+        return "graph", f"{n_allowed:,} photos are worth a walk through the graph"
+
+    @staticmethod
+    def _order(query: Query) -> str:
+        return "date, then photo_id" if query.sort_by == "newest" else "photo_id"
+
+    def rank(
+        self, query: Query, k: int | None = None, *, reference: Embeddings | None = None
+    ) -> Ranking:
+        """Rank the photos for a query; this is what is evaluated and what is served.
+
+        Args:
+            query: What is asked.
+            k: How much of the ranking is wanted; all of it if left out. The order of the first
+                photos does not depend on it.
+            reference: (dim,) embedding of the query's picture, if it is known already.
+
+        Returns:
+            min(k, total) photos, and the total.
+
+        Raises:
+            InputError: A value that the library does not know.
+            NotFoundError: `photo_id` is not indexed.
+        """
+        mask = self.allowed(query)
+        rows = np.flatnonzero(mask)
+        plan = self._plan(query, len(rows))
+        vector = self._vector(query, reference)
+        if vector is None:
+            scores = np.ones(len(rows))
+        else:
+            kind = query.kind or "text"
+            wanted = None if query.score_threshold is not None or query.sort_by == "newest" else k
+            rows, scores = self._ranked(vector, kind, plan, mask, wanted)
+        total = plan.n_allowed
+        if query.score_threshold is not None:
+            near = scores >= query.score_threshold
+            rows, scores, total = rows[near], scores[near], int(np.count_nonzero(near))
+        if query.sort_by == "newest":
+            newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
+            rows, scores = rows[newest], scores[newest]
+        total = total if query.limit is None else min(total, query.limit)
+        end = total if k is None else min(k, total)
+        return Ranking(rows[:end], scores[:end], total, plan)
+
+    def _ranked(
+        self,
+        vector: Embeddings,
+        kind: QueryKind,
+        plan: QueryPlan,
+        mask: NDArray[np.bool_],
+        k: int | None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        wanted = plan.n_allowed if k is None else min(k, plan.n_allowed)
+        curve = self.config.calibration.curve(kind)
+        if plan.mode == "exact" or not wanted:
+            rows = None if plan.n_allowed == len(mask) else np.flatnonzero(mask)
+            found, similar = nearest_rows(self.index.vectors, vector, wanted, rows=rows)
+        else:
+            found, similar = self._graph_ranked(vector, mask, wanted)
+        return found, np.round(curve(similar), 6)
+
+    def _graph_ranked(
+        self, vector: Embeddings, mask: NDArray[np.bool_], wanted: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        # Always the same depth, so that page one is the same however far a reader pages.
+        head = self.index.search(vector[np.newaxis], self.config.depth, allowed=mask)
+        found, similar = head.rows[0][head.rows[0] >= 0], head.scores[0][head.rows[0] >= 0]
+        if wanted > len(found):
+            behind = mask.copy()
+            behind[found] = False
+            rows = np.flatnonzero(behind)
+            tail, tail_similar = nearest_rows(self.index.vectors, vector, len(rows), rows=rows)
+            found = np.concatenate([found, tail])
+            # A photo that the graph missed stands behind the head, and scores no more than it.
+            similar = np.minimum.accumulate(np.concatenate([similar, tail_similar]))
+        return found[:wanted], similar[:wanted]
+
+    def search(
+        self,
+        query: Query | None = None,
+        *,
+        per_page: int = DEFAULT_PER_PAGE,
+        cursor: str | Cursor | None = None,
+        audience: str = "",
+    ) -> Page:
+        """Answer a query page by page.
+
+        Args:
+            query: What is asked; ignored where a cursor is given, which holds its query.
+            per_page: 1 to 100 results a page; with a cursor the size of page 1 stays.
+            cursor: `next_cursor` of the page before.
+            audience: Account and operation that the cursors are bound to.
+
+        Raises:
+            InputError: A value out of range, or neither query nor cursor.
+            CursorError: A cursor of another library, snapshot, configuration or audience.
+            NotFoundError: `photo_id` is not indexed.
+        """
+        if cursor is not None:
+            here = self._opened(cursor, audience)
+        elif query is None:
+            msg = "search must be given a query or a cursor, got neither"
+            raise InputError(msg)
+        else:
+            here = Cursor(
+                query=query,
+                vector=self.reference_vector(query) if query.image is not None else None,
+                position=0,
+                per_page=check_count("per_page", per_page, MAX_PER_PAGE),
+                snapshot_id=self.snapshot_id,
+                config_id=self.config.config_id,
+                audience=audience,
+            )
+        end = here.position + here.per_page
+        ranking = self.rank(here.query, end, reference=here.vector)
+        following = None
+        if ranking.total > end:
+            following = replace(here, position=end).seal(self._key)
+        return Page(
+            hits=tuple(
+                self.hit(int(row), float(score))
+                for row, score in zip(
+                    ranking.rows[here.position :], ranking.scores[here.position :], strict=True
+                )
+            ),
+            per_page=here.per_page,
+            next_cursor=following,
+            plan=ranking.plan,
+        )
+
+    def _opened(self, cursor: str | Cursor, audience: str) -> Cursor:
+        if isinstance(cursor, str):
+            cursor = Cursor.unseal(cursor, self._key, audience=audience)
+        ours = (self.snapshot_id, self.config.config_id)
+        if (cursor.snapshot_id, cursor.config_id) != ours:
+            msg = (
+                f"cursor must belong to snapshot {self.snapshot_id!r}, got one of "
+                f"{cursor.snapshot_id!r}; that state of the library is gone, search again"
+            )
+            raise CursorError(msg)
+        return cursor
+
+    def hit(self, row: int, score: float) -> Hit:
+        """Build the result at a row."""
+        photo = self.table.photo(row)
+        thumbnail = self._thumbnail(photo) if self._thumbnail is not None else None
+        return Hit(photo=photo, relevance_score=score, thumbnail=thumbnail)
+
+    def cosines_to(self, query: Query) -> NDArray[np.float32]:
+        """Return the (n_photos,) cosines of all photos to a query, for calibration.
+
+        Raises:
+            InputError: The query brings neither text nor picture.
+        """
+        vector = self._vector(query, None)
+        if vector is None:
+            msg = "cosines need a text or a picture, got a query of conditions alone"
+            raise InputError(msg)
+        return cosines(self.index.vectors, vector)

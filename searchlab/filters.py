@@ -1,0 +1,210 @@
+"""PhotoFilter: which photos may be found, as a mask and in words; facets count values."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.colors import FAMILIES, parse_hex, within_hex, within_name
+from searchlab.errors import InputError
+from searchlab.photos import ORIENTATIONS
+from searchlab.tables import PhotoTable
+
+DEFAULT_TOLERANCE = 20
+FREE_LICENSE = "free"
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhotoFilter:
+    """Conditions on photos: any value within a condition, all conditions together.
+
+    Attributes:
+        color_name: A family of colours; not together with `color_hex`.
+        color_hex: `#` and six hex digits.
+        color_tolerance: 0 (strict) to 255 (all), around the shade or about the family's border.
+        orientation: Any of landscape, portrait, square.
+        source: Any of the table's sources.
+        license_type: Any of the table's licences, or `free`.
+        photographer: Exact username.
+        after_date: `YYYY-MM-DD`; that day and later.
+
+    Raises:
+        InputError: A value that no photo could ever meet, or two colours at once.
+    """
+
+    color_name: str | None = None
+    color_hex: str | None = None
+    color_tolerance: int = DEFAULT_TOLERANCE
+    orientation: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    license_type: tuple[str, ...] = ()
+    photographer: str | None = None
+    after_date: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("orientation", "source", "license_type"):
+            object.__setattr__(self, name, _values(name, getattr(self, name)))
+        if self.color_name is not None and self.color_hex is not None:
+            msg = (
+                "color_name and color_hex cannot be combined, "
+                f"got {self.color_name!r} and {self.color_hex!r}; keep one"
+            )
+            raise InputError(msg)
+        if self.color_name is not None:
+            _check_known("color_name", (self.color_name,), list(FAMILIES))
+        if self.color_hex is not None:
+            parse_hex(self.color_hex)
+        tolerance = self.color_tolerance
+        if (
+            isinstance(tolerance, bool)
+            or not isinstance(tolerance, int)
+            or not 0 <= tolerance <= 255
+        ):
+            msg = f"color_tolerance must be an integer from 0 to 255, got {tolerance!r}"
+            raise InputError(msg)
+        _check_known("orientation", self.orientation, list(ORIENTATIONS))
+        if self.after_date is not None:
+            _days(self.after_date)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no condition is set; a tolerance alone is none."""
+        return not self._conditions()
+
+    def _conditions(self) -> dict[str, Any]:
+        names = ("color_name", "color_hex", "orientation", "source", "license_type")
+        values = {n: getattr(self, n) for n in (*names, "photographer", "after_date")}
+        return {n: v for n, v in values.items() if v is not None and v != ()}
+
+    def mask(self, table: PhotoTable) -> NDArray[np.bool_]:
+        """Say for each photo whether it meets every condition.
+
+        Args:
+            table: The photos.
+
+        Returns:
+            (n_photos,) bool.
+
+        Raises:
+            InputError: A source or licence that the table does not know.
+        """
+        mask = np.ones(len(table), dtype=np.bool_)
+        for name in ("orientation", "source", "license_type"):
+            wanted = getattr(self, name)
+            if wanted:
+                _check_known(name, wanted, known_values(table, name))
+                mask &= _any_of(table, name, wanted)
+        if self.photographer is not None:
+            mask &= _any_of(table, "photographer_username", (self.photographer,))
+        if self.after_date is not None:
+            mask &= table.uploaded_days >= _days(self.after_date)
+        if self.color_name is not None:
+            mask &= within_name(table.shades, self.color_name, tolerance=self.color_tolerance)
+        if self.color_hex is not None:
+            mask &= within_hex(table.shades, self.color_hex, tolerance=self.color_tolerance)
+        return mask
+
+    def describe(self) -> str:
+        """Say in words what the filter lets through.
+
+        >>> PhotoFilter(orientation=("landscape", "square"), after_date="2020-01-31").describe()
+        'orientation is landscape or square, and uploaded on or after 2020-01-31'
+        """
+        parts = []
+        if self.color_name is not None:
+            width = "" if self.color_tolerance == DEFAULT_TOLERANCE else self._width()
+            parts.append(f"colour is {self.color_name}{width}")
+        if self.color_hex is not None:
+            parts.append(f"colour is within {self.color_tolerance} of {self.color_hex}")
+        for name in ("orientation", "source", "license_type"):
+            if getattr(self, name):
+                parts.append(f"{name.replace('_type', '')} is {' or '.join(getattr(self, name))}")
+        if self.photographer is not None:
+            parts.append(f"photographer is {self.photographer}")
+        if self.after_date is not None:
+            parts.append(f"uploaded on or after {self.after_date}")
+        return ", and ".join(parts) or "any photo"
+
+    def _width(self) -> str:
+        kind = "narrowed" if self.color_tolerance < DEFAULT_TOLERANCE else "widened"
+        return f" ({kind} to tolerance {self.color_tolerance})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the conditions that are set, as plain values."""
+        values = {n: list(v) if isinstance(v, tuple) else v for n, v in self._conditions().items()}
+        if self.color_tolerance != DEFAULT_TOLERANCE:
+            values["color_tolerance"] = self.color_tolerance
+        return values
+
+
+def known_values(table: PhotoTable, name: str) -> list[str]:
+    """List the values that a filter on a coded column accepts, sorted.
+
+    Licences list `free`, the upstream libraries' own free licences, also where no photo has it.
+    """
+    values = set(table.codes(name).values)
+    return sorted(values | {FREE_LICENSE} if name == "license_type" else values)
+
+
+def facet_counts(
+    table: PhotoTable, name: str, mask: NDArray[np.bool_] | None = None
+) -> dict[str, int]:
+    """Count the photos of each value of a coded column, most frequent first.
+
+    Args:
+        table: The photos.
+        name: One of `CODED_COLUMNS`.
+        mask: (n_photos,) bool, the photos to count; all if left out.
+    """
+    codes = table.codes(name)
+    rows = codes.rows if mask is None else codes.rows[mask]
+    counts = np.bincount(rows, minlength=len(codes.values))
+    pairs = zip(codes.values, counts.tolist(), strict=True)
+    return dict(sorted(pairs, key=lambda pair: (-pair[1], pair[0])))
+
+
+def selectivity(mask: NDArray[np.bool_]) -> float:
+    """Share of photos that a mask lets through, 0 to 1; 1.0 for an empty table."""
+    return float(np.count_nonzero(mask) / len(mask)) if len(mask) else 1.0
+
+
+def _any_of(table: PhotoTable, name: str, wanted: Sequence[str]) -> NDArray[np.bool_]:
+    codes = table.codes(name)
+    allowed = np.array([value in wanted for value in codes.values], dtype=np.bool_)
+    if not len(allowed):
+        return np.zeros(len(table), dtype=np.bool_)
+    return allowed[codes.rows]
+
+
+def _values(name: str, given: Any) -> tuple[str, ...]:
+    values = (given,) if isinstance(given, str) else tuple(given or ())
+    if not all(isinstance(value, str) for value in values):
+        msg = f"{name} must be words, got {values!r}"
+        raise InputError(msg)
+    return tuple(dict.fromkeys(values))
+
+
+def _check_known(name: str, given: Sequence[str], known: Sequence[str]) -> None:
+    for value in given:
+        if value not in known:
+            listed = ", ".join(known[:30]) + (" ..." if len(known) > 30 else "")
+            msg = f"{name} must be one of {listed}; got {value!r}"
+            raise InputError(msg)
+
+
+def _days(text: str) -> int:
+    try:
+        if not _DATE.fullmatch(text):
+            raise ValueError
+        return (datetime.date.fromisoformat(text) - _EPOCH).days
+    except (TypeError, ValueError):
+        msg = f"after_date must be a day as YYYY-MM-DD, got {text!r}"
+        raise InputError(msg) from None

@@ -1,0 +1,193 @@
+"""Photo: the one record that every library's pictures become, with the specification's fields."""
+
+from __future__ import annotations
+
+import html
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from searchlab.errors import InputError
+
+NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "searchlab.photo")
+
+ORIENTATIONS = ("landscape", "portrait", "square")
+URL_SIZES = ("thumb", "small", "regular", "large", "full")
+
+PHOTO_FIELDS = (
+    "photo_id",
+    "source_photo_id",
+    "image_url",
+    "urls",
+    "source_image_url",
+    "width",
+    "height",
+    "orientation",
+    "blur_hash",
+    "color_name",
+    "color_hex",
+    "source",
+    "license_type",
+    "photographer_username",
+    "photographer_full_name",
+    "photographer_url",
+    "source_description",
+    "description",
+    "alt_description",
+    "relevance_score",
+    "uploaded_on",
+    "attribution",
+)
+
+
+def photo_id_of(source: str, source_photo_id: str) -> str:
+    """Return the stable id of a photo: the UUIDv5 of its library and its id there.
+
+    >>> photo_id_of("unsplash", "abc") == photo_id_of("unsplash", "abc")
+    True
+    """
+    return str(uuid.uuid5(NAMESPACE, f"{source}:{source_photo_id}"))
+
+
+def orientation_of(width: int, height: int) -> str:
+    """Name the orientation of a displayed picture: square only where the sides are equal.
+
+    >>> orientation_of(1200, 1200), orientation_of(1201, 1200), orientation_of(3, 4)
+    ('square', 'landscape', 'portrait')
+    """
+    if width == height:
+        return "square"
+    return "landscape" if width > height else "portrait"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Photo:
+    """One photo with every field of the specification but the score, which belongs to a result.
+
+    Attributes:
+        photo_id: UUID-shaped and unique in a library on disk.
+        source_photo_id: Identifier in the upstream library.
+        image_url: Base image link.
+        urls: Five links by size: thumb, small, regular, large, full.
+        source_image_url: Page of the photo at the upstream library; empty where there is none.
+        width: Pixels of the displayed picture.
+        height: Pixels of the displayed picture.
+        orientation: `landscape`, `portrait` or `square`.
+        blur_hash: Compact placeholder.
+        color_name: Family of the dominant colour.
+        color_hex: Dominant colour, `#` and six hex digits.
+        source: Upstream library.
+        license_type: Lower-case licence name.
+        photographer_username: Empty where unknown, like the two fields below.
+        photographer_full_name: Name for display.
+        photographer_url: Profile page.
+        source_description: Caption by the upstream library or photographer.
+        description: Generated long description.
+        alt_description: Short accessibility text, generated unless the record brought one.
+        uploaded_on: `YYYY-MM-DD`.
+        attribution: `html` and `plain`, ready to display.
+        file: Path of the picture on this machine; empty for photos that live elsewhere.
+        sha256: Hex digest of the picture's bytes; empty where they were never read.
+    """
+
+    photo_id: str
+    source_photo_id: str
+    image_url: str
+    urls: Mapping[str, str]
+    source_image_url: str
+    width: int
+    height: int
+    orientation: str
+    blur_hash: str
+    color_name: str
+    color_hex: str
+    source: str
+    license_type: str
+    photographer_username: str
+    photographer_full_name: str
+    photographer_url: str
+    source_description: str
+    description: str
+    alt_description: str
+    uploaded_on: str
+    attribution: Mapping[str, str]
+    file: str = ""
+    sha256: str = ""
+
+    def to_dict(self, *, relevance_score: float) -> dict[str, Any]:
+        """Return the record as the specification names and orders it, all 22 fields."""
+        values = {name: getattr(self, name) for name in PHOTO_FIELDS if name != "relevance_score"}
+        values |= {"urls": dict(self.urls), "attribution": dict(self.attribution)}
+        values["relevance_score"] = relevance_score
+        return {name: values[name] for name in PHOTO_FIELDS}
+
+
+def web_url(value: str) -> str:
+    """Return an http or https URL unchanged and anything else as an empty string.
+
+    What ends up in an `href` must not be a script: only the two schemes pass.
+
+    >>> web_url("javascript:alert(1)"), web_url("https://example.org/a")
+    ('', 'https://example.org/a')
+    """
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return ""
+    return value if parts.scheme in {"http", "https"} and parts.netloc else ""
+
+
+def attribution_of(
+    *, title: str, photographer: str, license_type: str, page: str, profile: str, license_url: str
+) -> dict[str, str]:
+    """Build the credit line of a photo, as markup and as text.
+
+    Every part is optional; what is unknown is left out, never invented. The markup holds nothing
+    but links and escaped text.
+
+    Args:
+        title: The photo's own title.
+        photographer: Name for display.
+        license_type: Licence name.
+        page: URL of the photo's page.
+        profile: URL of the photographer's page.
+        license_url: URL of the licence.
+
+    Returns:
+        `html` and `plain`.
+    """
+    title, photographer, license_type = (
+        " ".join(part.split()) for part in (title, photographer, license_type)
+    )
+    plain, markup = [], []
+    for words, text, url in (
+        ("", f"“{title}”" if title else "Photo", page),
+        ("by ", photographer, profile),
+        ("", f"({license_type})" if license_type else "", license_url),
+    ):
+        if text:
+            plain.append(words + text)
+            markup.append(words + _link(text, url))
+    return {"html": " ".join(markup), "plain": " ".join(plain)}
+
+
+def _link(text: str, url: str) -> str:
+    safe = web_url(url)
+    if not safe:
+        return html.escape(text)
+    return f'<a href="{html.escape(safe)}" rel="noopener">{html.escape(text)}</a>'
+
+
+def check_fields(names: list[str]) -> tuple[str, ...]:
+    """Check a selection of Photo fields and return it in the specification's order.
+
+    Raises:
+        InputError: A name that is no Photo field.
+    """
+    unknown = sorted(set(names) - set(PHOTO_FIELDS))
+    if unknown:
+        msg = f"fields must be names among {', '.join(PHOTO_FIELDS)}, got {unknown}"
+        raise InputError(msg)
+    return tuple(name for name in PHOTO_FIELDS if name in set(names))

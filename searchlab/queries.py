@@ -1,0 +1,208 @@
+"""Query, QueryPlan, Hit and Page: what is asked, how it is answered, and the answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from PIL import Image
+
+from searchlab.config import QueryKind
+from searchlab.errors import InputError
+from searchlab.filters import PhotoFilter
+from searchlab.photos import Photo, check_fields
+
+MAX_QUERY_LENGTH = 500
+MAX_LIMIT = 100
+MAX_PER_PAGE = 100
+MAX_TEXT_ALPHA = 10.0
+DEFAULT_PER_PAGE = 20
+DEFAULT_TEXT_ALPHA = 1.7
+SORT_ORDERS = ("relevance", "newest")
+
+Picture: TypeAlias = Image.Image | bytes | Path | str
+"""A picture in memory, its file's bytes, or the path of its file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """What is asked: words, a picture, conditions, or any of them together.
+
+    Attributes:
+        text: Up to 500 code points in any language; empty is the same as none.
+        image: A picture; not together with `photo_id`.
+        photo_id: An indexed photo, which is never in its own results.
+        text_alpha: 0 to 10, how much the text counts beside the picture; 0 ignores the text.
+        filter: Conditions on the photos.
+        sort_by: `relevance` or `newest`, the order of the same results.
+        score_threshold: Least `relevance_score`, 0 to 1.
+        limit: Most results over all pages, 1 to 100.
+
+    Raises:
+        InputError: A value out of range, image and photo_id at once, or nothing to search by.
+    """
+
+    text: str | None = None
+    image: Picture | None = None
+    photo_id: str | None = None
+    text_alpha: float = DEFAULT_TEXT_ALPHA
+    filter: PhotoFilter = field(default_factory=PhotoFilter)
+    sort_by: str = "relevance"
+    score_threshold: float | None = None
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.text is not None:
+            object.__setattr__(self, "text", _checked_text(self.text))
+        if self.image is not None and self.photo_id is not None:
+            msg = f"image and photo_id cannot be combined, got photo_id {self.photo_id!r}; keep one"
+            raise InputError(msg)
+        _check_number("text_alpha", self.text_alpha, 0, MAX_TEXT_ALPHA)
+        if self.score_threshold is not None:
+            _check_number("score_threshold", self.score_threshold, 0, 1)
+        if self.limit is not None:
+            check_count("limit", self.limit, MAX_LIMIT)
+        if self.sort_by not in SORT_ORDERS:
+            msg = f"sort_by must be relevance or newest, got {self.sort_by!r}"
+            raise InputError(msg)
+        if not self.has_reference and self.text is None and self.filter.is_empty:
+            msg = "a query must have a text, an image, a photo_id or a filter, got none of them"
+            raise InputError(msg)
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether the query brings a picture, uploaded or indexed."""
+        return self.image is not None or self.photo_id is not None
+
+    @property
+    def kind(self) -> QueryKind | None:
+        """What the query is ranked by; None where there are only conditions."""
+        if self.has_reference:
+            return "both" if self.text is not None and self.text_alpha > 0 else "image"
+        return "text" if self.text is not None else None
+
+
+Mode: TypeAlias = Literal["browse", "exact", "graph"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryPlan:
+    """How a query is answered, and why.
+
+    Attributes:
+        mode: `browse` (no ranking by content), `exact` (every allowed photo scored) or `graph`.
+        n_photos: Photos in the snapshot.
+        n_allowed: Photos that the filter lets through.
+        conditions: The filter in words.
+        reason: Why this mode.
+        scored_by: Model and calibration behind the scores.
+    """
+
+    mode: Mode
+    n_photos: int
+    n_allowed: int
+    conditions: str
+    reason: str
+    scored_by: str
+
+    @property
+    def selectivity(self) -> float:
+        """Share of photos that the filter lets through, 0 to 1."""
+        return self.n_allowed / self.n_photos if self.n_photos else 1.0
+
+    def explain(self) -> str:
+        """Say in two lines what is done and why."""
+        share = f"{self.n_allowed:,} of {self.n_photos:,} photos ({self.selectivity:.2%})"
+        return f"{self.mode}: {self.reason}\nfilter: {self.conditions}: {share}; {self.scored_by}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """One result.
+
+    Attributes:
+        photo: The record.
+        relevance_score: 0 to 1.
+        thumbnail: File of the small picture, where the library has one.
+    """
+
+    photo: Photo
+    relevance_score: float
+    thumbnail: Path | None = None
+
+    def to_dict(self, fields: list[str] | None = None) -> dict[str, Any]:
+        """Return the specification's record, or the named fields of it.
+
+        Raises:
+            InputError: A name that is no Photo field.
+        """
+        record = self.photo.to_dict(relevance_score=self.relevance_score)
+        return record if fields is None else {name: record[name] for name in check_fields(fields)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A slice of one ranking.
+
+    Attributes:
+        hits: Results in order.
+        per_page: Page size in effect, also on a short last page.
+        next_cursor: Asks for the next page; None exactly on the last.
+        plan: How the query was answered.
+    """
+
+    hits: tuple[Hit, ...]
+    per_page: int
+    next_cursor: str | None
+    plan: QueryPlan
+
+    @property
+    def has_more(self) -> bool:
+        """Whether at least one more page exists."""
+        return self.next_cursor is not None
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def _repr_html_(self) -> str:
+        from searchlab.display import page_html
+
+        return page_html(self)
+
+
+def check_count(name: str, value: int, most: int) -> int:
+    """Check an integer from 1 to `most`.
+
+    Raises:
+        InputError: It is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        msg = f"{name} must be an integer from 1 to {most}, got {value!r}"
+        raise InputError(msg)
+    return value
+
+
+def _checked_text(text: str) -> str | None:
+    if not isinstance(text, str):
+        msg = f"text must be a string, got {type(text).__name__}"
+        raise InputError(msg)
+    if len(text) > MAX_QUERY_LENGTH:
+        msg = f"text must have at most {MAX_QUERY_LENGTH} characters, got {len(text)}"
+        raise InputError(msg)
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        msg = "text must be Unicode without NUL and lone surrogates, got one of them"
+        raise InputError(msg)
+    return text if text.strip() else None
+
+
+def _check_number(name: str, value: float, low: float, high: float) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or not low <= value <= high:
+        msg = f"{name} must be a number from {low:g} to {high:g}, got {value!r}"
+        raise InputError(msg)
