@@ -144,9 +144,11 @@ class SearchEngine:
             return np.asarray(self.index.vectors[self.table.row_of(query.photo_id)])
         if query.image is None:
             return None
-        from searchlab.images import as_rgb
+        from searchlab.images import as_rgb, shrink
 
-        return self.model.encode_images([as_rgb(query.image, min_side=self.model.input_size)])[0]
+        side = self.model.input_size
+        picture = shrink(as_rgb(query.image, min_side=side), side)
+        return self.model.encode_images([picture])[0]
 
     def _vector(self, query: Query, reference: Embeddings | None) -> Embeddings | None:
         if query.kind is None:

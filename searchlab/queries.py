@@ -23,7 +23,7 @@ DEFAULT_PER_PAGE = 20
 DEFAULT_TEXT_ALPHA = 1.7
 SORT_ORDERS = ("relevance", "newest")
 
-Picture: TypeAlias = Image.Image | bytes | Path | str
+Picture: TypeAlias = Image.Image | bytes | Path
 """A picture in memory, its file's bytes, or the path of its file."""
 
 
@@ -46,7 +46,7 @@ class Query:
     """
 
     text: str | None = None
-    image: Picture | None = None
+    image: Picture | str | None = None
     photo_id: str | None = None
     text_alpha: float = DEFAULT_TEXT_ALPHA
     filter: PhotoFilter = field(default_factory=PhotoFilter)
@@ -57,6 +57,8 @@ class Query:
     def __post_init__(self) -> None:
         if self.text is not None:
             object.__setattr__(self, "text", _checked_text(self.text))
+        if isinstance(self.image, str):
+            object.__setattr__(self, "image", Path(self.image))
         if self.image is not None and self.photo_id is not None:
             msg = f"image and photo_id cannot be combined, got photo_id {self.photo_id!r}; keep one"
             raise InputError(msg)

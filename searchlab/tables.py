@@ -127,6 +127,15 @@ class PhotoTable:
             )
             raise DataError(msg) from error
 
+    def with_labels(self, labels: NDArray[np.int64]) -> PhotoTable:
+        """Return the same photos under other labels, (n_photos,) int64."""
+        place = SCHEMA.get_field_index("label")
+        return PhotoTable(self.columns.set_column(place, SCHEMA.field("label"), pa.array(labels)))
+
+    def rows(self, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """Return whole rows as they are stored."""
+        return list(self.columns.take(pa.array(rows)).to_pylist())
+
     def save(self, path: Path) -> None:
         """Write the table as one Arrow batch, which is what a memory map wants."""
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:

@@ -1,0 +1,196 @@
+"""ContentCache: what was learnt from a file's bytes, kept so that nothing is computed twice.
+
+Everything is keyed by content: a moved file is known, an edited one is new. SQLite's journal makes
+each batch all or nothing, so that a killed writer loses at most the batch under way.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from searchlab.errors import DataError
+from searchlab.models.protocol import Embeddings
+
+_VERSION = 1
+_CHUNK = 500
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS files (
+    path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, sha256 TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS contents (sha256 TEXT PRIMARY KEY, facts TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS vectors (
+    model_id TEXT NOT NULL, key TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model_id, key)
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a picture's bytes say.
+
+    Attributes:
+        width: Pixels of the displayed picture.
+        height: Pixels of the displayed picture.
+        shade: Dominant colour as a 24-bit number.
+        palette: Up to five (hex, share) pairs.
+        blur_hash: Compact placeholder.
+        problem: Why the picture is refused; empty for a good one.
+    """
+
+    width: int = 0
+    height: int = 0
+    shade: int = 0
+    palette: tuple[tuple[str, float], ...] = ()
+    blur_hash: str = ""
+    problem: str = ""
+
+
+class ContentCache:
+    """Files, facts and vectors by content.
+
+    Used by one writer at a time, under the library's lock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the cache.
+
+        Raises:
+            DataError: The file is no cache, damaged, or of a newer version.
+        """
+        self._path = path
+        self._db = sqlite3.connect(path, timeout=30, check_same_thread=False)
+        try:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version not in (0, _VERSION):
+                msg = f"version {version}, this searchlab writes {_VERSION}"
+                raise sqlite3.DatabaseError(msg)
+            self._db.executescript(_SCHEMA)
+            self._db.execute(f"PRAGMA user_version={_VERSION}")
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            msg = f"{path} must be a cache of this version, got: {error}; delete it and index again"
+            raise DataError(msg) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._db.close()
+
+    def known_file(self, path: str, size: int, mtime_ns: int) -> str | None:
+        """Return the digest of a file that has not changed since it was read."""
+        sql = "SELECT sha256 FROM files WHERE path=? AND size=? AND mtime_ns=?"
+        found = self._db.execute(sql, (path, size, mtime_ns)).fetchone()
+        return None if found is None else str(found[0])
+
+    def keep_files(self, rows: Iterable[tuple[str, int, int, str]]) -> None:
+        """Remember (path, size, mtime_ns, sha256) of files that were read."""
+        with self._db:
+            self._db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
+
+    def facts(self, digests: Sequence[str]) -> dict[str, Facts]:
+        """Return what is known of some contents."""
+        sql = "SELECT sha256, facts FROM contents WHERE sha256 IN ({})"
+        return {digest: _facts(text) for digest, text in self._by_keys(sql, digests)}
+
+    def known_vectors(self, model_id: str, keys: Sequence[str]) -> set[str]:
+        """Return which of some keys have a vector of a model."""
+        sql = "SELECT key, 1 FROM vectors WHERE model_id=? AND key IN ({})"
+        return {key for key, _ in self._by_keys(sql, keys, model_id)}
+
+    def vectors(self, model_id: str, keys: Sequence[str], dim: int) -> Embeddings:
+        """Return the rows of a model for keys that are all known.
+
+        Args:
+            model_id: The model.
+            keys: Content digests.
+            dim: Components of a row.
+
+        Returns:
+            (n_keys, dim) float32.
+
+        Raises:
+            DataError: A key is missing or its row has another length.
+        """
+        sql = "SELECT key, vector FROM vectors WHERE model_id=? AND key IN ({})"
+        found = dict(self._by_keys(sql, keys, model_id))
+        rows = np.zeros((len(keys), dim), dtype=np.float32)
+        for row, key in zip(rows, keys, strict=True):
+            blob = found.get(key)
+            if blob is None or len(blob) != 4 * dim:
+                msg = (
+                    f"{self._path} must hold a vector of {model_id} for {key}, got none; "
+                    "delete it and index again"
+                )
+                raise DataError(msg)
+            row[:] = np.frombuffer(blob, dtype="<f4")
+        return rows
+
+    def prune(self, digests: set[str], keys: set[str]) -> None:
+        """Forget everything but some contents and some vectors, and give the space back.
+
+        Args:
+            digests: Contents to keep.
+            keys: Keys of the vectors to keep, of every model.
+        """
+        with self._db:
+            rows = self._db.execute("SELECT sha256 FROM contents").fetchall()
+            gone = [row for row in rows if row[0] not in digests]
+            self._db.executemany("DELETE FROM contents WHERE sha256=?", gone)
+            self._db.executemany("DELETE FROM files WHERE sha256=?", gone)
+            rows = self._db.execute("SELECT DISTINCT key FROM vectors").fetchall()
+            old = [row for row in rows if row[0] not in keys]
+            self._db.executemany("DELETE FROM vectors WHERE key=?", old)
+        self._db.execute("VACUUM")
+
+    def _by_keys(self, sql: str, keys: Sequence[str], *first: str) -> Iterator[tuple[str, Any]]:
+        for start in range(0, len(keys), _CHUNK):
+            chunk = keys[start : start + _CHUNK]
+            marked = sql.format(",".join("?" * len(chunk)))
+            yield from self._db.execute(marked, (*first, *chunk)).fetchall()
+
+    def keep(
+        self,
+        facts: Mapping[str, Facts] | None = None,
+        vectors: Iterable[tuple[str, Sequence[str], Embeddings]] = (),
+    ) -> None:
+        """Write a batch, all of it or none.
+
+        Args:
+            facts: By content digest.
+            vectors: (model_id, keys, rows) triples.
+        """
+        with self._db:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO contents VALUES (?, ?)",
+                ((digest, json.dumps(asdict(one))) for digest, one in (facts or {}).items()),
+            )
+            for model_id, keys, rows in vectors:
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
+                    (
+                        (model_id, key, row.astype("<f4").tobytes())
+                        for key, row in zip(keys, rows, strict=True)
+                    ),
+                )
+
+
+def _facts(text: str | bytes) -> Facts:
+    values = json.loads(text)
+    values["palette"] = tuple((shade, share) for shade, share in values["palette"])
+    return Facts(**values)

@@ -1,0 +1,288 @@
+"""The catalog: scanned pictures become rows of a photo table, and a table gets its vectors."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.cache import ContentCache, Facts
+from searchlab.colors import color_name
+from searchlab.descriptions import describe
+from searchlab.models.hybrid import HybridEmbedder
+from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.photos import (
+    URL_SIZES,
+    Photo,
+    attribution_of,
+    orientation_of,
+    photo_id_of,
+    web_url,
+)
+from searchlab.pipeline import embed_pictures
+from searchlab.progress import Progress
+from searchlab.records import Problem
+from searchlab.scan import Picture, Root
+from searchlab.tables import PhotoTable, row_of_photo
+
+DOCUMENT_FIELDS = ("source_description", "alt_description", "description")
+UNKNOWN_LICENSE = "unknown"
+_BATCH = 2_048
+
+
+def identify(
+    pictures: Iterable[Picture], roots: Sequence[Root]
+) -> tuple[dict[str, Picture], list[Problem], int]:
+    """Give every picture its photo_id.
+
+    A photo is identified by its library's id where a record tells it, else by its content, so that
+    a moved or renamed file stays the same photo.
+
+    Args:
+        pictures: By path.
+        roots: Folders that they lie in.
+
+    Returns:
+        Pictures by `photo_id`, pictures that contradict another, and the number of plain copies.
+    """
+    found: dict[str, Picture] = {}
+    problems: list[Problem] = []
+    copies = 0
+    for picture in pictures:
+        source = picture.record.source or source_of(picture.path, roots)
+        photo_id = photo_id_of(source, picture.record.source_photo_id or picture.sha256)
+        other = found.setdefault(photo_id, picture)
+        if other is picture:
+            continue
+        if other.sha256 == picture.sha256:
+            copies += 1
+        else:
+            reason = f"its source_photo_id is also that of {other.path.name}, which counts"
+            problems.append(Problem(str(picture.path), reason))
+    return found, problems, copies
+
+
+def source_of(path: Path, roots: Sequence[Root]) -> str:
+    """Name the library of a picture whose record names none: that of the innermost root."""
+    around = [root for root in roots if path.is_relative_to(root.folder)]
+    return max(around, key=lambda root: len(root.folder.parts)).source
+
+
+def build_table(
+    pictures: dict[str, Picture],
+    *,
+    roots: Sequence[Root],
+    cache: ContentCache,
+    model: Embedder,
+    kept: Iterable[dict[str, Any]] = (),
+    dates: dict[str, str],
+    progress: Progress,
+) -> PhotoTable:
+    """Build the photo table of good pictures.
+
+    Args:
+        pictures: By `photo_id`; those whose facts tell a problem are left out.
+        roots: Folders that they lie in.
+        cache: Holds their facts and vectors.
+        model: Its parts that can name things write the descriptions.
+        kept: Rows of photos whose folder cannot be reached at the moment.
+        dates: Upload dates known from before, by `photo_id`.
+        progress: Told about every photo.
+    """
+    rows_kept = {str(row["photo_id"]): row for row in kept}
+    order = iter(sorted({*pictures, *rows_kept}))
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+
+    def batches() -> Iterator[list[dict[str, Any]]]:
+        with progress.step("describing photos", len(pictures), unit="photos") as step:
+            while ids := list(islice(order, _BATCH)):
+                here = {photo_id: pictures[photo_id] for photo_id in ids if photo_id in pictures}
+                digests = [picture.sha256 for picture in here.values()]
+                facts = cache.facts(digests)
+                good = {
+                    photo_id: picture
+                    for photo_id, picture in here.items()
+                    if picture.sha256 in facts and not facts[picture.sha256].problem
+                }
+                tags = _tags(model, cache, [picture.sha256 for picture in good.values()])
+                built = {
+                    photo_id: _row(
+                        photo_id, picture, facts[picture.sha256], roots, tag, dates, today
+                    )
+                    for (photo_id, picture), tag in zip(good.items(), tags, strict=True)
+                }
+                built |= {i: rows_kept[i] for i in ids if i in rows_kept and i not in built}
+                yield [built[photo_id] for photo_id in ids if photo_id in built]
+                step.advance(len(here))
+
+    return PhotoTable.from_rows(batches())
+
+
+def _tags(
+    model: Embedder, cache: ContentCache, digests: Sequence[str]
+) -> list[list[tuple[str, float]]]:
+    for part, _ in model.parts:
+        name_things = getattr(part, "tags", None)
+        if name_things is not None and digests:
+            tags: list[list[tuple[str, float]]] = name_things(
+                cache.vectors(part.model_id, digests, part.dim), 4
+            )
+            return tags
+    return [[] for _ in digests]
+
+
+def _row(
+    photo_id: str,
+    picture: Picture,
+    facts: Facts,
+    roots: Sequence[Root],
+    tags: Sequence[tuple[str, float]],
+    dates: dict[str, str],
+    today: str,
+) -> dict[str, Any]:
+    record = picture.record
+    color_hex = f"#{facts.shade:06x}"
+    orientation = orientation_of(facts.width, facts.height)
+    families = [color_name(shade) for shade, share in facts.palette if share >= 0.1]
+    long, short = describe(tags, colors=families, orientation=orientation)
+    license_type = record.license_type or UNKNOWN_LICENSE
+    photographer = record.photographer_full_name or record.photographer_username
+    photo = Photo(
+        photo_id=photo_id,
+        source_photo_id=record.source_photo_id or picture.sha256,
+        image_url=f"/media/{photo_id}",
+        urls={size: f"/media/{photo_id}/{size}" for size in URL_SIZES},
+        source_image_url=web_url(record.source_image_url),
+        width=facts.width,
+        height=facts.height,
+        orientation=orientation,
+        blur_hash=facts.blur_hash,
+        color_name=color_name(color_hex),
+        color_hex=color_hex,
+        source=record.source or source_of(picture.path, roots),
+        license_type=license_type,
+        photographer_username=record.photographer_username,
+        photographer_full_name=photographer,
+        photographer_url=web_url(record.photographer_url),
+        source_description=record.source_description,
+        description=long,
+        alt_description=record.alt_description or short,
+        uploaded_on=record.uploaded_on or dates.get(photo_id, today),
+        attribution=attribution_of(
+            title=record.title,
+            photographer=photographer,
+            license_type="" if license_type == UNKNOWN_LICENSE else license_type,
+            page=record.source_image_url,
+            profile=record.photographer_url,
+            license_url=record.license_url,
+        ),
+        file=str(picture.path),
+        sha256=picture.sha256,
+    )
+    return row_of_photo(photo) | {"label": 0}
+
+
+def build_vectors(
+    table: PhotoTable,
+    *,
+    model: Embedder,
+    cache: ContentCache,
+    thumbnails: Path,
+    progress: Progress,
+    withheld: frozenset[str] = frozenset(),
+) -> Embeddings:
+    """Put together the vectors of a table, embedding only what was never embedded.
+
+    Args:
+        table: The photos.
+        model: What embeds them; the parts of a hybrid are cached apart.
+        cache: Holds vectors by model and content.
+        thumbnails: Folder of the small pictures.
+        progress: Told about what must be embedded.
+        withheld: Photo fields that models of descriptions must not read.
+
+    Returns:
+        (n_photos, dim) unit rows in the table's order.
+    """
+    keys: dict[str, list[str]] = {}
+    digests = list(table.texts("sha256"))
+    seeing = [part for part, _ in model.parts if part.reads == "image"]
+    if seeing:
+        files = dict(zip(digests, map(Path, table.texts("file")), strict=True))
+        embed_pictures(files, seeing, cache, thumbnails, progress)
+        keys |= {part.model_id: digests for part in seeing}
+    reading = [part for part, _ in model.parts if part.reads == "text"]
+    if reading:
+        texts = documents(table, withheld)
+        digests = [text_key(text) for text in texts]
+        for part in reading:
+            _embed_texts(part, dict(zip(digests, texts, strict=True)), cache)
+            keys[part.model_id] = digests
+    vectors = np.empty((len(table), model.dim), dtype=np.float32)
+    for start in range(0, len(table), _BATCH):
+        block = slice(start, start + _BATCH)
+        rows = [
+            cache.vectors(part.model_id, keys[part.model_id][block], part.dim)
+            for part, _ in model.parts
+        ]
+        vectors[block] = model.join(rows) if isinstance(model, HybridEmbedder) else rows[0]
+    return vectors
+
+
+def documents(table: PhotoTable, withheld: frozenset[str]) -> list[str]:
+    """Return what is written about each photo, one text a photo."""
+    columns = [table.texts(name) for name in DOCUMENT_FIELDS if name not in withheld]
+    return [". ".join(filter(None, texts)) for texts in zip(*columns, strict=True)]
+
+
+def text_key(text: str) -> str:
+    """Return the key under which the vector of a text is cached."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _embed_texts(part: Embedder, texts: dict[str, str], cache: ContentCache) -> None:
+    known = cache.known_vectors(part.model_id, list(texts))
+    todo = [key for key in texts if key not in known]
+    for start in range(0, len(todo), _BATCH):
+        batch = todo[start : start + _BATCH]
+        rows = part.encode_texts([texts[key] for key in batch])
+        cache.keep(vectors=[(part.model_id, batch, rows)])
+
+
+def assign_labels(
+    table: PhotoTable,
+    vectors: Embeddings,
+    before: tuple[PhotoTable, Embeddings] | None,
+    *,
+    first: int = 0,
+) -> NDArray[np.int64]:
+    """Number the photos so that one with the same vector as before keeps its label.
+
+    Args:
+        table: The new state.
+        vectors: (n_photos, dim) of the new state.
+        before: Table and vectors of the state before; None where labels start anew.
+        first: Labels below were given before, also to photos that have left.
+
+    Returns:
+        (n_photos,) labels, each once.
+    """
+    if before is None or before[1].shape[1] != vectors.shape[1] or not len(before[0]):
+        return np.arange(len(table))
+    old, old_vectors = before
+    ids = np.array(list(table.texts("photo_id")), dtype="S36")
+    old_ids = np.array(list(old.texts("photo_id")), dtype="S36")
+    places = np.minimum(np.searchsorted(old_ids, ids), len(old_ids) - 1)
+    same = old_ids[places] == ids
+    same[same] = [
+        np.array_equal(vectors[row], old_vectors[place])
+        for row, place in zip(np.flatnonzero(same), places[same], strict=True)
+    ]
+    fresh = first + np.cumsum(~same) - 1
+    return np.where(same, old.labels[places], fresh).astype(np.int64)

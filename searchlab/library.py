@@ -1,0 +1,362 @@
+"""Library: photos, vectors and index on disk; open it, search it, change it.
+
+DIR/library.json      format, and when it was made
+DIR/CURRENT           name of the snapshot in force
+DIR/snapshots/NAME/   photos.arrow, vectors.npy, the graph, manifest.json; never changed
+DIR/cache.db          what was learnt from contents, so that nothing is embedded twice
+DIR/thumbnails/       small pictures by content
+DIR/secret.key        signs cursors
+DIR/writer.lock       held by whoever writes
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from searchlab.cache import ContentCache
+from searchlab.catalog import assign_labels, build_vectors, documents, text_key
+from searchlab.config import Config
+from searchlab.cursors import Cursor, CursorError
+from searchlab.engine import SearchEngine
+from searchlab.errors import ConflictError, DataError, NotFoundError
+from searchlab.indexes import INDEXES, HnswIndex, VectorIndex
+from searchlab.models import load_model
+from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.photos import Photo
+from searchlab.pipeline import thumbnail_path
+from searchlab.progress import Progress
+from searchlab.queries import DEFAULT_PER_PAGE, Page, Query
+from searchlab.scan import Root
+from searchlab.snapshots import (
+    FORMAT,
+    Snapshot,
+    check_file,
+    current_id,
+    open_snapshot,
+    read_manifest,
+    read_roots,
+    write_atomically,
+    write_snapshot,
+)
+from searchlab.tables import PhotoTable
+
+
+class Library:
+    """A searchlab library on disk.
+
+    Reading needs no lock: a snapshot never changes once it is in force.
+
+    Attributes:
+        folder: Where it lies.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open a library that is there; `create_library` makes one.
+
+        Raises:
+            NotFoundError: There is none.
+            DataError: It is of another version, or damaged.
+        """
+        self.folder = folder
+        try:
+            about = json.loads((folder / "library.json").read_bytes())
+            if about["format"] != FORMAT:
+                msg = f"format {about['format']}, this searchlab reads {FORMAT}"
+                raise ValueError(msg)
+            self._key = (folder / "secret.key").read_bytes()
+        except FileNotFoundError as error:
+            msg = (
+                f"a library must hold library.json, got {folder} without; "
+                f"make one with `searchlab index --data {folder} PHOTOS` or `searchlab demo`"
+            )
+            raise NotFoundError(msg) from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            msg = (
+                f"{folder / 'library.json'} must describe a library, got: {error}; "
+                "index into a new folder"
+            )
+            raise DataError(msg) from error
+        self._engines: dict[str, SearchEngine] = {}
+        self._opening = threading.Lock()
+
+    @property
+    def thumbnails(self) -> Path:
+        """Folder of the small pictures."""
+        return self.folder / "thumbnails"
+
+    def cache(self) -> ContentCache:
+        """Open the cache of facts and vectors; a context manager."""
+        return ContentCache(self.folder / "cache.db")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the library against other writers.
+
+        Raises:
+            ConflictError: Somebody else is writing.
+        """
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.folder / "writer.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            msg = (
+                f"only one process may write to {self.folder}, and another one does; "
+                "wait until it has finished"
+            )
+            raise ConflictError(msg) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def snapshot(self) -> Snapshot | None:
+        """Open the state in force; None where nothing was indexed yet.
+
+        Raises:
+            DataError: It is damaged or of another version.
+        """
+        name = current_id(self.folder)
+        return None if name is None else open_snapshot(self.folder, name)
+
+    @property
+    def engine(self) -> SearchEngine:
+        """The engine over the snapshot in force.
+
+        Raises:
+            NotFoundError: Nothing was indexed yet.
+            DataError: The snapshot is damaged.
+            MismatchError: The installed model is not the one that embedded the photos.
+        """
+        name = current_id(self.folder)
+        if name is None:
+            msg = (
+                "a library must hold photos to be searched, got an empty one; "
+                f"run `searchlab index --data {self.folder} PHOTOS`"
+            )
+            raise NotFoundError(msg)
+        return self._engine(name)
+
+    def _engine(self, name: str) -> SearchEngine:
+        with self._opening:
+            if name not in self._engines:
+                found = open_snapshot(self.folder, name)
+                model = load_model(found.config.model)
+                self._engines[name] = self._assemble(
+                    found.table, found.index, model, found.config, name
+                )
+            return self._engines[name]
+
+    def _assemble(
+        self, table: PhotoTable, index: VectorIndex, model: Embedder, config: Config, name: str
+    ) -> SearchEngine:
+        return SearchEngine(
+            table, index, model, config, snapshot_id=name, key=self._key, thumbnail=self.thumbnail
+        )
+
+    def search(
+        self,
+        query: Query | None = None,
+        *,
+        per_page: int = DEFAULT_PER_PAGE,
+        cursor: str | None = None,
+        audience: str = "",
+    ) -> Page:
+        """Answer a query, or go on from a cursor; see `SearchEngine.search`.
+
+        A cursor of an earlier snapshot goes on there for as long as that one is kept.
+        """
+        if cursor is None:
+            return self.engine.search(query, per_page=per_page, audience=audience)
+        opened = Cursor.unseal(cursor, self._key, audience=audience)
+        if not (self.folder / "snapshots" / opened.snapshot_id).is_dir():
+            msg = (
+                f"cursor must belong to a snapshot that is kept, got one of "
+                f"{opened.snapshot_id!r}; the library has changed since, search again"
+            )
+            raise CursorError(msg)
+        return self._engine(opened.snapshot_id).search(cursor=opened, audience=audience)
+
+    def covered_roots(self) -> tuple[Root, ...]:
+        """Return the folders that the state in force covers, as far as it can be read."""
+        name = current_id(self.folder)
+        try:
+            return () if name is None else read_roots(self.folder / "snapshots" / name)
+        except DataError:
+            return ()
+
+    def thumbnail(self, photo: Photo) -> Path | None:
+        """Find the small picture of a photo; None where there is none."""
+        path = thumbnail_path(self.thumbnails, photo.sha256)
+        return path if photo.sha256 and path.exists() else None
+
+    def engine_for(
+        self,
+        config: Config,
+        *,
+        withheld: frozenset[str] = frozenset(),
+        progress: Progress | None = None,
+    ) -> SearchEngine:
+        """Build an engine over the same photos under another configuration, in memory.
+
+        Args:
+            config: Its `model_id` is filled in.
+            withheld: Photo fields that models of descriptions must not read, because the
+                judgments were made from them.
+            progress: Told about what must be embedded.
+        """
+        engine = self.engine
+        model = load_model(config.model)
+        config = replace(config, model_id=model.model_id)
+        with self.cache() as cache:
+            vectors = build_vectors(
+                engine.table,
+                model=model,
+                cache=cache,
+                thumbnails=self.thumbnails,
+                progress=progress or Progress(),
+                withheld=withheld,
+            )
+        index = INDEXES[config.index](vectors, config, np.arange(len(vectors)))
+        return self._assemble(engine.table, index, model, config, "memory")
+
+    def publish(self, config: Config, *, progress: Progress | None = None) -> str:
+        """Serve the same photos under another configuration; returns the new snapshot's name.
+
+        Raises:
+            ConflictError: Somebody else is writing.
+            NotFoundError: Nothing was indexed yet.
+        """
+        with self.writing():
+            found = self.snapshot()
+            if found is None:
+                msg = "a configuration needs a library with photos, got an empty one; index first"
+                raise NotFoundError(msg)
+            with self.cache() as cache:
+                return self.write(
+                    found.table, config, found.roots, cache, before=found, progress=progress
+                )
+
+    def write(
+        self,
+        table: PhotoTable,
+        config: Config,
+        roots: tuple[Root, ...],
+        cache: ContentCache,
+        *,
+        before: Snapshot | None,
+        progress: Progress | None = None,
+    ) -> str:
+        """Embed what is new and swap in a snapshot; the caller holds `writing`.
+
+        Args:
+            table: The photos of the new state.
+            config: Its `model_id` is filled in.
+            roots: Folders that it covers.
+            cache: The open cache.
+            before: The state in force, whose graph is taken over; None to build anew.
+            progress: Told about what is done.
+
+        Returns:
+            The snapshot's name.
+        """
+        progress = progress or Progress()
+        model = load_model(config.model)
+        config = replace(config, model_id=model.model_id)
+        vectors = build_vectors(
+            table, model=model, cache=cache, thumbnails=self.thumbnails, progress=progress
+        )
+        known = None if before is None else (before.table, before.index.vectors)
+        first = 0 if before is None else before.next_label
+        labels = assign_labels(table, vectors, known, first=first)
+        next_label = max(first, int(labels.max(initial=-1)) + 1)
+        with progress.step(f"building the {config.index} index"):
+            index = _index(before, config, vectors, labels)
+        return write_snapshot(
+            self.folder,
+            config=config,
+            roots=roots,
+            table=table.with_labels(labels),
+            vectors=vectors,
+            index=index,
+            next_label=next_label,
+            replace_equal=before is None,
+        )
+
+    def prune(self) -> None:
+        """Drop what is kept of contents that no snapshot has any more: vectors, thumbnails.
+
+        Raises:
+            ConflictError: Somebody else is writing.
+        """
+        with self.writing(), self.cache() as cache:
+            digests: set[str] = set()
+            keys: set[str] = set()
+            for place in (self.folder / "snapshots").glob("[0-9]*"):
+                table = PhotoTable.open(place / "photos.arrow")
+                digests.update(table.texts("sha256"))
+                keys.update(text_key(text) for text in documents(table, frozenset()))
+            cache.prune(digests, digests | keys)
+            stems = {digest[:32] for digest in digests}
+            for small in self.thumbnails.glob("*/*.webp"):
+                if small.stem not in stems:
+                    small.unlink()
+
+    def check(self) -> list[str]:
+        """Read every file of the snapshot in force and compare checksums; returns their names.
+
+        Raises:
+            DataError: One differs; names it and the remedy.
+            NotFoundError: Nothing was indexed yet.
+        """
+        name = self.engine.snapshot_id
+        place = self.folder / "snapshots" / name
+        files = read_manifest(place)["files"]
+        for file, sealed in files.items():
+            check_file(place / file, sealed, whole=True)
+        return sorted(files)
+
+
+def _index(
+    before: Snapshot | None, config: Config, vectors: Embeddings, labels: np.ndarray
+) -> VectorIndex:
+    if before is not None and before.config == config and isinstance(before.index, HnswIndex):
+        return before.index.updated(vectors, labels)
+    return INDEXES[config.index](vectors, config, labels)
+
+
+def open_library(folder: Path | str) -> Library:
+    """Open a library on disk.
+
+    Raises:
+        NotFoundError: There is none.
+        DataError: It is of another version, or damaged.
+    """
+    return Library(Path(folder).expanduser().resolve())
+
+
+def create_library(folder: Path | str) -> Library:
+    """Open a library on disk, and make an empty one first where there is none.
+
+    Raises:
+        DataError: It is of another version, or damaged.
+    """
+    place = Path(folder).expanduser().resolve()
+    if not (place / "library.json").exists():
+        place.mkdir(parents=True, exist_ok=True)
+        if not (place / "secret.key").exists():
+            write_atomically(place / "secret.key", secrets.token_bytes(32), mode=0o600)
+        made = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
+        about = json.dumps({"format": FORMAT, "created_at": made})
+        write_atomically(place / "library.json", about.encode())
+    return Library(place)

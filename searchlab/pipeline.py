@@ -1,0 +1,157 @@
+"""The embedding pipeline: decode, analyse and embed pictures, each content once, in bounded memory.
+
+Threads decode ahead while the models embed; what is finished is kept batch by batch, so that an
+interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from PIL import Image
+
+from searchlab.cache import ContentCache, Facts
+from searchlab.errors import ImageError
+from searchlab.images import analyse, open_rgb, shrink, thumbnail
+from searchlab.models.protocol import Embedder
+from searchlab.progress import Progress
+from searchlab.records import Problem
+
+THUMBNAIL_SIDE = 400
+_BATCH = 16
+_AHEAD = 3 * _BATCH
+_LOOKUP = 4_096
+
+
+@dataclass(frozen=True)
+class _Decoded:
+    digest: str
+    facts: Facts
+    image: Image.Image | None
+
+
+def thumbnail_path(folder: Path, digest: str) -> Path:
+    """Return where the small picture of a content lies."""
+    return folder / digest[:2] / f"{digest[:32]}.webp"
+
+
+def embed_pictures(
+    files: Mapping[str, Path],
+    models: Sequence[Embedder],
+    cache: ContentCache,
+    thumbnails: Path,
+    progress: Progress,
+) -> list[Problem]:
+    """Analyse and embed every picture that is not known yet.
+
+    Args:
+        files: Content digest to a file that holds it.
+        models: Models that read pictures.
+        cache: Where facts and vectors are kept.
+        thumbnails: Folder of the small pictures.
+        progress: Told about every picture.
+
+    Returns:
+        Pictures that are refused, each with its reason; known refusals come again.
+    """
+    problems: list[Problem] = []
+    todo: list[str] = []
+    for chunk in _chunks(files, _LOOKUP):
+        facts = cache.facts(chunk)
+        known = [cache.known_vectors(model.model_id, chunk) for model in models]
+        for digest in chunk:
+            if digest in facts and facts[digest].problem:
+                problems.append(Problem(str(files[digest]), facts[digest].problem))
+            elif (
+                digest not in facts
+                or any(digest not in vectors for vectors in known)
+                or not thumbnail_path(thumbnails, digest).exists()
+            ):
+                todo.append(digest)
+    if not todo:
+        return problems
+    side = max([THUMBNAIL_SIDE, *(model.input_size for model in models)])
+    decoding = modelling = 0.0
+    with progress.step("embedding photos", len(todo), unit="images") as step:
+        ahead = _decoded(((digest, files[digest]) for digest in todo), side, thumbnails)
+        while True:
+            began = time.perf_counter()
+            batch = list(islice(ahead, _BATCH))
+            decoding += time.perf_counter() - began
+            if not batch:
+                break
+            began = time.perf_counter()
+            _keep_batch(batch, models, cache)
+            modelling += time.perf_counter() - began
+            problems += [
+                Problem(str(files[one.digest]), one.facts.problem)
+                for one in batch
+                if one.facts.problem
+            ]
+            step.note("waiting for decoding" if decoding > modelling else "waiting for the model")
+            step.advance(len(batch))
+    return problems
+
+
+def _chunks(items: Iterable[str], size: int) -> Iterator[list[str]]:
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def _keep_batch(batch: Sequence[_Decoded], models: Sequence[Embedder], cache: ContentCache) -> None:
+    good = [one for one in batch if one.image is not None]
+    vectors = []
+    for model in models if good else ():
+        images = [shrink(one.image, model.input_size) for one in good if one.image is not None]
+        vectors.append((model.model_id, [one.digest for one in good], model.encode_images(images)))
+    # A file that could not be read may be readable next time; what its content says stays true.
+    kept = {one.digest: one.facts for one in batch if one.facts.problem != "unreadable"}
+    cache.keep(kept, vectors)
+
+
+def _decoded(items: Iterable[tuple[str, Path]], side: int, thumbnails: Path) -> Iterator[_Decoded]:
+    with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="decode") as pool:
+        rest = iter(items)
+        running: deque[Future[_Decoded]] = deque(
+            pool.submit(_decode, *item, side, thumbnails) for item in islice(rest, _AHEAD)
+        )
+        try:
+            while running:
+                finished = running.popleft().result()
+                running.extend(
+                    pool.submit(_decode, *item, side, thumbnails) for item in islice(rest, 1)
+                )
+                yield finished
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def _decode(digest: str, path: Path, side: int, thumbnails: Path) -> _Decoded:
+    try:
+        decoded = open_rgb(path, min_side=side)
+        seen = analyse(decoded)
+    except ImageError as error:
+        return _Decoded(digest, Facts(problem=error.reason), None)
+    facts = Facts(
+        width=decoded.width,
+        height=decoded.height,
+        shade=int(seen.color_hex[1:], 16),
+        palette=seen.palette,
+        blur_hash=seen.blur_hash,
+    )
+    small = thumbnail_path(thumbnails, digest)
+    if not small.exists():
+        small.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = small.with_suffix(".part")
+        unfinished.write_bytes(thumbnail(decoded.image, THUMBNAIL_SIDE))
+        unfinished.replace(small)
+    return _Decoded(digest, facts, shrink(decoded.image, side))

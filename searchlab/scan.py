@@ -1,0 +1,177 @@
+"""Scanning: which pictures lie under the folders of a library, known by their content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from searchlab.cache import ContentCache
+from searchlab.errors import InputError
+from searchlab.images import MAX_BYTES
+from searchlab.progress import Progress
+from searchlab.records import SIDECAR_NAME, Problem, Record, read_records
+
+_BATCH = 256
+
+
+@dataclass(frozen=True)
+class Root:
+    """A folder that a library covers.
+
+    Attributes:
+        folder: Absolute path.
+        records: Sidecar file, if one was named; `photos.jsonl` in the folder is found by itself.
+        source: Name of the library for pictures whose record names none.
+    """
+
+    folder: Path
+    records: Path | None = None
+    source: str = "local"
+
+    def sidecar(self) -> Path | None:
+        """Return the sidecar file of this folder, or None."""
+        if self.records is not None:
+            return self.records
+        found = self.folder / SIDECAR_NAME
+        return found if found.is_file() else None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A file under a root.
+
+    Attributes:
+        path: Absolute path.
+        sha256: Hex digest of its bytes.
+        record: What its sidecar line says.
+    """
+
+    path: Path
+    sha256: str
+    record: Record
+
+
+@dataclass
+class Scan:
+    """What was found.
+
+    Attributes:
+        pictures: By path, in order.
+        problems: Files and lines that were skipped.
+        missing: Roots that are not there.
+    """
+
+    pictures: list[Picture] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    missing: list[Root] = field(default_factory=list)
+
+
+def check_root(folder: Path, *, records: Path | None = None, source: str = "local") -> Root:
+    """Check a folder that a user names.
+
+    Raises:
+        InputError: It is no folder, or the records are no file.
+    """
+    if not folder.is_dir():
+        msg = f"a source must be a folder of photos, got {folder}, which is none"
+        raise InputError(msg)
+    if records is not None and not records.is_file():
+        msg = f"records must be a JSONL file, got {records}, which is none"
+        raise InputError(msg)
+    if not source.strip():
+        msg = f"a source name must be a word, got {source!r}"
+        raise InputError(msg)
+    return Root(folder.resolve(), None if records is None else records.resolve(), source.strip())
+
+
+def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -> Scan:
+    """Walk the folders and identify every file by its content.
+
+    Files whose size and time of change are as before are not read again.
+
+    Args:
+        roots: Folders to walk; one inside another is walked once.
+        cache: Remembers files that were read.
+        progress: Told about every file.
+    """
+    scan = Scan()
+    seen: set[Path] = set()
+    with progress.step("looking for photos", unit="files") as step:
+        for root in roots:
+            if not root.folder.is_dir():
+                scan.missing.append(root)
+                continue
+            records = _records(root, scan.problems)
+            fresh: list[tuple[str, int, int, str]] = []
+            for path in _files(root.folder, scan.problems):
+                if path in seen or path == root.sidecar():
+                    continue
+                seen.add(path)
+                step.advance(1)
+                try:
+                    digest = _digest(path, cache, fresh)
+                except OSError as error:
+                    scan.problems.append(Problem(str(path), f"cannot be read: {error.strerror}"))
+                    continue
+                except InputError as error:
+                    scan.problems.append(Problem(str(path), str(error)))
+                    continue
+                record = records.pop(path, None) or Record()
+                scan.pictures.append(Picture(path, digest, record))
+                if len(fresh) >= _BATCH:
+                    cache.keep_files(fresh)
+                    fresh.clear()
+            cache.keep_files(fresh)
+            for path in records:
+                if path not in seen:
+                    reason = "named in the records, not in the folder"
+                    scan.problems.append(Problem(str(path), reason))
+    return scan
+
+
+def _records(root: Root, problems: list[Problem]) -> dict[Path, Record]:
+    sidecar = root.sidecar()
+    found: dict[Path, Record] = {}
+    for item in read_records(sidecar) if sidecar is not None else ():
+        if isinstance(item, Problem):
+            problems.append(item)
+            continue
+        path, record = item
+        if path in found:
+            problems.append(Problem(str(path), "named twice in the records; the first line counts"))
+            continue
+        found[path] = record
+    return found
+
+
+def _files(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+    def refused(error: OSError) -> None:
+        problems.append(Problem(str(error.filename), f"cannot be read: {error.strerror}"))
+
+    for parent, folders, names in os.walk(folder, onerror=refused):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(parent, name)
+            if name.startswith(".") or not path.is_file():
+                continue
+            if any("\ud800" <= c <= "\udfff" for c in str(path)):
+                problems.append(Problem(ascii(str(path)), "its name is not Unicode; rename it"))
+                continue
+            yield path
+
+
+def _digest(path: Path, cache: ContentCache, fresh: list[tuple[str, int, int, str]]) -> str:
+    stat = path.stat()
+    if stat.st_size > MAX_BYTES:
+        msg = f"too many bytes: {stat.st_size:,}, the most is {MAX_BYTES:,}"
+        raise InputError(msg)
+    known = cache.known_file(str(path), stat.st_size, stat.st_mtime_ns)
+    if known is not None:
+        return known
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    fresh.append((str(path), stat.st_size, stat.st_mtime_ns, digest))
+    return digest

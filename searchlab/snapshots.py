@@ -1,0 +1,239 @@
+"""Snapshots: one whole state of a library on disk, built beside the old one and swapped in.
+
+A snapshot is a folder that never changes once it has its name. `CURRENT` holds the name of the
+one in force and is replaced by one atomic rename, so that readers of the old one finish in peace
+and a writer that dies at any moment leaves the last good state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from searchlab.config import Config
+from searchlab.errors import DataError, InputError
+from searchlab.indexes import VectorIndex, open_index
+from searchlab.models.protocol import Embeddings
+from searchlab.scan import Root
+from searchlab.tables import PhotoTable
+
+FORMAT = 1
+KEPT = 3
+# Files up to this size are read whole and compared with their checksum on every opening.
+_CHECKED_BYTES = 64 * 2**20
+_PARTIAL = ".unfinished-"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An opened snapshot.
+
+    Attributes:
+        snapshot_id: Its folder's name.
+        config: The configuration that it was built under.
+        roots: Folders that it covers.
+        table: The photos, memory-mapped.
+        index: Their vectors, memory-mapped, and the graph if there is one.
+        next_label: The first label that no photo has had.
+    """
+
+    snapshot_id: str
+    config: Config
+    roots: tuple[Root, ...]
+    table: PhotoTable
+    index: VectorIndex
+    next_label: int
+
+
+def current_id(folder: Path) -> str | None:
+    """Return the name of the snapshot in force; None before the first."""
+    try:
+        return (folder / "CURRENT").read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        path = folder / "CURRENT"
+        msg = f"{path} must name a snapshot, got: {error}; write a name of snapshots/ in it"
+        raise DataError(msg) from error
+
+
+def write_snapshot(
+    folder: Path,
+    *,
+    config: Config,
+    roots: tuple[Root, ...],
+    table: PhotoTable,
+    vectors: Embeddings,
+    index: VectorIndex,
+    next_label: int,
+    replace_equal: bool = False,
+) -> str:
+    """Write a snapshot, swap it in and drop the oldest.
+
+    Args:
+        folder: The library.
+        config: With its `model_id`.
+        roots: Folders that it covers.
+        table: The photos.
+        vectors: (n_photos, dim) unit rows in the table's order.
+        index: Over these vectors.
+        next_label: The first label that no photo has had.
+        replace_equal: Write a new snapshot even where nothing changed.
+
+    Returns:
+        The new snapshot's name, or that of the one in force where nothing changed.
+    """
+    snapshots = folder / "snapshots"
+    snapshots.mkdir(exist_ok=True)
+    for leftover in snapshots.glob(f"{_PARTIAL}*"):
+        shutil.rmtree(leftover)
+    partial = snapshots / f"{_PARTIAL}{os.getpid()}"
+    partial.mkdir()
+    table.save(partial / "photos.arrow")
+    np.save(partial / "vectors.npy", vectors)
+    index.save(partial)
+    names = sorted(path.name for path in partial.iterdir())
+    files = {name: _seal(partial / name) for name in names}
+    manifest = {
+        "format": FORMAT,
+        "config": config.to_dict(),
+        "config_id": config.config_id,
+        "n_photos": len(table),
+        "next_label": next_label,
+        "roots": [
+            {"folder": str(r.folder), "records": r.records and str(r.records), "source": r.source}
+            for r in roots
+        ],
+        "files": files,
+    }
+    text = json.dumps(manifest, indent=1, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    before = current_id(folder)
+    if before is not None and before.endswith(digest) and not replace_equal:
+        shutil.rmtree(partial)
+        return before
+    number = 1 + max((_number(path) for path in snapshots.iterdir()), default=0)
+    snapshot_id = f"{number:06d}-{digest}"
+    write_atomically(partial / "manifest.json", text.encode())
+    _sync(partial)
+    partial.rename(snapshots / snapshot_id)
+    _sync(snapshots)
+    write_atomically(folder / "CURRENT", f"{snapshot_id}\n".encode())
+    for old in sorted(snapshots.iterdir(), key=_number)[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return snapshot_id
+
+
+def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
+    """Open a snapshot and check that its files are the ones that were written.
+
+    Raises:
+        DataError: A file is missing, damaged or of another version; names file and remedy.
+    """
+    place = folder / "snapshots" / snapshot_id
+    manifest = read_manifest(place)
+    for name, sealed in manifest["files"].items():
+        check_file(place / name, sealed, whole=sealed["bytes"] <= _CHECKED_BYTES)
+    config = Config.from_dict(manifest["config"])
+    table = PhotoTable.open(place / "photos.arrow")
+    try:
+        vectors = np.load(place / "vectors.npy", mmap_mode="r")
+    except (OSError, ValueError) as error:
+        raise DataError(_broken(place / "vectors.npy", str(error))) from error
+    index = open_index(place, vectors, config, labels=table.labels)
+    return Snapshot(snapshot_id, config, read_roots(place), table, index, manifest["next_label"])
+
+
+def read_manifest(place: Path) -> dict[str, Any]:
+    """Read what a snapshot says of itself.
+
+    Raises:
+        DataError: It is missing, damaged or of another version.
+    """
+    path = place / "manifest.json"
+    try:
+        manifest = json.loads(path.read_bytes())
+        if manifest["format"] != FORMAT:
+            msg = f"format {manifest['format']}, this searchlab reads {FORMAT}"
+            raise ValueError(msg)
+        Config.from_dict(manifest["config"])
+    except (OSError, ValueError, KeyError, TypeError, InputError) as error:
+        raise DataError(_broken(path, str(error))) from error
+    return dict(manifest)
+
+
+def read_roots(place: Path) -> tuple[Root, ...]:
+    """Read which folders a snapshot covers.
+
+    Raises:
+        DataError: Its manifest is missing, damaged or of another version.
+    """
+    return tuple(
+        Root(Path(root["folder"]), root["records"] and Path(root["records"]), root["source"])
+        for root in read_manifest(place)["roots"]
+    )
+
+
+def check_file(path: Path, sealed: dict[str, Any], *, whole: bool) -> None:
+    """Compare a file with its size and, if `whole`, its checksum.
+
+    Raises:
+        DataError: They differ.
+    """
+    try:
+        size = path.stat().st_size
+        if size != sealed["bytes"]:
+            raise DataError(_broken(path, f"{size:,} bytes instead of {sealed['bytes']:,}"))
+        if whole and _checksum(path) != sealed["sha256"]:
+            raise DataError(_broken(path, "another checksum"))
+    except OSError as error:
+        raise DataError(_broken(path, error.strerror or str(error))) from error
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Replace a file so that a reader sees the old bytes or the new ones, never a part."""
+    partial = path.with_name(f"{path.name}.part")
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    _sync(path.parent)
+
+
+def _seal(path: Path) -> dict[str, Any]:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+    return {"bytes": path.stat().st_size, "sha256": _checksum(path)}
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _number(path: Path) -> int:
+    head = path.name.split("-")[0]
+    return int(head) if head.isdigit() else 0
+
+
+def _broken(path: Path, found: str) -> str:
+    return (
+        f"{path} must be as it was written, got: {found}; "
+        "index again with `searchlab index --data DIR --rebuild`, nothing is embedded twice"
+    )
