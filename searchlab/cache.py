@@ -87,10 +87,13 @@ class ContentCache:
     def __exit__(
         self,
         _kind: type[BaseException] | None,
-        _error: BaseException | None,
+        error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
         self._db.close()
+        if isinstance(error, sqlite3.DatabaseError):
+            msg = f"{self._path} must be undamaged, got: {error}; delete it and index again"
+            raise DataError(msg) from error
 
     def known_file(self, path: str, size: int, mtime_ns: int) -> str | None:
         """Return the digest of a file that has not changed since it was read."""

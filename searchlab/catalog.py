@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from searchlab.cache import ContentCache, Facts
 from searchlab.colors import color_name
 from searchlab.descriptions import describe
+from searchlab.errors import NotFoundError
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.photos import (
@@ -209,13 +210,23 @@ def build_vectors(
 
     Returns:
         (n_photos, dim) unit rows in the table's order.
+
+    Raises:
+        NotFoundError: A picture that must be embedded is gone or refused.
     """
     keys: dict[str, list[str]] = {}
     digests = list(table.texts("sha256"))
     seeing = [part for part, _ in model.parts if part.reads == "image"]
     if seeing:
         files = dict(zip(digests, map(Path, table.texts("file")), strict=True))
-        embed_pictures(files, seeing, cache, thumbnails, progress)
+        problems = embed_pictures(files, seeing, cache, thumbnails, progress)
+        if problems:
+            msg = (
+                f"every photo must be readable to be embedded by {model.name}, got "
+                f"{len(problems)} that are not, such as {problems[0].where}: {problems[0].reason}; "
+                "bring them back, or index again (`--forget FOLDER` drops a folder)"
+            )
+            raise NotFoundError(msg)
         keys |= {part.model_id: digests for part in seeing}
     reading = [part for part, _ in model.parts if part.reads == "text"]
     if reading:

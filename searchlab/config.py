@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError, InputError
+from searchlab.errors import DataError, InputError, shown
 
 QueryKind: TypeAlias = Literal["text", "image", "both"]
 """What a query brings: words, a picture, or a picture steered by words."""
@@ -117,10 +117,10 @@ class Config:
         for name, (low, high) in ranges.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                msg = f"{name} must be an integer from {low} to {high}, got {value!r}"
+                msg = f"{name} must be an integer from {low} to {high}, got {shown(value)}"
                 raise InputError(msg)
-        if not (math.isfinite(self.steering) and self.steering > 0):
-            msg = f"steering must be a finite number above 0, got {self.steering!r}"
+        if not 0 < self.steering < math.inf:
+            msg = f"steering must be a finite number above 0, got {shown(self.steering)}"
             raise InputError(msg)
 
     @cached_property

@@ -58,3 +58,15 @@ class MismatchError(SearchlabError):
 
 class DataError(SearchlabError):
     """A file on disk is damaged or of another version; the message names it and the remedy."""
+
+
+def shown(value: object) -> str:
+    """Return a value's repr for a message, cut to a readable length; never fails.
+
+    >>> shown("x" * 200)[-5:], shown(10**5000)
+    ("x...'", 'a number of thousands of digits')
+    """
+    if isinstance(value, int) and abs(value) >= 10**1000:
+        return "a number of thousands of digits"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:75]}...{text[-1]}"

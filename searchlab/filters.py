@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.colors import FAMILIES, parse_hex, within_hex, within_name
-from searchlab.errors import InputError
+from searchlab.errors import InputError, shown
 from searchlab.photos import ORIENTATIONS
 from searchlab.tables import PhotoTable
 
@@ -52,10 +52,14 @@ class PhotoFilter:
     def __post_init__(self) -> None:
         for name in ("orientation", "source", "license_type"):
             object.__setattr__(self, name, _values(name, getattr(self, name)))
+        for name in ("color_name", "color_hex", "photographer", "after_date"):
+            if not isinstance(getattr(self, name), str | None):
+                msg = f"{name} must be a string, got {shown(getattr(self, name))}"
+                raise InputError(msg)
         if self.color_name is not None and self.color_hex is not None:
             msg = (
                 "color_name and color_hex cannot be combined, "
-                f"got {self.color_name!r} and {self.color_hex!r}; keep one"
+                f"got {shown(self.color_name)} and {shown(self.color_hex)}; keep one"
             )
             raise InputError(msg)
         if self.color_name is not None:
@@ -68,7 +72,7 @@ class PhotoFilter:
             or not isinstance(tolerance, int)
             or not 0 <= tolerance <= 255
         ):
-            msg = f"color_tolerance must be an integer from 0 to 255, got {tolerance!r}"
+            msg = f"color_tolerance must be an integer from 0 to 255, got {shown(tolerance)}"
             raise InputError(msg)
         _check_known("orientation", self.orientation, list(ORIENTATIONS))
         if self.after_date is not None:
@@ -185,9 +189,9 @@ def _any_of(table: PhotoTable, name: str, wanted: Sequence[str]) -> NDArray[np.b
 
 
 def _values(name: str, given: Any) -> tuple[str, ...]:
-    values = (given,) if isinstance(given, str) else tuple(given or ())
-    if not all(isinstance(value, str) for value in values):
-        msg = f"{name} must be words, got {values!r}"
+    values = (given,) if isinstance(given, str) else given or ()
+    if not isinstance(values, Iterable) or not all(isinstance(value, str) for value in values):
+        msg = f"{name} must be words, got {shown(given)}"
         raise InputError(msg)
     return tuple(dict.fromkeys(values))
 
@@ -196,7 +200,7 @@ def _check_known(name: str, given: Sequence[str], known: Sequence[str]) -> None:
     for value in given:
         if value not in known:
             listed = ", ".join(known[:30]) + (" ..." if len(known) > 30 else "")
-            msg = f"{name} must be one of {listed}; got {value!r}"
+            msg = f"{name} must be one of {listed}; got {shown(value)}"
             raise InputError(msg)
 
 
@@ -206,5 +210,5 @@ def _days(text: str) -> int:
             raise ValueError
         return (datetime.date.fromisoformat(text) - _EPOCH).days
     except (TypeError, ValueError):
-        msg = f"after_date must be a day as YYYY-MM-DD, got {text!r}"
+        msg = f"after_date must be a day as YYYY-MM-DD, got {shown(text)}"
         raise InputError(msg) from None

@@ -18,7 +18,7 @@ from searchlab.pipeline import embed_pictures
 from searchlab.progress import Progress
 from searchlab.records import Problem
 from searchlab.scan import Root, scan_roots
-from searchlab.snapshots import Snapshot
+from searchlab.snapshots import Snapshot, last_readable
 
 
 @dataclass
@@ -71,10 +71,9 @@ def index_photos(
     """
     progress = progress or Progress()
     with library.writing(), library.cache() as cache:
-        before, known = _before(library, rebuild=rebuild)
-        covered = _covered(known, roots, forget)
-        if config is None:
-            config = Config() if before is None else before.config
+        before, (known_config, known_roots) = _before(library, rebuild=rebuild)
+        covered = _covered(known_roots, roots, forget)
+        config = config or known_config
         model = load_model(config.model)
         scan = scan_roots(covered, cache, progress)
         pictures, problems, copies = identify(scan.pictures, covered)
@@ -109,14 +108,16 @@ def index_photos(
     )
 
 
-def _before(library: Library, *, rebuild: bool) -> tuple[Snapshot | None, tuple[Root, ...]]:
+def _before(
+    library: Library, *, rebuild: bool
+) -> tuple[Snapshot | None, tuple[Config, tuple[Root, ...]]]:
     try:
         before = library.snapshot()
     except DataError:
         if not rebuild:
             raise
-        return None, library.covered_roots()
-    return before, () if before is None else before.roots
+        return None, last_readable(library.folder) or (Config(), ())
+    return before, (Config(), ()) if before is None else (before.config, before.roots)
 
 
 def _covered(

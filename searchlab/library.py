@@ -43,11 +43,12 @@ from searchlab.snapshots import (
     current_id,
     open_snapshot,
     read_manifest,
-    read_roots,
     write_atomically,
     write_snapshot,
 )
 from searchlab.tables import PhotoTable
+
+_KEY_BYTES = 32
 
 
 class Library:
@@ -67,12 +68,9 @@ class Library:
             DataError: It is of another version, or damaged.
         """
         self.folder = folder
+        about = folder / "library.json"
         try:
-            about = json.loads((folder / "library.json").read_bytes())
-            if about["format"] != FORMAT:
-                msg = f"format {about['format']}, this searchlab reads {FORMAT}"
-                raise ValueError(msg)
-            self._key = (folder / "secret.key").read_bytes()
+            found = json.loads(about.read_bytes())["format"]
         except FileNotFoundError as error:
             msg = (
                 f"a library must hold library.json, got {folder} without; "
@@ -80,11 +78,12 @@ class Library:
             )
             raise NotFoundError(msg) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
-            msg = (
-                f"{folder / 'library.json'} must describe a library, got: {error}; "
-                "index into a new folder"
-            )
+            msg = f"{about} must describe a library, got: {error}; index into a new folder"
             raise DataError(msg) from error
+        if found != FORMAT:
+            msg = f"{about} must be of format {FORMAT}, got {found!r}; index into a new folder"
+            raise DataError(msg)
+        self._key = _read_key(folder / "secret.key")
         self._engines: dict[str, SearchEngine] = {}
         self._opening = threading.Lock()
 
@@ -186,14 +185,6 @@ class Library:
             )
             raise CursorError(msg)
         return self._engine(opened.snapshot_id).search(cursor=opened, audience=audience)
-
-    def covered_roots(self) -> tuple[Root, ...]:
-        """Return the folders that the state in force covers, as far as it can be read."""
-        name = current_id(self.folder)
-        try:
-            return () if name is None else read_roots(self.folder / "snapshots" / name)
-        except DataError:
-            return ()
 
     def thumbnail(self, photo: Photo) -> Path | None:
         """Find the small picture of a photo; None where there is none."""
@@ -335,6 +326,18 @@ def _index(
     return INDEXES[config.index](vectors, config, labels)
 
 
+def _read_key(path: Path) -> bytes:
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        msg = f"{path} must sign cursors, got: {error.strerror}; index again to make a new one"
+        raise DataError(msg) from error
+    if len(key) != _KEY_BYTES:
+        msg = f"{path} must hold {_KEY_BYTES} bytes, got {len(key)}; delete it and index again"
+        raise DataError(msg)
+    return key
+
+
 def open_library(folder: Path | str) -> Library:
     """Open a library on disk.
 
@@ -352,10 +355,10 @@ def create_library(folder: Path | str) -> Library:
         DataError: It is of another version, or damaged.
     """
     place = Path(folder).expanduser().resolve()
+    place.mkdir(parents=True, exist_ok=True)
+    if not (place / "secret.key").exists():
+        write_atomically(place / "secret.key", secrets.token_bytes(_KEY_BYTES), mode=0o600)
     if not (place / "library.json").exists():
-        place.mkdir(parents=True, exist_ok=True)
-        if not (place / "secret.key").exists():
-            write_atomically(place / "secret.key", secrets.token_bytes(32), mode=0o600)
         made = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
         about = json.dumps({"format": FORMAT, "created_at": made})
         write_atomically(place / "library.json", about.encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ def photo_id_of(source: str, source_photo_id: str) -> str:
     >>> photo_id_of("unsplash", "abc") == photo_id_of("unsplash", "abc")
     True
     """
-    return str(uuid.uuid5(NAMESPACE, f"{source}:{source_photo_id}"))
+    return str(uuid.uuid5(NAMESPACE, json.dumps([source, source_photo_id])))
 
 
 def orientation_of(width: int, height: int) -> str:
@@ -132,6 +133,8 @@ def web_url(value: str) -> str:
     >>> web_url("javascript:alert(1)"), web_url("https://example.org/a")
     ('', 'https://example.org/a')
     """
+    if any(character.isspace() or not character.isprintable() for character in value):
+        return ""
     try:
         parts = urlsplit(value)
     except ValueError:

@@ -6,6 +6,7 @@ interrupted run goes on where it stopped.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections import deque
@@ -19,7 +20,7 @@ from PIL import Image
 
 from searchlab.cache import ContentCache, Facts
 from searchlab.errors import ImageError
-from searchlab.images import analyse, open_rgb, shrink, thumbnail
+from searchlab.images import MAX_BYTES, analyse, open_rgb, shrink, thumbnail
 from searchlab.models.protocol import Embedder
 from searchlab.progress import Progress
 from searchlab.records import Problem
@@ -28,6 +29,8 @@ THUMBNAIL_SIDE = 400
 _BATCH = 16
 _AHEAD = 3 * _BATCH
 _LOOKUP = 4_096
+_UNREADABLE = "unreadable"
+_CHANGED = "changed while it was indexed"
 
 
 @dataclass(frozen=True)
@@ -62,19 +65,18 @@ def embed_pictures(
         Pictures that are refused, each with its reason; known refusals come again.
     """
     problems: list[Problem] = []
-    todo: list[str] = []
+    todo: dict[str, list[Embedder]] = {}
     for chunk in _chunks(files, _LOOKUP):
         facts = cache.facts(chunk)
         known = [cache.known_vectors(model.model_id, chunk) for model in models]
         for digest in chunk:
             if digest in facts and facts[digest].problem:
                 problems.append(Problem(str(files[digest]), facts[digest].problem))
-            elif (
-                digest not in facts
-                or any(digest not in vectors for vectors in known)
-                or not thumbnail_path(thumbnails, digest).exists()
-            ):
-                todo.append(digest)
+                continue
+            missing = [model for model, has in zip(models, known, strict=True) if digest not in has]
+            small = thumbnail_path(thumbnails, digest)
+            if missing or digest not in facts or not small.exists():
+                todo[digest] = missing
     if not todo:
         return problems
     side = max([THUMBNAIL_SIDE, *(model.input_size for model in models)])
@@ -88,7 +90,7 @@ def embed_pictures(
             if not batch:
                 break
             began = time.perf_counter()
-            _keep_batch(batch, models, cache)
+            _keep_batch(batch, todo, models, cache)
             modelling += time.perf_counter() - began
             problems += [
                 Problem(str(files[one.digest]), one.facts.problem)
@@ -106,14 +108,25 @@ def _chunks(items: Iterable[str], size: int) -> Iterator[list[str]]:
         yield chunk
 
 
-def _keep_batch(batch: Sequence[_Decoded], models: Sequence[Embedder], cache: ContentCache) -> None:
-    good = [one for one in batch if one.image is not None]
+def _keep_batch(
+    batch: Sequence[_Decoded],
+    todo: Mapping[str, Sequence[Embedder]],
+    models: Sequence[Embedder],
+    cache: ContentCache,
+) -> None:
     vectors = []
-    for model in models if good else ():
-        images = [shrink(one.image, model.input_size) for one in good if one.image is not None]
-        vectors.append((model.model_id, [one.digest for one in good], model.encode_images(images)))
+    for model in models:
+        images = {
+            one.digest: shrink(one.image, model.input_size)
+            for one in batch
+            if one.image is not None and model in todo[one.digest]
+        }
+        if images:
+            rows = model.encode_images(list(images.values()))
+            vectors.append((model.model_id, list(images), rows))
     # A file that could not be read may be readable next time; what its content says stays true.
-    kept = {one.digest: one.facts for one in batch if one.facts.problem != "unreadable"}
+    passing = (_UNREADABLE, _CHANGED)
+    kept = {one.digest: one.facts for one in batch if one.facts.problem not in passing}
     cache.keep(kept, vectors)
 
 
@@ -135,9 +148,23 @@ def _decoded(items: Iterable[tuple[str, Path]], side: int, thumbnails: Path) -> 
                 future.cancel()
 
 
+def _content(digest: str, path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        msg = f"a picture must be readable, got {path} ({error.strerror})"
+        raise ImageError(msg, reason=_UNREADABLE) from error
+    # What is kept under a digest must come from bytes with that digest.
+    if hashlib.sha256(content).hexdigest() != digest:
+        msg = f"a picture must stay as it is while it is indexed, got {path}, which changed"
+        raise ImageError(msg, reason=_CHANGED)
+    return content
+
+
 def _decode(digest: str, path: Path, side: int, thumbnails: Path) -> _Decoded:
     try:
-        decoded = open_rgb(path, min_side=side)
+        decoded = open_rgb(_content(digest, path), min_side=side)
         seen = analyse(decoded)
     except ImageError as error:
         return _Decoded(digest, Facts(problem=error.reason), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from PIL import Image
 
 from searchlab.config import QueryKind
-from searchlab.errors import InputError
+from searchlab.errors import InputError, shown
 from searchlab.filters import PhotoFilter
 from searchlab.photos import Photo, check_fields
 
@@ -59,8 +58,15 @@ class Query:
             object.__setattr__(self, "text", _checked_text(self.text))
         if isinstance(self.image, str):
             object.__setattr__(self, "image", Path(self.image))
+        if not isinstance(self.image, Image.Image | bytes | Path | None):
+            msg = f"image must be a picture, bytes or a path, got {shown(self.image)}"
+            raise InputError(msg)
+        if not isinstance(self.photo_id, str | None):
+            msg = f"photo_id must be a string, got {shown(self.photo_id)}"
+            raise InputError(msg)
         if self.image is not None and self.photo_id is not None:
-            msg = f"image and photo_id cannot be combined, got photo_id {self.photo_id!r}; keep one"
+            found = shown(self.photo_id)
+            msg = f"image and photo_id cannot be combined, got photo_id {found}; keep one"
             raise InputError(msg)
         _check_number("text_alpha", self.text_alpha, 0, MAX_TEXT_ALPHA)
         if self.score_threshold is not None:
@@ -68,7 +74,7 @@ class Query:
         if self.limit is not None:
             check_count("limit", self.limit, MAX_LIMIT)
         if self.sort_by not in SORT_ORDERS:
-            msg = f"sort_by must be relevance or newest, got {self.sort_by!r}"
+            msg = f"sort_by must be relevance or newest, got {shown(self.sort_by)}"
             raise InputError(msg)
         if not self.has_reference and self.text is None and self.filter.is_empty:
             msg = "a query must have a text, an image, a photo_id or a filter, got none of them"
@@ -185,7 +191,7 @@ def check_count(name: str, value: int, most: int) -> int:
         InputError: It is none.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        msg = f"{name} must be an integer from 1 to {most}, got {value!r}"
+        msg = f"{name} must be an integer from 1 to {most}, got {shown(value)}"
         raise InputError(msg)
     return value
 
@@ -205,6 +211,6 @@ def _checked_text(text: str) -> str | None:
 
 def _check_number(name: str, value: float, low: float, high: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not low <= value <= high:
-        msg = f"{name} must be a number from {low:g} to {high:g}, got {value!r}"
+    if not number or not low <= value <= high:  # NaN is in no range
+        msg = f"{name} must be a number from {low:g} to {high:g}, got {shown(value)}"
         raise InputError(msg)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -17,8 +18,9 @@ from searchlab.errors import InputError
 
 SIDECAR_NAME = "photos.jsonl"
 _MAX_TEXT = 10_000
-_DROPPED = dict.fromkeys(i for i in range(32) if i not in (9, 10)) | dict.fromkeys(
-    range(0xD800, 0xE000)
+# Control characters can steer a terminal; lone surrogates cannot be stored.
+_DROPPED = dict.fromkeys(
+    [i for i in (*range(32), *range(127, 160)) if chr(i) not in "\t\n"] + [*range(0xD800, 0xE000)]
 )
 
 
@@ -109,13 +111,14 @@ def _record(line: bytes, folder: Path) -> tuple[Path, Record]:
     ):
         msg = "a record must be a JSON object with a file name under 'file'"
         raise InputError(msg)
-    if "\0" in values["file"]:
-        msg = "file must be a path without NUL"
+    if any(ord(character) in _DROPPED for character in values["file"]):
+        msg = f"file must be a path without control characters, got {values['file']!a}"
         raise InputError(msg)
     given = {name: _text(name, values.get(name)) for name in _NAMES}
     if given["uploaded_on"]:
         datetime.date.fromisoformat(given["uploaded_on"])
-    return (folder / values["file"]).resolve(), Record(**given)
+    # Not resolve(): a link is known by its own name, as the walk over the folder finds it.
+    return Path(os.path.normpath(folder.absolute() / values["file"])), Record(**given)
 
 
 def _text(name: str, value: Any) -> str:

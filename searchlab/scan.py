@@ -99,15 +99,17 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
     """
     scan = Scan()
     seen: set[Path] = set()
+    inwards = sorted(roots, key=lambda root: len(root.folder.parts), reverse=True)
+    sidecars = {root.sidecar() for root in inwards}
     with progress.step("looking for photos", unit="files") as step:
-        for root in roots:
+        for root in inwards:  # so that the innermost folder's records count
             if not root.folder.is_dir():
                 scan.missing.append(root)
                 continue
             records = _records(root, scan.problems)
             fresh: list[tuple[str, int, int, str]] = []
             for path in _files(root.folder, scan.problems):
-                if path in seen or path == root.sidecar():
+                if path in seen or path in sidecars:
                     continue
                 seen.add(path)
                 step.advance(1)
@@ -129,6 +131,7 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
                 if path not in seen:
                     reason = "named in the records, not in the folder"
                     scan.problems.append(Problem(str(path), reason))
+    scan.pictures.sort(key=lambda picture: picture.path)
     return scan
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError
+from searchlab.errors import DataError, InputError, shown
 from searchlab.indexes import VectorIndex, open_index
 from searchlab.models.protocol import Embeddings
 from searchlab.scan import Root
@@ -29,6 +30,8 @@ KEPT = 3
 # Files up to this size are read whole and compared with their checksum on every opening.
 _CHECKED_BYTES = 64 * 2**20
 _PARTIAL = ".unfinished-"
+_NAME = re.compile(r"\d{6,}-[0-9a-f]{8}", re.ASCII)
+_REMEDY = "index again with `searchlab index --data DIR --rebuild`, nothing is embedded twice"
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,13 @@ class Snapshot:
 def current_id(folder: Path) -> str | None:
     """Return the name of the snapshot in force; None before the first."""
     try:
-        return (folder / "CURRENT").read_text(encoding="ascii").strip()
+        name = (folder / "CURRENT").read_text(encoding="utf-8", errors="replace").strip()
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        path = folder / "CURRENT"
-        msg = f"{path} must name a snapshot, got: {error}; write a name of snapshots/ in it"
-        raise DataError(msg) from error
+    if not _NAME.fullmatch(name):
+        msg = f"{folder / 'CURRENT'} must name a snapshot, got {shown(name)}; {_REMEDY}"
+        raise DataError(msg)
+    return name
 
 
 def write_snapshot(
@@ -115,10 +118,11 @@ def write_snapshot(
     }
     text = json.dumps(manifest, indent=1, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    before = current_id(folder)
-    if before is not None and before.endswith(digest) and not replace_equal:
-        shutil.rmtree(partial)
-        return before
+    if not replace_equal:
+        before = current_id(folder)
+        if before is not None and before.endswith(digest):
+            shutil.rmtree(partial)
+            return before
     number = 1 + max((_number(path) for path in snapshots.iterdir()), default=0)
     snapshot_id = f"{number:06d}-{digest}"
     write_atomically(partial / "manifest.json", text.encode())
@@ -126,8 +130,10 @@ def write_snapshot(
     partial.rename(snapshots / snapshot_id)
     _sync(snapshots)
     write_atomically(folder / "CURRENT", f"{snapshot_id}\n".encode())
-    for old in sorted(snapshots.iterdir(), key=_number)[:-KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
+    for old in sorted(snapshots.glob("[0-9]*"), key=_number)[:-KEPT]:
+        # Renamed first: a snapshot is there as a whole or not at all.
+        gone = old.rename(snapshots / f"{_PARTIAL}{old.name}")
+        shutil.rmtree(gone, ignore_errors=True)
     return snapshot_id
 
 
@@ -144,7 +150,8 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
     config = Config.from_dict(manifest["config"])
     table = PhotoTable.open(place / "photos.arrow")
     try:
-        vectors = np.load(place / "vectors.npy", mmap_mode="r")
+        # A plain view of the map: the memmap class costs microseconds at every slice.
+        vectors = np.asarray(np.load(place / "vectors.npy", mmap_mode="r"))
     except (OSError, ValueError) as error:
         raise DataError(_broken(place / "vectors.npy", str(error))) from error
     index = open_index(place, vectors, config, labels=table.labels)
@@ -159,7 +166,11 @@ def read_manifest(place: Path) -> dict[str, Any]:
     """
     path = place / "manifest.json"
     try:
-        manifest = json.loads(path.read_bytes())
+        content = path.read_bytes()
+        manifest = json.loads(content)
+        if not place.name.endswith(hashlib.sha256(content).hexdigest()[:8]):
+            msg = "another checksum than its folder's name"
+            raise ValueError(msg)
         if manifest["format"] != FORMAT:
             msg = f"format {manifest['format']}, this searchlab reads {FORMAT}"
             raise ValueError(msg)
@@ -167,6 +178,19 @@ def read_manifest(place: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, InputError) as error:
         raise DataError(_broken(path, str(error))) from error
     return dict(manifest)
+
+
+def last_readable(folder: Path) -> tuple[Config, tuple[Root, ...]] | None:
+    """Return configuration and folders of the newest snapshot whose manifest can be read.
+
+    For rebuilding a library that is damaged elsewhere.
+    """
+    for place in sorted((folder / "snapshots").glob("[0-9]*"), key=_number, reverse=True):
+        try:
+            return Config.from_dict(read_manifest(place)["config"]), read_roots(place)
+        except DataError:
+            continue
+    return None
 
 
 def read_roots(place: Path) -> tuple[Root, ...]:
@@ -233,7 +257,4 @@ def _number(path: Path) -> int:
 
 
 def _broken(path: Path, found: str) -> str:
-    return (
-        f"{path} must be as it was written, got: {found}; "
-        "index again with `searchlab index --data DIR --rebuild`, nothing is embedded twice"
-    )
+    return f"{path} must be as it was written, got: {found}; {_REMEDY}"

@@ -121,7 +121,7 @@ class PhotoTable:
         try:
             with pa.memory_map(str(path)) as source:
                 return cls(pa.ipc.open_file(source).read_all())
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, DataError) as error:
             msg = (
                 f"{path} must be a photo table, got: {error}; index the photos again to rebuild it"
             )

@@ -176,14 +176,7 @@ class HnswIndex:
         try:
             graph.load_index(str(path), allow_replace_deleted=False)
             known = np.asarray(graph.get_ids_list(), dtype=np.int64)
-            missing = np.setdiff1d(labels, known)
-            if len(missing):
-                msg = f"{len(missing)} photos are not in it"
-                raise InputError(msg)
-            probe = labels[: min(len(labels), 8)]
-            if len(probe) and not np.array_equal(graph.get_items(probe), vectors[: len(probe)]):
-                msg = "its vectors are others"
-                raise InputError(msg)
+            _check_graph(graph, known, labels, vectors)
         except (RuntimeError, InputError) as error:
             msg = f"{path} must be this snapshot's graph, got: {error}; index again to rebuild it"
             raise DataError(msg) from error
@@ -196,3 +189,23 @@ class HnswIndex:
             labels=labels,
             graph=graph,
         )
+
+
+def _check_graph(
+    graph: Any, known: NDArray[np.int64], labels: NDArray[np.int64], vectors: Embeddings
+) -> None:
+    missing = np.setdiff1d(labels, known)
+    if len(missing):
+        msg = f"{len(missing)} photos are not in it"
+        raise InputError(msg)
+    probe = labels[:8]
+    if len(probe) and not np.array_equal(graph.get_items(probe), vectors[: len(probe)]):
+        msg = "its vectors are others"
+        raise InputError(msg)
+    for label in np.setdiff1d(known, labels).tolist():
+        try:
+            graph.get_items([label])
+        except RuntimeError:  # what hnswlib says of a deleted node
+            continue
+        msg = f"its node {label} is alive and no photo"
+        raise InputError(msg)
