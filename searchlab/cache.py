@@ -66,8 +66,8 @@ class ContentCache:
             DataError: The file is no cache, damaged, or of a newer version.
         """
         self._path = path
-        self._db = sqlite3.connect(path, timeout=30, check_same_thread=False)
         try:
+            self._db = sqlite3.connect(path, timeout=30)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -77,7 +77,8 @@ class ContentCache:
             self._db.executescript(_SCHEMA)
             self._db.execute(f"PRAGMA user_version={_VERSION}")
         except sqlite3.DatabaseError as error:
-            self._db.close()
+            if hasattr(self, "_db"):
+                self._db.close()
             msg = f"{path} must be a cache of this version, got: {error}; delete it and index again"
             raise DataError(msg) from error
 
@@ -101,6 +102,11 @@ class ContentCache:
         found = self._db.execute(sql, (path, size, mtime_ns)).fetchone()
         return None if found is None else str(found[0])
 
+    def forget_file(self, path: str) -> None:
+        """Forget a file, so that it is read again."""
+        with self._db:
+            self._db.execute("DELETE FROM files WHERE path=?", (path,))
+
     def keep_files(self, rows: Iterable[tuple[str, int, int, str]]) -> None:
         """Remember (path, size, mtime_ns, sha256) of files that were read."""
         with self._db:
@@ -109,7 +115,11 @@ class ContentCache:
     def facts(self, digests: Sequence[str]) -> dict[str, Facts]:
         """Return what is known of some contents."""
         sql = "SELECT sha256, facts FROM contents WHERE sha256 IN ({})"
-        return {digest: _facts(text) for digest, text in self._by_keys(sql, digests)}
+        try:
+            return {digest: _facts(text) for digest, text in self._by_keys(sql, digests)}
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            msg = f"{self._path} must hold facts as JSON, got: {error}; delete it and index again"
+            raise DataError(msg) from error
 
     def known_vectors(self, model_id: str, keys: Sequence[str]) -> set[str]:
         """Return which of some keys have a vector of a model."""

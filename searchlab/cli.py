@@ -38,7 +38,7 @@ def searchlab() -> None:
 @searchlab.command()
 @_data
 @click.option("--force", is_flag=True, help="Evaluate again what is recorded already.")
-def demo(data: Path, force: bool) -> None:  # noqa: FBT001 - a command's flag
+def demo(data: Path, force: bool) -> None:
     """Index the bundled photos, compare models on bundled judgments, promote the winner."""
     from searchlab.demo import run_demo
 
@@ -162,9 +162,9 @@ def _query(options: dict[str, Any]) -> Query:
     from searchlab.filters import PhotoFilter
     from searchlab.queries import Query
 
-    conditions = ("color_name", "color_hex", "color_tolerance", "orientation", "source")
-    conditions = (*conditions, "license_type", "photographer", "after_date")
-    names = ("text", "image", "photo_id", "text_alpha", "sort_by", "score_threshold", "limit")
+    colors = ["color_name", "color_hex", "color_tolerance"]
+    conditions = [*colors, "orientation", "source", "license_type", "photographer", "after_date"]
+    names = ["text", "image", "photo_id", "text_alpha", "sort_by", "score_threshold", "limit"]
     return Query(
         filter=PhotoFilter(**{name: options[name] for name in conditions}),
         **{name: options[name] for name in names},
@@ -200,7 +200,7 @@ def list_models() -> None:
 @click.argument("spec")
 @click.argument("folder", type=_FOLDER)
 @click.option("--int8/--no-int8", default=True, show_default=True)
-def export_model(spec: str, folder: Path, int8: bool) -> None:  # noqa: FBT001 - a command's flag
+def export_model(spec: str, folder: Path, int8: bool) -> None:
     """Export an open_clip model to ONNX, fp32 and int8, and measure the agreement."""
     from searchlab.models.export import export_onnx
 

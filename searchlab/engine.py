@@ -20,7 +20,7 @@ from searchlab.config import Config, QueryKind
 from searchlab.cursors import Cursor, CursorError
 from searchlab.errors import InputError, MismatchError
 from searchlab.indexes import VectorIndex
-from searchlab.indexes.exact import cosines, nearest_rows
+from searchlab.indexes.exact import nearest_rows
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 from searchlab.photos import Photo
 from searchlab.queries import (
@@ -141,14 +141,14 @@ class SearchEngine:
             ImageError: The picture is refused.
         """
         if query.photo_id is not None:
-            return np.asarray(self.index.vectors[self.table.row_of(query.photo_id)])
+            return _row(self.index.vectors, self.table.row_of(query.photo_id))
         if query.image is None:
             return None
         from searchlab.images import as_rgb, shrink
 
         side = self.model.input_size
         picture = shrink(as_rgb(query.image, min_side=side), side)
-        return self.model.encode_images([picture])[0]
+        return _row(self.model.encode_images([picture]), 0)
 
     def _vector(self, query: Query, reference: Embeddings | None) -> Embeddings | None:
         if query.kind is None:
@@ -160,7 +160,7 @@ class SearchEngine:
             return picture
         weight = self.config.steering * query.text_alpha
         mixed = picture + weight * self._text_vector(query.text or "")
-        return unit_rows(mixed[np.newaxis])[0]
+        return _row(unit_rows(mixed[np.newaxis]), 0)
 
     def allowed(self, query: Query) -> NDArray[np.bool_]:
         """Return (n_photos,) bool: the photos that a query may find."""
@@ -219,6 +219,9 @@ class SearchEngine:
             InputError: A value that the library does not know.
             NotFoundError: `photo_id` is not indexed.
         """
+        if k is not None and k < 0:
+            msg = f"k must be 0 or more, got {k}"
+            raise InputError(msg)
         mask = self.allowed(query)
         rows = np.flatnonzero(mask)
         plan = self._plan(query, len(rows))
@@ -331,9 +334,10 @@ class SearchEngine:
             cursor = Cursor.unseal(cursor, self._key, audience=audience)
         ours = (self.snapshot_id, self.config.config_id)
         if (cursor.snapshot_id, cursor.config_id) != ours:
+            theirs = (cursor.snapshot_id, cursor.config_id)
             msg = (
-                f"cursor must belong to snapshot {self.snapshot_id!r}, got one of "
-                f"{cursor.snapshot_id!r}; that state of the library is gone, search again"
+                f"cursor must belong to snapshot and configuration {' '.join(ours)}, "
+                f"got one of {' '.join(theirs)}; the library has changed since, search again"
             )
             raise CursorError(msg)
         return cursor
@@ -344,14 +348,6 @@ class SearchEngine:
         thumbnail = self._thumbnail(photo) if self._thumbnail is not None else None
         return Hit(photo=photo, relevance_score=score, thumbnail=thumbnail)
 
-    def cosines_to(self, query: Query) -> NDArray[np.float32]:
-        """Return the (n_photos,) cosines of all photos to a query, for calibration.
 
-        Raises:
-            InputError: The query brings neither text nor picture.
-        """
-        vector = self._vector(query, None)
-        if vector is None:
-            msg = "cosines need a text or a picture, got a query of conditions alone"
-            raise InputError(msg)
-        return cosines(self.index.vectors, vector)
+def _row(vectors: Embeddings, row: int) -> Embeddings:
+    return np.array(vectors[row])

@@ -104,7 +104,8 @@ class PhotoFilter:
         for name in ("orientation", "source", "license_type"):
             wanted = getattr(self, name)
             if wanted:
-                _check_known(name, wanted, known_values(table, name))
+                if name != "orientation":
+                    _check_known(name, wanted, known_values(table, name))
                 mask &= _any_of(table, name, wanted)
         if self.photographer is not None:
             mask &= _any_of(table, "photographer_username", (self.photographer,))

@@ -14,6 +14,8 @@ from searchlab.errors import InputError
 
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "searchlab.photo")
 
+_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+
 ORIENTATIONS = ("landscape", "portrait", "square")
 URL_SIZES = ("thumb", "small", "regular", "large", "full")
 
@@ -161,9 +163,7 @@ def attribution_of(
     Returns:
         `html` and `plain`.
     """
-    title, photographer, license_type = (
-        " ".join(part.split()) for part in (title, photographer, license_type)
-    )
+    title, photographer, license_type = map(_line, (title, photographer, license_type))
     plain, markup = [], []
     for words, text, url in (
         ("", f"“{title}”" if title else "Photo", page),
@@ -174,6 +174,11 @@ def attribution_of(
             plain.append(words + text)
             markup.append(words + _link(text, url))
     return {"html": " ".join(markup), "plain": " ".join(plain)}
+
+
+def _line(text: str) -> str:
+    # Without what turns the direction of the text around it, and on one line.
+    return " ".join(text.translate(_TURNS).split())
 
 
 def _link(text: str, url: str) -> str:

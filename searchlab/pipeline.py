@@ -92,6 +92,9 @@ def embed_pictures(
             began = time.perf_counter()
             _keep_batch(batch, todo, models, cache)
             modelling += time.perf_counter() - began
+            for one in batch:
+                if one.facts.problem == _CHANGED:
+                    cache.forget_file(str(files[one.digest]))
             problems += [
                 Problem(str(files[one.digest]), one.facts.problem)
                 for one in batch

@@ -99,14 +99,14 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
     """
     scan = Scan()
     seen: set[Path] = set()
-    inwards = sorted(roots, key=lambda root: len(root.folder.parts), reverse=True)
-    sidecars = {root.sidecar() for root in inwards}
+    there = [root for root in roots if root.folder.is_dir()]
+    scan.missing += [root for root in roots if root not in there]
+    sidecars = {root.sidecar() for root in there}
+    records: dict[Path, Record] = {}
+    for root in sorted(there, key=lambda root: len(root.folder.parts)):
+        records |= _records(root, scan.problems)  # what the innermost folder says counts
     with progress.step("looking for photos", unit="files") as step:
-        for root in inwards:  # so that the innermost folder's records count
-            if not root.folder.is_dir():
-                scan.missing.append(root)
-                continue
-            records = _records(root, scan.problems)
+        for root in there:
             fresh: list[tuple[str, int, int, str]] = []
             for path in _files(root.folder, scan.problems):
                 if path in seen or path in sidecars:
@@ -121,16 +121,13 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
                 except InputError as error:
                     scan.problems.append(Problem(str(path), str(error)))
                     continue
-                record = records.pop(path, None) or Record()
-                scan.pictures.append(Picture(path, digest, record))
+                scan.pictures.append(Picture(path, digest, records.get(path, Record())))
                 if len(fresh) >= _BATCH:
                     cache.keep_files(fresh)
                     fresh.clear()
             cache.keep_files(fresh)
-            for path in records:
-                if path not in seen:
-                    reason = "named in the records, not in the folder"
-                    scan.problems.append(Problem(str(path), reason))
+    for path in records.keys() - seen:
+        scan.problems.append(Problem(str(path), "named in the records, not in the folder"))
     scan.pictures.sort(key=lambda picture: picture.path)
     return scan
 

@@ -146,7 +146,9 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
     place = folder / "snapshots" / snapshot_id
     manifest = read_manifest(place)
     for name, sealed in manifest["files"].items():
-        check_file(place / name, sealed, whole=sealed["bytes"] <= _CHECKED_BYTES)
+        # The graph's own loader crashes on a flipped bit, so the graph is always read whole.
+        whole = name.endswith(".hnsw") or sealed["bytes"] <= _CHECKED_BYTES
+        check_file(place / name, sealed, whole=whole)
     config = Config.from_dict(manifest["config"])
     table = PhotoTable.open(place / "photos.arrow")
     try:

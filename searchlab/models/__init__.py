@@ -1,1 +1,121 @@
-"""Embedding models behind one protocol."""
+"""Embedding models behind one protocol, and the one function that loads any of them.
+
+A model is named by a spec. Nothing is downloaded, except where the spec names weights of
+open_clip that are not on this machine yet:
+
+    mini                                    the default; ships with searchlab
+    palette                                 colours only
+    captions                                the descriptions of the photos, not their pixels
+    openclip:ViT-B-32/laion2b_s34b_b79k     open_clip with pretrained weights (extra `clip`)
+    openclip:hf-hub:ORGANISATION/MODEL      the same, from the Hugging Face hub
+    openclip:ViT-B-32/path/to/weights.pt    the same, from a file
+    openclip:ViT-B-32/random-7              the same, untrained, from seed 7; for tests and timings
+    onnx:FOLDER                             what `searchlab.models.export.export_onnx` wrote
+    onnx:FOLDER:fp32                        the same in float32 (`:int8` in eight bits)
+    hybrid:mini=0.7,captions=0.3            several of these, weighted
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from searchlab.errors import InputError
+from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+
+__all__ = ["MODELS", "Embedder", "Embeddings", "load_model", "unit_rows"]
+
+
+def _mini(rest: str) -> Embedder:
+    from searchlab.models.mini import MiniEmbedder
+
+    _refuse_rest("mini", rest)
+    return MiniEmbedder()
+
+
+def _captions(rest: str) -> Embedder:
+    from searchlab.models.captions import CaptionsEmbedder
+
+    _refuse_rest("captions", rest)
+    return CaptionsEmbedder()
+
+
+def _palette(rest: str) -> Embedder:
+    from searchlab.models.palette import PaletteEmbedder
+
+    _refuse_rest("palette", rest)
+    return PaletteEmbedder()
+
+
+def _openclip(rest: str) -> Embedder:
+    from searchlab.models.openclip import OpenClipEmbedder
+
+    return OpenClipEmbedder(rest)
+
+
+def _onnx(rest: str) -> Embedder:
+    from searchlab.models.onnx import OnnxEmbedder
+
+    folder, colon, precision = rest.rpartition(":")
+    if colon and precision in ("fp32", "int8"):
+        return OnnxEmbedder(folder, precision=precision)
+    return OnnxEmbedder(rest)
+
+
+def _hybrid(rest: str) -> Embedder:
+    from searchlab.models.hybrid import HybridEmbedder, parse_weights
+
+    return HybridEmbedder([(load_model(part), weight) for part, weight in parse_weights(rest)])
+
+
+def _refuse_rest(head: str, rest: str) -> None:
+    if rest:
+        msg = f"{head!r} must stand alone in a model spec, got {head + ':' + rest!r}"
+        raise InputError(msg)
+
+
+MODELS: dict[str, Callable[[str], Embedder]] = {
+    "captions": _captions,
+    "hybrid": _hybrid,
+    "mini": _mini,
+    "onnx": _onnx,
+    "openclip": _openclip,
+    "palette": _palette,
+}
+"""Head of a spec -> constructor, which is given what follows the head's colon."""
+
+_loaded: dict[str, Embedder] = {}
+_loading = threading.RLock()  # re-entrant: a hybrid loads its parts
+
+
+def load_model(spec: str) -> Embedder:
+    """Load the model that a spec names; the table at the head of this module lists the specs.
+
+    A plain model is loaded once a process and shared, so hybrids of the same parts cost no memory.
+
+    Args:
+        spec: Such as `"mini"` or `"hybrid:mini=0.7,captions=0.3"`.
+
+    Raises:
+        InputError: No model has such a spec.
+        NotFoundError: Weights, a file or a folder that the spec names cannot be had.
+        MissingExtraError: The model needs an optional dependency.
+        DataError: A file of the model is damaged.
+        MismatchError: The model does not reproduce the vectors recorded for it.
+    """
+    head, _, rest = spec.partition(":")
+    constructor = MODELS.get(head)
+    if constructor is None:
+        msg = (
+            f"a model spec must begin with one of {', '.join(sorted(MODELS))}, got {spec!r}; "
+            "for example 'mini', 'openclip:ViT-B-32/laion2b_s34b_b79k' or "
+            "'hybrid:mini=0.7,captions=0.3'"
+        )
+        raise InputError(msg)
+    if head == "hybrid":
+        return constructor(rest)
+    with _loading:
+        model = _loaded.get(spec)
+        if model is None:
+            model = _loaded[spec] = constructor(rest)
+    return model

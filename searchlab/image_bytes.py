@@ -1,0 +1,117 @@
+"""What the bytes of a picture say before it is decoded: format, orientation, canvas."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+__all__ = ["FORMATS", "declared_size", "exif_orientation", "sniff"]
+
+# The formats that searchlab decodes, in the order in which messages list them.
+FORMATS: Final = ("JPEG", "PNG", "WEBP", "AVIF", "GIF", "TIFF")
+
+_PREFIXES: Final = (
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"\x89PNG\r\n\x1a\n", "PNG"),
+    (b"GIF87a", "GIF"),
+    (b"GIF89a", "GIF"),
+    (b"II*\0", "TIFF"),
+    (b"MM\0*", "TIFF"),
+    (b"II+\0", "TIFF"),  # The 64-bit kind.
+    (b"MM\0+", "TIFF"),
+    # Pictures that are recognised only to be refused by name.
+    (b"BM", "BMP"),
+    (b"8BPS", "PSD"),
+    (b"%PDF", "PDF"),
+    (b"%!PS", "EPS"),
+    (b"\0\0\1\0", "ICO"),
+    (b"\xff\x0a", "JPEG XL"),
+    (b"\0\0\0\x0cJXL ", "JPEG XL"),
+    (b"\0\0\0\x0cjP  ", "JPEG 2000"),
+    (b"\xff\x4f\xff\x51", "JPEG 2000"),
+    (b"<svg", "SVG"),
+)
+_AVIF_BRANDS: Final = {b"avif", b"avis"}
+_HEIF_BRANDS: Final = {b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1"}
+
+
+def sniff(content: bytes) -> str | None:
+    """Name the format of a picture by its first bytes; None where they are no picture's."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "WEBP"
+    if content[4:8] == b"ftyp":
+        brands = _brands(content)
+        if brands & _AVIF_BRANDS:
+            return "AVIF"
+        return "HEIF" if brands & _HEIF_BRANDS else None
+    return next((name for prefix, name in _PREFIXES if content.startswith(prefix)), None)
+
+
+def _brands(content: bytes) -> set[bytes]:
+    """The brand and the compatible brands of an ISO media file."""
+    end = min(struct.unpack_from(">I", content)[0], 256, len(content))
+    return {content[8:12], *(content[at : at + 4] for at in range(16, end - 3, 4))}
+
+
+def declared_size(content: bytes, found: str) -> tuple[int, int]:
+    """Width and height that a WebP or GIF says it will take, in pixels.
+
+    Returns:
+        (0, 0) for other formats, whose decoders reserve nothing when they are made, and where the
+        header is cut short.
+    """
+    try:
+        return {"WEBP": _webp_size, "GIF": _gif_size}[found](content)
+    except (KeyError, IndexError, struct.error):
+        return 0, 0
+
+
+def _webp_size(content: bytes) -> tuple[int, int]:
+    kind = content[12:16]
+    if kind == b"VP8X":
+        low, high, more = struct.unpack_from("<HHH", content, 24)
+        return (low | (high & 0xFF) << 16) + 1, (high >> 8 | more << 8) + 1
+    if kind == b"VP8L":
+        bits = struct.unpack_from("<I", content, 21)[0]
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    width, height = struct.unpack_from("<HH", content, 26)
+    return width & 0x3FFF, height & 0x3FFF
+
+
+def _gif_size(content: bytes) -> tuple[int, int]:
+    """Screen, or first frame where that reaches beyond it."""
+    width, height, flags = struct.unpack_from("<HHB", content, 6)
+    at = 13 + (3 << (flags & 7) + 1 if flags & 128 else 0)
+    while content[at] != 0x2C:  # Until the first frame.
+        at += 1
+        if content[at - 1] == 0x21:  # An extension: its label, then blocks up to an empty one.
+            at += 1
+            while content[at]:
+                at += 1 + content[at]
+            at += 1
+    x, y, across, down = struct.unpack_from("<HHHH", content, at + 1)
+    return max(width, x + across), max(height, y + down)
+
+
+def exif_orientation(exif: bytes) -> int:
+    """Read the orientation, 1 to 8, from an EXIF block; 1 where it has none that makes sense.
+
+    Only the first directory is looked at, and nothing else in it, so that damage elsewhere does
+    not matter.
+    """
+    exif = exif.removeprefix(b"Exif\0\0")
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])
+    if order is None or len(exif) < 8:
+        return 1
+    start = struct.unpack_from(order + "I", exif, 4)[0]
+    if start + 2 > len(exif):
+        return 1
+    count = struct.unpack_from(order + "H", exif, start)[0]
+    for at in range(start + 2, min(start + 2 + 12 * count, len(exif) - 11), 12):
+        tag, kind = struct.unpack_from(order + "HH", exif, at)
+        if tag == 0x0112:
+            # Meant to be a short; some cameras wrote a byte or a long.
+            code = {1: "B", 3: "H", 4: "I"}.get(kind)
+            value = struct.unpack_from(order + code, exif, at + 8)[0] if code else 1
+            return value if 1 <= value <= 8 else 1
+    return 1

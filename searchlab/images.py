@@ -1,0 +1,293 @@
+"""From untrusted bytes to an upright RGB picture.
+
+What a file is, its first bytes say, never its name. Size in bytes and in pixels is checked before
+anything is decoded; whatever a decoder then makes of damaged bytes ends as `ImageError`. EXIF
+orientation, CMYK, 16 bits, palettes, transparency and ICC profiles are resolved here, so that all
+other modules see the displayed picture in sRGB and nothing else.
+
+Every call works on its own bytes and decoder, so any number of threads may decode at once.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from PIL import (
+    AvifImagePlugin,
+    GifImagePlugin,
+    Image,
+    ImageFile,
+    JpegImagePlugin,
+    PngImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+)
+
+from searchlab.blur_hashes import blur_hash
+from searchlab.errors import ImageError, InputError
+from searchlab.image_bytes import FORMATS, declared_size, exif_orientation, sniff
+from searchlab.image_colors import Palette, dominant_and_palette
+from searchlab.image_modes import to_srgb
+
+__all__ = [
+    "FORMATS",
+    "MAX_BYTES",
+    "MAX_PIXELS",
+    "Analysis",
+    "DecodedImage",
+    "analyse",
+    "as_rgb",
+    "open_rgb",
+    "shrink",
+    "thumbnail",
+]
+
+MAX_BYTES: Final = 50 * 2**20
+# Where Pillow itself draws the line to a decompression bomb: 0.5 GB as RGB. Half of it for GIF and
+# TIFF, whose decoders warn beyond.
+MAX_PIXELS: Final = 178_956_970
+_MAX_WEBP_SIDE: Final = 16_383
+
+_DECODERS: Final[dict[str, type[ImageFile.ImageFile]]] = {
+    "AVIF": AvifImagePlugin.AvifImageFile,
+    "GIF": GifImagePlugin.GifImageFile,
+    "JPEG": JpegImagePlugin.JpegImageFile,
+    "PNG": PngImagePlugin.PngImageFile,
+    "TIFF": TiffImagePlugin.TiffImageFile,
+    "WEBP": WebPImagePlugin.WebPImageFile,
+}
+_TRANSPOSE: Final = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedImage:
+    """A picture as it is displayed.
+
+    Attributes:
+        image: RGB in sRGB, upright, transparency laid on white. Smaller than `width` x `height`
+            where a reduced decode was allowed.
+        width: Of the displayed picture at full size, in pixels.
+        height: Of the displayed picture at full size, in pixels.
+        format: One of `FORMATS`.
+        alpha: Opacity, mode "L", the size of `image`; None where every pixel is opaque.
+    """
+
+    image: Image.Image
+    width: int
+    height: int
+    format: str
+    alpha: Image.Image | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What is said of a picture without a model.
+
+    Attributes:
+        width: Of the displayed picture at full size, in pixels.
+        height: Of the displayed picture at full size, in pixels.
+        orientation: "square" where the sides are equal, else "landscape" or "portrait".
+        color_hex: The dominant shade, `#rrggbb`.
+        palette: Up to five (shade, share), largest first; the shares sum to 1.
+        blur_hash: 4 x 3 components.
+    """
+
+    width: int
+    height: int
+    orientation: str
+    color_hex: str
+    palette: Palette
+    blur_hash: str
+
+
+def open_rgb(
+    source: Path | bytes,
+    *,
+    min_side: int | None = None,
+    formats: Collection[str] = FORMATS,
+    max_bytes: int = MAX_BYTES,
+    max_pixels: int = MAX_PIXELS,
+) -> DecodedImage:
+    """Decode the first picture of a file or of bytes to upright sRGB.
+
+    Args:
+        source: A path, or the content of a file.
+        min_side: Where given, a JPEG may be decoded at 1/2, 1/4 or 1/8 of its size, as long as its
+            short side keeps this many pixels; several times faster.
+        formats: The formats to accept, among `FORMATS`.
+        max_bytes: Largest file.
+        max_pixels: Largest width times height.
+
+    Raises:
+        ImageError: The picture is refused; `.reason` is one of "unreadable", "empty", "too many
+            bytes", "not an image", "unsupported format", "too many pixels", "damaged".
+    """
+    content = _read(source, max_bytes=max_bytes)
+    found = sniff(content)
+    accepted = [name for name in FORMATS if name in formats]
+    if found is None:
+        msg = f"a picture must be {_either(accepted)}, got bytes that begin with {content[:8]!r}"
+        raise ImageError(msg, reason="not an image")
+    if found not in accepted:
+        msg = f"a picture must be {_either(accepted)}, got {found}; convert it"
+        raise ImageError(msg, reason="unsupported format")
+    try:
+        return _decode(content, found, min_side=min_side, max_pixels=max_pixels)
+    except (ImageError, MemoryError):
+        raise
+    except Image.DecompressionBombError as error:
+        msg = f"a picture must have at most {max_pixels:,} pixels, got more; scale it down"
+        raise ImageError(msg, reason="too many pixels") from error
+    except Exception as error:  # A decoder may raise anything that damaged bytes lead it to.
+        msg = f"a picture must be complete and undamaged, got a {found} that cannot be decoded"
+        detail = str(error).strip()
+        raise ImageError(f"{msg} ({detail})" if detail else msg, reason="damaged") from error
+
+
+def _either(names: list[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _read(source: Path | bytes, *, max_bytes: int) -> bytes:
+    if isinstance(source, Path):
+        try:
+            if not source.is_file() and source.exists():
+                msg = f"a picture must be a file, got {source.name!r}, which is none"
+                raise ImageError(msg, reason="unreadable")
+            with source.open("rb") as file:
+                content = file.read(max_bytes + 1)
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name.
+            detail = getattr(error, "strerror", None) or error
+            msg = f"a picture must be readable, got {source.name!r} ({detail})"
+            raise ImageError(msg, reason="unreadable") from error
+    else:
+        content = bytes(source)
+    if not content:
+        msg = "a picture must have content, got 0 bytes"
+        raise ImageError(msg, reason="empty")
+    if len(content) > max_bytes:
+        msg = f"a picture must have at most {max_bytes:,} bytes, got more; make it smaller"
+        raise ImageError(msg, reason="too many bytes")
+    return content
+
+
+_QUIET = ("ignore", None, UserWarning, re.compile(r"PIL\."), 0)
+
+
+def _quiet() -> None:
+    # Pillow reports damaged metadata by UserWarning. The filter stays: `catch_warnings` swaps a
+    # list that all threads share, and would lose the filters of whoever else is in one.
+    if warnings.filters[:1] != [_QUIET]:
+        warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
+
+
+def _check_pixels(width: int, height: int, *, max_pixels: int) -> None:
+    if width * height > max_pixels:
+        got = f"{width} x {height}"
+        msg = f"a picture must have at most {max_pixels:,} pixels, got {got}; scale it down"
+        raise ImageError(msg, reason="too many pixels")
+
+
+def _decode(content: bytes, found: str, *, min_side: int | None, max_pixels: int) -> DecodedImage:
+    _quiet()
+    if found in {"GIF", "TIFF"} and Image.MAX_IMAGE_PIXELS:  # Pillow warns from here on.
+        max_pixels = min(max_pixels, Image.MAX_IMAGE_PIXELS)
+    _check_pixels(*declared_size(content, found), max_pixels=max_pixels)
+    # Not Image.open: it would try further formats, and warn of sizes that we refuse or accept.
+    image: Image.Image
+    with _DECODERS[found](io.BytesIO(content)) as image:
+        width, height = image.size
+        _check_pixels(width, height, max_pixels=max_pixels)
+        if min_side is not None:
+            image.draft(None, (max(1, min_side), max(1, min_side)))  # Only JPEG heeds it.
+        image.load()
+        if found == "TIFF":  # Pillow has turned it upright already.
+            width, height = image.size
+            orientation = 1
+        else:
+            exif = image.info.get("exif")
+            orientation = exif_orientation(exif if isinstance(exif, bytes) else b"")
+        picture, alpha = to_srgb(image)
+    if orientation in _TRANSPOSE:
+        picture = picture.transpose(_TRANSPOSE[orientation])
+        alpha = alpha.transpose(_TRANSPOSE[orientation]) if alpha else None
+    if orientation >= 5:
+        width, height = height, width
+    return DecodedImage(picture, width, height, found, alpha)
+
+
+def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = None) -> Image.Image:
+    """Bring a picture, a file or the content of one to upright RGB.
+
+    Raises:
+        ImageError: The picture is refused.
+    """
+    if not isinstance(source, Image.Image):
+        content = Path(source) if isinstance(source, str) else source
+        return open_rgb(content, min_side=min_side).image
+    if 0 in source.size:
+        msg = f"a picture must be at least 1 x 1 pixels, got {source.width} x {source.height}"
+        raise ImageError(msg, reason="empty")
+    return source if source.mode == "RGB" else to_srgb(source)[0]
+
+
+def analyse(decoded: DecodedImage) -> Analysis:
+    """Find size, orientation, dominant colour, palette and blur hash of a picture."""
+    color_hex, palette = dominant_and_palette(decoded.image, decoded.alpha)
+    width, height = decoded.width, decoded.height
+    return Analysis(
+        width=width,
+        height=height,
+        orientation="square" if width == height else "landscape" if width > height else "portrait",
+        color_hex=color_hex,
+        palette=palette,
+        blur_hash=blur_hash(decoded.image),
+    )
+
+
+def shrink(image: Image.Image, side: int) -> Image.Image:
+    """Scale an RGB picture down until its short side has `side` pixels; never up.
+
+    A very long picture goes on down until its long side has 8 x `side`, so that what waits for a
+    model is bounded.
+    """
+    if side < 1:
+        return image
+    scale = min(1.0, side / min(image.size))
+    scale = min(scale, 8 * side / max(image.size))
+    if scale == 1.0:
+        return image
+    size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
+    return image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+
+
+def thumbnail(image: Image.Image, side: int) -> bytes:
+    """Encode an RGB picture as WebP with at most `side` pixels a side; never scaled up.
+
+    Raises:
+        InputError: `side` is not 1 to 16383, the most that WebP can hold.
+    """
+    if not 1 <= side <= _MAX_WEBP_SIDE:
+        msg = f"side must be 1 to {_MAX_WEBP_SIDE}, got {side!r}"
+        raise InputError(msg)
+    scale = side / max(image.size)
+    if scale < 1:
+        size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
+        image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+    encoded = io.BytesIO()
+    image.save(encoded, "WEBP", quality=80, method=4)
+    return encoded.getvalue()

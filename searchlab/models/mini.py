@@ -1,0 +1,211 @@
+"""The default model: a small image tower and a static text tower in one space, shipped with us.
+
+Photos go through an EfficientNet-lite2 and a head that places them among words; queries in some
+sixty languages through `StaticTextTower`. No download, no torch: onnxruntime for photos, numpy for
+texts. What it was made from, and how good it is, stands in `mini_data/MODEL_CARD.md`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from searchlab.errors import DataError
+from searchlab.models.artefacts import MINI_DATA, fingerprint, read_record
+from searchlab.models.canaries import Canary, canary_image, check_canaries
+from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.text import TEXT_FILES, StaticTextTower
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+IMAGE_FILE = "image.onnx"
+LABELS_FILE = "labels.txt"
+LABEL_VECTORS_FILE = "label_vectors.npy"
+
+CROP = 260
+SHORT_SIDE = 292
+PREPROCESSING = {
+    "mode": "RGB",
+    "crop": f"central square of {CROP}/{SHORT_SIDE} of the short side, resized in one step",
+    "size": CROP,
+    "filter": "bicubic",
+    "scaling": "(x / 255 - 0.5) / 0.5",
+    "layout": "NCHW",
+}
+BATCH = 16  # Photos per run of the network: bounds memory at about 200 MB.
+
+
+def preprocess(images: Sequence[Image.Image]) -> NDArray[np.float32]:
+    """Bring pictures into the shape that the image tower reads.
+
+    Args:
+        images: RGB pictures of any size from 1x1 on.
+
+    Returns:
+        (n_images, 3, 260, 260) float32 in -1..1.
+    """
+    pixels = np.empty((len(images), 3, CROP, CROP), dtype=np.float32)
+    for target, image in zip(pixels, images, strict=True):
+        # Cropping within the resize keeps a 1 x 100,000 picture from becoming a huge one.
+        side = min(image.size) * CROP / SHORT_SIDE
+        left, top = ((length - side) / 2 for length in image.size)
+        box = (left, top, left + side, top + side)
+        square = image.convert("RGB").resize((CROP, CROP), Image.Resampling.BICUBIC, box=box)
+        target[:] = np.asarray(square, dtype=np.float32).transpose(2, 0, 1)
+    pixels /= np.float32(127.5)
+    pixels -= np.float32(1)
+    return pixels
+
+
+def model_id(folder: Path) -> str:
+    """`mini-` and 12 hex digits of the SHA-256 over artefacts and preprocessing."""
+    return f"mini-{fingerprint(folder, (*TEXT_FILES, IMAGE_FILE), PREPROCESSING)}"
+
+
+class MiniEmbedder:
+    """Joint image-text model `mini`; see `Embedder` for the contract.
+
+    Each tower is read, and checked against its canaries, when it is first used: searching by text
+    imports no onnxruntime, embedding photos reads no table. Instances may be shared between
+    threads.
+
+    Args:
+        folder: Where the artefacts lie; the shipped ones unless told.
+        threads: Threads of the image tower; 0 for one a core.
+    """
+
+    name = "mini"
+    reads: Literal["image", "text"] = "image"
+    input_size = SHORT_SIDE
+
+    def __init__(self, folder: Path = MINI_DATA, *, threads: int = 0) -> None:
+        self.folder = folder
+        self.threads = threads
+        self._record = read_record(folder)
+        self.dim = int(self._record["dim"])
+        self.model_id = model_id(folder)
+        self._lock = threading.Lock()
+        self._texts: StaticTextTower | None = None
+        self._session: InferenceSession | None = None
+
+    @property
+    def parts(self) -> tuple[tuple[Embedder, float], ...]:
+        """Itself: `mini` is a plain model."""
+        return ((self, 1.0),)
+
+    def encode_texts(self, texts: Sequence[str]) -> Embeddings:
+        """Embed queries in any language; a text of which no piece is known gives a zero row.
+
+        Args:
+            texts: Queries of any length.
+
+        Returns:
+            (n_texts, dim) float32, unit rows. A row does not depend on the other texts.
+
+        Raises:
+            DataError: A file of the text tower is missing or damaged.
+            MismatchError: The text tower no longer embeds its canaries as recorded.
+        """
+        return (self._texts or self._load_texts()).encode(texts)
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Embeddings:
+        """Embed pictures of any size.
+
+        Args:
+            images: RGB pictures, orientation applied.
+
+        Returns:
+            (n_images, dim) float32, unit rows.
+
+        Raises:
+            DataError: The image tower is missing or damaged.
+            MismatchError: The image tower no longer embeds its canaries as recorded.
+        """
+        return _run(self._session or self._load_session(), images, self.dim)
+
+    def tags(self, embeddings: Embeddings, k: int = 5) -> list[list[tuple[str, float]]]:
+        """Name what stands in photos, from their rows alone.
+
+        Args:
+            embeddings: (n_photos, dim) rows of `encode_images`.
+            k: Labels a photo.
+
+        Returns:
+            For each photo the k nearest English labels with their cosines, nearest first.
+
+        Raises:
+            DataError: The labels are missing or damaged.
+        """
+        labels, vectors = self._labels
+        similarities = np.asarray(embeddings, dtype=np.float32) @ vectors.T  # (n_photos, n_labels)
+        nearest = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
+        return [
+            [(labels[label], float(row[label])) for label in order]
+            for row, order in zip(similarities, nearest, strict=True)
+        ]
+
+    @cached_property
+    def _labels(self) -> tuple[list[str], Embeddings]:
+        try:
+            labels = (self.folder / LABELS_FILE).read_text(encoding="utf-8").splitlines()
+            vectors = unit_rows(np.load(self.folder / LABEL_VECTORS_FILE))
+        except (OSError, ValueError) as error:
+            msg = f"the labels in {self.folder} must be readable, got {error}; reinstall searchlab"
+            raise DataError(msg) from error
+        return labels, vectors
+
+    def _canaries(self, tower: str) -> list[Canary]:
+        return [
+            Canary(entry["probe"], tuple(entry["expected"]))
+            for entry in self._record["canaries"][tower]
+        ]
+
+    def _load_texts(self) -> StaticTextTower:
+        with self._lock:
+            if self._texts is None:
+                tower = StaticTextTower(self.folder, dim=self.dim)
+                canaries = self._canaries("text")
+                found = tower.encode([str(canary.probe) for canary in canaries])
+                check_canaries("the text tower of mini", canaries, found)
+                self._texts = tower
+            return self._texts
+
+    def _load_session(self) -> InferenceSession:
+        with self._lock:
+            if self._session is None:
+                session = _open_session(self.folder / IMAGE_FILE, self.threads)
+                canaries = self._canaries("image")
+                images = [canary_image(int(canary.probe)) for canary in canaries]
+                found = _run(session, images, self.dim)
+                check_canaries("the image tower of mini", canaries, found, tolerance=0.05)
+                self._session = session
+            return self._session
+
+
+def _open_session(path: Path, threads: int) -> InferenceSession:
+    import onnxruntime as ort
+
+    options: Any = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    try:
+        return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own exceptions share no base but Exception
+        msg = f"{path} must be a readable ONNX network, got {error}; reinstall searchlab"
+        raise DataError(msg) from error
+
+
+def _run(session: InferenceSession, images: Sequence[Image.Image], dim: int) -> Embeddings:
+    rows = np.zeros((len(images), dim), dtype=np.float32)
+    for start in range(0, len(images), BATCH):
+        batch = slice(start, start + BATCH)
+        rows[batch] = session.run(["embedding"], {"pixels": preprocess(images[batch])})[0]
+    return unit_rows(rows)

@@ -1,0 +1,146 @@
+"""What test files share: plain photos, unit vectors, a model of a few words, plain pictures."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from searchlab.colors import color_name
+from searchlab.models.protocol import unit_rows
+from searchlab.photos import Photo, attribution_of, orientation_of
+from searchlab.tables import PhotoTable
+
+PLAIN = ("#e50000", "#15b01a", "#0343df", "#ffff14", "#000000", "#ffffff")
+
+
+def plain_photo(number, **changes):
+    """Make photo `number`, whose id sorts by number; any field can be set."""
+    color_hex = changes.get("color_hex", PLAIN[number % len(PLAIN)])
+    width, height = changes.get("width", 30), changes.get("height", 20)
+    values = {
+        "photo_id": f"00000000-0000-4000-8000-{number:012d}",
+        "source_photo_id": f"photo-{number}",
+        "image_url": f"https://example.org/{number}",
+        "urls": {
+            size: f"https://example.org/{number}/{size}"
+            for size in ("thumb", "small", "regular", "large", "full")
+        },
+        "source_image_url": f"https://example.org/page/{number}",
+        "width": width,
+        "height": height,
+        "orientation": orientation_of(width, height),
+        "blur_hash": "L00000fQfQfQfQfQfQfQfQfQfQfQ",
+        "color_name": color_name(color_hex),
+        "color_hex": color_hex,
+        "source": "unsplash",
+        "license_type": "cc0",
+        "photographer_username": "ann",
+        "photographer_full_name": "Ann Lee",
+        "photographer_url": "https://example.org/ann",
+        "source_description": f"plain photo {number}",
+        "description": f"A plain {color_name(color_hex)} photo.",
+        "alt_description": f"plain {color_name(color_hex)}",
+        "uploaded_on": "2024-01-01",
+        "attribution": attribution_of(
+            title="",
+            photographer="Ann Lee",
+            license_type="cc0",
+            page="https://example.org/page",
+            profile="",
+            license_url="",
+        ),
+    }
+    return Photo(**values | changes)
+
+
+class ToyModel:
+    """Texts and pictures in one space: a red picture lies exactly where the word red lies."""
+
+    name = "toy"
+    dim = 16
+    model_id = "toy-0123456789ab"
+    reads = "image"
+    input_size = 4
+    words = ("red", "green", "blue", "sea", "dune", "night")
+
+    def __init__(self):
+        rng = np.random.default_rng(7)
+        rows = unit_rows(rng.normal(size=(len(self.words), self.dim)))
+        self.vectors = dict(zip(self.words, rows, strict=True))
+
+    @property
+    def parts(self):
+        return ((self, 1.0),)
+
+    def encode_texts(self, texts):
+        rows = np.zeros((len(texts), self.dim))
+        for row, text in zip(rows, texts, strict=True):
+            for word in text.split():
+                row += self.vectors.get(word, 0)
+        return unit_rows(rows)
+
+    def encode_images(self, images):
+        light = np.array([np.asarray(image, dtype=float).mean(axis=(0, 1)) for image in images])
+        axes = np.stack([self.vectors[word] for word in ("red", "green", "blue")])
+        return unit_rows(light.reshape(len(images), 3) @ axes)
+
+
+@pytest.fixture(scope="session")
+def make_photo():
+    return plain_photo
+
+
+@pytest.fixture(scope="session")
+def make_table():
+    """Build a table with a plain photo for each dict of changes; row i is photo i."""
+
+    def build(*changes):
+        return PhotoTable.from_photos(
+            [plain_photo(number, **change) for number, change in enumerate(changes)]
+        )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def six_photos(make_table):
+    """Red, green, blue, yellow, black and white, told apart in every field that filters read."""
+    return make_table(
+        {"source": "unsplash", "license_type": "cc0", "uploaded_on": "2024-01-01"},
+        {"source": "pexels", "license_type": "cc0", "uploaded_on": "2024-02-29", "width": 10},
+        {"source": "unsplash", "license_type": "by", "uploaded_on": "2023-12-31", "width": 20},
+        {"photographer_username": "bob", "uploaded_on": "2024-01-02"},
+        {"photographer_username": "bob", "source": "nasa", "license_type": "public domain"},
+        {"photographer_username": "", "uploaded_on": "1969-07-20"},
+    )
+
+
+@pytest.fixture(scope="session")
+def unit_vectors():
+    """Draw (n, dim) unit rows around `clusters` centres; always the same for the same numbers."""
+
+    def draw(n, dim=16, *, clusters=20, seed=0):
+        rng = np.random.default_rng(seed)
+        centres = np.random.default_rng(1).normal(size=(clusters, dim))
+        return unit_rows(centres[rng.integers(clusters, size=n)] + 0.5 * rng.normal(size=(n, dim)))
+
+    return draw
+
+
+@pytest.fixture(scope="session")
+def toy_model():
+    return ToyModel()
+
+
+@pytest.fixture
+def make_picture():
+    """Write a plain picture; the suffix of the path names the format."""
+
+    def write(path, color="#e50000", size=(8, 6)):
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", size, color).save(path)
+        return path
+
+    return write

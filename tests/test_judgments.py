@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from searchlab.errors import InputError
+from searchlab.judgments import read_qrels, read_run, write_qrels, write_run
+from searchlab.photos import photo_id_of
+
+QRELS = {"dunes": {"a": 3, "b": 1}, "harbour": {"c": 0}}
+RUN = {"dunes": ["b", "a"], "harbour": ["c"]}
+NAMES = st.text("abcäß狗0-_#", min_size=1, max_size=5)
+
+
+def test_reads_trec_qrels():
+    assert read_qrels("dunes 0 a 3\ndunes   0  b  1\n\nharbour 0 c 0\n") == QRELS
+
+
+@pytest.mark.parametrize("name", ["qrels.trec", "qrels.tsv"])
+def test_qrels_survive_a_round_trip(tmp_path, name):
+    write_qrels(QRELS, tmp_path / name)
+    assert read_qrels(tmp_path / name) == QRELS
+
+
+@pytest.mark.parametrize("name", ["run.trec", "run.tsv"])
+def test_runs_survive_a_round_trip(tmp_path, name):
+    write_run(RUN, tmp_path / name)
+    assert read_run(tmp_path / name) == RUN
+
+
+@given(st.dictionaries(NAMES, st.lists(NAMES, min_size=1, max_size=60, unique=True), min_size=1))
+def test_any_run_survives_a_round_trip(tmp_path_factory, run):
+    folder = tmp_path_factory.mktemp("runs")
+    write_run(run, folder / "run.trec")
+    write_run(run, folder / "run.tsv")
+    assert read_run(folder / "run.trec") == run
+    assert read_run(folder / "run.tsv") == run
+
+
+def test_trec_files_look_as_trec_defines_them(tmp_path):
+    write_qrels({"q": {"p": 2}}, tmp_path / "qrels.txt")
+    assert (tmp_path / "qrels.txt").read_text("utf-8") == "q 0 p 2\n"
+    write_run({"q": ["p", "r"]}, tmp_path / "run.txt", tag="mini")
+    expected = "q Q0 p 1 1.0 mini\nq Q0 r 2 0.5 mini\n"
+    assert (tmp_path / "run.txt").read_text("utf-8") == expected
+
+
+def test_a_trec_run_is_ordered_by_score_then_rank():
+    assert read_run("q Q0 a 1 0.2 x\nq Q0 b 3 0.9 x\nq Q0 c 2 0.9 x\n") == {"q": ["c", "b", "a"]}
+
+
+def test_tsv_qrels_may_name_photos_by_their_source():
+    text = "query_id\tsource\tsource_photo_id\trelevance\nq\tpond\ta b\t1\n"
+    assert read_qrels(text) == {"q": {photo_id_of("pond", "a b"): 1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "at least one judgment"),
+        ("q 0 a\n", "text:1 must have the columns query_id, 0, photo_id, relevance"),
+        ("q 0 a 1\nq 0 b high\n", "text:2 must have a whole number as relevance, got 'high'"),
+        ("query_id\tphoto\tgrade\nq\ta\t1\n", "text:1 must have the columns query_id, photo_id"),
+        ("q 0 a 0.5\n", "a whole number"),
+        ("q 0 a nan\n", "a whole number"),
+        ("q 0 a 1\nq 0 a 2\n", "must judge a photo once, got 'a' again for 'q'"),
+    ],
+)
+def test_unusable_qrels_say_where_and_why(text, message):
+    with pytest.raises(InputError, match=message):
+        read_qrels(text)
+
+
+def test_a_run_names_a_photo_once():
+    with pytest.raises(InputError, match="a run must name a photo once for 'q', got 'a' again"):
+        read_run("q Q0 a 1 1 x\nq Q0 a 2 0.5 x\n")
+
+
+@pytest.mark.parametrize("photo_id", ["a b", "", "a\n"])
+def test_ids_with_spaces_are_not_written(tmp_path: Path, photo_id):
+    with pytest.raises(InputError, match="an id must be text without spaces"):
+        write_run({"q": [photo_id]}, tmp_path / "run.trec")

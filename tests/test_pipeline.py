@@ -1,0 +1,322 @@
+import hashlib
+import io
+import struct
+import subprocess
+import sys
+import time
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from searchlab import pipeline
+from searchlab.cache import ContentCache
+from searchlab.models.protocol import unit_rows
+from searchlab.pipeline import THUMBNAIL_SIDE, embed_pictures, thumbnail_path
+from searchlab.progress import Progress
+
+
+class MeanColour:
+    """Embeds a picture as its mean colour and counts what it is given."""
+
+    dim = 3
+    reads = "image"
+    input_size = 32
+
+    def __init__(self, name="mean", *, stop_after=None):
+        self.name = name
+        self.model_id = f"{name}-000000000001"
+        self.stop_after = stop_after
+        self.seen = []
+        self.batches = []
+
+    @property
+    def parts(self):
+        return ((self, 1.0),)
+
+    def encode_texts(self, texts):
+        return np.zeros((len(texts), 3), dtype=np.float32)
+
+    def encode_images(self, images):
+        if self.stop_after is not None and len(self.batches) == self.stop_after:
+            raise KeyboardInterrupt
+        colours = [np.asarray(image).reshape(-1, 3).mean(axis=0) for image in images]
+        self.seen += [tuple(colour.round().astype(int).tolist()) for colour in colours]
+        self.batches.append(len(images))
+        return unit_rows(np.array(colours) + 1)
+
+
+def picture(color, size=(40, 30), kind="PNG"):
+    encoded = io.BytesIO()
+    Image.new("RGB", size, color).save(encoded, kind)
+    return encoded.getvalue()
+
+
+def claiming(width, height):
+    """A PNG of a few bytes whose header tells another size."""
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    checksum = struct.pack(">I", zlib.crc32(header))
+    content = picture("red")
+    return content[:12] + header + checksum + content[33:]
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Writes a file and returns its digest and path."""
+
+    def write(name, content):
+        path = tmp_path / "photos" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        return hashlib.sha256(content).hexdigest(), path
+
+    return write
+
+
+@pytest.fixture
+def cache(tmp_path):
+    with ContentCache(tmp_path / "cache.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def embed(cache, tmp_path):
+    """Runs the pipeline over (digest, path) pairs."""
+
+    def run(files, *models):
+        return embed_pictures(dict(files), models, cache, tmp_path / "small", Progress())
+
+    return run
+
+
+@pytest.fixture
+def many(put):
+    """100 pictures, each of one colour of its own."""
+    return [put(f"{i:03d}.png", picture((i, 200 - i, 50))) for i in range(100)]
+
+
+def test_facts_vectors_and_thumbnails_of_each_picture_are_kept(put, embed, cache, tmp_path):
+    digest, path = put("a.png", picture("#ff0000", (900, 600)))
+    assert embed([(digest, path)], MeanColour()) == []
+    facts = cache.facts([digest])[digest]
+    assert (facts.width, facts.height, facts.shade, facts.problem) == (900, 600, 0xFF0000, "")
+    assert facts.palette == (("#ff0000", 1.0),)
+    [row] = cache.vectors("mean-000000000001", [digest], 3)
+    assert row.tolist() == pytest.approx([1, 0, 0], abs=0.01)
+    with Image.open(thumbnail_path(tmp_path / "small", digest)) as small:
+        assert (small.format, small.size) == ("WEBP", (THUMBNAIL_SIDE, 267))
+
+
+def test_each_vector_belongs_to_its_own_picture(many, embed, cache):
+    embed(many, MeanColour())
+    rows = cache.vectors("mean-000000000001", [digest for digest, _ in many], 3)
+    wanted = unit_rows(np.array([(i + 1, 201 - i, 51) for i in range(100)]))
+    assert np.abs(rows - wanted).max() < 0.01
+
+
+def test_every_picture_is_embedded_once_and_never_again(many, embed):
+    model = MeanColour()
+    embed(many, model)
+    assert sorted(model.seen) == [(i, 200 - i, 50) for i in range(100)]
+    embed(many, model)
+    assert len(model.seen) == 100
+
+
+def test_only_new_pictures_are_embedded(many, embed):
+    model = MeanColour()
+    embed(many[:60], model)
+    model.seen.clear()
+    embed(many, model)
+    assert sorted(model.seen) == [(i, 200 - i, 50) for i in range(60, 100)]
+
+
+def test_a_new_model_embeds_and_the_one_before_does_not_again(many, embed):
+    first, second = MeanColour("first"), MeanColour("second")
+    embed(many, first)
+    embed(many, first, second)
+    assert (len(first.seen), len(second.seen)) == (100, 100)
+
+
+def test_a_lost_thumbnail_is_made_anew_without_embedding(put, embed, tmp_path):
+    model = MeanColour()
+    digest, path = put("a.png", picture("red"))
+    embed([(digest, path)], model)
+    small = thumbnail_path(tmp_path / "small", digest)
+    small.unlink()
+    embed([(digest, path)], model)
+    assert small.exists()
+    assert len(model.seen) == 1
+
+
+def test_no_models_still_give_facts_and_thumbnails(put, embed, cache):
+    digest, path = put("a.png", picture("red"))
+    assert embed([(digest, path)]) == []
+    assert cache.facts([digest])[digest].width == 40
+
+
+def test_nothing_to_do_asks_the_model_nothing(embed):
+    model = MeanColour()
+    assert embed([], model) == []
+    assert model.batches == []
+
+
+def test_a_model_is_given_rgb_pictures_no_smaller_than_it_reads(put, embed):
+    given = []
+
+    class Recording(MeanColour):
+        def encode_images(self, images):
+            given.extend((image.mode, image.size) for image in images)
+            return super().encode_images(images)
+
+    files = [
+        put("large.jpg", picture("red", (1_600, 800), "JPEG")),
+        put("small.png", picture("blue", (5, 9))),
+    ]
+    embed(files, Recording())
+    assert given == [("RGB", (64, 32)), ("RGB", (5, 9))]
+
+
+BAD = {
+    "empty.png": (b"", "empty"),
+    "text.jpg": (b"hello, world, I am no picture", "not an image"),
+    "head.png": (b"\x89PNG\r\n\x1a\n", "damaged"),
+    "cut.jpg": (picture("red", (300, 200), "JPEG")[:400], "damaged"),
+    "cut.png": (picture("red", (300, 200))[:60], "damaged"),
+    "page.pdf": (b"%PDF-1.7\n", "unsupported format"),
+    "bitmap.bmp": (picture("red", kind="BMP"), "unsupported format"),
+    "bomb.png": (claiming(60_000, 60_000), "too many pixels"),
+}
+
+
+def test_refused_files_are_reported_with_a_reason_and_stop_nothing(put, embed, cache):
+    bad = {name: put(name, content) for name, (content, _) in BAD.items()}
+    good = put("good.png", picture("red"))
+    model = MeanColour()
+    problems = embed([*bad.values(), good], model)
+    assert {one.where.rpartition("/")[2]: one.reason for one in problems} == {
+        name: reason for name, (_, reason) in BAD.items()
+    }
+    assert model.seen == [(255, 0, 0)]
+    assert cache.known_vectors(model.model_id, [digest for digest, _ in bad.values()]) == set()
+
+
+def test_a_known_refusal_is_reported_again_without_being_decoded(put, embed, monkeypatch):
+    file = put("text.jpg", b"hello")
+    first = embed([file], MeanColour())
+    monkeypatch.setattr(pipeline, "open_rgb", lambda *_, **__: pytest.fail("decoded again"))
+    assert embed([file], MeanColour()) == first
+    assert [(one.where, one.reason) for one in first] == [(str(file[1]), "not an image")]
+
+
+def test_a_file_that_cannot_be_read_is_tried_again_next_time(put, embed):
+    digest, path = put("a.png", picture("red"))
+    content = path.read_bytes()
+    path.unlink()
+    model = MeanColour()
+    [problem] = embed([(digest, path)], model)
+    assert problem.reason == "unreadable"
+    path.write_bytes(content)
+    assert embed([(digest, path)], model) == []
+    assert len(model.seen) == 1
+
+
+def test_a_file_that_was_edited_after_it_was_identified_is_not_kept_under_the_old_content(
+    put, embed, cache, tmp_path
+):
+    digest, path = put("a.png", picture("red"))
+    path.write_bytes(picture("blue"))
+    model = MeanColour()
+    [problem] = embed([(digest, path)], model)
+    assert problem.where == str(path)
+    assert cache.known_vectors(model.model_id, [digest]) == set()
+    assert cache.facts([digest]) == {}
+    assert not thumbnail_path(tmp_path / "small", digest).exists()
+
+
+def test_a_batch_of_nothing_but_refused_files_asks_the_model_nothing(put, embed):
+    model = MeanColour()
+    problems = embed([put(f"{i}.jpg", b"text %d" % i) for i in range(40)], model)
+    assert len(problems) == 40
+    assert model.batches == []
+
+
+def test_an_interrupted_run_keeps_its_finished_batches_and_the_next_does_the_rest(many, embed):
+    stopped = MeanColour(stop_after=3)
+    with pytest.raises(KeyboardInterrupt):
+        embed(many, stopped)
+    going_on = MeanColour()
+    embed(many, going_on)
+    assert len(stopped.seen) == sum(stopped.batches) >= 3
+    assert sorted(stopped.seen + going_on.seen) == [(i, 200 - i, 50) for i in range(100)]
+
+
+def test_an_interruption_leaves_no_thread_behind(many, embed):
+    import threading
+
+    with pytest.raises(KeyboardInterrupt):
+        embed(many, MeanColour(stop_after=1))
+    names = [thread.name for thread in threading.enumerate()]
+    assert not [name for name in names if name.startswith("decode")]
+
+
+def test_a_failing_second_model_keeps_nothing_of_its_batch(put, embed, cache):
+    files = [put(f"{i}.png", picture((i, 0, 0))) for i in range(5)]
+    first = MeanColour("first")
+    with pytest.raises(KeyboardInterrupt):
+        embed(files, first, MeanColour("second", stop_after=0))
+    digests = [digest for digest, _ in files]
+    assert cache.known_vectors(first.model_id, digests) == set()
+    assert cache.facts(digests) == {}
+
+
+def test_few_pictures_wait_in_memory_while_the_model_is_slow(put, embed, monkeypatch):
+    files = [put(f"{i:03d}.png", picture((i % 256, i // 256, 9), (4, 4))) for i in range(300)]
+    decoded, waiting = [], []
+    decode = pipeline.open_rgb
+
+    def counted(*args, **options):
+        decoded.append(1)
+        return decode(*args, **options)
+
+    class Slow(MeanColour):
+        def encode_images(self, images):
+            time.sleep(0.01)
+            waiting.append(len(decoded) - len(self.seen))
+            return super().encode_images(images)
+
+    monkeypatch.setattr(pipeline, "open_rgb", counted)
+    embed(files, Slow())
+    assert len(decoded) == 300
+    assert max(waiting) <= 100
+
+
+_LONG = """
+import resource, sys
+from pathlib import Path
+import hashlib
+from PIL import Image
+from searchlab.cache import ContentCache
+from searchlab.pipeline import embed_pictures
+from searchlab.progress import Progress
+
+folder = Path(sys.argv[1])
+files = {}
+for i in range(24):
+    path = folder / f"{i}.png"
+    Image.new("L", SIZE, i).save(path, compress_level=1)
+    files[hashlib.sha256(path.read_bytes()).hexdigest()] = path
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with ContentCache(folder / "cache.db") as cache:
+    assert embed_pictures(files, [], cache, folder / "small", Progress()) == []
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def test_long_narrow_pictures_do_not_pile_up_in_memory(tmp_path):
+    script = _LONG.replace("SIZE", "(300, 16_000)")
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    # A decoded picture is 14 MiB; the threads and the pictures ahead must not hold all 24.
+    assert int(done.stdout) < 200

@@ -1,0 +1,279 @@
+import bisect
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from searchlab.errors import DataError, InputError, NotFoundError, SearchlabError
+from searchlab.filters import PhotoFilter
+from searchlab.tables import CODED_COLUMNS, SCHEMA, PhotoTable, row_of_photo
+
+HOSTILE = "\u202eمصوّر\u200d 🐈‍⬛ e\u0301 \t\n\r\x00\x7f \u2028 <b>'\";--"
+IDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory, six_photos):
+    path = tmp_path_factory.mktemp("table") / "photos.arrow"
+    six_photos.save(path)
+    return path
+
+
+# -- round trips ------------------------------------------------------------------------------
+
+
+def test_a_saved_table_opens_as_the_same_table(saved, six_photos):
+    opened = PhotoTable.open(saved)
+    assert len(opened) == 6
+    assert opened.columns.equals(six_photos.columns)
+    assert [opened.photo(row) for row in range(6)] == [six_photos.photo(row) for row in range(6)]
+
+
+def test_a_photo_comes_back_as_it_went_in(make_photo):
+    photo = make_photo(
+        3,
+        source_description=HOSTILE,
+        description="",
+        photographer_username=HOSTILE,
+        photographer_full_name="𝔄𝔫𝔫 \U0010ffff",
+        source="Ünsplash",
+        license_type=HOSTILE,
+        color_hex="#00000a",
+        uploaded_on="0001-01-01",
+        width=2**31 - 1,
+        file="/photos/ä ö.jpg",
+        sha256="ab" * 32,
+    )
+    assert PhotoTable.from_photos([photo]).photo(0) == photo
+
+
+def test_strange_texts_survive_the_disk(tmp_path, make_table):
+    table = make_table({"description": HOSTILE}, {"description": "x" * 100_000})
+    table.save(tmp_path / "t.arrow")
+    assert list(PhotoTable.open(tmp_path / "t.arrow").texts("description")) == [
+        HOSTILE,
+        "x" * 100_000,
+    ]
+
+
+def test_the_first_and_the_last_day_survive(make_table):
+    table = make_table({"uploaded_on": "9999-12-31"}, {"uploaded_on": "0001-01-01"})
+    assert [table.photo(row).uploaded_on for row in (0, 1)] == ["9999-12-31", "0001-01-01"]
+    assert table.uploaded_days[0] > 0 > table.uploaded_days[1]
+
+
+def test_columns_are_the_numbers_that_filters_expect(make_table):
+    table = make_table(
+        {"color_hex": "#ffffff", "uploaded_on": "1970-01-02"},
+        {"color_hex": "#010203", "uploaded_on": "1969-12-31"},
+    )
+    assert table.shades.tolist() == [0xFFFFFF, 0x010203]
+    assert table.shades.dtype == np.uint32
+    assert table.uploaded_days.tolist() == [1, -1]
+
+
+# -- order and identity -----------------------------------------------------------------------
+
+
+def test_photos_are_sorted_by_photo_id_whatever_order_they_come_in(make_photo):
+    photos = [make_photo(number) for number in (5, 1, 9, 3)]
+    table = PhotoTable.from_photos(photos)
+    numbers = [int(photo_id[-2:]) for photo_id in table.photo_ids(range(4))]
+    assert numbers == [1, 3, 5, 9]
+    assert table.photo(2) == photos[0]
+
+
+def test_labels_stay_with_their_photos_when_these_are_sorted(make_photo):
+    photos = [make_photo(number) for number in (5, 1, 3)]
+    assert PhotoTable.from_photos(photos, labels=[50, 10, 30]).labels.tolist() == [10, 30, 50]
+
+
+def test_labels_count_from_zero_in_the_order_given_if_left_out(make_photo):
+    photos = [make_photo(number) for number in (5, 1, 3)]
+    assert sorted(PhotoTable.from_photos(photos).labels.tolist()) == [0, 1, 2]
+
+
+def test_other_labels_change_nothing_else(six_photos):
+    relabelled = six_photos.with_labels(np.array([9, 8, 7, 6, 5, 4]))
+    assert relabelled.labels.tolist() == [9, 8, 7, 6, 5, 4]
+    assert relabelled.photo(2) == six_photos.photo(2)
+    assert six_photos.labels.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_same_photo_id_twice_is_refused(make_photo):
+    with pytest.raises(InputError, match="000000000004' twice"):
+        PhotoTable.from_photos([make_photo(4), make_photo(2), make_photo(4, width=1)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sets(IDS, max_size=25), st.lists(IDS, max_size=10))
+@example({"a", "aa", "b", "B", "", "é", "e\u0301", "\uffff", "\U00010000"}, ["a\0", "ab", "c"])
+def test_a_photo_is_found_by_its_id_and_by_no_other(make_photo, present, absent):
+    table = PhotoTable.from_photos(make_photo(1, photo_id=photo_id) for photo_id in present)
+    rows = {photo_id: row for row, photo_id in enumerate(table.photo_ids(range(len(table))))}
+    assert rows.keys() == present
+    assert {photo_id: table.row_of(photo_id) for photo_id in present} == rows
+    for photo_id in set(absent) - present:
+        with pytest.raises(NotFoundError, match="photo_id must name an indexed photo"):
+            table.row_of(photo_id)
+
+
+def test_rows_come_back_as_they_went_in(make_photo):
+    photos = [make_photo(number, source=f"library-{number}") for number in range(3)]
+    table = PhotoTable.from_photos(photos)
+    assert table.rows(np.array([2, 0])) == [
+        row_of_photo(photos[2]) | {"label": 2},
+        row_of_photo(photos[0]) | {"label": 0},
+    ]
+
+
+# -- coded columns ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CODED_COLUMNS)
+def test_codes_spell_the_column(six_photos, name):
+    codes = six_photos.codes(name)
+    spelt = [codes.values[code] for code in codes.rows]
+    assert spelt == [getattr(six_photos.photo(row), name) for row in range(6)]
+    assert len(set(codes.values)) == len(codes.values)
+    assert codes.rows.dtype == np.int32
+
+
+def test_batches_with_different_values_share_one_set_of_codes(make_photo, tmp_path):
+    batches = [
+        [row_of_photo(make_photo(0, source="b")) | {"label": 0}],
+        [],
+        [
+            row_of_photo(make_photo(number, source=source)) | {"label": number}
+            for number, source in ((1, "a"), (2, "b"), (3, "ä"))
+        ],
+    ]
+    PhotoTable.from_rows(batches).save(tmp_path / "t.arrow")
+    codes = PhotoTable.open(tmp_path / "t.arrow").codes("source")
+    assert [codes.values[code] for code in codes.rows] == ["b", "a", "b", "ä"]
+    assert sorted(codes.values) == ["a", "b", "ä"]
+
+
+def test_an_unknown_coded_column_is_no_column(six_photos):
+    with pytest.raises(KeyError):
+        six_photos.codes("description")
+
+
+# -- the empty table --------------------------------------------------------------------------
+
+
+def test_an_empty_table_has_empty_columns_also_after_the_disk(tmp_path):
+    PhotoTable.from_photos([]).save(tmp_path / "empty.arrow")
+    table = PhotoTable.open(tmp_path / "empty.arrow")
+    assert len(table) == 0
+    assert table.photo_ids([]) == []
+    assert (len(table.shades), len(table.uploaded_days), len(table.labels)) == (0, 0, 0)
+    assert table.codes("source").values == []
+    assert list(table.texts("description")) == []
+    with pytest.raises(NotFoundError):
+        table.row_of("")
+
+
+# -- damaged files ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.9, 0.999])
+def test_a_file_cut_short_is_named_and_the_remedy_told(saved, tmp_path, share):
+    whole = saved.read_bytes()
+    path = tmp_path / "cut.arrow"
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(DataError, match=r"cut\.arrow .*index .*again"):
+        PhotoTable.open(path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"{}", b"ARROW1\0\0" + b"\xff" * 500 + b"ARROW1", b"\0" * 4096, b"PAR1" * 100]
+)
+def test_garbage_is_named_and_the_remedy_told(tmp_path, content):
+    path = tmp_path / "garbage.arrow"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"garbage\.arrow .*index .*again"):
+        PhotoTable.open(path)
+
+
+def test_a_missing_file_or_a_folder_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"missing\.arrow"):
+        PhotoTable.open(tmp_path / "missing.arrow")
+    with pytest.raises(DataError, match=tmp_path.name):
+        PhotoTable.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pa.schema([("photo_id", pa.string())]),
+        pa.schema(list(SCHEMA)[:-1]),
+        pa.schema([*SCHEMA, pa.field("more", pa.int32())]),
+    ],
+)
+def test_a_table_of_another_version_is_named_and_the_remedy_told(tmp_path, schema):
+    path = tmp_path / "other.arrow"
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        writer.write_table(schema.empty_table())
+    with pytest.raises(DataError, match=r"other\.arrow .*index .*again"):
+        PhotoTable.open(path)
+
+
+def test_text_that_is_no_unicode_is_refused_and_not_half_stored(make_photo):
+    with pytest.raises((SearchlabError, ValueError)):
+        PhotoTable.from_photos([make_photo(1, description="\ud800")])
+
+
+# -- size -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory, make_photo):
+    n_photos = 200_000
+    block = pa.Table.from_pylist(
+        [row_of_photo(make_photo(number)) | {"label": 0} for number in range(1000)], schema=SCHEMA
+    )
+    columns = pa.concat_tables([block] * (n_photos // 1000))
+    for name, values in {
+        "photo_id": [f"00000000-0000-4000-8000-{number:012d}" for number in range(n_photos)],
+        "label": np.arange(n_photos),
+    }.items():
+        place = SCHEMA.get_field_index(name)
+        columns = columns.set_column(
+            place, SCHEMA.field(name), pa.array(values, SCHEMA.field(name).type)
+        )
+    path = tmp_path_factory.mktemp("large") / "photos.arrow"
+    PhotoTable(columns.unify_dictionaries().combine_chunks()).save(path)
+    return path
+
+
+def test_opening_and_filtering_200000_photos_makes_no_object_per_photo(large):
+    chosen = PhotoFilter(orientation=("landscape",), after_date="2020-01-01", color_hex="#e50000")
+    PhotoTable.open(large)
+    arrow_before = pa.total_allocated_bytes()
+    tracemalloc.start()
+    table = PhotoTable.open(large)
+    table.row_of("00000000-0000-4000-8000-000000123456")
+    assert [len(table.shades), len(table.uploaded_days), len(table.labels)] == [200_000] * 3
+    assert len(table.codes("photographer_username").rows) == 200_000
+    held, _ = tracemalloc.get_traced_memory()
+    mask = chosen.mask(table)
+    after, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 200_000  # under a byte a photo
+    assert after - held < 400_000  # the mask
+    assert peak < 10_000_000
+    assert pa.total_allocated_bytes() - arrow_before < 200_000
+    assert np.count_nonzero(mask) == 33_400
+
+
+def test_photos_of_a_large_table_are_found_by_row_and_by_id(large):
+    table = PhotoTable.open(large)
+    photo_id = "00000000-0000-4000-8000-000000199999"
+    assert table.row_of(photo_id) == 199_999
+    assert table.photo(199_999).photo_id == photo_id
+    assert table.photo_ids(np.array([0, 199_999]))[1] == photo_id
+    assert bisect.bisect_left(range(200_000), 7, key=lambda row: table.labels[row]) == 7
