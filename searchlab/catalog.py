@@ -248,8 +248,12 @@ def build_vectors(
 
 def documents(table: PhotoTable, withheld: frozenset[str]) -> list[str]:
     """Return what is written about each photo, one text a photo."""
-    columns = [table.texts(name) for name in DOCUMENT_FIELDS if name not in withheld]
-    return [". ".join(filter(None, texts)) for texts in zip(*columns, strict=True)]
+    rows: list[list[str]] = [[] for _ in range(len(table))]
+    for name in DOCUMENT_FIELDS:
+        if name not in withheld:
+            for texts, text in zip(rows, table.texts(name), strict=True):
+                texts.append(text)
+    return [". ".join(filter(None, texts)) for texts in rows]
 
 
 def text_key(text: str) -> str:

@@ -51,13 +51,29 @@ def describe(
             f"It resembles {_listed([_with_article(label) for label in maybe], 'or')}."
         )
     if colors:
-        sentences.append(f"Its main colours are {_listed(colors, 'and')}.")
+        are = "colour is" if len(colors) == 1 else "colours are"
+        sentences.append(f"Its main {are} {_listed(colors, 'and')}.")
     sentences.append("Generated description.")
     return " ".join(sentences), short
 
 
+# Words whose first letter and first sound part ways, and labels that take no article.
+_AN = ("hour", "honest", "heir", "x-ray")
+_A = ("uni", "use", "ukulele", "euro", "ewe", "one-", "us ")
+_PLURALS = (
+    *("binoculars", "clogs", "glasses", "goggles", "jeans", "knickers", "mashed potatoes"),
+    *("pajamas", "pants", "parallel bars", "scissors", "shorts", "sunglasses", "tights"),
+    *("trousers", "maracas", "swim trunks"),
+)
+_MASSES = ("hay", "lotion", "perfume", "hair spray", "guacamole", "espresso")
+
+
 def _with_article(label: str) -> str:
-    return f"{'an' if label[:1].lower() in 'aeiou' else 'a'} {label}"
+    word = label.lower()
+    if word.endswith(_PLURALS) or word in _MASSES:
+        return label
+    vowel = word.startswith(_AN) or (word[:1] in "aeiou" and not word.startswith(_A))
+    return f"{'an' if vowel else 'a'} {label}"
 
 
 def _listed(words: Sequence[str], last: str) -> str:

@@ -18,7 +18,7 @@ from searchlab.pipeline import embed_pictures
 from searchlab.progress import Progress
 from searchlab.records import Problem
 from searchlab.scan import Root, scan_roots
-from searchlab.snapshots import Snapshot, last_readable
+from searchlab.snapshots import Snapshot, check_snapshot, current_id, last_readable
 
 
 @dataclass
@@ -112,6 +112,8 @@ def _before(
     library: Library, *, rebuild: bool
 ) -> tuple[Snapshot | None, tuple[Config, tuple[Root, ...]]]:
     try:
+        if rebuild and (name := current_id(library.folder)) is not None:
+            check_snapshot(library.folder, name)
         before = library.snapshot()
     except DataError:
         if not rebuild:

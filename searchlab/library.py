@@ -39,10 +39,9 @@ from searchlab.scan import Root
 from searchlab.snapshots import (
     FORMAT,
     Snapshot,
-    check_file,
+    check_snapshot,
     current_id,
     open_snapshot,
-    read_manifest,
     write_atomically,
     write_snapshot,
 )
@@ -139,11 +138,7 @@ class Library:
         """
         name = current_id(self.folder)
         if name is None:
-            msg = (
-                "a library must hold photos to be searched, got an empty one; "
-                f"run `searchlab index --data {self.folder} PHOTOS`"
-            )
-            raise NotFoundError(msg)
+            raise NotFoundError(_nothing_indexed(self.folder))
         return self._engine(name)
 
     def _engine(self, name: str) -> SearchEngine:
@@ -231,8 +226,7 @@ class Library:
         with self.writing():
             found = self.snapshot()
             if found is None:
-                msg = "a configuration needs a library with photos, got an empty one; index first"
-                raise NotFoundError(msg)
+                raise NotFoundError(_nothing_indexed(self.folder))
             with self.cache() as cache:
                 return self.write(
                     found.table, config, found.roots, cache, before=found, progress=progress
@@ -310,12 +304,17 @@ class Library:
             DataError: One differs; names it and the remedy.
             NotFoundError: Nothing was indexed yet.
         """
-        name = self.engine.snapshot_id
-        place = self.folder / "snapshots" / name
-        files = read_manifest(place)["files"]
-        for file, sealed in files.items():
-            check_file(place / file, sealed, whole=True)
-        return sorted(files)
+        name = current_id(self.folder)
+        if name is None:
+            raise NotFoundError(_nothing_indexed(self.folder))
+        return check_snapshot(self.folder, name)
+
+
+def _nothing_indexed(folder: Path) -> str:
+    return (
+        "a library must hold photos, got an empty one; "
+        f"run `searchlab index --data {folder} PHOTOS`"
+    )
 
 
 def _index(

@@ -126,8 +126,8 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
                     cache.keep_files(fresh)
                     fresh.clear()
             cache.keep_files(fresh)
-    for path in records.keys() - seen:
-        scan.problems.append(Problem(str(path), "named in the records, not in the folder"))
+    reason = "named in the records, not in the folder"
+    scan.problems += [Problem(str(path), reason) for path in records if path not in seen]
     scan.pictures.sort(key=lambda picture: picture.path)
     return scan
 

@@ -61,6 +61,8 @@ def current_id(folder: Path) -> str | None:
         name = (folder / "CURRENT").read_text(encoding="utf-8", errors="replace").strip()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise DataError(_broken(folder / "CURRENT", error.strerror or str(error))) from error
     if not _NAME.fullmatch(name):
         msg = f"{folder / 'CURRENT'} must name a snapshot, got {shown(name)}; {_REMEDY}"
         raise DataError(msg)
@@ -169,10 +171,10 @@ def read_manifest(place: Path) -> dict[str, Any]:
     path = place / "manifest.json"
     try:
         content = path.read_bytes()
-        manifest = json.loads(content)
         if not place.name.endswith(hashlib.sha256(content).hexdigest()[:8]):
             msg = "another checksum than its folder's name"
             raise ValueError(msg)
+        manifest = json.loads(content)
         if manifest["format"] != FORMAT:
             msg = f"format {manifest['format']}, this searchlab reads {FORMAT}"
             raise ValueError(msg)
@@ -180,6 +182,19 @@ def read_manifest(place: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, InputError) as error:
         raise DataError(_broken(path, str(error))) from error
     return dict(manifest)
+
+
+def check_snapshot(folder: Path, snapshot_id: str) -> list[str]:
+    """Read every file of a snapshot and compare checksums; returns their names.
+
+    Raises:
+        DataError: One differs; names it and the remedy.
+    """
+    place = folder / "snapshots" / snapshot_id
+    files = read_manifest(place)["files"]
+    for name, sealed in files.items():
+        check_file(place / name, sealed, whole=True)
+    return sorted(files)
 
 
 def last_readable(folder: Path) -> tuple[Config, tuple[Root, ...]] | None:
@@ -226,7 +241,8 @@ def check_file(path: Path, sealed: dict[str, Any], *, whole: bool) -> None:
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Replace a file so that a reader sees the old bytes or the new ones, never a part."""
     partial = path.with_name(f"{path.name}.part")
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+    partial.unlink(missing_ok=True)  # a leftover would keep its own mode
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -117,7 +117,7 @@ def test_a_batch_is_written_whole_or_not_at_all(cache, path):
 
 
 def test_rows_that_are_not_as_many_as_keys_are_refused_and_nothing_is_kept(cache):
-    with pytest.raises(ValueError, match="zip|as many"):
+    with pytest.raises(ValueError, match=r"zip|as many"):
         cache.keep({"d1": FOX}, [("m1", ["a", "b", "c"], TWO)])
     assert cache.facts(["d1"]) == {}
     assert cache.known_vectors("m1", ["a", "b", "c"]) == set()

@@ -16,7 +16,7 @@ def test_an_unsure_label_is_hedged():
     long, short = describe([("red fox", 0.44)], colors=["orange"], orientation="portrait")
     assert short == "Photo, may show a red fox, mostly orange (generated)."
     assert long == (
-        "A tall photo that may show a red fox. Its main colours are orange. Generated description."
+        "A tall photo that may show a red fox. Its main colour is orange. Generated description."
     )
 
 
@@ -38,7 +38,7 @@ def test_borders_of_sure_and_unsure_count_as_reached():
 @pytest.mark.parametrize("tags", [[], [("teapot", 0.1)], [("teapot", -1.0)]])
 def test_a_model_that_names_nothing_leaves_colours_and_shape(tags):
     long, short = describe(tags, colors=["blue"], orientation="landscape")
-    assert long == "A wide photo. Its main colours are blue. Generated description."
+    assert long == "A wide photo. Its main colour is blue. Generated description."
     assert short == "Photo, mostly blue (generated)."
 
 

@@ -82,7 +82,9 @@ def nearest_rows(
     """
     count = len(vectors) if rows is None else len(rows)
     candidates = np.arange(count)
-    if k < count:
+    if not k:
+        candidates = candidates[:0]
+    elif k < count:
         rough = np.empty(count, dtype=np.float32)
         for start in range(0, count, _BLOCK):
             block = slice(start, start + _BLOCK)

@@ -137,7 +137,7 @@ class HnswIndex:
             "seed": self._build["random_seed"],
             "ef_search": self.ef_search,
         }
-        if dead > _COMPACT_AT * max(len(labels), 1):
+        if dead > _COMPACT_AT * (dead + len(labels)):
             return HnswIndex(vectors, labels=labels, **settings)
         for label in gone.tolist():
             self._graph.mark_deleted(label)
@@ -177,7 +177,7 @@ class HnswIndex:
             graph.load_index(str(path), allow_replace_deleted=False)
             known = np.asarray(graph.get_ids_list(), dtype=np.int64)
             _check_graph(graph, known, labels, vectors)
-        except (RuntimeError, InputError) as error:
+        except (RuntimeError, OverflowError, InputError) as error:
             msg = f"{path} must be this snapshot's graph, got: {error}; index again to rebuild it"
             raise DataError(msg) from error
         return cls(

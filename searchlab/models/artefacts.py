@@ -33,6 +33,12 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
+def sha256(path: Path) -> str:
+    """Checksum of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def fingerprint(folder: Path, files: Iterable[str], description: object) -> str:
     """Hash the bytes of some files and what is done to their inputs.
 
@@ -50,8 +56,7 @@ def fingerprint(folder: Path, files: Iterable[str], description: object) -> str:
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for name in files:
         try:
-            with (folder / name).open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+            digest.update(sha256(folder / name).encode())
         except OSError as error:
             msg = f"{folder / name} must be readable, got {error}; reinstall searchlab"
             raise DataError(msg) from error

@@ -129,7 +129,7 @@ class MiniEmbedder:
             DataError: The image tower is missing or damaged.
             MismatchError: The image tower no longer embeds its canaries as recorded.
         """
-        return _run(self._session or self._load_session(), images, self.dim)
+        return embed(self._session or self._load_session(), images, self.dim)
 
     def tags(self, embeddings: Embeddings, k: int = 5) -> list[list[tuple[str, float]]]:
         """Name what stands in photos, from their rows alone.
@@ -181,16 +181,21 @@ class MiniEmbedder:
     def _load_session(self) -> InferenceSession:
         with self._lock:
             if self._session is None:
-                session = _open_session(self.folder / IMAGE_FILE, self.threads)
+                session = open_session(self.folder / IMAGE_FILE, self.threads)
                 canaries = self._canaries("image")
                 images = [canary_image(int(canary.probe)) for canary in canaries]
-                found = _run(session, images, self.dim)
+                found = embed(session, images, self.dim)
                 check_canaries("the image tower of mini", canaries, found, tolerance=0.05)
                 self._session = session
             return self._session
 
 
-def _open_session(path: Path, threads: int) -> InferenceSession:
+def open_session(path: Path, threads: int) -> InferenceSession:
+    """Open an image tower; `threads` 0 for one a core.
+
+    Raises:
+        DataError: The file is missing or damaged.
+    """
     import onnxruntime as ort
 
     options: Any = ort.SessionOptions()
@@ -203,7 +208,8 @@ def _open_session(path: Path, threads: int) -> InferenceSession:
         raise DataError(msg) from error
 
 
-def _run(session: InferenceSession, images: Sequence[Image.Image], dim: int) -> Embeddings:
+def embed(session: InferenceSession, images: Sequence[Image.Image], dim: int) -> Embeddings:
+    """Run pictures through an open tower; (n_images, dim) unit rows."""
     rows = np.zeros((len(images), dim), dtype=np.float32)
     for start in range(0, len(images), BATCH):
         batch = slice(start, start + BATCH)

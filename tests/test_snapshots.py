@@ -1,0 +1,379 @@
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from searchlab import snapshots as snapshots_module
+from searchlab.config import Config
+from searchlab.errors import DataError
+from searchlab.indexes import INDEXES
+from searchlab.photos import URL_SIZES, Photo, photo_id_of
+from searchlab.scan import Root
+from searchlab.snapshots import (
+    KEPT,
+    current_id,
+    open_snapshot,
+    read_manifest,
+    read_roots,
+    write_atomically,
+    write_snapshot,
+)
+from searchlab.tables import PhotoTable
+
+
+def photo(name):
+    return Photo(
+        photo_id=photo_id_of("local", name),
+        source_photo_id=name,
+        image_url="",
+        urls=dict.fromkeys(URL_SIZES, ""),
+        source_image_url="",
+        width=4,
+        height=3,
+        orientation="landscape",
+        blur_hash="",
+        color_name="red",
+        color_hex="#ff0000",
+        source="local",
+        license_type="cc0",
+        photographer_username="",
+        photographer_full_name="",
+        photographer_url="",
+        source_description=name,
+        description="",
+        alt_description="",
+        uploaded_on="2020-01-31",
+        attribution={"html": "", "plain": ""},
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path
+
+
+@pytest.fixture
+def save(folder):
+    """Writes a snapshot of photos with some names."""
+
+    def write(names, *, kind="hnsw", roots=(), next_label=100, **options):
+        table = PhotoTable.from_photos(map(photo, names))
+        rng = np.random.default_rng(list(map(ord, "".join(names))))
+        vectors = rng.normal(size=(len(names), 8)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        config = Config(model="palette", model_id="palette-1", index=kind)
+        return write_snapshot(
+            folder,
+            config=config,
+            roots=roots,
+            table=table,
+            vectors=vectors,
+            index=INDEXES[kind](vectors, config, table.labels),
+            next_label=next_label,
+            **options,
+        )
+
+    return write
+
+
+def names_in(folder):
+    return sorted(path.name for path in (folder / "snapshots").iterdir())
+
+
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0x01
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("kind", ["exact", "hnsw"])
+def test_what_was_written_is_read(folder, save, kind):
+    roots = (
+        Root(folder / "ä b"),
+        Root(folder / "c", folder / "r.jsonl", "unsplash"),
+    )
+    name = save(["a", "b", "c"], kind=kind, roots=roots, next_label=7)
+    found = open_snapshot(folder, name)
+    assert current_id(folder) == found.snapshot_id == name
+    assert found.config == Config(model="palette", model_id="palette-1", index=kind)
+    assert found.roots == read_roots(folder / "snapshots" / name) == roots
+    assert found.next_label == 7
+    assert sorted(found.table.texts("source_description")) == ["a", "b", "c"]
+    assert found.index.search(found.index.vectors[[1]], 1).rows.tolist() == [[1]]
+
+
+def test_there_is_none_before_the_first(folder):
+    assert current_id(folder) is None
+
+
+def test_names_count_up_and_current_names_the_last(folder, save):
+    first, second = save(["a"]), save(["a", "b"])
+    assert (first[:7], second[:7]) == ("000001-", "000002-")
+    assert current_id(folder) == second
+    assert (folder / "CURRENT").read_text() == second + "\n"
+
+
+@pytest.mark.parametrize("kind", ["exact", "hnsw"])
+def test_an_equal_state_gives_no_new_snapshot(folder, save, kind):
+    first = save(["a", "b"], kind=kind)
+    assert save(["a", "b"], kind=kind) == first
+    assert names_in(folder) == [first]
+
+
+def test_an_equal_state_may_be_written_anew_on_demand(folder, save):
+    first = save(["a", "b"])
+    second = save(["a", "b"], replace_equal=True)
+    assert second != first
+    assert current_id(folder) == second
+
+
+def test_a_state_that_equals_one_before_the_last_is_new(folder, save):
+    first = save(["a"])
+    save(["a", "b"])
+    third = save(["a"])
+    assert third[7:] == first[7:]
+    assert third[:7] == "000003-"
+
+
+def test_a_few_snapshots_are_kept_the_newest_ones(folder, save):
+    names = [save([str(i) for i in range(n)]) for n in range(1, 7)]
+    assert KEPT >= 2
+    assert names_in(folder) == names[-KEPT:]
+    for name in names[-KEPT:]:
+        open_snapshot(folder, name)
+
+
+def test_leftovers_of_unfinished_writers_are_removed_by_the_next(folder, save):
+    first = save(["a"])
+    left = folder / "snapshots/.unfinished-12345"
+    left.mkdir()
+    (left / "vectors.npy").write_bytes(b"half")
+    second = save(["a", "b"])
+    assert names_in(folder) == [first, second]
+
+
+def test_leftovers_are_removed_also_where_nothing_changed(folder, save):
+    first = save(["a"])
+    (folder / f"snapshots/.unfinished-{os.getpid()}").mkdir()
+    assert save(["a"]) == first
+    assert names_in(folder) == [first]
+
+
+def test_other_files_in_the_folder_are_left_alone(folder, save):
+    save(["a"])
+    (folder / "snapshots/notes.txt").write_text("mine")
+    for n in range(2, 7):
+        save([str(i) for i in range(n)])
+    assert (folder / "snapshots/notes.txt").read_text() == "mine"
+    assert len(names_in(folder)) == KEPT + 1
+
+
+def test_a_snapshot_that_nobody_put_in_force_does_no_harm(folder, save):
+    first, second = save(["a"]), save(["a", "b"])
+    (folder / "CURRENT").write_text(first + "\n")  # as if killed between the two renames
+    assert open_snapshot(folder, current_id(folder)).table.photo(0).source_description == "a"
+    third = save(["a", "b", "c"])
+    assert third[:7] == "000003-"
+    assert names_in(folder) == [first, second, third]
+
+
+@pytest.mark.parametrize("place", [0, 0.3, 0.6, -1])
+@pytest.mark.parametrize("file", ["photos.arrow", "vectors.npy", "graph.hnsw", "manifest.json"])
+def test_a_flipped_bit_anywhere_is_a_data_error_that_names_file_and_remedy(
+    folder, save, file, place
+):
+    name = save(["a", "b", "c"])
+    path = folder / "snapshots" / name / file
+    flip(path, int(place * path.stat().st_size) if place > 0 else place)
+    with pytest.raises(DataError, match=rf"{file}.*--rebuild"):
+        open_snapshot(folder, name)
+
+
+@pytest.mark.parametrize("file", ["photos.arrow", "vectors.npy", "graph.hnsw", "manifest.json"])
+@pytest.mark.parametrize("damage", ["gone", "empty", "cut", "longer", "folder"])
+def test_a_missing_or_cut_file_is_a_data_error_that_names_file_and_remedy(
+    folder, save, file, damage
+):
+    name = save(["a", "b", "c"])
+    path = folder / "snapshots" / name / file
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    elif damage != "gone":
+        path.write_bytes({"empty": b"", "cut": content[:-1], "longer": content + b"x"}[damage])
+    with pytest.raises(DataError, match=rf"{file}.*--rebuild"):
+        open_snapshot(folder, name)
+
+
+@pytest.mark.parametrize("file", ["photos.arrow", "vectors.npy", "graph.hnsw"])
+def test_files_of_another_snapshot_are_noticed(folder, save, file):
+    first, second = save(["a", "b"]), save(["c", "d"])
+    shutil.copy(folder / "snapshots" / first / file, folder / "snapshots" / second / file)
+    with pytest.raises(DataError, match=file):
+        open_snapshot(folder, second)
+
+
+@pytest.mark.parametrize("file", ["photos.arrow", "vectors.npy", "graph.hnsw"])
+def test_a_cut_file_is_noticed_also_where_it_is_too_large_to_be_read_whole(
+    folder, save, monkeypatch, file
+):
+    name = save(["a", "b", "c"])
+    monkeypatch.setattr(snapshots_module, "_CHECKED_BYTES", 0)
+    path = folder / "snapshots" / name / file
+    path.write_bytes(path.read_bytes()[:-64])
+    with pytest.raises(DataError, match=file):
+        open_snapshot(folder, name)
+
+
+def test_a_flipped_bit_of_a_graph_is_noticed_however_large_it_is(folder, save, monkeypatch):
+    name = save(["a", "b", "c"])
+    monkeypatch.setattr(snapshots_module, "_CHECKED_BYTES", 0)
+    flip(folder / "snapshots" / name / "graph.hnsw", 40)
+    with pytest.raises(DataError, match=r"graph\.hnsw"):
+        open_snapshot(folder, name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"format": "1"},
+        {"config": {"model": "palette", "unknown": 1}},
+        {"config": []},
+        {"files": None},
+        {"next_label": 0},
+        {"roots": []},
+    ],
+)
+def test_a_manifest_that_was_changed_is_a_data_error(folder, save, change):
+    name = save(["a"], roots=(Root(folder / "p"),))
+    path = folder / "snapshots" / name / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change, indent=1, sort_keys=True))
+    with pytest.raises(DataError, match=r"manifest\.json.*--rebuild"):
+        open_snapshot(folder, name)
+
+
+def test_a_manifest_of_another_format_says_so(folder, save, monkeypatch):
+    name = save(["a"])
+    monkeypatch.setattr(snapshots_module, "FORMAT", 2)
+    with pytest.raises(DataError, match=r"manifest\.json.*format 1.*2"):
+        open_snapshot(folder, name)
+
+
+@pytest.mark.parametrize(
+    "content", [b"[]", b"null", b"7", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}']
+)
+def test_a_manifest_of_any_bytes_is_a_data_error(folder, save, content):
+    name = save(["a"])
+    (folder / "snapshots" / name / "manifest.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"manifest\.json"):
+        read_manifest(folder / "snapshots" / name)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"\xff\xfe", b"\0", b"garbage", b"../../etc", b"/etc", b"000001-" + b"x" * 5_000],
+)
+def test_a_current_of_any_bytes_is_a_data_error_that_names_file_and_remedy(folder, save, content):
+    save(["a"])
+    (folder / "CURRENT").write_bytes(content)
+    with pytest.raises(DataError, match=r"CURRENT.*--rebuild") as caught:
+        current_id(folder)
+    assert len(str(caught.value)) < 600
+    str(caught.value).encode()
+
+
+def test_a_current_that_is_a_folder_is_a_data_error(folder, save):
+    save(["a"])
+    (folder / "CURRENT").unlink()
+    (folder / "CURRENT").mkdir()
+    with pytest.raises(DataError, match="CURRENT"):
+        current_id(folder)
+
+
+def test_a_current_that_names_a_missing_snapshot_is_a_data_error(folder, save):
+    save(["a"])
+    (folder / "CURRENT").write_text("000009-0123abcd\n")
+    with pytest.raises(DataError, match=r"000009-0123abcd.*--rebuild"):
+        open_snapshot(folder, current_id(folder))
+
+
+def test_a_current_with_other_line_ends_is_read(folder, save):
+    name = save(["a"])
+    (folder / "CURRENT").write_bytes(name.encode() + b"\r\n")
+    assert current_id(folder) == name
+
+
+def test_an_old_snapshot_goes_on_while_a_new_one_is_written_and_dropped(folder, save):
+    name = save(["a", "b", "c"])
+    held = open_snapshot(folder, name)
+    vector = held.index.vectors[[2]].copy()
+    for n in range(4, 9):
+        save([str(i) for i in range(n)])
+    assert not (folder / "snapshots" / name).exists()
+    assert held.index.search(vector, 1).rows.tolist() == [[2]]
+    assert sorted(held.table.texts("source_description")) == ["a", "b", "c"]
+
+
+def test_opened_vectors_cannot_be_written_to(folder, save):
+    found = open_snapshot(folder, save(["a"]))
+    with pytest.raises(ValueError, match="read-only"):
+        found.index.vectors[0, 0] = 1
+
+
+def test_an_atomic_write_replaces_the_file_and_leaves_nothing_else(tmp_path):
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_atomic_write_that_fails_leaves_the_old_bytes(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+
+    def full(_handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+
+
+def test_an_atomic_write_goes_over_the_leftover_of_a_killed_one(tmp_path):
+    (tmp_path / "file.part").write_bytes(b"a very long leftover")
+    write_atomically(tmp_path / "file", b"new")
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", b"new")]
+
+
+def test_a_secret_is_written_for_its_owner_only(tmp_path):
+    write_atomically(tmp_path / "secret", b"s", mode=0o600)
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_secret_is_for_its_owner_only_also_over_a_readable_leftover(tmp_path):
+    (tmp_path / "secret.part").write_bytes(b"")
+    (tmp_path / "secret.part").chmod(0o644)
+    write_atomically(tmp_path / "secret", b"s", mode=0o600)
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_full_disk_leaves_the_state_in_force(folder, save, monkeypatch):
+    first = save(["a"])
+
+    def full(*_args, **_options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(OSError, match="No space"):
+        save(["a", "b"])
+    monkeypatch.undo()
+    assert current_id(folder) == first
+    open_snapshot(folder, first)
+    second = save(["a", "b"])
+    assert names_in(folder) == [first, second]
