@@ -3,10 +3,11 @@
     python benchmarks/bench_mini.py --dataset flickr8k stamps
     python benchmarks/bench_mini.py --smoke --out "$(mktemp -d)"
 
-Writes `results/mini/<dataset>.json` (`--out` for another folder), or nothing where the file is there
-already and `--force` is not given. flickr8k is looked for under the environment variable
-`SEARCHLAB_DATASETS`; stamps there, too. `--teacher PACKAGES` measures ConSE with the real teacher beside
-it, on a sample of the queries, from the packages that `searchlab.training.sources` names.
+Writes `results/mini/<dataset>.json` (`--out` for another folder), or nothing where the file is
+there already and `--force` is not given. The datasets are looked for in the folder that the
+environment variable `SEARCHLAB_DATASETS` names. `--teacher PACKAGES` measures ConSE with the real
+teacher beside it, on a sample of the queries, from the packages that `searchlab.training.sources`
+names.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def ranks(texts: Rows, photos: Rows, queries: list[Query]) -> NDArray[np.int64]:
 def with_interval(
     hits: NDArray[np.bool_], groups: NDArray[np.int64]
 ) -> dict[str, float | list[float]]:
-    """Mean in percent with a 95 % bootstrap interval over groups of queries (one photo, one group)."""
+    """Mean in percent with a 95 % bootstrap interval; the queries of one photo are one group."""
     rng = np.random.default_rng(0)
     sums, sizes = np.bincount(groups, weights=hits), np.bincount(groups)
     drawn = rng.integers(len(sums), size=(RESAMPLES, len(sums)))
@@ -229,11 +230,6 @@ def measure(task: Task, args: argparse.Namespace) -> dict[str, object]:
             "ConSE with the teacher": conse(task, sample, args.teacher, args.cache)["mean"],
         }
     return record
-
-
-def smoke_task() -> Task:
-    """Nothing to load: plain squares and their colours."""
-    return Task("stamps", [], [])
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Where exact scoring of the allowed photos beats the graph: the threshold behind `exact_below`.
+"""What a step through the graph costs beside scoring a photo: the figure behind `step_rows`.
 
     python benchmarks/bench_planner.py
     python benchmarks/bench_planner.py --smoke --out "$(mktemp -d)"
@@ -7,9 +7,10 @@ Writes results/planner/<dataset>/<config_id>.json and skips what is there (--for
 
 Vectors come in clusters, as those of photos do; filters keep a random share of the rows, or whole
 clusters (aligned with what queries look for, the hard case). Both ways answer the same queries in
-turn, one at a time on one thread. Reported are the median milliseconds of each, their ratio, and
-the share of the true neighbours that the graph found. The threshold is the number of allowed rows
-below which exact scoring is the faster one at every larger selectivity measured too.
+turn, one at a time on one thread. Reported are the median milliseconds of each, the share of the
+true neighbours that the graph found, and which way the planner would go with the `step_rows` in
+force, with its time as a ratio to the faster way. The measured `step_rows` is the median, over the
+selectivities at which the graph walks, of milliseconds a step over milliseconds a scored photo.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from searchlab.config import Config
 from searchlab.indexes import INDEXES, ExactIndex, Neighbors, VectorIndex
+from searchlab.indexes.hnsw import walk_length
 from searchlab.metrics import recall_at_k
 from searchlab.models.protocol import Embeddings, unit_rows
 from searchlab.results import environment
@@ -74,27 +76,39 @@ def measure(n: int, dim: int, n_queries: int, config: Config) -> dict[str, objec
             else:
                 clusters = np.arange(member.max() + 1)
                 allowed = np.isin(member, clusters[: max(1, round(share * len(clusters)))])
+            allowed |= share == 1
             mask = None if share == 1 else allowed
             graph_ms, found = timed(graph, queries, config.depth, mask)
             exact_ms, true = timed(exact, queries, config.depth, mask)
+            steps = walk_length(config.depth, 1.0 if mask is None else float(allowed.mean()))
+            planned = "exact" if allowed.sum() <= steps * config.step_rows else "graph"
             row = {
                 "filter": kind,
                 "n_allowed": int(allowed.sum()),
                 "selectivity": round(float(allowed.mean()), 4),
                 "graph_ms": round(graph_ms, 4),
                 "exact_ms": round(exact_ms, 4),
-                "graph/exact": round(graph_ms / exact_ms, 3),
+                "planned": planned,
+                "planned/best": round(
+                    (exact_ms if planned == "exact" else graph_ms) / min(graph_ms, exact_ms), 2
+                ),
                 "recall@k": round(recall_at_k(found, true), 4),
             }
             table.append(row)
             sys.stdout.write(json.dumps(row) + "\n")
-    return {"build_s": round(build_s, 1), "rows": table, "exact_below": crossover(table)}
+    return {
+        "build_s": round(build_s, 1),
+        "rows": table,
+        "step_rows": round(measured_step_rows(table, n, config.depth), 1),
+    }
 
 
-def crossover(table: list[dict[str, object]]) -> int:
-    """Largest number of allowed rows at which exact scoring was the faster way."""
-    exact_wins = [row["n_allowed"] for row in table if row["graph/exact"] >= 1]
-    return int(max(exact_wins, default=0))
+def measured_step_rows(table: list[dict[str, float]], n: int, k: int) -> float:
+    """Photos scored in the time of one graph step, where the graph walks."""
+    walked = [row for row in table if 4 * walk_length(k, row["n_allowed"] / n) < n]
+    steps = [row["graph_ms"] / walk_length(k, row["n_allowed"] / n) for row in walked]
+    photos = [row["exact_ms"] / row["n_allowed"] for row in walked]
+    return float(np.median(np.array(steps) / np.array(photos)))
 
 
 def main() -> None:
@@ -127,7 +141,7 @@ def main() -> None:
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    sys.stdout.write(f"exact_below {metrics['exact_below']}: {path}\n")
+    sys.stdout.write(f"step_rows {metrics['step_rows']}: {path}\n")
 
 
 if __name__ == "__main__":

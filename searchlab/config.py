@@ -87,7 +87,8 @@ class Config:
         M: Links of a node in the graph, 2 to 200 (hnsw).
         ef_construction: Candidates looked at while building, at least `M` (hnsw).
         ef_search: Candidates looked at while searching, at least 1 (hnsw).
-        exact_below: Where a filter lets fewer photos than this through, they are scored exactly.
+        step_rows: Photos that are scored exactly in the time of one step through the graph, 0 to
+            always take the graph; measured by `benchmarks/bench_planner.py`.
         depth: Photos that the index ranks; what comes behind is ranked by exact score.
         steering: Weight of the text beside the picture, for each unit of `text_alpha`.
         color_metric: The perceptual metric of the colour filters.
@@ -101,7 +102,7 @@ class Config:
     M: int = 16
     ef_construction: int = 200
     ef_search: int = 100
-    exact_below: int = 5_000
+    step_rows: int = 10
     depth: int = 200
     steering: float = 0.35
     color_metric: str = "oklab-255"
@@ -113,7 +114,7 @@ class Config:
             msg = f"index must be one of {', '.join(INDEX_KINDS)}, got {self.index!r}"
             raise InputError(msg)
         ranges = {"M": (2, 200), "ef_construction": (self.M, 10_000), "ef_search": (1, 100_000)}
-        ranges |= {"exact_below": (0, 2**62), "depth": (1, 100_000), "seed": (0, 2**31 - 1)}
+        ranges |= {"step_rows": (0, 2**40), "depth": (1, 100_000), "seed": (0, 2**31 - 1)}
         for name, (low, high) in ranges.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:

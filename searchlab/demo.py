@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchlab.calibration import default_calibration
 from searchlab.config import Config
-from searchlab.console import ConsoleProgress, print_report
-from searchlab.datasets import bundled_root, load_dataset
+from searchlab.console import ConsoleProgress
+from searchlab.datasets import Dataset, bundled_root, load_dataset
 from searchlab.experiments import Experiment
+from searchlab.filters import facet_counts
 from searchlab.ingest import index_photos
 from searchlab.library import Library, create_library
 from searchlab.models import load_model
+from searchlab.progress import Progress
 from searchlab.scan import check_root
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from searchlab.reports import Report
-
 # The graph is made to work for its living: 349 photos would all be scored exactly otherwise.
-_GRAPH: dict[str, Any] = {"index": "hnsw", "exact_below": 0, "depth": 50}
+_GRAPH: dict[str, Any] = {"index": "hnsw", "step_rows": 0, "depth": 50}
 _SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("palette", {}),
     ("captions", {}),
@@ -30,6 +31,7 @@ _SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hybrid:mini=0.7,captions=0.3", {}),
     ("hybrid:mini=0.85,palette=0.15", {}),
 )
+_DEFAULT = 2
 _QUERIES_PER_LANGUAGE = 60
 
 
@@ -43,6 +45,26 @@ def demo_configs() -> list[Config]:
     return configs
 
 
+def demo_queries(dataset: Dataset) -> Dataset:
+    """Keep the languages with enough queries to be judged by, and as many queries of each."""
+    counts = Counter(query.lang for query in dataset.queries)
+    languages = sorted(lang for lang, count in counts.items() if count >= _QUERIES_PER_LANGUAGE)
+    return dataset.sample(languages, _QUERIES_PER_LANGUAGE, seed=0)
+
+
+def build_demo_library(data: Path | str, *, progress: Progress | None = None) -> Library:
+    """Index the bundled photos into a folder; what is there already is not done again."""
+    library = create_library(data)
+    root = bundled_root() / "demo"
+    index_photos(
+        library,
+        [check_root(root / "images", records=root / "photos.jsonl")],
+        config=None if library.snapshot() else demo_configs()[_DEFAULT],
+        progress=progress,
+    )
+    return library
+
+
 def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
     """Build the demo library in a folder, evaluate, promote and say what to try next.
 
@@ -53,38 +75,27 @@ def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
         log: Where progress goes.
     """
     progress = ConsoleProgress(log)
-    library = create_library(data)
-    root = bundled_root() / "demo"
-    dataset = load_dataset("demo")
     progress.say("1/3 Indexing the bundled photos")
-    report = index_photos(
-        library,
-        [check_root(root / "images", records=root / "photos.jsonl")],
-        config=None if library.snapshot() else demo_configs()[2],
-        progress=progress,
-    )
-    print_report(report, out)
+    library = build_demo_library(data, progress=progress)
+    out.print(f"{len(library.engine.table)} photos of {_n_sources(library)} sources in {data}")
 
-    sample = dataset.sample(dataset.languages, _QUERIES_PER_LANGUAGE, seed=0)
+    sample = demo_queries(load_dataset("demo"))
     progress.say(
         f"2/3 Comparing {len(_SYSTEMS)} configurations on {len(sample.queries):,} queries in "
         f"{len(sample.languages)} languages (the first time, metrics are compiled for some seconds)"
     )
     results = library.folder / "results"
     comparison = Experiment(library, sample, demo_configs(), out=results).run(progress, force=force)
-    out.print(comparison.leaderboard())
-    out.print(comparison.caption, markup=False, highlight=False)
+    out.print(comparison)
 
     progress.say("3/3 Promoting the winner")
-    _promote(library, comparison, results, progress, force=force)
+    comparison.promote(results / "chosen.json", force=force)
+    library.publish(Config.load(results / "chosen.json"), progress=progress)
     _say_what_is_next(out, data, library)
 
 
-def _promote(
-    library: Library, comparison: Report, results: Path, progress: ConsoleProgress, *, force: bool
-) -> None:
-    comparison.promote(results / "chosen.json", force=force)
-    library.publish(Config.load(results / "chosen.json"), progress=progress)
+def _n_sources(library: Library) -> int:
+    return len(facet_counts(library.engine.table, "source"))
 
 
 def _say_what_is_next(out: Console, data: Path, library: Library) -> None:

@@ -21,6 +21,7 @@ from searchlab.cursors import Cursor, CursorError
 from searchlab.errors import InputError, MismatchError
 from searchlab.indexes import VectorIndex
 from searchlab.indexes.exact import nearest_rows
+from searchlab.indexes.hnsw import walk_length
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 from searchlab.photos import Photo
 from searchlab.queries import (
@@ -193,9 +194,12 @@ class SearchEngine:
             return "exact", f"the {self.config.index} index scores every photo"
         if query.score_threshold is not None or query.sort_by == "newest":
             return "exact", "a threshold or a date order needs the score of every photo"
-        if n_allowed < self.config.exact_below:
-            return "exact", f"scoring fewer than {self.config.exact_below:,} photos beats the graph"
-        return "graph", f"{n_allowed:,} photos are worth a walk through the graph"
+        share = n_allowed / max(len(self.table), 1)
+        steps = walk_length(self.config.depth, share)
+        cost = steps * self.config.step_rows
+        if n_allowed <= cost:
+            return "exact", f"scoring {n_allowed:,} photos costs less than {steps:,} graph steps"
+        return "graph", f"{steps:,} graph steps cost less than scoring {n_allowed:,} photos"
 
     @staticmethod
     def _order(query: Query) -> str:

@@ -94,7 +94,10 @@ def index_photos(
             reasons = _reasons(scan.problems + refused)
             msg = f"a library must hold at least one photo, got none under {where}{reasons}"
             raise InputError(msg)
-        snapshot_id = library.write(table, config, covered, cache, before=before, progress=progress)
+        taken_over = None if rebuild else before
+        snapshot_id = library.write(
+            table, config, covered, cache, before=taken_over, progress=progress
+        )
     ids = set(table.texts("photo_id"))
     old_ids = set() if before is None else set(before.table.texts("photo_id"))
     return IndexReport(

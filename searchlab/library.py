@@ -27,7 +27,7 @@ from searchlab.catalog import assign_labels, build_vectors, documents, text_key
 from searchlab.config import Config
 from searchlab.cursors import Cursor, CursorError
 from searchlab.engine import SearchEngine
-from searchlab.errors import ConflictError, DataError, NotFoundError
+from searchlab.errors import ConflictError, DataError, InputError, NotFoundError
 from searchlab.indexes import INDEXES, HnswIndex, VectorIndex
 from searchlab.models import load_model
 from searchlab.models.protocol import Embedder, Embeddings
@@ -35,7 +35,7 @@ from searchlab.photos import Photo
 from searchlab.pipeline import thumbnail_path
 from searchlab.progress import Progress
 from searchlab.queries import DEFAULT_PER_PAGE, Page, Query
-from searchlab.scan import Root
+from searchlab.scan import LIBRARY_FILE, Root
 from searchlab.snapshots import (
     FORMAT,
     Snapshot,
@@ -67,7 +67,7 @@ class Library:
             DataError: It is of another version, or damaged.
         """
         self.folder = folder
-        about = folder / "library.json"
+        about = folder / LIBRARY_FILE
         try:
             found = json.loads(about.read_bytes())["format"]
         except FileNotFoundError as error:
@@ -146,10 +146,17 @@ class Library:
             if name not in self._engines:
                 found = open_snapshot(self.folder, name)
                 model = load_model(found.config.model)
+                self._drop_gone()
                 self._engines[name] = self._assemble(
                     found.table, found.index, model, found.config, name
                 )
             return self._engines[name]
+
+    def _drop_gone(self) -> None:
+        # Files of a deleted snapshot keep their disk space for as long as they are mapped.
+        for name in list(self._engines):
+            if not (self.folder / "snapshots" / name).is_dir():
+                del self._engines[name]
 
     def _assemble(
         self, table: PhotoTable, index: VectorIndex, model: Embedder, config: Config, name: str
@@ -288,7 +295,12 @@ class Library:
             digests: set[str] = set()
             keys: set[str] = set()
             for place in (self.folder / "snapshots").glob("[0-9]*"):
-                table = PhotoTable.open(place / "photos.arrow")
+                try:
+                    table = PhotoTable.open(place / "photos.arrow")
+                except DataError:
+                    if place.name == current_id(self.folder):
+                        raise
+                    continue  # nobody can read it, so it needs nothing
                 digests.update(table.texts("sha256"))
                 keys.update(text_key(text) for text in documents(table, frozenset()))
             cache.prune(digests, digests | keys)
@@ -352,13 +364,18 @@ def create_library(folder: Path | str) -> Library:
 
     Raises:
         DataError: It is of another version, or damaged.
+        InputError: The folder cannot be made.
     """
     place = Path(folder).expanduser().resolve()
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"a library must lie in a folder that can be written, got {place}: {error.strerror}"
+        raise InputError(msg) from error
     if not (place / "secret.key").exists():
         write_atomically(place / "secret.key", secrets.token_bytes(_KEY_BYTES), mode=0o600)
-    if not (place / "library.json").exists():
+    if not (place / LIBRARY_FILE).exists():
         made = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
         about = json.dumps({"format": FORMAT, "created_at": made})
-        write_atomically(place / "library.json", about.encode())
+        write_atomically(place / LIBRARY_FILE, about.encode())
     return Library(place)

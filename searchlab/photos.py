@@ -161,9 +161,11 @@ def attribution_of(
         license_url: URL of the licence.
 
     Returns:
-        `html` and `plain`.
+        `html` and `plain`; both empty where nothing is known.
     """
     title, photographer, license_type = map(_line, (title, photographer, license_type))
+    if not (title or photographer or license_type or web_url(page)):
+        return {"html": "", "plain": ""}
     plain, markup = [], []
     for words, text, url in (
         ("", f"“{title}”" if title else "Photo", page),

@@ -14,6 +14,7 @@ from searchlab.images import MAX_BYTES
 from searchlab.progress import Progress
 from searchlab.records import SIDECAR_NAME, Problem, Record, read_records
 
+LIBRARY_FILE = "library.json"
 _BATCH = 256
 
 
@@ -90,7 +91,8 @@ def check_root(folder: Path, *, records: Path | None = None, source: str = "loca
 def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -> Scan:
     """Walk the folders and identify every file by its content.
 
-    Files whose size and time of change are as before are not read again.
+    Files whose size and time of change are as before are not read again. Hidden files and folders
+    that hold a library are passed over.
 
     Args:
         roots: Folders to walk; one inside another is walked once.
@@ -152,7 +154,11 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[Path]:
         problems.append(Problem(str(error.filename), f"cannot be read: {error.strerror}"))
 
     for parent, folders, names in os.walk(folder, onerror=refused):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and not Path(parent, name, LIBRARY_FILE).exists()
+        )
         for name in sorted(names):
             path = Path(parent, name)
             if name.startswith(".") or not path.is_file():

@@ -124,6 +124,7 @@ def write_snapshot(
         before = current_id(folder)
         if before is not None and before.endswith(digest):
             shutil.rmtree(partial)
+            _drop_old(snapshots)
             return before
     number = 1 + max((_number(path) for path in snapshots.iterdir()), default=0)
     snapshot_id = f"{number:06d}-{digest}"
@@ -132,11 +133,15 @@ def write_snapshot(
     partial.rename(snapshots / snapshot_id)
     _sync(snapshots)
     write_atomically(folder / "CURRENT", f"{snapshot_id}\n".encode())
+    _drop_old(snapshots)
+    return snapshot_id
+
+
+def _drop_old(snapshots: Path) -> None:
     for old in sorted(snapshots.glob("[0-9]*"), key=_number)[:-KEPT]:
         # Renamed first: a snapshot is there as a whole or not at all.
         gone = old.rename(snapshots / f"{_PARTIAL}{old.name}")
         shutil.rmtree(gone, ignore_errors=True)
-    return snapshot_id
 
 
 def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:

@@ -207,7 +207,7 @@ def test_without_a_record_nothing_is_invented(shot, cache, table_of):
         "",
     )
     assert (photo.license_type, photo.source_description) == ("unknown", "")
-    assert photo.attribution["plain"] == "Photo"
+    assert photo.attribution["plain"] == ""
     assert photo.uploaded_on == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     assert photo.orientation == "portrait"
     assert photo.alt_description == "Photo, mostly blue (generated)."

@@ -27,7 +27,7 @@ SHADES = {
     "white": "#ffffff",
 }
 EXACT = Config(model="palette")
-GRAPH = Config(model="palette", index="hnsw", exact_below=0, depth=5)
+GRAPH = Config(model="palette", index="hnsw", step_rows=0, depth=5)
 
 
 def photo_id(name):

@@ -403,6 +403,14 @@ def test_the_graph_finds_neighbours_where_the_filter_goes_with_or_against_the_qu
         assert recall_at_k(found, exact) >= 0.9
 
 
+def test_a_graph_that_reaches_too_few_rows_is_not_believed(unit_vectors, queries):
+    # Copies that link only to copies are islands; hnswlib raises where a walk ends on one.
+    islands = unit_vectors(20)[np.sort(np.random.default_rng(0).integers(20, size=N))]
+    index = HnswIndex(islands, M=2, ef_construction=2, ef_search=1)
+    for k in (10, 150, 290):
+        check_answers(index.search(queries, k), islands, queries, k)
+
+
 def test_recall_rises_with_ef_search(unit_vectors):
     spread = unit_vectors(2_000, 32, clusters=2_000)
     asked = unit_vectors(60, 32, clusters=2_000, seed=99)

@@ -172,11 +172,11 @@ def test_a_full_credit_links_photo_photographer_and_licence():
 @pytest.mark.parametrize(
     ("parts", "plain"),
     [
-        ({}, "Photo"),
+        ({}, ""),
         ({"photographer": "Ann Lee"}, "Photo by Ann Lee"),
         ({"title": "Dunes"}, "“Dunes”"),
         ({"license_type": "cc0"}, "Photo (cc0)"),
-        ({"title": " \t ", "photographer": "\n"}, "Photo"),
+        ({"title": " \t ", "photographer": "\n"}, ""),
         ({"photographer": "Ann\nLee\t\r\n Jr"}, "Photo by Ann Lee Jr"),
     ],
 )

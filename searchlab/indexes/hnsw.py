@@ -25,6 +25,18 @@ _GRAPH = "graph.hnsw"
 _COMPACT_AT = 0.25
 
 
+def walk_length(k: int, share: float) -> int:
+    """Return how many neighbours the graph must yield so that k of them are allowed.
+
+    Args:
+        k: Rows wanted.
+        share: Share of rows that the filter lets through, 0 to 1.
+    """
+    if share >= 1:
+        return k
+    return math.ceil(1.3 * k / max(share, 1e-9)) + 16
+
+
 class HnswIndex:
     """Nearest rows by a navigable small-world graph over cosines.
 
@@ -100,7 +112,7 @@ class HnswIndex:
         rows: NDArray[np.int64] | None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         share = 1.0 if rows is None else len(rows) / len(self.vectors)
-        fetch = wanted if rows is None else math.ceil(1.3 * wanted / share) + 16
+        fetch = walk_length(wanted, share)
         if 4 * fetch < len(self.vectors):
             found = self._walk(query, fetch)
             if allowed is not None:

@@ -1,0 +1,361 @@
+"""A writer that is killed at any moment leaves the last good state and a run that can go on."""
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from searchlab.config import Config
+from searchlab.errors import NotFoundError
+from searchlab.ingest import index_photos
+from searchlab.library import create_library, open_library
+from searchlab.scan import check_root
+
+EXACT = Config(model="palette")
+GRAPH = Config(model="palette", index="hnsw", step_rows=0, depth=5)
+
+# Runs one indexing run again and again in a forked process that dies before its first, second,
+# third ... call that changes the disk, and examines and completes in another what each left.
+DRIVER = """
+import json, os, shutil, signal, sqlite3, sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from PIL import Image
+
+import searchlab.console, searchlab.engine, searchlab.indexes.hnsw
+from searchlab.config import Config
+from searchlab.errors import NotFoundError
+from searchlab.filters import PhotoFilter
+from searchlab.ingest import index_photos
+from searchlab.library import create_library, open_library
+from searchlab.models import load_model
+from searchlab.models.palette import PaletteEmbedder
+from searchlab.queries import Query
+from searchlab.scan import check_root
+from searchlab.snapshots import KEPT, current_id
+
+photos, base, work, config = sys.argv[1:]
+photos, base, work = Path(photos), Path(base), Path(work)
+config = Config.from_dict(json.loads(config))
+# What every child would load again; pyarrow looks for pandas at the first table.
+pa.array([0])
+load_model("palette").encode_images([Image.new("RGB", (1, 1))])
+load_model("palette").encode_texts(["red"])
+
+
+def index(folder):
+    return index_photos(create_library(folder), [check_root(photos)], config=config)
+
+
+def arm(n):
+    left, small = n, 0
+
+    def before(owner, name, counts=lambda *_: True):
+        call = getattr(owner, name)
+
+        def deadly(*args, **options):
+            nonlocal left
+            if counts(*args):
+                left -= 1
+                if left == 0:
+                    what = Path(args[0]).name if isinstance(args[0], str | Path) else ""
+                    os.write(1, f'"{name} {what}", '.encode())
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return call(*args, **options)
+
+        setattr(owner, name, deadly)
+
+    def seldom(path, *_):  # thumbnails are many
+        nonlocal small
+        small += str(path).endswith(".part") and "thumbnails" in str(path)
+        return "thumbnails" not in str(path) or small % 15 == 7
+
+    class Dying(sqlite3.Connection):
+        def __exit__(self, *error):  # commits
+            return super().__exit__(*error)
+
+    before(os, "replace", seldom)
+    before(os, "rename")
+    before(os, "fsync")
+    before(np, "save")
+    before(shutil, "rmtree")
+    before(os, "rmdir")
+    before(Dying, "__exit__")
+    connect = sqlite3.connect
+    sqlite3.connect = lambda *args, **options: connect(*args, factory=Dying, **options)
+
+
+def answers(library):
+    engine = library.engine
+    queries = [Query(text=text) for text in ("red", "dark green", "#123456")]
+    queries.append(Query(filter=PhotoFilter(after_date="1000-01-01")))
+    return [
+        [(hit.photo.photo_id, hit.relevance_score) for hit in engine.search(query, per_page=50)]
+        for query in queries
+    ]
+
+
+def state(folder):
+    library = open_library(folder)
+    library.check()
+    found = library.snapshot()
+    return {
+        "name": found.snapshot_id,
+        "digest": found.snapshot_id[7:],
+        "files": sorted(Path(file).name for file in found.table.texts("file")),
+        "vectors": found.index.vectors.tobytes().hex(),
+        "answers": answers(library),
+    }
+
+
+def committed(folder):
+    if not (folder / "cache.db").exists():
+        return 0
+    with closing(sqlite3.connect(folder / "cache.db")) as db:
+        try:
+            return db.execute("SELECT count(*) FROM vectors").fetchone()[0]
+        except sqlite3.OperationalError:  # no table yet
+            return 0
+
+
+def examine(folder, old, new):
+    problems = []
+    try:
+        now = state(folder)
+    except NotFoundError:
+        now = None
+    if now is not None and now != old and now["digest"] != new["digest"]:
+        problems.append(f"state in force is neither the old nor the new: {now['name']}")
+    if now is None and old is not None:
+        problems.append("the old state is gone")
+    have, counts = committed(folder), []
+    encode = PaletteEmbedder.encode_images
+
+    def counted(self, images):
+        counts.append(len(images))
+        return encode(self, images)
+
+    PaletteEmbedder.encode_images = counted
+    index(folder)
+    if have + sum(counts) != committed(folder):
+        problems.append(f"{sum(counts)} embedded besides {have}, {committed(folder)} in all")
+    after = state(folder)
+    problems += [f"{name} differs" for name in after if name != "name" and after[name] != new[name]]
+    left = [path.name for path in (folder / "snapshots").iterdir()]
+    if len(left) > KEPT or any(not name[0].isdigit() for name in left):
+        problems.append(f"leftovers: {sorted(left)}")
+    if now is not None and now["digest"] == new["digest"] and after["name"] != now["name"]:
+        problems.append("a finished state was written again")
+    return problems
+
+
+def forked(do):
+    child = os.fork()
+    if child == 0:
+        code = 9
+        try:
+            do()
+            code = 0
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    return os.waitpid(child, 0)[1]
+
+
+def fresh(name):
+    shutil.rmtree(work / name, ignore_errors=True)
+    if base.exists():
+        shutil.copytree(base, work / name)
+    return work / name
+
+
+def keep_states():
+    states = {"old": state(base) if base.exists() else None}
+    index(fresh("whole"))
+    states["new"] = state(work / "whole")
+    (work / "states.json").write_text(json.dumps(states))
+
+
+def judge():
+    states = json.loads((work / "states.json").read_text())
+    old, new = (json.loads(json.dumps(states[which])) for which in ("old", "new"))
+    print(json.dumps([plain for plain in examine(work / "killed", old, new)]), flush=True)
+
+
+assert forked(keep_states) == 0
+_state, state = state, lambda folder: json.loads(json.dumps(_state(folder)))
+for n in range(1, 200):
+    folder = fresh("killed")
+    os.write(1, b"[")
+
+    def write():
+        arm(n)
+        index(folder)
+
+    status = forked(write)
+    if status == 0:
+        os.write(1, b'"completed"]\\n')
+        break
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
+    if forked(judge) != 0:
+        os.write(1, b'"see stderr"\\n')
+    os.write(1, b"]\\n")
+"""
+
+
+def mosaic(path, number, size=(24, 18)):
+    tiles = np.random.default_rng(number).integers(0, 256, (3, 4, 3), dtype=np.uint8)
+    Image.fromarray(tiles).resize(size, Image.Resampling.NEAREST).save(path)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    folder = (tmp_path / "photos").resolve()
+    folder.mkdir()
+    for i in range(24):
+        mosaic(folder / f"{i}.png", i)
+    return folder
+
+
+def kill_everywhere(photos, base, work, config):
+    """Returns [the call before which the run was killed, what was wrong afterwards] pairs."""
+    work.mkdir()
+    arguments = [str(photos), str(base), str(work), config.to_json()]
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results = json.loads("[" + ",".join(done.stdout.replace("\n]", "]").splitlines()) + "]")
+    assert results[-1] == ["completed"]
+    return results[:-1], done.stderr
+
+
+def test_a_first_run_killed_before_any_change_of_the_disk(photos, tmp_path):
+    results, stderr = kill_everywhere(photos, tmp_path / "none", tmp_path / "w", EXACT)
+    assert [one for one in results if one[1] != []] == [], stderr
+    assert len(results) >= 18
+
+
+def test_a_later_run_killed_before_any_change_of_the_disk(photos, tmp_path):
+    base = tmp_path / "base"
+    for i in range(100, 103):  # so that the run under test drops an old state
+        mosaic(photos / f"{i}.png", i)
+        index_photos(create_library(base), [check_root(photos)], config=GRAPH)
+    for i in range(4):
+        (photos / f"{i}.png").unlink()
+    for i in range(200, 210):
+        mosaic(photos / f"{i}.png", i)
+    results, stderr = kill_everywhere(photos, base, tmp_path / "w", GRAPH)
+    assert [one for one in results if one[1] != []] == [], stderr
+    assert len(results) >= 18
+
+
+@pytest.fixture
+def large(tmp_path):
+    """Pictures that take a while."""
+    folder = (tmp_path / "large").resolve()
+    folder.mkdir()
+    for i in range(120):
+        mosaic(folder / f"{i}.png", i, size=(400, 300))
+    return folder
+
+
+@pytest.fixture
+def undisturbed(large, tmp_path):
+    """The vectors that a run without interruption gives, by photo_id."""
+    library = create_library(tmp_path / "undisturbed")
+    index_photos(library, [check_root(large)], config=EXACT)
+    return vectors_of(library)
+
+
+def vectors_of(library):
+    found = library.snapshot()
+    return dict(
+        zip(found.table.texts("photo_id"), map(bytes, found.index.vectors.copy()), strict=True)
+    )
+
+
+def start(photos, folder):
+    """Starts `searchlab index` in a process of its own."""
+    script = "from searchlab.cli import main; main()"
+    arguments = ["index", str(photos), "--data", str(folder), "--model", "palette"]
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_thumbnails(folder, count):
+    deadline = time.monotonic() + 60
+    while len(list((folder / "thumbnails").glob("*/*.webp"))) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def embedded_in(folder):
+    with contextlib.closing(sqlite3.connect(folder / "cache.db")) as db:
+        (count,) = db.execute("SELECT count(*) FROM vectors").fetchone()
+    return count
+
+
+def test_killed_at_any_time_again_and_again_it_gets_there(large, tmp_path, undisturbed):
+    folder, counts = tmp_path / "library", []
+    for thumbnails in (1, 50, 100):
+        with start(large, folder) as run:
+            wait_for_thumbnails(folder, thumbnails)
+            run.kill()
+        assert run.returncode == -signal.SIGKILL
+        counts.append(embedded_in(folder))
+        with pytest.raises(NotFoundError, match="searchlab index"):
+            open_library(folder).check()
+    assert counts == sorted(counts)
+    with start(large, folder) as run:
+        out, err = run.communicate()
+    assert run.returncode == 0, err
+    assert out.endswith("120 photos: 120 added, 0 removed, 0 copies left out\n")
+    library = open_library(folder)
+    library.check()
+    assert vectors_of(library) == undisturbed
+
+
+def test_an_interrupted_run_says_one_clear_line_and_goes_on_where_it_stopped(
+    large, tmp_path, undisturbed
+):
+    folder = tmp_path / "library"
+    with start(large, folder) as run:
+        wait_for_thumbnails(folder, 60)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate()
+    assert run.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
+    assert err.splitlines()[-1] == (
+        "searchlab: interrupted; what was finished is kept, the same command goes on from there"
+    )
+    assert 0 < embedded_in(folder) < 120
+    with start(large, folder) as run:
+        _, err = run.communicate()
+    assert run.returncode == 0, err
+    assert vectors_of(open_library(folder)) == undisturbed

@@ -1,0 +1,202 @@
+"""The package's own shape: layers, public names, light imports, short files."""
+
+import ast
+import graphlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import searchlab
+from searchlab import errors
+
+PACKAGE = Path(searchlab.__file__).parent
+
+# A module imports from its own line and from those above it. A package stands as one name.
+LAYERS = (
+    ("errors", "progress"),
+    ("color_families", "colors", "config", "photos", "tables"),
+    ("blur_hashes", "image_bytes", "image_colors", "image_modes", "images", "records"),
+    ("models", "filters", "indexes", "curves", "calibration", "descriptions"),
+    ("queries", "cursors", "display", "judgments", "datasets", "metrics", "significance"),
+    ("cache", "scan", "pipeline", "catalog", "snapshots"),
+    ("engine", "library", "ingest"),
+    ("results", "promotion", "reports", "experiments", "training"),
+    ("console", "demo", "cli"),
+)
+LAYER = {name: layer for layer, names in enumerate(LAYERS, start=1) for name in names}
+
+HEAVY = (
+    "matplotlib",
+    "numba",
+    "onnxruntime",
+    "open_clip",
+    "pandas",
+    "pyarrow",
+    "ranx",
+    "scipy",
+    "sklearn",
+    "tokenizers",
+    "torch",
+)
+MAX_LINES = 400
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imports_of(path, *, only_on_import=False):
+    """List the modules of searchlab that a file imports, in functions too, but not for types."""
+    found = []
+
+    def visit(node):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            return
+        if only_on_import and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return
+        if isinstance(node, ast.Import):
+            found.extend(alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            below = [f"{node.module}.{alias.name}" for alias in node.names]
+            found.extend([name for name in below if name in MODULES] or [node.module])
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(ast.parse(path.read_text(encoding="utf-8")))
+    return sorted({name for name in found if name in MODULES and name != "searchlab"})
+
+
+def family(module):
+    return module.split(".")[1]
+
+
+# -- layers -----------------------------------------------------------------------------------
+
+
+def test_every_module_stands_in_one_layer_and_every_layer_exists():
+    assert sorted(LAYER) == sorted({family(name) for name in MODULES if name != "searchlab"})
+    assert len(LAYER) == sum(len(names) for names in LAYERS)
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "searchlab"])
+def test_a_module_imports_only_from_its_own_layer_and_from_lower_ones(module):
+    mine = LAYER.get(family(module), 0)
+    used = {name: LAYER.get(family(name), 0) for name in imports_of(MODULES[module])}
+    assert {name: layer for name, layer in used.items() if layer > mine} == {}
+
+
+def test_the_package_itself_imports_nothing_until_it_is_asked():
+    assert imports_of(MODULES["searchlab"]) == []
+
+
+def test_no_two_modules_need_each_other_to_be_imported():
+    needs = {name: imports_of(path, only_on_import=True) for name, path in MODULES.items()}
+    assert len(list(graphlib.TopologicalSorter(needs).static_order())) == len(MODULES)
+
+
+def test_imports_are_absolute():
+    relative = [
+        f"{path.name}:{node.lineno}"
+        for path in MODULES.values()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert relative == []
+
+
+# -- public names -----------------------------------------------------------------------------
+
+
+def test_public_names_are_sorted_and_are_what_is_visible():
+    visible = [name for name in dir(searchlab) if not name.startswith("_")]
+    assert searchlab.__all__ == sorted(searchlab.__all__) == visible
+
+
+@pytest.mark.parametrize("name", searchlab.__all__)
+def test_a_public_name_can_be_used_and_knows_its_own_name(name):
+    assert getattr(searchlab, name).__name__ == name
+
+
+def test_a_type_checker_sees_the_names_where_they_are():
+    tree = ast.parse(MODULES["searchlab"].read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    told = {alias.asname: (node.module, alias.name) for node in block.body for alias in node.names}
+    homes = {
+        name: (f"searchlab.{module}", name) for name, module in vars(searchlab)["_HOMES"].items()
+    }
+    assert told == homes
+    assert sorted(told) == searchlab.__all__
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_an_unknown_name_is_no_attribute():
+    with pytest.raises(AttributeError, match="module 'searchlab' has no attribute 'Searcher'"):
+        _ = searchlab.Searcher
+
+
+def test_every_exception_is_drawn_in_the_tree_at_the_head_of_its_module():
+    drawn = errors.__doc__
+    for name, value in vars(errors).items():
+        if isinstance(value, type) and issubclass(value, Exception):
+            assert name in drawn
+
+
+# -- light imports ----------------------------------------------------------------------------
+
+
+def modules_after(code):
+    """Run code in a fresh interpreter and return the top-level modules that it has loaded."""
+    report = "import json, sys; print(json.dumps(sorted({n.split('.')[0] for n in sys.modules})))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_searchlab_loads_nothing_heavy():
+    loaded = modules_after("import searchlab")
+    assert "searchlab" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["search", "--help"], ["nonsense"]]
+)
+def test_help_and_usage_errors_load_nothing_heavy(arguments):
+    loaded = modules_after(
+        "import sys\n"
+        "from searchlab.cli import main\n"
+        f"sys.argv = ['searchlab', *{arguments!r}]\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as stop:\n"
+        f"    assert (stop.code or 0) == {2 if arguments == ['nonsense'] else 0}"
+    )
+    assert "click" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+# -- files ------------------------------------------------------------------------------------
+
+
+def test_no_file_is_too_long_to_be_read_in_one_go():
+    lengths = {
+        name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > MAX_LINES} == {}
+
+
+def test_every_module_says_what_it_is():
+    silent = [
+        name
+        for name, path in MODULES.items()
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
