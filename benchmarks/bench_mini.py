@@ -152,10 +152,12 @@ def score(task: Task, texts: Rows, photos: Rows, queries: list[Query]) -> dict[s
 def conse(task: Task, queries: list[Query], packages: Path, cache: Path) -> dict[str, object]:
     """ConSE with the real teacher, on these queries."""
     import torch
-    from open_clip import IMAGENET_CLASSNAMES
 
-    from searchlab.training.photo_tower import load_tower, read_photos
+    from searchlab.training.photo_tower import load_tower, mend_torchvision, read_photos
     from searchlab.training.teacher import Teacher
+
+    mend_torchvision()
+    from open_clip import IMAGENET_CLASSNAMES
 
     torch.set_num_threads(2)
     cache.mkdir(parents=True, exist_ok=True)

@@ -190,10 +190,11 @@ def models() -> None:
 @models.command("list")
 def list_models() -> None:
     """List the kinds of models and how to name them."""
-    from searchlab.models import MODELS
+    import inspect
 
-    for name in sorted(MODELS):
-        click.echo(name)
+    from searchlab import models as package
+
+    click.echo(inspect.getdoc(package))
 
 
 @models.command("export")

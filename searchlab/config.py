@@ -21,6 +21,21 @@ QueryKind: TypeAlias = Literal["text", "image", "both"]
 """What a query brings: words, a picture, or a picture steered by words."""
 
 INDEX_KINDS = ("exact", "hnsw")
+COLOR_METRIC = "oklab-255"
+
+
+def _finite(name: str, value: float, *, positive: bool = False) -> float:
+    # A float also where an int was given, so that equal configurations have equal JSON.
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number) and (number > 0 or not positive):
+            return number
+    above = " above 0" if positive else ""
+    msg = f"{name} must be a finite number{above}, got {shown(value)}"
+    raise InputError(msg)
 
 
 @dataclass(frozen=True)
@@ -36,12 +51,8 @@ class Curve:
     intercept: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.slope) and self.slope > 0 and math.isfinite(self.intercept)):
-            msg = (
-                "a calibration curve must have a finite slope above 0 and a finite intercept, "
-                f"got {self.slope!r} and {self.intercept!r}"
-            )
-            raise InputError(msg)
+        object.__setattr__(self, "slope", _finite("slope", self.slope, positive=True))
+        object.__setattr__(self, "intercept", _finite("intercept", self.intercept))
 
     def __call__(self, cosines: NDArray[np.floating]) -> NDArray[np.float64]:
         """Turn cosines into scores, elementwise, 0 to 1, never decreasing in the cosine."""
@@ -102,10 +113,10 @@ class Config:
     M: int = 16
     ef_construction: int = 200
     ef_search: int = 100
-    step_rows: int = 10
+    step_rows: int = 4
     depth: int = 200
     steering: float = 0.35
-    color_metric: str = "oklab-255"
+    color_metric: str = COLOR_METRIC
     calibration: Calibration = field(default=UNCALIBRATED)
     seed: int = 0
 
@@ -120,8 +131,9 @@ class Config:
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 msg = f"{name} must be an integer from {low} to {high}, got {shown(value)}"
                 raise InputError(msg)
-        if not 0 < self.steering < math.inf:
-            msg = f"steering must be a finite number above 0, got {shown(self.steering)}"
+        object.__setattr__(self, "steering", _finite("steering", self.steering, positive=True))
+        if self.color_metric != COLOR_METRIC:
+            msg = f"color_metric must be {COLOR_METRIC!r}, got {shown(self.color_metric)}"
             raise InputError(msg)
 
     @cached_property
@@ -169,6 +181,10 @@ class Config:
             raise DataError(msg) from error
 
 
-def _calibration(values: Mapping[str, Any]) -> Calibration:
-    curves = {kind: Curve(**values[kind]) for kind in ("text", "image", "both")}
-    return Calibration(**curves, source=values["source"])
+def _calibration(values: Any) -> Calibration:
+    try:
+        curves = {kind: Curve(**values[kind]) for kind in ("text", "image", "both")}
+        return Calibration(**curves, source=values["source"])
+    except (KeyError, TypeError) as error:
+        msg = f"a calibration must have text, image, both and source, got {shown(values)}"
+        raise InputError(msg) from error

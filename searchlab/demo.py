@@ -41,7 +41,9 @@ def demo_configs() -> list[Config]:
     for spec, choices in _SYSTEMS:
         model = load_model(spec)
         calibration = default_calibration(model.model_id)
-        configs.append(Config(model=model.name, calibration=calibration, **choices))
+        configs.append(
+            Config(model=model.name, model_id=model.model_id, calibration=calibration, **choices)
+        )
     return configs
 
 

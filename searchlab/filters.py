@@ -33,7 +33,7 @@ class PhotoFilter:
         orientation: Any of landscape, portrait, square.
         source: Any of the table's sources.
         license_type: Any of the table's licences, or `free`.
-        photographer: Exact username.
+        photographer: Exact username; empty is the same as none.
         after_date: `YYYY-MM-DD`; that day and later.
 
     Raises:
@@ -56,6 +56,8 @@ class PhotoFilter:
             if not isinstance(getattr(self, name), str | None):
                 msg = f"{name} must be a string, got {shown(getattr(self, name))}"
                 raise InputError(msg)
+        if self.photographer is not None and not self.photographer.strip():
+            object.__setattr__(self, "photographer", None)
         if self.color_name is not None and self.color_hex is not None:
             msg = (
                 "color_name and color_hex cannot be combined, "
@@ -133,7 +135,7 @@ class PhotoFilter:
             if getattr(self, name):
                 parts.append(f"{name.replace('_type', '')} is {' or '.join(getattr(self, name))}")
         if self.photographer is not None:
-            parts.append(f"photographer is {self.photographer}")
+            parts.append(f"photographer is {' '.join(self.photographer.split())}")
         if self.after_date is not None:
             parts.append(f"uploaded on or after {self.after_date}")
         return ", and ".join(parts) or "any photo"

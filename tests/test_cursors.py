@@ -106,7 +106,7 @@ def test_any_query_survives(text, photographer, alpha, threshold, limit, order, 
     query = Query(
         text=text,
         text_alpha=alpha,
-        filter=PhotoFilter(photographer=photographer),
+        filter=PhotoFilter(photographer=photographer, orientation="square"),
         sort_by=order,
         score_threshold=threshold,
         limit=limit,

@@ -273,6 +273,18 @@ def test_bad_files_are_reported_by_every_run_and_stop_nothing(put, index, photos
     assert index().problems == first.problems
 
 
+def test_a_copy_of_a_bad_file_is_reported_as_bad(put, index, photos):
+    put("good.png", 1)
+    (photos / "bad.jpg").write_bytes(b"no picture")
+    (photos / "copy.jpg").write_bytes(b"no picture")
+    report = index()
+    assert [(problem.where, problem.reason) for problem in report.problems] == [
+        (str(photos / "bad.jpg"), "not an image"),
+        (str(photos / "copy.jpg"), "not an image"),
+    ]
+    assert report.copies == 0
+
+
 def test_a_library_inside_a_covered_folder_does_not_index_itself(put, photos):
     put("a.png", 1)
     library = create_library(photos / "searchlab-data")
@@ -416,6 +428,34 @@ def test_a_folder_that_became_empty_leaves_the_old_state(put, index, library):
         index()
     assert state_of(library) == before
     assert list(found(library)) == ["a.png"]
+
+
+def test_a_folder_that_moved_is_covered_anew_and_its_photos_stay_the_same(
+    put, index, library, photos, tmp_path, embedded
+):
+    for i in range(5):
+        put(f"{i}.png", i)
+    index()
+    before = found(library)
+    photos.rename(tmp_path / "moved")
+    report = index(check_root(tmp_path / "moved"), forget=[photos])
+    assert (report.added, report.removed, report.missing) == (0, 0, [])
+    assert found(library) == before
+    assert sum(embedded) == 5
+
+
+def test_a_library_that_moved_is_the_same_library(put, index, library, tmp_path, embedded):
+    for i in range(5):
+        put(f"{i}.png", i)
+    index()
+    before = found(library)
+    cursor = library.search(Query(text="red"), per_page=2).next_cursor
+    library.folder.rename(tmp_path / "elsewhere")
+    moved = open_library(tmp_path / "elsewhere")
+    assert found(moved) == before
+    assert all(hit.thumbnail.exists() for hit in moved.search(cursor=cursor))
+    index_photos(moved)
+    assert sum(embedded) == 5
 
 
 # Interruptions and damage
