@@ -828,6 +828,48 @@ def top(library, numbers, *, config=None):
     return answers
 
 
+def changed_at_random(photos, put, rng):
+    """Adds, copies, renames, edits or deletes a picture."""
+    names = sorted(path.name for path in photos.iterdir())
+    number, name = int(rng.integers(1_000_000)), str(rng.choice(names))
+    match rng.choice(["add", "add", "add", "copy", "rename", "edit", "delete"]):
+        case "add":
+            put(f"{number}.png", number)
+        case "copy":
+            shutil.copy(photos / name, photos / f"{number}.png")
+        case "rename":
+            (photos / name).rename(photos / f"{number}.png")
+        case "edit":
+            put(name, number)
+        case "delete" if len(names) > 30:
+            (photos / name).unlink()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_changes_end_in_the_library_that_is_built_anew(
+    put, index, library, photos, tmp_path, embedded, seed
+):
+    rng = np.random.default_rng(seed)
+    for i in range(40):
+        put(f"{i}.png", i)
+    for step in range(6):
+        index(config=GRAPH)
+        for _ in range(3 * step):
+            changed_at_random(photos, put, rng)
+    index_photos(library)
+    count = sum(embedded)
+    fresh = create_library(tmp_path / "fresh")
+    index_photos(fresh, [check_root(photos)], config=GRAPH)
+    assert found(library) == found(fresh)
+    # Only the pictures of now are in the fresh library, and those that left were embedded too.
+    assert sum(embedded) - count == len(found(fresh)) <= count
+    ours, theirs = library.snapshot(), fresh.snapshot()
+    assert ours.index.vectors.tolist() == theirs.index.vectors.tolist()
+    assert len(set(ours.table.labels.tolist())) == len(ours.table)
+    assert top(library, range(0, 60, 4)) == top(fresh, range(0, 60, 4))
+    assert top(library, range(0, 60, 4)) == top(library, range(0, 60, 4), config=PALETTE)
+
+
 @pytest.mark.parametrize("dropped", [5, 40])
 def test_a_graph_that_grew_and_shrank_answers_as_one_built_anew_and_as_exact_search(
     put, index, library, photos, tmp_path, dropped

@@ -201,6 +201,14 @@ def test_an_edit_of_the_same_length_is_noticed_by_its_time(look, photos):
     assert [picture.sha256 for picture in look().pictures] == [sha256(b"Z")]
 
 
+@pytest.mark.parametrize("seconds", [-1_000_000_000, 0, 4_102_444_800, 10_500_000_000])
+def test_times_of_change_of_any_century(look, photos, read_files, seconds):
+    os.utime(put(photos / "a.png", b"A"), (seconds, seconds))
+    assert names(look()) == ["a.png"]
+    look()
+    assert read_files == ["a.png"]
+
+
 def test_a_moved_file_keeps_its_digest(look, photos):
     put(photos / "a.png", b"A")
     [before] = look().pictures

@@ -58,7 +58,8 @@ def preprocess(images: Sequence[Image.Image]) -> NDArray[np.float32]:
         side = min(image.size) * CROP / SHORT_SIDE
         left, top = ((length - side) / 2 for length in image.size)
         box = (left, top, left + side, top + side)
-        square = image.convert("RGB").resize((CROP, CROP), Image.Resampling.BICUBIC, box=box)
+        picture = image if image.mode == "RGB" else image.convert("RGB")
+        square = picture.resize((CROP, CROP), Image.Resampling.BICUBIC, box=box)
         target[:] = np.asarray(square, dtype=np.float32).transpose(2, 0, 1)
     pixels /= np.float32(127.5)
     pixels -= np.float32(1)

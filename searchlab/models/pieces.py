@@ -63,8 +63,8 @@ class Pieces:
     """
 
     def __init__(self, scores: Mapping[str, float]) -> None:
-        self.rows = {piece: row for row, piece in enumerate(scores)}
-        self._scores = dict(scores)
+        self.rows = dict(zip(scores, range(len(scores)), strict=True))
+        self._scores = scores
 
     def __len__(self) -> int:
         return len(self.rows)

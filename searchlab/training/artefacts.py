@@ -1,0 +1,121 @@
+"""Write what the towers need at run time, and the record of how they came about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from searchlab.models import artefacts, mini
+from searchlab.models.canaries import canary_image
+from searchlab.models.text import (
+    PIECE_SCORES_FILE,
+    PIECES_FILE,
+    SCALES_FILE,
+    TABLE_FILE,
+    StaticTextTower,
+)
+from searchlab.training.distil import quantise
+from searchlab.training.heads import Floats, unit
+from searchlab.training.photo_tower import Joined, export
+from searchlab.training.sources import records
+
+CANARY_TEXTS = (
+    "a photo of a dog",
+    "ein rotes Fahrrad am Strand",
+    "一座雪山",
+    "قطة صغيرة",
+    "старый деревянный дом",
+)
+CANARY_SEEDS = (1, 2)
+RECORDED = 16  # Components kept of a canary's row.
+
+
+def write(
+    folder: Path,
+    *,
+    scores: Mapping[str, float],
+    table: Floats,
+    network: Joined,
+    labels: Mapping[str, Floats],
+) -> None:
+    """Write every file of the model into a folder.
+
+    Args:
+        folder: Made if absent; files of an older build are replaced.
+        scores: Pieces with log probabilities, in row order.
+        table: (n_pieces, dim) text table.
+        network: Image tower with its head.
+        labels: Readable label -> its (dim,) unit row, for tags.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, scales = quantise(table)
+    np.save(folder / TABLE_FILE, rows)
+    np.save(folder / SCALES_FILE, scales)
+    np.save(folder / PIECE_SCORES_FILE, np.array(list(scores.values()), dtype=np.float16))
+    (folder / PIECES_FILE).write_text("\n".join(scores), encoding="utf-8", newline="\n")
+    vectors = np.stack(list(labels.values())).astype(np.float16)
+    np.save(folder / mini.LABEL_VECTORS_FILE, vectors)
+    listed = "".join(f"{label}\n" for label in labels)
+    (folder / mini.LABELS_FILE).write_text(listed, encoding="utf-8", newline="\n")
+    export(network, folder / mini.IMAGE_FILE)
+    write_record(folder, dim=table.shape[1], agreement=agreement(folder, table, network))
+
+
+def agreement(folder: Path, table: Floats, network: Joined) -> dict[str, float]:
+    """Least cosine between what was trained and what is stored, over table rows and canaries."""
+    stored = np.load(folder / TABLE_FILE).astype(np.float32)
+    long = np.linalg.norm(table, axis=1) > 1e-3
+    pictures = [canary_image(seed) for seed in range(8)]
+    session = mini.open_session(folder / mini.IMAGE_FILE, threads=2)
+    with torch.inference_mode():
+        trained = network.eval()(torch.from_numpy(mini.preprocess(pictures))).numpy()
+    small = mini.embed(session, pictures, table.shape[1])
+    return {
+        "text table, 8 bits": float((unit(stored[long]) * unit(table[long])).sum(axis=1).min()),
+        "image tower, weights in 16 bits": float((unit(trained) * small).sum(axis=1).min()),
+    }
+
+
+def write_record(folder: Path, *, dim: int, agreement: dict[str, float]) -> None:
+    """Write `model.json`: sizes, preprocessing, sources, versions and canaries."""
+    import onnx
+
+    texts = StaticTextTower(folder, dim=dim).encode(CANARY_TEXTS)
+    session = mini.open_session(folder / mini.IMAGE_FILE, threads=2)
+    photos = mini.embed(session, [canary_image(seed) for seed in CANARY_SEEDS], dim)
+    record = {
+        "format": artefacts.FORMAT,
+        "name": "mini",
+        "model_id": mini.model_id(folder),
+        "dim": dim,
+        "preprocessing": mini.PREPROCESSING,
+        "files": {
+            path.name: {"bytes": path.stat().st_size, "sha256": artefacts.sha256(path)}
+            for path in sorted(folder.iterdir())
+            if path.suffix in (".npy", ".onnx", ".txt")
+        },
+        "built_with": {
+            "numpy": np.__version__,
+            "onnx": onnx.__version__,
+            "torch": torch.__version__,
+        },
+        "least_cosine_with_float32": {what: round(x, 5) for what, x in agreement.items()},
+        "sources": records(),
+        "canaries": {
+            "text": _recorded(CANARY_TEXTS, texts),
+            "image": _recorded(CANARY_SEEDS, photos),
+        },
+    }
+    text = json.dumps(record, indent=2, ensure_ascii=False)
+    (folder / artefacts.RECORD_FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def _recorded(probes: tuple[str, ...] | tuple[int, ...], rows: Floats) -> list[dict[str, object]]:
+    return [
+        {"probe": probe, "expected": [round(float(x), 5) for x in row[:RECORDED]]}
+        for probe, row in zip(probes, rows, strict=True)
+    ]

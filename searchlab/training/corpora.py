@@ -1,0 +1,127 @@
+"""The words and captions that the text tower learns from."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+LOCALES = (
+    "uk", "sv", "sl", "sk", "ru", "pt", "pl", "nl", "ka", "ja", "is", "hr", "gu", "gl", "gd", "ga",
+    "fr", "es", "en", "en_GB", "el", "de", "da", "cs", "ca", "sq", "eu", "tr", "sr", "sr_Latn",
+    "ro", "ml", "lv", "ko", "it", "id", "hy", "hu", "hi", "fi", "bg", "be", "am", "nn", "no", "af",
+    "vi", "zh", "zh_Hant", "th", "ms", "ar", "zu", "he", "km", "fa", "kab", "mk", "sw", "cy", "lt",
+    "ta", "ku", "pt_PT",
+)  # fmt: skip
+"""Locales of CLDR whose words the tower learns."""
+
+CAPTION_LANGUAGES = ("en", "zh", "ar", "de", "fr", "cs")
+
+_SKIN_TONES = re.compile("[\U0001f3fb-\U0001f3ff]")
+
+
+class Caption(NamedTuple):
+    """One line of a captions file."""
+
+    photo_id: str
+    language: str
+    text: str
+
+
+class Annotations(NamedTuple):
+    """CLDR's short names and keywords: locale -> symbol -> text."""
+
+    names: dict[str, dict[str, str]]
+    keywords: dict[str, dict[str, list[str]]]
+
+
+def read_annotations(folder: Path) -> Annotations:
+    """Read the annotations of every locale in `LOCALES`.
+
+    Symbols with a skin tone and flags are left out.
+
+    Args:
+        folder: CLDR's `common` folder.
+    """
+    found = Annotations({}, {})
+    files = [
+        (locale, folder / kind / f"{locale}.xml")
+        for locale in LOCALES
+        for kind in ("annotations", "annotationsDerived")
+    ]
+    for locale, path in files:
+        if not path.exists():
+            continue
+        for node in ElementTree.parse(path).getroot().iter("annotation"):
+            symbol, text = node.get("cp", ""), (node.text or "").strip()
+            if not text or "↑" in text or _SKIN_TONES.search(symbol) or _is_flag(symbol):
+                continue
+            if node.get("type") == "tts":
+                found.names.setdefault(locale, {})[symbol] = text
+            else:
+                words = [word.strip() for word in text.split("|")]
+                found.keywords.setdefault(locale, {})[symbol] = words
+    return found
+
+
+def _is_flag(symbol: str) -> bool:
+    return "\U0001f1e6" <= symbol[0] <= "\U0001f1ff"
+
+
+def is_thing(symbol: str) -> bool:
+    """Say whether a symbol shows something that a camera could (no arrow, clock, face or sign)."""
+    code = ord(symbol[0])
+    unseen = ((0x2700, 0x2900), (0x1F500, 0x1F580), (0x1F600, 0x1F650), (0x1F910, 0x1F930))
+    signs = (0x1F170, 0x1F300)
+    return (
+        code >= 0x2600
+        and len(symbol) <= 2
+        and not any(first <= code < last for first, last in (*unseen, signs))
+    )
+
+
+def phrases(annotations: Annotations) -> Iterator[tuple[str, str, list[str], str]]:
+    """Yield (locale, phrase, English names that it stands for, "name" or "keyword")."""
+    english = annotations.names["en"]
+    for locale in LOCALES:
+        for symbol, name in annotations.names.get(locale, {}).items():
+            if symbol in english:
+                yield locale, name, [english[symbol]], "name"
+        meanings: dict[str, list[str]] = defaultdict(list)
+        for symbol, words in annotations.keywords.get(locale, {}).items():
+            if symbol in english:
+                for word in words:
+                    meanings[word].append(english[symbol])
+        for word, names in meanings.items():
+            yield locale, word, names, "keyword"
+
+
+def read_tsv(path: Path) -> Iterator[dict[str, str]]:
+    """Read a tab-separated file with a header and no quoting."""
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+def training_photos(datasets: Path) -> dict[str, Path]:
+    """Files of the Flickr8k training photos by id; never a test photo."""
+    photos = {
+        row["photo_id"]: datasets / "flickr8k-train" / row["file"]
+        for row in read_tsv(datasets / "flickr8k-train" / "photos.tsv")
+    }
+    for row in read_tsv(datasets / "flickr8k" / "photos.tsv"):
+        if row["split"] == "train":
+            photos[row["photo_id"]] = datasets / "flickr8k" / row["file"]
+    return photos
+
+
+def training_captions(datasets: Path) -> Iterator[Caption]:
+    """Captions of the training photos in `CAPTION_LANGUAGES`."""
+    photos = training_photos(datasets)
+    for name in ("flickr8k-train", "flickr8k"):
+        for row in read_tsv(datasets / name / "captions.tsv"):
+            if row["photo_id"] in photos and row["lang"] in CAPTION_LANGUAGES:
+                yield Caption(row["photo_id"], row["lang"], row["text"])

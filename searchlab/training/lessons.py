@@ -1,0 +1,114 @@
+"""What the text tower is taught: phrases in every language, each with the row that it should get.
+
+A phrase of CLDR stands for an English name, so its target is the teacher's row of the English, in
+whatever language the phrase is; a translated or hand-written caption gets the row of its photo's
+English ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.models.pieces import Pieces
+from searchlab.training.corpora import Annotations, Caption, phrases
+from searchlab.training.heads import Floats, TextSide, unit
+from searchlab.training.teacher import Teacher
+
+TEMPLATE = "a photo of a {}"
+NOUN = {"told": 0.45, "named": 0.9}
+"""Weights of the two parts for a noun: the heads know little beyond their photos."""
+CAPTION = {"told": 0.8, "named": 0.6}
+LONGEST = 40  # Pieces of a text.
+COMMON_KEYWORD = 12  # A keyword of more symbols than these says too little.
+
+
+@dataclass
+class Lessons:
+    """Texts as rows of the table, with targets.
+
+    Attributes:
+        rows: Table rows of each text.
+        targets: (dim,) unit row of each.
+        weights: Weight of each in the loss.
+        captions: Photo id -> language -> numbers of the texts that are its captions.
+    """
+
+    rows: list[list[int]] = field(default_factory=list)
+    targets: list[Floats] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    captions: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+
+    def add(self, rows: list[int], target: Floats, weight: float) -> int | None:
+        """Add one text; its number, or None where none of its pieces is known."""
+        if not rows:
+            return None
+        self.rows.append(rows[:LONGEST])
+        self.targets.append(target)
+        self.weights.append(weight)
+        return len(self.rows) - 1
+
+    def padded(self) -> NDArray[np.int32]:
+        """(n_texts, longest) table rows, filled up with -1."""
+        table = np.full((len(self.rows), max(map(len, self.rows))), -1, dtype=np.int32)
+        for line, rows in zip(table, self.rows, strict=True):
+            line[: len(rows)] = rows
+        return table
+
+
+def teach_names(
+    lessons: Lessons,
+    pieces: Pieces,
+    teacher: Teacher,
+    side: TextSide,
+    annotations: Annotations,
+    class_names: Sequence[str],
+) -> None:
+    """Add names and keywords of CLDR in every locale, and the class names in English."""
+    english = sorted(set(annotations.names["en"].values()))
+    vectors = teacher.encode([TEMPLATE.format(name) for name in english])
+    targets = dict(zip(english, side.target(vectors, side.class_mean, **NOUN), strict=True))
+    for locale, phrase, names, kind in phrases(annotations):
+        if kind == "name":
+            lessons.add(pieces.encode(phrase), targets[names[0]], 1.5 if locale == "en" else 1.0)
+        elif len(names) <= COMMON_KEYWORD:
+            mean = unit(np.mean([targets[name] for name in names], axis=0))
+            lessons.add(pieces.encode(phrase), mean, 0.3 / len(names) ** 0.5)
+    for name in english:
+        lessons.add(pieces.encode(TEMPLATE.format(name)), targets[name], 1.0)
+    vectors = teacher.encode([TEMPLATE.format(name) for name in class_names])
+    for name, target in zip(
+        class_names, side.target(vectors, side.class_mean, **NOUN), strict=True
+    ):
+        lessons.add(pieces.encode(name), target, 3.0)
+        lessons.add(pieces.encode(TEMPLATE.format(name)), target, 3.0)
+
+
+def teach_captions(
+    lessons: Lessons,
+    pieces: Pieces,
+    teacher: Teacher,
+    side: TextSide,
+    captions: Sequence[Caption],
+) -> None:
+    """Add captions of all languages.
+
+    Those that the teacher has read get its row, the others their photo's mean.
+    """
+    read = [c for c in captions if c.language == "en" and c.text in teacher]
+    rows = side.target(teacher.encode([c.text for c in read]), side.caption_mean, **CAPTION)
+    own = dict(zip((c.text for c in read), rows, strict=True))
+    of_photo: dict[str, list[Floats]] = {}
+    for caption in read:
+        of_photo.setdefault(caption.photo_id, []).append(own[caption.text])
+    for caption in captions:
+        target = own.get(caption.text)
+        if target is None:
+            target = unit(np.mean(of_photo[caption.photo_id], axis=0))
+        number = lessons.add(pieces.encode(caption.text), target, 0.6)
+        if number is not None:
+            numbers = lessons.captions.setdefault(caption.photo_id, {})
+            numbers.setdefault(caption.language, []).append(number)

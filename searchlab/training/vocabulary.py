@@ -1,0 +1,145 @@
+"""Choose the pieces of words that the text tower knows.
+
+The teacher's own vocabulary covers a hundred languages with fragments; what people look for are
+whole words. So the most frequent fragments are kept, and whole words of the training texts are
+added, those first that name a visible thing. A word that is one piece has a vector of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from searchlab.models.pieces import WORD, Pieces, fold, is_unspaced
+from searchlab.training.corpora import LOCALES, Annotations, Caption, is_thing
+
+SCRIPTS = frozenset(
+    {
+        "LATIN", "CYRILLIC", "GREEK", "HEBREW", "ARABIC", "DEVANAGARI", "GUJARATI", "MALAYALAM",
+        "TAMIL", "THAI", "HANGUL", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "CJK", "ARMENIAN",
+        "GEORGIAN", "ETHIOPIC", "KHMER", "COMBINING",
+    }
+)  # fmt: skip
+LONGEST = 18
+
+
+def choose_pieces(
+    teacher_pieces: Iterable[tuple[str, float]],
+    annotations: Annotations,
+    captions: Sequence[Caption],
+    class_names: Sequence[str],
+    *,
+    fragments: int,
+    words: int,
+) -> dict[str, float]:
+    """Choose pieces with their log probabilities, in the order of the table's rows.
+
+    Args:
+        teacher_pieces: The teacher's pieces with its scores, special ones left out.
+        annotations: CLDR's names and keywords.
+        captions: Training captions.
+        class_names: Labels of the image tower.
+        fragments: Pieces kept of the teacher's.
+        words: Whole words added.
+    """
+    base = _folded(teacher_pieces)
+    value = _word_values(annotations, captions, class_names)
+
+    def worth(piece: str) -> float:
+        word = piece.lstrip(WORD)
+        starts = piece[0] == WORD or is_unspaced(piece[0])
+        gain = (0.9 * value.get(word, 0.0) if starts else 0.0) + (3.0 if len(word) == 1 else 0.0)
+        gain += 0.7 if starts and len(word) > 2 else 0.0
+        gain -= 5.0 if len(word) > 2 and any(c.isdigit() for c in word) else 0.0
+        return base[piece] + gain
+
+    best = sorted(base, key=lambda piece: (-worth(piece), piece))
+    chosen = {piece: base[piece] for piece in best[:fragments]}
+    chosen.update({p: score for p, score in base.items() if len(p) == 1 and score > -15})
+    cutter = Pieces(chosen)
+    added = sorted(
+        (word for word in value if _is_new_word(word, chosen)), key=lambda w: (-value[w], w)
+    )
+    whole = {}
+    for word in added[:words]:
+        piece = word if is_unspaced(word[0]) else WORD + word
+        cut = sum(chosen.get(part, -60.0) for part in cutter.cut(piece))
+        # A little more probable than its best cut, so that the whole word wins.
+        whole[piece] = min(max(cut, -30.0) if is_unspaced(word[0]) else cut, -7.0) + 1.0
+    chosen.update(whole)
+    for symbol in annotations.names["en"]:
+        folded = fold(symbol)
+        if is_thing(symbol) and len(folded) == 1:
+            chosen.setdefault(folded, -10.0)
+    return chosen
+
+
+def _folded(teacher_pieces: Iterable[tuple[str, float]]) -> dict[str, float]:
+    base: dict[str, float] = {}
+    for piece, score in teacher_pieces:
+        bare = piece.replace(WORD, "")
+        folded = fold(piece.replace(WORD, " "))
+        same = folded == unicodedata.normalize("NFKC", bare).lower().strip()
+        if not folded or not same or " " in folded or len(folded) > LONGEST:
+            continue
+        if not _is_covered(folded) or not any(unicodedata.category(c)[0] in "LN" for c in folded):
+            continue
+        starts = piece[0] == WORD and not is_unspaced(folded[0])
+        key = WORD + folded if starts else folded
+        base[key] = max(base.get(key, -99.0), score)
+    return base
+
+
+def _word_values(
+    annotations: Annotations, captions: Sequence[Caption], class_names: Sequence[str]
+) -> dict[str, float]:
+    """Worth of each word: names of visible things first, then keywords and caption words."""
+    named: Counter[str] = Counter()
+    keyed: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    for locale in LOCALES:
+        times = 4 if locale in ("en", "en_GB") else 1
+        keywords = annotations.keywords.get(locale, {})
+        for symbol, name in annotations.names.get(locale, {}).items():
+            in_name = fold(name).split()
+            in_keys = [word for phrase in keywords.get(symbol, []) for word in fold(phrase).split()]
+            seen.update({*in_name, *in_keys})
+            if is_thing(symbol):
+                for word in set(in_name):
+                    named[word] += times
+                for word in set(in_keys):
+                    keyed[word] += times
+    told = Counter(w for c in captions if c.language != "zh" for w in fold(c.text).split())
+    value: dict[str, float] = defaultdict(float)
+    for counts, floor, slope in ((named, 6.0, 2.0), (keyed, 2.0, 2.0), (seen, 1.0, 0.5)):
+        _add(value, counts, floor, slope)
+    _add(value, {word: n - 1 for word, n in told.items() if n >= 3}, 4.0, 1.5)
+    labels = (word for name in class_names for word in fold(name).split())
+    _add(value, dict.fromkeys(labels, 0), 12.0, 0.0)
+    return value
+
+
+def _add(value: dict[str, float], counts: Mapping[str, int], floor: float, slope: float) -> None:
+    for word, n in counts.items():
+        value[word] += floor + slope * math.log1p(n)
+
+
+def _is_new_word(word: str, chosen: Mapping[str, float]) -> bool:
+    if is_unspaced(word[0]):
+        phonetic = _script(word[0]) in ("THAI", "KHMER", "KATAKANA")
+        return word not in chosen and _is_covered(word) and 2 <= len(word) <= (8 if phonetic else 4)
+    known = WORD + word in chosen
+    letters = any(character.isalpha() for character in word)
+    return not known and letters and _is_covered(word) and 2 <= len(word) <= LONGEST
+
+
+def _is_covered(text: str) -> bool:
+    return all(_script(c) in SCRIPTS for c in text if unicodedata.category(c)[0] in "LM")
+
+
+@lru_cache(maxsize=65536)
+def _script(character: str) -> str:
+    return unicodedata.name(character, "?").split(" ")[0]
