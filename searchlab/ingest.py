@@ -6,8 +6,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from searchlab.catalog import build_table, identify
 from searchlab.config import Config
@@ -140,13 +139,13 @@ def _covered(
     return tuple(sorted(covered.values(), key=lambda root: root.folder))
 
 
-def _kept(before: Snapshot, missing: Sequence[Root]) -> list[dict[str, object]]:
+def _kept(before: Snapshot, missing: Sequence[Root]) -> list[dict[str, Any]]:
     rows = [
         row
         for row, file in enumerate(before.table.texts("file") if missing else ())
         if any(Path(file).is_relative_to(root.folder) for root in missing)
     ]
-    return before.table.rows(np.array(rows, dtype=np.int64)) if rows else []
+    return [before.table.row(row) for row in rows]
 
 
 def _dates(before: Snapshot) -> dict[str, str]:

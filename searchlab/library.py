@@ -2,7 +2,7 @@
 
 DIR/library.json      format, and when it was made
 DIR/CURRENT           name of the snapshot in force
-DIR/snapshots/NAME/   photos.arrow, vectors.npy, the graph, manifest.json; never changed
+DIR/snapshots/NAME/   photos.columns, vectors.npy, the graph, manifest.json; never changed
 DIR/cache.db          what was learnt from contents, so that nothing is embedded twice
 DIR/thumbnails/       small pictures by content
 DIR/secret.key        signs cursors
@@ -296,7 +296,7 @@ class Library:
             keys: set[str] = set()
             for place in (self.folder / "snapshots").glob("[0-9]*"):
                 try:
-                    table = PhotoTable.open(place / "photos.arrow")
+                    table = PhotoTable.open(place / "photos.columns")
                 except DataError:
                     if place.name == current_id(self.folder):
                         raise

@@ -101,7 +101,7 @@ def write_snapshot(
         shutil.rmtree(leftover)
     partial = snapshots / f"{_PARTIAL}{os.getpid()}"
     partial.mkdir()
-    table.save(partial / "photos.arrow")
+    table.save(partial / "photos.columns")
     np.save(partial / "vectors.npy", vectors)
     index.save(partial)
     names = sorted(path.name for path in partial.iterdir())
@@ -157,7 +157,7 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
         whole = name.endswith(".hnsw") or sealed["bytes"] <= _CHECKED_BYTES
         check_file(place / name, sealed, whole=whole)
     config = Config.from_dict(manifest["config"])
-    table = PhotoTable.open(place / "photos.arrow")
+    table = PhotoTable.open(place / "photos.columns")
     try:
         # A plain view of the map: the memmap class costs microseconds at every slice.
         vectors = np.asarray(np.load(place / "vectors.npy", mmap_mode="r"))

@@ -1,4 +1,4 @@
-"""PhotoTable: a library's photos as Arrow columns, sorted by photo_id, opened by memory map.
+"""PhotoTable: a library's photos as columns, sorted by photo_id, opened by memory map.
 
 Nothing is created for a photo until somebody asks for that photo: columns that filters read are
 numpy views of the file, and texts stay on disk.
@@ -9,19 +9,18 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from searchlab.columns import Texts, join_texts, open_columns, pack_texts, save_columns
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.photos import URL_SIZES, Photo
 
 CODED_COLUMNS = ("orientation", "color_name", "source", "license_type", "photographer_username")
-_TEXT_COLUMNS = (
+TEXT_COLUMNS = (
     "photo_id",
     "source_photo_id",
     "image_url",
@@ -38,18 +37,14 @@ _TEXT_COLUMNS = (
     "sha256",
     *(f"url_{size}" for size in URL_SIZES),
 )
-_CODED = pa.dictionary(pa.int32(), pa.string())
-SCHEMA = pa.schema(
-    [pa.field(name, pa.large_string(), nullable=False) for name in _TEXT_COLUMNS]
-    + [pa.field(name, _CODED, nullable=False) for name in CODED_COLUMNS]
-    + [
-        pa.field("width", pa.int32(), nullable=False),
-        pa.field("height", pa.int32(), nullable=False),
-        pa.field("shade", pa.uint32(), nullable=False),
-        pa.field("uploaded_on", pa.date32(), nullable=False),
-        pa.field("label", pa.int64(), nullable=False),
-    ]
-)
+NUMBER_COLUMNS = {
+    "width": np.int32,
+    "height": np.int32,
+    "shade": np.uint32,
+    "uploaded_day": np.int32,
+    "label": np.int64,
+}
+_EPOCH = datetime.date(1970, 1, 1)
 
 
 class Codes(NamedTuple):
@@ -57,7 +52,7 @@ class Codes(NamedTuple):
 
     Attributes:
         rows: (n_photos,) int32, positions in `values`.
-        values: The distinct values.
+        values: The distinct values, sorted.
     """
 
     rows: NDArray[np.int32]
@@ -65,18 +60,38 @@ class Codes(NamedTuple):
 
 
 class PhotoTable:
-    """Photos as columns; a row is a position, an id is always a `photo_id`.
+    """Photos as columns; a row is a position, an id is always a `photo_id`."""
 
-    Attributes:
-        columns: The Arrow table behind it, one chunk a column.
-    """
+    def __init__(
+        self,
+        numbers: Mapping[str, NDArray[Any]],
+        codes: Mapping[str, Codes],
+        texts: Mapping[str, Texts],
+    ) -> None:
+        """Put columns together.
 
-    def __init__(self, columns: pa.Table) -> None:
-        if not columns.schema.equals(SCHEMA):
-            msg = f"a photo table must have the columns {SCHEMA.names}, got {columns.schema.names}"
+        Args:
+            numbers: One array for each of `NUMBER_COLUMNS`.
+            codes: One for each of `CODED_COLUMNS`.
+            texts: One for each of `TEXT_COLUMNS`.
+
+        Raises:
+            DataError: A column is missing, too many, or of another length.
+        """
+        wanted = ({*NUMBER_COLUMNS}, {*CODED_COLUMNS}, {*TEXT_COLUMNS})
+        if (set(numbers), set(codes), set(texts)) != wanted:
+            found = sorted([*numbers, *codes, *texts])
+            msg = f"a photo table must have its columns and no others, got {found}"
             raise DataError(msg)
-        self.columns = columns
-        self._ids = self._chunk("photo_id")
+        lengths = {len(column) for column in numbers.values()}
+        lengths |= {len(column) for column in texts.values()}
+        lengths |= {len(column.rows) for column in codes.values()}
+        if len(lengths) != 1:
+            msg = f"the columns of a photo table must be of one length, got {sorted(lengths)}"
+            raise DataError(msg)
+        self._numbers = numbers
+        self._codes = codes
+        self._texts = texts
 
     @classmethod
     def from_photos(
@@ -92,13 +107,11 @@ class PhotoTable:
             InputError: A `photo_id` comes twice.
         """
         rows = [row_of_photo(photo) for photo in photos]
-        for row, label in zip(
-            rows, labels if labels is not None else range(len(rows)), strict=True
-        ):
+        given = labels if labels is not None else range(len(rows))
+        for row, label in zip(rows, given, strict=True):
             row["label"] = label
         rows.sort(key=lambda row: str(row["photo_id"]))
-        ids = [row["photo_id"] for row in rows]
-        for one, other in itertools.pairwise(ids):
+        for one, other in itertools.pairwise(row["photo_id"] for row in rows):
             if one == other:
                 msg = f"photo_id must be unique in a table, got {one!r} twice"
                 raise InputError(msg)
@@ -107,9 +120,24 @@ class PhotoTable:
     @classmethod
     def from_rows(cls, batches: Iterable[list[dict[str, Any]]]) -> PhotoTable:
         """Build a table from batches of rows that are already in the order of `photo_id`."""
-        parts = [pa.Table.from_pylist(rows, schema=SCHEMA) for rows in batches if rows]
-        table = pa.concat_tables(parts) if parts else SCHEMA.empty_table()
-        return cls(table.unify_dictionaries().combine_chunks())
+        numbers: dict[str, list[NDArray[Any]]] = {name: [] for name in NUMBER_COLUMNS}
+        texts: dict[str, list[Texts]] = {name: [] for name in TEXT_COLUMNS}
+        coded: dict[str, list[str]] = {name: [] for name in CODED_COLUMNS}
+        for rows in batches:
+            for name, dtype in NUMBER_COLUMNS.items():
+                numbers[name].append(np.array([row[name] for row in rows], dtype=dtype))
+            for name in TEXT_COLUMNS:
+                texts[name].append(pack_texts(row[name] for row in rows))
+            for name in CODED_COLUMNS:
+                coded[name] += [row[name] for row in rows]
+        return cls(
+            {
+                name: np.concatenate([np.zeros(0, dtype=NUMBER_COLUMNS[name]), *parts])
+                for name, parts in numbers.items()
+            },
+            {name: _coded(values) for name, values in coded.items()},
+            {name: join_texts(parts) for name, parts in texts.items()},
+        )
 
     @classmethod
     def open(cls, path: Path) -> PhotoTable:
@@ -118,68 +146,64 @@ class PhotoTable:
         Raises:
             DataError: The file is missing, cut short or no photo table.
         """
+        arrays = open_columns(path)
         try:
-            with pa.memory_map(str(path)) as source:
-                return cls(pa.ipc.open_file(source).read_all())
-        except (OSError, pa.ArrowException, DataError) as error:
+            return cls(
+                {name: arrays[name] for name in NUMBER_COLUMNS},
+                {
+                    name: Codes(arrays[name], list(_texts(arrays, f"{name}.values")))
+                    for name in CODED_COLUMNS
+                },
+                {name: _texts(arrays, name) for name in TEXT_COLUMNS},
+            )
+        except (KeyError, UnicodeDecodeError, DataError) as error:
             msg = (
                 f"{path} must be a photo table, got: {error}; index the photos again to rebuild it"
             )
             raise DataError(msg) from error
 
-    def with_labels(self, labels: NDArray[np.int64]) -> PhotoTable:
-        """Return the same photos under other labels, (n_photos,) int64."""
-        place = SCHEMA.get_field_index("label")
-        return PhotoTable(self.columns.set_column(place, SCHEMA.field("label"), pa.array(labels)))
-
-    def rows(self, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-        """Return whole rows as they are stored."""
-        return list(self.columns.take(pa.array(rows)).to_pylist())
-
     def save(self, path: Path) -> None:
-        """Write the table as one Arrow batch, which is what a memory map wants."""
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-            writer.write_table(self.columns, max_chunksize=max(len(self), 1))
+        """Write the table as one file of columns."""
+        arrays: dict[str, NDArray[Any]] = dict(self._numbers)
+        texts = dict(self._texts)
+        for name, (rows, values) in self._codes.items():
+            arrays[name] = rows
+            texts[f"{name}.values"] = pack_texts(values)
+        for name, column in texts.items():
+            arrays[f"{name}.starts"] = column.starts
+            arrays[f"{name}.data"] = column.data
+        save_columns(path, arrays)
 
     def __len__(self) -> int:
-        return int(self.columns.num_rows)
-
-    def _chunk(self, name: str) -> pa.Array:
-        column = self.columns.column(name)
-        if column.num_chunks == 1:
-            return column.chunk(0)
-        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        return len(self._numbers["label"])
 
     def codes(self, name: str) -> Codes:
         """Return a column of few distinct values as numbers; `name` is one of `CODED_COLUMNS`."""
         return self._codes[name]
 
-    @cached_property
-    def _codes(self) -> dict[str, Codes]:
-        chunks = {name: self._chunk(name) for name in CODED_COLUMNS}
-        return {
-            name: Codes(_view(chunk.indices, np.int32), chunk.dictionary.to_pylist())
-            for name, chunk in chunks.items()
-        }
-
-    @cached_property
+    @property
     def shades(self) -> NDArray[np.uint32]:
         """(n_photos,) dominant colours as 24-bit numbers, red highest."""
-        return _view(self._chunk("shade"), np.uint32)
+        return self._numbers["shade"]
 
-    @cached_property
+    @property
     def uploaded_days(self) -> NDArray[np.int32]:
         """(n_photos,) upload dates as days since 1970-01-01."""
-        return _view(self._chunk("uploaded_on").view(pa.int32()), np.int32)
+        return self._numbers["uploaded_day"]
 
-    @cached_property
+    @property
     def labels(self) -> NDArray[np.int64]:
         """(n_photos,) the numbers by which an index knows the photos."""
-        return _view(self._chunk("label"), np.int64)
+        return self._numbers["label"]
+
+    def with_labels(self, labels: NDArray[np.int64]) -> PhotoTable:
+        """Return the same photos under other labels, (n_photos,) int64."""
+        return PhotoTable({**self._numbers, "label": labels}, self._codes, self._texts)
 
     def photo_ids(self, rows: Iterable[int]) -> list[str]:
         """Return the ids at some rows."""
-        return [self._ids[int(row)].as_py() for row in rows]
+        ids = self._texts["photo_id"]
+        return [ids[int(row)] for row in rows]
 
     def row_of(self, photo_id: str) -> int:
         """Find a photo by bisection.
@@ -187,46 +211,57 @@ class PhotoTable:
         Raises:
             NotFoundError: The table does not have it.
         """
+        ids = self._texts["photo_id"]
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
-            if self._ids[middle].as_py() < photo_id:
+            if ids[middle] < photo_id:
                 low = middle + 1
             else:
                 high = middle
-        if low == len(self) or self._ids[low].as_py() != photo_id:
+        if low == len(self) or ids[low] != photo_id:
             msg = f"photo_id must name an indexed photo, got {photo_id!r}"
             raise NotFoundError(msg)
         return low
 
+    def row(self, row: int) -> dict[str, Any]:
+        """Return a whole row, as `from_rows` takes it."""
+        values: dict[str, Any] = {name: column[row] for name, column in self._texts.items()}
+        values |= {name: int(column[row]) for name, column in self._numbers.items()}
+        values |= {name: codes.values[codes.rows[row]] for name, codes in self._codes.items()}
+        return values
+
     def photo(self, row: int) -> Photo:
         """Build the record at a row."""
-        return _photo(self.columns.slice(row, 1).to_pylist()[0])
+        return _photo(self.row(row))
 
     def texts(self, name: str) -> Iterator[str]:
         """Iterate over a text column in row order."""
-        for value in self._chunk(name):
-            yield value.as_py()
+        return iter(self._texts[name])
 
 
-def _view(array: pa.Array, dtype: Any) -> NDArray[Any]:
-    if len(array) == 0:
-        return np.zeros(0, dtype=dtype)
-    return np.asarray(array.to_numpy(zero_copy_only=True))
+def _texts(arrays: Mapping[str, NDArray[Any]], name: str) -> Texts:
+    return Texts(arrays[f"{name}.starts"], arrays[f"{name}.data"])
+
+
+def _coded(values: Sequence[str]) -> Codes:
+    distinct = sorted(set(values))
+    places = {value: place for place, value in enumerate(distinct)}
+    return Codes(np.array([places[value] for value in values], dtype=np.int32), distinct)
 
 
 def row_of_photo(photo: Photo) -> dict[str, Any]:
     """Turn a record into a row of the table, all but its `label`."""
+    plain = {*TEXT_COLUMNS, *CODED_COLUMNS, "width", "height"}
     row: dict[str, Any] = {
         name: getattr(photo, name)
-        for name in SCHEMA.names
-        if name not in {"label", "shade", "uploaded_on"}
-        and not name.startswith(("url_", "attribution_"))
+        for name in plain
+        if not name.startswith(("url_", "attribution_"))
     }
     row |= {f"url_{size}": photo.urls[size] for size in URL_SIZES}
     row |= {f"attribution_{form}": photo.attribution[form] for form in ("html", "plain")}
     row["shade"] = int(photo.color_hex[1:], 16)
-    row["uploaded_on"] = datetime.date.fromisoformat(photo.uploaded_on)
+    row["uploaded_day"] = (datetime.date.fromisoformat(photo.uploaded_on) - _EPOCH).days
     return row
 
 
@@ -234,7 +269,7 @@ def _photo(row: Mapping[str, Any]) -> Photo:
     plain = {
         name: value
         for name, value in row.items()
-        if name not in {"label", "shade", "uploaded_on"}
+        if name not in {"label", "shade", "uploaded_day"}
         and not name.startswith(("url_", "attribution_"))
     }
     return Photo(
@@ -242,5 +277,5 @@ def _photo(row: Mapping[str, Any]) -> Photo:
         urls={size: row[f"url_{size}"] for size in URL_SIZES},
         attribution={form: row[f"attribution_{form}"] for form in ("html", "plain")},
         color_hex=f"#{row['shade']:06x}",
-        uploaded_on=row["uploaded_on"].isoformat(),
+        uploaded_on=(_EPOCH + datetime.timedelta(days=row["uploaded_day"])).isoformat(),
     )

@@ -432,7 +432,7 @@ def test_rebuilding_as_the_remedy_says_mends_it(run, mine, more):
     path.write_bytes(path.read_bytes()[:-1])
     done = run("index", "--data", mine, "--rebuild", *more)
     assert done.code == 0, done.err
-    assert run("check", "--data", mine).out == "ok photos.arrow\nok vectors.npy\n"
+    assert run("check", "--data", mine).out == "ok photos.columns\nok vectors.npy\n"
     assert open_library(mine).engine.config.model == "palette"
 
 
@@ -511,7 +511,7 @@ def test_pruning_and_configurations_from_a_file(run, mine, tmp_path):
     (tmp_path / "chosen.json").write_text('{"config": {"model": "palette", "index": "hnsw"}}')
     done = run("index", "--data", mine, "--config", tmp_path / "chosen.json")
     assert done.code == 0, done.err
-    assert run("check", "--data", mine).out == "ok graph.hnsw\nok photos.arrow\nok vectors.npy\n"
+    assert run("check", "--data", mine).out == "ok graph.hnsw\nok photos.columns\nok vectors.npy\n"
 
 
 def bad_index_calls(folder):

@@ -488,7 +488,7 @@ def test_an_interrupted_run_leaves_the_old_state_and_the_next_embeds_the_rest(
 
 
 @pytest.mark.parametrize("config", [PALETTE, GRAPH], ids=["exact", "hnsw"])
-@pytest.mark.parametrize("file", ["photos.arrow", "vectors.npy", "manifest.json"])
+@pytest.mark.parametrize("file", ["photos.columns", "vectors.npy", "manifest.json"])
 def test_a_damaged_file_is_told_and_rebuilt_without_embedding(
     put, index, library, file, config, embedded
 ):
@@ -587,7 +587,7 @@ def test_rebuilding_frees_the_graph_of_deleted_photos(put, index, library, photo
 def test_check_reads_every_file_of_the_state_in_force(put, index, library):
     put("a.png", 1)
     name = index(config=GRAPH).snapshot_id
-    assert library.check() == ["graph.hnsw", "photos.arrow", "vectors.npy"]
+    assert library.check() == ["graph.hnsw", "photos.columns", "vectors.npy"]
     path = library.folder / "snapshots" / name / "vectors.npy"
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -1209,6 +1209,6 @@ def test_pruning_passes_over_a_damaged_older_state(put, index, library):
     name = index().snapshot_id
     put("b.png", 2)
     index()
-    (library.folder / "snapshots" / name / "photos.arrow").unlink()
+    (library.folder / "snapshots" / name / "photos.columns").unlink()
     library.prune()
     assert sorted(found(library)) == ["a.png", "b.png"]

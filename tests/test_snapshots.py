@@ -180,7 +180,7 @@ def test_a_snapshot_that_nobody_put_in_force_does_no_harm(folder, save):
 
 
 @pytest.mark.parametrize("place", [0, 0.3, 0.6, -1])
-@pytest.mark.parametrize("file", ["photos.arrow", "vectors.npy", "graph.hnsw", "manifest.json"])
+@pytest.mark.parametrize("file", ["photos.columns", "vectors.npy", "graph.hnsw", "manifest.json"])
 def test_a_flipped_bit_anywhere_is_a_data_error_that_names_file_and_remedy(
     folder, save, file, place
 ):
@@ -191,7 +191,7 @@ def test_a_flipped_bit_anywhere_is_a_data_error_that_names_file_and_remedy(
         open_snapshot(folder, name)
 
 
-@pytest.mark.parametrize("file", ["photos.arrow", "vectors.npy", "graph.hnsw", "manifest.json"])
+@pytest.mark.parametrize("file", ["photos.columns", "vectors.npy", "graph.hnsw", "manifest.json"])
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "longer", "folder"])
 def test_a_missing_or_cut_file_is_a_data_error_that_names_file_and_remedy(
     folder, save, file, damage
@@ -208,7 +208,7 @@ def test_a_missing_or_cut_file_is_a_data_error_that_names_file_and_remedy(
         open_snapshot(folder, name)
 
 
-@pytest.mark.parametrize("file", ["photos.arrow", "vectors.npy", "graph.hnsw"])
+@pytest.mark.parametrize("file", ["photos.columns", "vectors.npy", "graph.hnsw"])
 def test_files_of_another_snapshot_are_noticed(folder, save, file):
     first, second = save(["a", "b"]), save(["c", "d"])
     shutil.copy(folder / "snapshots" / first / file, folder / "snapshots" / second / file)
@@ -216,7 +216,7 @@ def test_files_of_another_snapshot_are_noticed(folder, save, file):
         open_snapshot(folder, second)
 
 
-@pytest.mark.parametrize("file", ["photos.arrow", "vectors.npy", "graph.hnsw"])
+@pytest.mark.parametrize("file", ["photos.columns", "vectors.npy", "graph.hnsw"])
 def test_a_cut_file_is_noticed_also_where_it_is_too_large_to_be_read_whole(
     folder, save, monkeypatch, file
 ):

@@ -17,7 +17,7 @@ PACKAGE = Path(searchlab.__file__).parent
 # A module imports from its own line and from those above it. A package stands as one name.
 LAYERS = (
     ("errors", "progress"),
-    ("color_families", "colors", "config", "photos", "tables"),
+    ("color_families", "colors", "columns", "config", "photos", "tables"),
     ("blur_hashes", "image_bytes", "image_colors", "image_modes", "images", "records"),
     ("models", "filters", "indexes", "curves", "calibration", "descriptions"),
     ("queries", "cursors", "display", "judgments", "datasets", "metrics", "significance"),
@@ -34,7 +34,6 @@ HEAVY = (
     "onnxruntime",
     "open_clip",
     "pandas",
-    "pyarrow",
     "ranx",
     "scipy",
     "sklearn",

@@ -17,7 +17,7 @@ IDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory, six_photos):
-    path = tmp_path_factory.mktemp("table") / "photos.arrow"
+    path = tmp_path_factory.mktemp("table") / "photos.columns"
     six_photos.save(path)
     return path
 
@@ -245,7 +245,7 @@ def large(tmp_path_factory, make_photo):
         columns = columns.set_column(
             place, SCHEMA.field(name), pa.array(values, SCHEMA.field(name).type)
         )
-    path = tmp_path_factory.mktemp("large") / "photos.arrow"
+    path = tmp_path_factory.mktemp("large") / "photos.columns"
     PhotoTable(columns.unify_dictionaries().combine_chunks()).save(path)
     return path
 

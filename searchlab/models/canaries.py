@@ -63,6 +63,6 @@ def check_canaries(
             msg = (
                 f"{tower} must embed its canary {canary.probe!r} as recorded, "
                 f"got a row {moved:.4f} away (allowed {tolerance:g}); "
-                "weights, preprocessing or tokenizer differ from those it was made with, reinstall them"
+                "weights, preprocessing or tokenizer are not those it was made with, reinstall them"
             )
             raise MismatchError(msg)

@@ -18,13 +18,12 @@ class Embedder(Protocol):
     """A model that places texts and photos in one space.
 
     Attributes:
-        name: The spec that `load_model` reads, such as `"mini"` or `"hybrid:mini=0.7,captions=0.3"`.
+        name: The spec that `load_model` reads, such as `"hybrid:captions=0.3,mini=0.7"`.
         dim: Components of a row.
         model_id: Short name and 12 hex digits of the SHA-256 over weights, preprocessing and
             tokenizer. Vectors of two models compare only where their `model_id` agrees.
-        reads: What of a photo the model embeds: its pixels (`"image"`) or its descriptions (`"text"`).
-        input_size: Shortest side in pixels that `encode_images` makes use of; 0 where `reads` is `"text"`.
-        parts: The plain models and weights that make up this one; `((self, 1.0),)` for a plain model.
+        reads: What of a photo the model embeds: its pixels (`"image"`) or descriptions (`"text"`).
+        input_size: Shortest side in pixels that `encode_images` makes use of; 0 for `"text"`.
     """
 
     name: str
@@ -34,7 +33,9 @@ class Embedder(Protocol):
     input_size: int
 
     @property
-    def parts(self) -> tuple[tuple[Embedder, float], ...]: ...
+    def parts(self) -> tuple[tuple[Embedder, float], ...]:
+        """The plain models and weights that make up this one; itself for a plain model."""
+        ...
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed queries; (n_texts, dim). A text that says nothing to the model gives a zero row."""

@@ -1,0 +1,114 @@
+"""How often the first label of a generated description is right: the figures behind its wording.
+
+    SEARCHLAB_DATASETS=... python benchmarks/bench_descriptions.py
+    python benchmarks/bench_descriptions.py --smoke --out "$(mktemp -d)"
+
+Takes training photos of Flickr8k, never its test photos. A label counts as right when its last word
+stands in one of the photo's English captions; a breed of dog also when they speak of a dog. Writes
+results/descriptions/<dataset>/<model_id>.json with the share that is right by cosine of label and
+photo, and skips what is there (--force measures again). --smoke looks at the bundled photos.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import json
+import random
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from searchlab.datasets import bundled_root, external_root
+from searchlab.descriptions import SURE, UNSURE
+from searchlab.images import as_rgb
+from searchlab.models.mini import MiniEmbedder
+from searchlab.results import environment
+
+ROOT = Path(__file__).resolve().parent.parent
+DOGS = (
+    *("hound", "terrier", "retriever", "spaniel", "husky", "collie", "shepherd", "pointer"),
+    *("setter", "poodle", "boxer", "pug", "corgi", "malamute", "vizsla", "ridgeback", "mastiff"),
+    *("schnauzer", "whippet", "kelpie", "dog"),
+)
+
+
+def right(label: str, text: str) -> bool:
+    """Whether what people wrote about a photo bears a label out."""
+    words = label.lower()
+    dog = any(dog in words for dog in DOGS) and ("dog" in text or "pupp" in text)
+    return dog or words.split()[-1].rstrip("s") in text
+
+
+def captioned(*, smoke: bool, count: int) -> tuple[str, list[tuple[Path, str]]]:
+    """Photos and what people wrote about them."""
+    if smoke:
+        lines = (bundled_root() / "demo" / "photos.jsonl").read_text(encoding="utf-8").splitlines()
+        records = [json.loads(line) for line in lines[:count]]
+        folder = bundled_root() / "demo"
+        return "demo", [(folder / r["file"], r["source_description"].lower()) for r in records]
+    root = external_root()
+    if root is None:
+        sys.exit("set SEARCHLAB_DATASETS to a folder that holds flickr8k-train")
+    folder = root / "flickr8k-train"
+    texts: dict[str, str] = defaultdict(str)
+    with (folder / "captions.tsv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if row["lang"] == "en":
+                texts[row["photo_id"]] += f" {row['text'].lower()}"
+    with (folder / "photos.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    drawn = random.Random(0).sample(rows, count)
+    return "flickr8k-train", [(folder / row["file"], texts[row["photo_id"]]) for row in drawn]
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=1000, help="photos")
+    parser.add_argument("--force", action="store_true")
+    parser.add_argument("--smoke", action="store_true", help="16 bundled photos")
+    parser.add_argument("--out", type=Path, default=ROOT / "results")
+    options = parser.parse_args()
+    model = MiniEmbedder()
+    dataset, photos = captioned(smoke=options.smoke, count=16 if options.smoke else options.runs)
+    path = options.out / "descriptions" / dataset / f"{model.model_id}.json"
+    if path.exists() and not options.force:
+        sys.stdout.write(f"{path} is there; --force measures again\n")
+        return
+    found = []
+    for start in range(0, len(photos), 16):
+        batch = photos[start : start + 16]
+        tags = model.tags(model.encode_images([as_rgb(file) for file, _ in batch]), 1)
+        found += [(t[0][1], right(t[0][0], text)) for t, (_, text) in zip(tags, batch, strict=True)]
+    cosines, hits = np.array([c for c, _ in found]), np.array([hit for _, hit in found])
+    edges = [*np.arange(0.2, 0.9, 0.05).round(2).tolist(), 1.0]
+    bins = []
+    for low, high in itertools.pairwise(edges):
+        here = (cosines >= low) & (cosines < high)
+        if here.any():
+            bins.append({"from": low, "n": int(here.sum()), "right": float(hits[here].mean())})
+    stated, hedged = cosines >= SURE, (cosines >= UNSURE) & (cosines < SURE)
+    metrics = {
+        "bins": bins,
+        "stated": {"from": SURE, "n": int(stated.sum()), "right": float(hits[stated].mean())},
+        "hedged": {"from": UNSURE, "n": int(hedged.sum()), "right": float(hits[hedged].mean())},
+    }
+    result = {
+        "schema": 1,
+        "benchmark": "descriptions",
+        "dataset": dataset,
+        "model_id": model.model_id,
+        "metrics": metrics,
+        "environment": environment(),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(json.dumps(metrics, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
