@@ -76,7 +76,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         library = create_library(options.data or scratch)
         root = check_root(linked(dataset, Path(scratch) / "photos"))
-        index_photos(library, [root], config=configs[0], progress=progress)
+        index_photos(library, [root], progress=progress)
         experiment = Experiment(
             library, dataset, configs, out=options.out, benchmark="search_quality", save_runs=False
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -18,10 +18,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config import UNCALIBRATED, Calibration, Curve
+from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
 from searchlab.curves import Bin, Reliability, fit_curve, reliability
 from searchlab.errors import DataError, InputError
 from searchlab.indexes.protocol import VectorIndex
+from searchlab.models import load_model
 from searchlab.models.protocol import Embedder, Embeddings
 
 __all__ = [
@@ -89,9 +90,10 @@ def fit_calibration(
 ) -> tuple[Calibration, dict[str, Any]]:
     """Fit the curves of a model on a judged dataset, and check them on queries held out.
 
-    Queries about the same photo stay in the same half. A photo that nobody judged counts as not
-    relevant. At most 4,000 queries and some million pairs are looked at: of the photos that are
-    not relevant a sample, each weighted by the number that it stands for.
+    Each curve is fitted on every query's ten nearest photos, where scores are read. Queries about
+    the same photo stay in the same half. A photo that nobody judged counts as not relevant. At most
+    4,000 queries are looked at; the report over all pairs takes a sample of the photos that are not
+    relevant, each weighted by the number that it stands for.
 
     Args:
         engine: Its index and model are used, its calibration is not.
@@ -153,6 +155,13 @@ def default_calibration(model_id: str) -> Calibration:
         raise DataError(msg) from error
 
 
+def calibrated(config: Config) -> Config:
+    """Return a configuration with its model's id and the calibration that ships for that model."""
+    model = load_model(config.model)
+    calibration = default_calibration(model.model_id)
+    return replace(config, model=model.name, model_id=model.model_id, calibration=calibration)
+
+
 def save_calibration(calibration: Calibration, model_id: str, folder: Path) -> Path:
     """Write a calibration where `default_calibration` finds it, beside those of other model_ids."""
     path = folder / _file_name(model_id)
@@ -185,7 +194,9 @@ def _fit_half(
             barred = relevant[row] if own is None else np.append(relevant[row], own[row])
             found.append(_query_pairs(index, vectors[row], relevant[row], barred, thinned, rng))
         halves.append(_Pairs(*(np.concatenate(part) for part in zip(*found, strict=True))))
-    curve = fit_curve(halves[0].cosines, halves[0].relevant, weights=halves[0].weights)
+    # Where scores are read: over all pairs, a curve would be bent to the countless far photos.
+    near = _top_pairs(index, vectors, relevant, own, np.flatnonzero(fitted))
+    curve = fit_curve(near.cosines, near.relevant)
     held = halves[1]
     top = _top_pairs(index, vectors, relevant, own, np.flatnonzero(~fitted))
     return curve, {

@@ -77,14 +77,11 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
     config = None if options["config_file"] is None else Config.load(options["config_file"])
     library = create_library(data)
     if options["model"] is not None:
-        from searchlab.calibration import default_calibration
-        from searchlab.models import load_model
+        from searchlab.calibration import calibrated
 
-        model = load_model(options["model"])
         known = library.snapshot()
         base = config or (known.config if known is not None else Config())
-        calibration = default_calibration(model.model_id)
-        config = replace(base, model=model.name, calibration=calibration)
+        config = calibrated(replace(base, model=options["model"]))
     log = _stderr()
     report = index_photos(
         library,

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchlab.calibration import default_calibration
+from searchlab.calibration import calibrated
 from searchlab.config import Config
 from searchlab.console import ConsoleProgress
 from searchlab.datasets import Dataset, bundled_root, load_dataset
@@ -14,7 +14,6 @@ from searchlab.experiments import Experiment
 from searchlab.filters import facet_counts
 from searchlab.ingest import index_photos
 from searchlab.library import Library, create_library
-from searchlab.models import load_model
 from searchlab.progress import Progress
 from searchlab.scan import check_root
 
@@ -37,14 +36,7 @@ _QUERIES_PER_LANGUAGE = 60
 
 def demo_configs() -> list[Config]:
     """Return the configurations that the demo compares, calibrated where judgments exist."""
-    configs = []
-    for spec, choices in _SYSTEMS:
-        model = load_model(spec)
-        calibration = default_calibration(model.model_id)
-        configs.append(
-            Config(model=model.name, model_id=model.model_id, calibration=calibration, **choices)
-        )
-    return configs
+    return [calibrated(Config(model=spec, **choices)) for spec, choices in _SYSTEMS]
 
 
 def demo_queries(dataset: Dataset) -> Dataset:

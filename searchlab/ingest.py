@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from searchlab.calibration import calibrated
 from searchlab.catalog import build_table, identify
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError
@@ -120,8 +121,10 @@ def _before(
     except DataError:
         if not rebuild:
             raise
-        return None, last_readable(library.folder) or (Config(), ())
-    return before, (Config(), ()) if before is None else (before.config, before.roots)
+        return None, last_readable(library.folder) or (calibrated(Config()), ())
+    if before is None:
+        return None, (calibrated(Config()), ())
+    return before, (before.config, before.roots)
 
 
 def _covered(

@@ -151,7 +151,7 @@ class Hit:
         return record if fields is None else {name: record[name] for name in check_fields(fields)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Page:
     """A slice of one ranking.
 
@@ -177,6 +177,12 @@ class Page:
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
+
+    def __repr__(self) -> str:
+        photos = [(hit.relevance_score, hit.photo) for hit in self.hits]
+        lines = [f"{score:.3f}  {p.source_description or p.alt_description}" for score, p in photos]
+        more = "more follow" if self.has_more else "the last page"
+        return "\n".join([f"<Page of {len(self)} results, {more}>", *lines])
 
     def _repr_html_(self) -> str:
         from searchlab.display import page_html

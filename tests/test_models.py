@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab.errors import InputError, NotFoundError
+from searchlab.errors import InputError, MissingExtraError, NotFoundError
 from searchlab.models import load_model
+from searchlab.models.clip_text import ClipTokenizer
 from searchlab.models.inputs import readable_texts, rgb_images
 from searchlab.models.preprocess import Preprocess
 
@@ -112,3 +113,9 @@ def test_white_stays_white_in_the_middle(mode):
     pixels = _preprocess(resize_mode=mode).pixels([Image.new("RGB", (50, 40), "#ffffff")])
     assert pixels.dtype == np.float32
     assert (pixels[0, :, 16, 16] == 1).all()
+
+
+def test_without_tokenizers_an_exported_models_texts_name_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'searchlab\[onnx\]'"):
+        ClipTokenizer(tmp_path / "tokenizer.json", context_length=77)

@@ -331,6 +331,17 @@ def test_the_exported_tokenizer_is_that_of_open_clip(tiny, export, text):
     assert not expected[len(found) :].any()
 
 
+def test_without_tokenizers_pictures_are_embedded_and_a_text_names_the_extra(export, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    model = OnnxEmbedder(export.folder)
+    assert model.encode_images(PICTURES).shape == (3, model.dim)
+    for _ in range(2):
+        with pytest.raises(MissingExtraError, match=r"pip install 'searchlab\[onnx\]'"):
+            model.encode_texts(["a dog"])
+    monkeypatch.undo()
+    assert model.encode_texts(["a dog"]).shape == (1, model.dim)
+
+
 def test_a_changed_file_is_refused(copied):
     file = copied / "text.int8.onnx"
     file.write_bytes(file.read_bytes()[:-1] + b"x")

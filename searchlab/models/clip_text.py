@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError
+from searchlab.errors import DataError, MissingExtraError
 
 START, END = "<start_of_text>", "<end_of_text>"
 _SPLIT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
@@ -90,12 +90,19 @@ class ClipTokenizer:
         context_length: Most tokens of a text, start and end included.
 
     Raises:
+        MissingExtraError: tokenizers is not installed.
         DataError: The file cannot be read.
     """
 
     def __init__(self, file: Path, *, context_length: int) -> None:
-        from tokenizers import Tokenizer
-
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            msg = (
+                f"an exported model must have tokenizers for its texts, got {str(error)!r}; "
+                "pip install 'searchlab[onnx]'"
+            )
+            raise MissingExtraError(msg) from error
         try:
             self._tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:  # the library raises nothing narrower
