@@ -56,7 +56,7 @@ class Facts:
 class ContentCache:
     """Files, facts and vectors by content.
 
-    Used by one writer at a time, under the library's lock.
+    Several processes may use it: what one of them adds is true for all.
     """
 
     def __init__(self, path: Path) -> None:
@@ -154,12 +154,13 @@ class ContentCache:
             row[:] = np.frombuffer(blob, dtype="<f4")
         return rows
 
-    def prune(self, digests: set[str], keys: set[str]) -> None:
+    def prune(self, digests: set[str], keys: set[str], model_ids: set[str] | None = None) -> None:
         """Forget everything but some contents and some vectors, and give the space back.
 
         Args:
             digests: Contents to keep.
-            keys: Keys of the vectors to keep, of every model.
+            keys: Keys of the vectors to keep.
+            model_ids: Models whose vectors to keep; every one if left out.
         """
         with self._db:
             rows = self._db.execute("SELECT sha256 FROM contents").fetchall()
@@ -169,6 +170,10 @@ class ContentCache:
             rows = self._db.execute("SELECT DISTINCT key FROM vectors").fetchall()
             old = [row for row in rows if row[0] not in keys]
             self._db.executemany("DELETE FROM vectors WHERE key=?", old)
+            rows = self._db.execute("SELECT DISTINCT model_id FROM vectors").fetchall()
+            if model_ids is not None:
+                gone = [row for row in rows if row[0] not in model_ids]
+                self._db.executemany("DELETE FROM vectors WHERE model_id=?", gone)
         self._db.execute("VACUUM")
 
     def _by_keys(self, sql: str, keys: Sequence[str], *first: str) -> Iterator[tuple[str, Any]]:

@@ -51,7 +51,7 @@ def demo(data: Path, force: bool) -> None:
 @click.option(
     "--records", type=_EXISTING_FILE, help="Sidecar JSONL; photos.jsonl is found by itself."
 )
-@click.option("--source", default="local", show_default=True, help="Library name of these photos.")
+@click.option("--source", default="", help="Library name of these photos; local if not given.")
 @click.option("--model", help="Embedding model, such as mini or hybrid:mini=0.7,captions=0.3.")
 @click.option("--config", "config_file", type=_EXISTING_FILE, help="A chosen configuration.")
 @click.option("--forget", multiple=True, type=_FOLDER, help="Cover this folder no more.")
@@ -59,12 +59,11 @@ def demo(data: Path, force: bool) -> None:
 @click.option("--prune", is_flag=True, help="Drop what is kept of contents that no snapshot has.")
 def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
     """Index folders of photos; run again to take in what has changed."""
-    from dataclasses import replace
-
     from searchlab.config import Config
     from searchlab.console import ConsoleProgress, print_report
     from searchlab.ingest import index_photos
     from searchlab.library import create_library
+    from searchlab.models import load_model
     from searchlab.scan import check_root
 
     if options["records"] is not None and len(folders) != 1:
@@ -75,18 +74,15 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
         for folder in folders
     ]
     config = None if options["config_file"] is None else Config.load(options["config_file"])
-    library = create_library(data)
     if options["model"] is not None:
-        from searchlab.calibration import calibrated
-
-        known = library.snapshot()
-        base = config or (known.config if known is not None else Config())
-        config = calibrated(replace(base, model=options["model"]))
+        load_model(options["model"])  # a misspelt one leaves no empty library behind
+    library = create_library(data)
     log = _stderr()
     report = index_photos(
         library,
         roots,
         config=config,
+        model=options["model"],
         forget=options["forget"],
         rebuild=options["rebuild"],
         progress=ConsoleProgress(log),
@@ -125,7 +121,12 @@ def search(data: Path, **options: Any) -> None:
     """Search by words in any language, by a picture, by filters, or by all of them."""
     from searchlab.console import page_table
     from searchlab.library import open_library
+    from searchlab.photos import check_fields
 
+    fields = None
+    if options["fields"] is not None:
+        fields = [name.strip() for name in options["fields"].split(",")]
+        check_fields(fields)
     library = open_library(data)
     query = None if options["cursor"] else _query(options)
     page = library.search(query, per_page=options["per_page"], cursor=options["cursor"])
@@ -133,9 +134,8 @@ def search(data: Path, **options: Any) -> None:
         from searchlab.display import page_html
 
         body = page_html(page, title=options["text"] or "")
-        options["html"].write_text(f'<!doctype html><meta charset="utf-8">{body}', encoding="utf-8")
+        _write(options["html"], f'<!doctype html><meta charset="utf-8">{body}')
     if options["as_json"]:
-        fields = options["fields"].split(",") if options["fields"] else None
         answer = {
             "data": [hit.to_dict(fields) for hit in page],
             "pagination": {
@@ -153,6 +153,14 @@ def search(data: Path, **options: Any) -> None:
         out.print("no photo meets all conditions")
         return
     out.print(page_table(page))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        msg = f"{path} must be a file that can be written, got: {error.strerror}"
+        raise InputError(msg) from error
 
 
 def _query(options: dict[str, Any]) -> Query:
@@ -219,18 +227,26 @@ def _stderr() -> Console:
 
 def main() -> None:
     """Run the command line; an error is one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         searchlab(standalone_mode=False)
     except click.exceptions.Abort:
         _stop("interrupted; what was finished is kept, the same command goes on from there", 130)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         _stop(f"{error.format_message()} (see --help)", 2)
     except (InputError, NotFoundError) as error:
         _stop(str(error), 2)
     except SearchlabError as error:
         _stop(str(error), 1)
+    except OSError as error:  # a full disk, a file system that cannot be written
+        _stop(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
 
 
 def _stop(message: str, code: int) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError, InputError
+from searchlab.errors import DataError, InputError, shown
 
 _MAGIC = b"SLCOLS01"
 _ALIGNED = 64
@@ -42,6 +42,9 @@ class Texts:
         return len(self.starts) - 1
 
     def __getitem__(self, place: int) -> str:
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        place %= len(self)
         return self.data[self.starts[place] : self.starts[place + 1]].tobytes().decode()
 
     def __iter__(self) -> Iterator[str]:
@@ -57,7 +60,7 @@ def pack_texts(texts: Iterable[str]) -> Texts:
     try:
         encoded = [text.encode() for text in texts]
     except UnicodeEncodeError as error:
-        msg = f"a text must be Unicode without lone surrogates, got {error.object!a}"
+        msg = f"a text must be Unicode without lone surrogates, got {shown(error.object)}"
         raise InputError(msg) from error
     starts = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum([len(one) for one in encoded], out=starts[1:])
@@ -66,19 +69,29 @@ def pack_texts(texts: Iterable[str]) -> Texts:
 
 def join_texts(parts: list[Texts]) -> Texts:
     """Lay columns of texts end to end."""
-    starts = [np.zeros(1, dtype=np.int64)]
+    starts, end = [np.zeros(1, dtype=np.int64)], 0
     for part in parts:
-        starts.append(part.starts[1:] + starts[-1][-1])
+        starts.append(part.starts[1:] + end)
+        end += int(part.starts[-1])
     data = [part.data for part in parts] or [np.zeros(0, dtype=np.uint8)]
     return Texts(np.concatenate(starts), np.concatenate(data))
 
 
 def save_columns(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write one-dimensional arrays of the dtypes uint8, uint32, int32 and int64."""
+    """Write one-dimensional arrays of the dtypes uint8, uint32, int32 and int64 to a new file.
+
+    Raises:
+        InputError: An array of another kind.
+    """
     header: dict[str, dict[str, Any]] = {
         name: {"dtype": array.dtype.newbyteorder("<").str, "length": len(array), "offset": 0}
         for name, array in arrays.items()
     }
+    for name, array in arrays.items():
+        if array.ndim != 1 or header[name]["dtype"] not in _DTYPES:
+            found = f"{array.dtype} {array.shape}"
+            msg = f"column {name!r} must have one dimension and one of {_DTYPES}, got {found}"
+            raise InputError(msg)
     # The offsets are digits in the header, so room for the longest is kept.
     offset = _rounded(len(_MAGIC) + 8 + len(json.dumps(header)) + 20 * len(header))
     first = offset
@@ -107,6 +120,9 @@ def open_columns(path: Path) -> dict[str, NDArray[Any]]:
         whole = np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
         if whole[:8].tobytes() != _MAGIC:
             msg = f"it begins with {whole[:8].tobytes()!r}"
+            raise ValueError(msg)
+        if len(whole) % _ALIGNED:
+            msg = "it is cut short"
             raise ValueError(msg)
         length = int.from_bytes(whole[8:16].tobytes(), "little")
         header = json.loads(whole[16 : 16 + length].tobytes())

@@ -176,7 +176,7 @@ class Config:
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
             return cls.from_dict(values.get("config", values))
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
             msg = f"{path} must hold a config as JSON, got: {error}; write it with `searchlab demo`"
             raise DataError(msg) from error
 

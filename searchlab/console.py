@@ -105,7 +105,8 @@ def _chip(hit: Hit) -> Text:
 def print_report(report: IndexReport, console: Console) -> None:
     """Print what indexing did: the skipped files in one list, then the sum."""
     for problem in report.problems[:_SHOWN_PROBLEMS]:
-        _print(console, f"skipped {problem.where}: {problem.reason}")
+        where = problem.where.replace("\n", "\\n")
+        _print(console, f"skipped {where}: {problem.reason}")
     if len(report.problems) > _SHOWN_PROBLEMS:
         _print(console, f"... and {len(report.problems) - _SHOWN_PROBLEMS:,} more")
     for folder in report.missing:
@@ -116,4 +117,6 @@ def print_report(report: IndexReport, console: Console) -> None:
 
 
 def _print(console: Console, text: str) -> None:
+    # A file's name may hold what steers a terminal.
+    text = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
     console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ def index_photos(
     roots: Sequence[Root] = (),
     *,
     config: Config | None = None,
+    model: str | None = None,
     forget: Sequence[Path] = (),
     rebuild: bool = False,
     progress: Progress | None = None,
@@ -61,6 +62,7 @@ def index_photos(
         library: Where to.
         roots: Folders to cover from now on, besides those covered already.
         config: How to rank; that of the state in force if left out.
+        model: Spec of another model to embed with, calibrated where that is known.
         forget: Folders to cover no more.
         rebuild: Take nothing over from the state in force, which may be damaged.
         progress: Told about everything.
@@ -74,25 +76,35 @@ def index_photos(
         before, (known_config, known_roots) = _before(library, rebuild=rebuild)
         covered = _covered(known_roots, roots, forget)
         config = config or known_config
-        model = load_model(config.model)
+        if model is not None:
+            config = calibrated(replace(config, model=model))
+        embedder = load_model(config.model)
         scan = scan_roots(covered, cache, progress)
-        pictures, problems, copies = identify(scan.pictures, covered)
-        seeing = [part for part, _ in model.parts if part.reads == "image"]
-        files = {picture.sha256: picture.path for picture in pictures.values()}
+        seeing = [part for part, _ in embedder.parts if part.reads == "image"]
+        files = {picture.sha256: picture.path for picture in reversed(scan.pictures)}
         refused = embed_pictures(files, seeing, cache, library.thumbnails, progress)
+        reasons = {problem.where: problem.reason for problem in refused}
+        bad = {digest: reasons[str(p)] for digest, p in files.items() if str(p) in reasons}
+        good = [picture for picture in scan.pictures if picture.sha256 not in bad]
+        pictures, problems, copies = identify(good, covered)
+        problems += [
+            Problem(str(picture.path), bad[picture.sha256])
+            for picture in scan.pictures
+            if picture.sha256 in bad
+        ]
         table = build_table(
             pictures,
             roots=covered,
             cache=cache,
-            model=model,
+            model=embedder,
             kept=[] if before is None else _kept(before, scan.missing),
             dates={} if before is None else _dates(before),
             progress=progress,
         )
         if not len(table):
             where = ", ".join(str(root.folder) for root in covered)
-            reasons = _reasons(scan.problems + refused)
-            msg = f"a library must hold at least one photo, got none under {where}{reasons}"
+            why = _reasons(scan.problems + problems)
+            msg = f"a library must hold at least one photo, got none under {where}{why}"
             raise InputError(msg)
         taken_over = None if rebuild else before
         snapshot_id = library.write(
@@ -106,7 +118,7 @@ def index_photos(
         added=len(ids - old_ids),
         removed=len(old_ids - ids),
         copies=copies,
-        problems=sorted(scan.problems + problems + refused, key=lambda problem: problem.where),
+        problems=sorted(scan.problems + problems, key=lambda problem: problem.where),
         missing=[root.folder for root in scan.missing],
     )
 
@@ -130,7 +142,12 @@ def _before(
 def _covered(
     known: Sequence[Root], roots: Sequence[Root], forget: Sequence[Path]
 ) -> tuple[Root, ...]:
-    covered = {root.folder: root for root in (*known, *roots)}
+    covered = {root.folder: root for root in known}
+    for root in roots:
+        before = covered.get(root.folder, Root(root.folder, source="local"))
+        covered[root.folder] = Root(
+            root.folder, root.records or before.records, root.source or before.source
+        )
     for folder in forget:
         if covered.pop(folder.resolve(), None) is None:
             names = ", ".join(map(str, covered)) or "none"

@@ -42,6 +42,7 @@ from searchlab.snapshots import (
     check_snapshot,
     current_id,
     open_snapshot,
+    read_manifest,
     write_atomically,
     write_snapshot,
 )
@@ -294,16 +295,19 @@ class Library:
         with self.writing(), self.cache() as cache:
             digests: set[str] = set()
             keys: set[str] = set()
+            model_ids: set[str] = set()
             for place in (self.folder / "snapshots").glob("[0-9]*"):
                 try:
+                    spec = read_manifest(place)["config"]["model"]
                     table = PhotoTable.open(place / "photos.columns")
                 except DataError:
                     if place.name == current_id(self.folder):
                         raise
                     continue  # nobody can read it, so it needs nothing
+                model_ids.update(part.model_id for part, _ in load_model(spec).parts)
                 digests.update(table.texts("sha256"))
                 keys.update(text_key(text) for text in documents(table, frozenset()))
-            cache.prune(digests, digests | keys)
+            cache.prune(digests, digests | keys, model_ids)
             stems = {digest[:32] for digest in digests}
             for small in self.thumbnails.glob("*/*.webp"):
                 if small.stem not in stems:

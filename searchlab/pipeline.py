@@ -31,6 +31,7 @@ _AHEAD = 3 * _BATCH
 _LOOKUP = 4_096
 _UNREADABLE = "unreadable"
 _CHANGED = "changed while it was indexed"
+_TOO_LARGE = "needs more memory than there is"
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def _keep_batch(
             rows = model.encode_images(list(images.values()))
             vectors.append((model.model_id, list(images), rows))
     # A file that could not be read may be readable next time; what its content says stays true.
-    passing = (_UNREADABLE, _CHANGED)
+    passing = (_UNREADABLE, _CHANGED, _TOO_LARGE)
     kept = {one.digest: one.facts for one in batch if one.facts.problem not in passing}
     cache.keep(kept, vectors)
 
@@ -171,6 +172,8 @@ def _decode(digest: str, path: Path, side: int, thumbnails: Path) -> _Decoded:
         seen = analyse(decoded)
     except ImageError as error:
         return _Decoded(digest, Facts(problem=error.reason), None)
+    except MemoryError:
+        return _Decoded(digest, Facts(problem=_TOO_LARGE), None)
     facts = Facts(
         width=decoded.width,
         height=decoded.height,

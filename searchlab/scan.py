@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,12 +25,13 @@ class Root:
     Attributes:
         folder: Absolute path.
         records: Sidecar file, if one was named; `photos.jsonl` in the folder is found by itself.
-        source: Name of the library for pictures whose record names none.
+        source: Name of the library for pictures whose record names none; empty for what it was
+            before, `local` at first.
     """
 
     folder: Path
     records: Path | None = None
-    source: str = "local"
+    source: str = ""
 
     def sidecar(self) -> Path | None:
         """Return the sidecar file of this folder, or None."""
@@ -70,7 +71,7 @@ class Scan:
     missing: list[Root] = field(default_factory=list)
 
 
-def check_root(folder: Path, *, records: Path | None = None, source: str = "local") -> Root:
+def check_root(folder: Path, *, records: Path | None = None, source: str = "") -> Root:
     """Check a folder that a user names.
 
     Raises:
@@ -82,7 +83,7 @@ def check_root(folder: Path, *, records: Path | None = None, source: str = "loca
     if records is not None and not records.is_file():
         msg = f"records must be a JSONL file, got {records}, which is none"
         raise InputError(msg)
-    if not source.strip():
+    if source and not source.strip():
         msg = f"a source name must be a word, got {source!r}"
         raise InputError(msg)
     return Root(folder.resolve(), None if records is None else records.resolve(), source.strip())
@@ -153,6 +154,15 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[Path]:
     def refused(error: OSError) -> None:
         problems.append(Problem(str(error.filename), f"cannot be read: {error.strerror}"))
 
+    try:
+        yield from _walk(folder, problems, refused)
+    except RecursionError:
+        problems.append(Problem(str(folder), "folders are nested too deeply to be walked"))
+
+
+def _walk(
+    folder: Path, problems: list[Problem], refused: Callable[[OSError], None]
+) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder, onerror=refused):
         folders[:] = sorted(
             name
@@ -171,13 +181,14 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[Path]:
 
 def _digest(path: Path, cache: ContentCache, fresh: list[tuple[str, int, int, str]]) -> str:
     stat = path.stat()
+    changed = min(max(stat.st_mtime_ns, -(2**63)), 2**63 - 1)  # what SQLite holds: up to 2262
     if stat.st_size > MAX_BYTES:
         msg = f"too many bytes: {stat.st_size:,}, the most is {MAX_BYTES:,}"
         raise InputError(msg)
-    known = cache.known_file(str(path), stat.st_size, stat.st_mtime_ns)
+    known = cache.known_file(str(path), stat.st_size, changed)
     if known is not None:
         return known
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    fresh.append((str(path), stat.st_size, stat.st_mtime_ns, digest))
+    fresh.append((str(path), stat.st_size, changed, digest))
     return digest

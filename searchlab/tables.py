@@ -148,6 +148,7 @@ class PhotoTable:
         """
         arrays = open_columns(path)
         try:
+            _check_arrays(arrays)
             return cls(
                 {name: arrays[name] for name in NUMBER_COLUMNS},
                 {
@@ -240,8 +241,23 @@ class PhotoTable:
         return iter(self._texts[name])
 
 
+def _check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
+    wanted: dict[str, Any] = {**NUMBER_COLUMNS, **dict.fromkeys(CODED_COLUMNS, np.int32)}
+    for name in (*TEXT_COLUMNS, *(f"{name}.values" for name in CODED_COLUMNS)):
+        wanted |= {f"{name}.starts": np.int64, f"{name}.data": np.uint8}
+    other = arrays.keys() ^ wanted.keys()
+    other |= {name for name in arrays.keys() & wanted.keys() if arrays[name].dtype != wanted[name]}
+    if other:
+        msg = f"other columns: {', '.join(sorted(other))}"
+        raise DataError(msg)
+
+
 def _texts(arrays: Mapping[str, NDArray[Any]], name: str) -> Texts:
-    return Texts(arrays[f"{name}.starts"], arrays[f"{name}.data"])
+    starts, data = arrays[f"{name}.starts"], arrays[f"{name}.data"]
+    if not len(starts) or starts[0] != 0 or starts[-1] != len(data):
+        msg = f"texts of {name} that are not its data"
+        raise DataError(msg)
+    return Texts(starts, data)
 
 
 def _coded(values: Sequence[str]) -> Codes:

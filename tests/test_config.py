@@ -126,7 +126,7 @@ def test_plain_values_of_no_config_are_refused(values):
     [(0, 1), (-1, 1), (math.nan, 1), (math.inf, 1), (1, math.nan), (1, -math.inf), ("a", 1)],
 )
 def test_a_curve_must_rise_and_be_finite(slope, intercept):
-    with pytest.raises(InputError, match="(slope|intercept) must be a finite number"):
+    with pytest.raises(InputError, match=r"(slope|intercept) must be a finite number"):
         Curve(slope, intercept)
 
 

@@ -307,7 +307,7 @@ def test_a_root_named_by_a_link_is_the_root_itself(put, index, library, photos, 
     index()
     (tmp_path / "link").symlink_to(photos, target_is_directory=True)
     assert index(check_root(tmp_path / "link")).n_photos == 1
-    assert library.snapshot().roots == (Root(photos),)
+    assert library.snapshot().roots == (Root(photos, source="local"),)
 
 
 def test_upload_dates_stay_over_indexing_and_moving(put, index, library, photos, monkeypatch):

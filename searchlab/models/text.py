@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import DataError
+from searchlab.models.inputs import readable_texts
 from searchlab.models.pieces import Pieces
 from searchlab.models.protocol import Embeddings, unit_rows
 
@@ -25,6 +26,8 @@ TABLE_FILE = "table.npy"
 SCALES_FILE = "table_scales.npy"
 TEXT_FILES = (PIECES_FILE, PIECE_SCORES_FILE, TABLE_FILE, SCALES_FILE)
 """Everything that decides a text's row."""
+
+_MAX_LENGTH = 10_000
 
 
 class _Loaded(NamedTuple):
@@ -62,7 +65,9 @@ class StaticTextTower:
 
         Raises:
             DataError: A file of the tower is missing or damaged.
+            InputError: `texts` is one string, or holds something else.
         """
+        texts = readable_texts(texts, max_length=_MAX_LENGTH)
         pieces, table, scales = self._loaded or self._load()
         sums = np.zeros((len(texts), self.dim), dtype=np.float32)
         for total, text in zip(sums, texts, strict=True):
