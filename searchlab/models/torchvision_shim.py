@@ -1,7 +1,7 @@
 """Import torchvision beside a torch that it was not built for.
 
-The registries hold a CPU build of torch but only the CUDA build of torchvision, whose compiled
-part cannot load beside it. torchvision's Python part, all that is needed here, then stops at two
+Beside a CPU build of torch, pip may bring the CUDA build of torchvision, whose compiled part cannot
+load there. torchvision's Python part, all that is needed here, then stops at two
 operators that were never declared. Declaring their schemas is enough; nothing here calls them.
 """
 

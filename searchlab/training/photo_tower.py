@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.models.mini import CROP, preprocess
+from searchlab.models.torchvision_shim import import_torchvision
 from searchlab.training.sources import TOWER, locate
 
 BATCH = 8
@@ -49,7 +50,7 @@ class Joined(torch.nn.Module):
 
 def load_tower(packages: Path) -> Any:
     """Load the ImageNet weights into timm's `tf_efficientnet_lite2`; every weight must fit."""
-    mend_torchvision()
+    import_torchvision()
     import timm
 
     state = torch.load(locate(TOWER, packages), map_location="cpu")
@@ -58,18 +59,6 @@ def load_tower(packages: Path) -> Any:
     names = list(tower.state_dict())
     tower.load_state_dict(dict(zip(names, state.values(), strict=True)), strict=True)
     return tower.eval()
-
-
-def mend_torchvision() -> None:
-    """Declare two operators that a CUDA build of torchvision lacks beside a CPU torch."""
-    if not hasattr(torch.ops.torchvision, "nms"):
-        library: Any = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
-        library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _KEPT.append(library)
-
-
-_KEPT: list[Any] = []  # A library that is collected takes its operators along.
 
 
 def read(tower: Any, pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
