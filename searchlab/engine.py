@@ -22,6 +22,7 @@ from searchlab.errors import InputError, MismatchError
 from searchlab.indexes import VectorIndex
 from searchlab.indexes.exact import nearest_rows
 from searchlab.indexes.hnsw import walk_length
+from searchlab.models.canaries import Witness
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 from searchlab.photos import Photo
 from searchlab.queries import (
@@ -77,6 +78,7 @@ class SearchEngine:
         snapshot_id: str = "memory",
         key: bytes = b"memory",
         thumbnail: Callable[[Photo], Path | None] | None = None,
+        witness: Witness | None = None,
     ) -> None:
         """Put together what belongs together.
 
@@ -88,6 +90,7 @@ class SearchEngine:
             snapshot_id: Name of this state of the library.
             key: Secret that signs cursors.
             thumbnail: Finds the small picture of a photo.
+            witness: What the model embedded when the photos were.
 
         Raises:
             MismatchError: The parts are not of one library and one model.
@@ -111,6 +114,7 @@ class SearchEngine:
         self.snapshot_id = snapshot_id
         self._key = key
         self._thumbnail = thumbnail
+        self._witness = witness or Witness({})
         self._texts: OrderedDict[str, Embeddings] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -118,6 +122,7 @@ class SearchEngine:
         """Embed query texts in one batch and keep their vectors."""
         new = list(dict.fromkeys(text for text in texts if text not in self._texts))
         if new:
+            self._witness.check(self.model, "text")
             self._keep(new, self.model.encode_texts(new))
 
     def _keep(self, texts: Sequence[str], rows: Embeddings) -> None:
@@ -130,6 +135,7 @@ class SearchEngine:
         with self._lock:
             known = self._texts.get(text)
         if known is None:
+            self._witness.check(self.model, "text")
             known = self.model.encode_texts([text])[0]
             self._keep([text], known[np.newaxis])
         return known
@@ -147,6 +153,7 @@ class SearchEngine:
             return None
         from searchlab.images import as_rgb, shrink
 
+        self._witness.check(self.model, "image")
         side = self.model.input_size
         picture = shrink(as_rgb(query.image, min_side=side), side)
         return _row(self.model.encode_images([picture]), 0)

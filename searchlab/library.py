@@ -30,7 +30,8 @@ from searchlab.engine import SearchEngine
 from searchlab.errors import ConflictError, DataError, InputError, NotFoundError
 from searchlab.indexes import INDEXES, HnswIndex, VectorIndex
 from searchlab.models import load_model
-from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.models.canaries import Witness
+from searchlab.models.protocol import Embeddings
 from searchlab.photos import Photo
 from searchlab.pipeline import thumbnail_path
 from searchlab.progress import Progress
@@ -148,8 +149,15 @@ class Library:
                 found = open_snapshot(self.folder, name)
                 model = load_model(found.config.model)
                 self._drop_gone()
-                self._engines[name] = self._assemble(
-                    found.table, found.index, model, found.config, name
+                self._engines[name] = SearchEngine(
+                    found.table,
+                    found.index,
+                    model,
+                    found.config,
+                    snapshot_id=name,
+                    key=self._key,
+                    thumbnail=self.thumbnail,
+                    witness=Witness(found.canaries),
                 )
             return self._engines[name]
 
@@ -158,13 +166,6 @@ class Library:
         for name in list(self._engines):
             if not (self.folder / "snapshots" / name).is_dir():
                 del self._engines[name]
-
-    def _assemble(
-        self, table: PhotoTable, index: VectorIndex, model: Embedder, config: Config, name: str
-    ) -> SearchEngine:
-        return SearchEngine(
-            table, index, model, config, snapshot_id=name, key=self._key, thumbnail=self.thumbnail
-        )
 
     def search(
         self,
@@ -222,7 +223,9 @@ class Library:
                 withheld=withheld,
             )
         index = INDEXES[config.index](vectors, config, np.arange(len(vectors)))
-        return self._assemble(engine.table, index, model, config, "memory")
+        return SearchEngine(
+            engine.table, index, model, config, key=self._key, thumbnail=self.thumbnail
+        )
 
     def publish(self, config: Config, *, progress: Progress | None = None) -> str:
         """Serve the same photos under another configuration; returns the new snapshot's name.
@@ -272,6 +275,8 @@ class Library:
         known = None if before is None else (before.table, before.index.vectors)
         first = 0 if before is None else before.next_label
         labels = assign_labels(table, vectors, known, first=first)
+        same_model = before is not None and before.config.model_id == model.model_id
+        canaries = before.canaries if before and same_model else Witness.record(model)
         next_label = max(first, int(labels.max(initial=-1)) + 1)
         with progress.step(f"building the {config.index} index"):
             index = _index(before, config, vectors, labels)
@@ -283,6 +288,7 @@ class Library:
             vectors=vectors,
             index=index,
             next_label=next_label,
+            canaries=canaries,
             replace_equal=before is None,
         )
 

@@ -45,6 +45,7 @@ class Snapshot:
         table: The photos, memory-mapped.
         index: Their vectors, memory-mapped, and the graph if there is one.
         next_label: The first label that no photo has had.
+        canaries: What the model embedded of its probes when the snapshot was built.
     """
 
     snapshot_id: str
@@ -53,6 +54,7 @@ class Snapshot:
     table: PhotoTable
     index: VectorIndex
     next_label: int
+    canaries: dict[str, list[float]]
 
 
 def current_id(folder: Path) -> str | None:
@@ -78,6 +80,7 @@ def write_snapshot(
     vectors: Embeddings,
     index: VectorIndex,
     next_label: int,
+    canaries: dict[str, list[float]],
     replace_equal: bool = False,
 ) -> str:
     """Write a snapshot, swap it in and drop the oldest.
@@ -90,6 +93,7 @@ def write_snapshot(
         vectors: (n_photos, dim) unit rows in the table's order.
         index: Over these vectors.
         next_label: The first label that no photo has had.
+        canaries: What the model embeds of its probes, from `Witness.record`.
         replace_equal: Write a new snapshot even where nothing changed.
 
     Returns:
@@ -112,6 +116,7 @@ def write_snapshot(
         "config_id": config.config_id,
         "n_photos": len(table),
         "next_label": next_label,
+        "canaries": canaries,
         "roots": [
             {"folder": str(r.folder), "records": r.records and str(r.records), "source": r.source}
             for r in roots
@@ -164,7 +169,15 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
     except (OSError, ValueError) as error:
         raise DataError(_broken(place / "vectors.npy", str(error))) from error
     index = open_index(place, vectors, config, labels=table.labels)
-    return Snapshot(snapshot_id, config, read_roots(place), table, index, manifest["next_label"])
+    return Snapshot(
+        snapshot_id=snapshot_id,
+        config=config,
+        roots=read_roots(place),
+        table=table,
+        index=index,
+        next_label=manifest["next_label"],
+        canaries=manifest["canaries"],
+    )
 
 
 def read_manifest(place: Path) -> dict[str, Any]:

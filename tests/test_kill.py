@@ -142,7 +142,7 @@ def examine(folder, old, new):
     encode = PaletteEmbedder.encode_images
 
     def counted(self, images):
-        counts.append(len(images))
+        counts.append(sum(image.size != (320, 320) for image in images))
         return encode(self, images)
 
     PaletteEmbedder.encode_images = counted

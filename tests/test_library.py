@@ -86,7 +86,8 @@ def embedded(monkeypatch):
     encode = PaletteEmbedder.encode_images
 
     def counted(self, images):
-        counts.append(len(images))
+        # All but the probe that a library keeps as its model's canary.
+        counts.append(sum(image.size != (320, 320) for image in images))
         return encode(self, images)
 
     load_model("palette").encode_images([Image.new("RGB", (1, 1))])
@@ -1212,3 +1213,29 @@ def test_pruning_passes_over_a_damaged_older_state(put, index, library):
     (library.folder / "snapshots" / name / "photos.columns").unlink()
     library.prune()
     assert sorted(found(library)) == ["a.png", "b.png"]
+
+
+def test_a_model_that_embeds_its_canaries_otherwise_is_refused_at_the_first_query(
+    put, index, library, photos, monkeypatch
+):
+    put("a.png", 1)
+    index()
+    palette = load_model("palette")
+    embed = type(palette).encode_texts
+    monkeypatch.setattr(type(palette), "encode_texts", lambda self, texts: -embed(self, texts))
+    with pytest.raises(MismatchError, match="text tower of palette"):
+        open_library(library.folder).search(Query(text="blue"))
+
+
+def test_a_picture_tower_is_checked_too(put, index, library, photos, monkeypatch):
+    picture = put("a.png", 1)
+    index()
+    palette = load_model("palette")
+    embed = type(palette).encode_images
+    monkeypatch.setattr(
+        type(palette), "encode_images", lambda self, images: embed(self, images)[:, ::-1].copy()
+    )
+    reopened = open_library(library.folder)
+    assert len(reopened.search(Query(text="blue"))) == 1
+    with pytest.raises(MismatchError, match="image tower of palette"):
+        reopened.search(Query(image=picture))

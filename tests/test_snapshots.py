@@ -72,6 +72,7 @@ def save(folder):
             vectors=vectors,
             index=INDEXES[kind](vectors, config, table.labels),
             next_label=next_label,
+            canaries={"text": [0.0]},
             **options,
         )
 

@@ -7,14 +7,15 @@ loaded tower that no longer reproduces it is refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from PIL import Image
 
 from searchlab.errors import MismatchError
-from searchlab.models.protocol import Embeddings
+from searchlab.models.protocol import Embedder, Embeddings
 
 
 @dataclass(frozen=True)
@@ -66,3 +67,48 @@ def check_canaries(
                 "weights, preprocessing or tokenizer are not those it was made with, reinstall them"
             )
             raise MismatchError(msg)
+
+
+_TEXT = "a photo of a red boat on a quiet lake"
+_SEED = 11
+_SAMPLED = 32
+
+
+class Witness:
+    """What a model embedded when a library was built, to be met again by whoever queries it.
+
+    A checkpoint of the user's own brings no canaries. The library that it built does: a model that
+    reads the same weights in another way is refused at its first query.
+    """
+
+    def __init__(self, recorded: Mapping[str, Sequence[float]]) -> None:
+        self._unchecked = {kind: tuple(values) for kind, values in recorded.items()}
+
+    @staticmethod
+    def record(model: Embedder) -> dict[str, list[float]]:
+        """Embed the probes; components rounded to 5 digits, fit for JSON."""
+        kinds: list[Literal["text", "image"]] = ["text"]
+        kinds += ["image"] if model.reads == "image" else []
+        return {kind: np.round(_sample(model, kind), 5).tolist() for kind in kinds}
+
+    def check(self, model: Embedder, kind: Literal["text", "image"]) -> None:
+        """Compare a tower with its record, the first time it is used.
+
+        Raises:
+            MismatchError: It embeds its probe otherwise than when the library was built.
+        """
+        expected = self._unchecked.get(kind)
+        if expected is None:
+            return
+        probe = _TEXT if kind == "text" else _SEED
+        row = _sample(model, kind)[np.newaxis].astype(np.float32)
+        check_canaries(f"the {kind} tower of {model.name}", [Canary(probe, expected)], row)
+        self._unchecked.pop(kind, None)
+
+
+def _sample(model: Embedder, kind: Literal["text", "image"]) -> Embeddings:
+    if kind == "text":
+        row = model.encode_texts([_TEXT])[0]
+    else:
+        row = model.encode_images([canary_image(_SEED)])[0]
+    return np.asarray(row[:: max(1, len(row) // _SAMPLED)])
