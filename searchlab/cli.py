@@ -210,7 +210,7 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
     """Export an open_clip model to ONNX, fp32 and int8, and measure the agreement."""
     from searchlab.models.export import export_onnx
 
-    click.echo(export_onnx(spec, folder, int8=int8))
+    click.echo(str(export_onnx(spec, folder, int8=int8)))
 
 
 def _stdout() -> Console:

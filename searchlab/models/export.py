@@ -71,6 +71,13 @@ class TowerReport:
     p50_ms: float
     torch_p50_ms: float
 
+    def __str__(self) -> str:
+        return (
+            f"{self.tower} tower in {self.precision}: {self.size_mib:.0f} MiB, cosine with torch "
+            f"{self.mean_cosine:.4f} on average and {self.min_cosine:.4f} at worst, "
+            f"{self.p50_ms:.1f} ms an input beside {self.torch_p50_ms:.1f}"
+        )
+
 
 @dataclass(frozen=True)
 class ExportReport:
@@ -85,6 +92,10 @@ class ExportReport:
     folder: Path
     default: str
     towers: tuple[TowerReport, ...]
+
+    def __str__(self) -> str:
+        loaded = f"`--model onnx:{self.folder}` loads it, in {self.default}"
+        return "\n".join([*map(str, self.towers), loaded])
 
 
 def export_onnx(spec: str, folder: str | Path, *, int8: bool = True) -> ExportReport:
