@@ -20,7 +20,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from searchlab.calibration import fit_calibration, save_calibration
+from searchlab.calibration import save_calibration
+from searchlab.calibration_fit import fit_calibration
 from searchlab.config import UNCALIBRATED
 from searchlab.console import ConsoleProgress
 from searchlab.datasets import load_dataset
@@ -51,7 +52,12 @@ def main() -> None:
             if path.exists() and not options.force:
                 sys.stdout.write(f"{config.model}: on record in {path}\n")
                 continue
-            engine = library.engine_for(config, withheld=dataset.withheld, progress=progress)
+            engine = library.engine_for(
+                config,
+                withheld=dataset.withheld,
+                photo_ids=dataset.photo_ids,
+                progress=progress,
+            )
             calibration, held_out = fit_calibration(engine, dataset, seed=0)
             result = {
                 "schema": 1,

@@ -6,7 +6,8 @@
 
 Writes results/search_quality/<dataset>/<config_id>.json, the scores of every query beside it, and
 <dataset>.md with the leaderboard. What is on record for the same configuration, data and code is
-not measured again (--force does). The library is built in --data, a temporary folder if left out.
+not measured again (--force does). --data holds the library and links to the photos; it is a
+temporary folder if left out.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ def sampled(dataset: Dataset, *, least: int, most: int) -> Dataset:
 
 def linked(dataset: Dataset, folder: Path) -> Path:
     """Make a folder of links to just the photos of a dataset, with their records."""
-    folder.mkdir()
+    folder.mkdir(parents=True, exist_ok=True)
     lines = []
     for number, record in enumerate(dataset.records):
         file = Path(str(record["file"]))
         name = f"{number}{file.suffix}"
+        (folder / name).unlink(missing_ok=True)
         (folder / name).symlink_to(file)
         lines.append(json.dumps(dict(record) | {"file": name}))
     (folder / SIDECAR_NAME).write_text("\n".join(lines), encoding="utf-8")
@@ -56,7 +58,7 @@ def main() -> None:
     """Build the library, evaluate, write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dataset", default="demo", help="demo, stamps, flickr8k ...")
-    parser.add_argument("--data", type=Path, help="folder of the library")
+    parser.add_argument("--data", type=Path, help="folder to work in, kept")
     parser.add_argument("--least", type=int, default=60, help="queries that a language must have")
     parser.add_argument("--most", type=int, default=1000, help="queries of a language")
     parser.add_argument("--force", action="store_true")
@@ -74,8 +76,9 @@ def main() -> None:
     configs = demo_configs()
     configs = configs[:1] if options.smoke else configs
     with tempfile.TemporaryDirectory() as scratch:
-        library = create_library(options.data or scratch)
-        root = check_root(linked(dataset, Path(scratch) / "photos"))
+        place = options.data or Path(scratch)
+        library = create_library(place / "library")
+        root = check_root(linked(dataset, place / "photos" / dataset.name))
         index_photos(library, [root], progress=progress)
         experiment = Experiment(
             library, dataset, configs, out=options.out, benchmark="search_quality", save_runs=False

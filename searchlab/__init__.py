@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from searchlab.errors import SearchlabError as SearchlabError
     from searchlab.experiments import Experiment as Experiment
     from searchlab.filters import PhotoFilter as PhotoFilter
+    from searchlab.ingest import index_photos as index_photos
     from searchlab.library import Library as Library
     from searchlab.library import create_library as create_library
     from searchlab.library import open_library as open_library
@@ -30,6 +31,7 @@ _HOMES = {
     "Query": "queries",
     "SearchlabError": "errors",
     "create_library": "library",
+    "index_photos": "ingest",
     "load_dataset": "datasets",
     "load_model": "models",
     "open_library": "library",
@@ -44,6 +46,7 @@ __all__ = [
     "Query",
     "SearchlabError",
     "create_library",
+    "index_photos",
     "load_dataset",
     "load_model",
     "open_library",

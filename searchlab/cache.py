@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from searchlab.errors import DataError
+from searchlab.errors import ConflictError, DataError, SearchlabError
 from searchlab.models.protocol import Embeddings
 
 _VERSION = 1
@@ -74,13 +74,13 @@ class ContentCache:
             if version not in (0, _VERSION):
                 msg = f"version {version}, this searchlab writes {_VERSION}"
                 raise sqlite3.DatabaseError(msg)
-            self._db.executescript(_SCHEMA)
-            self._db.execute(f"PRAGMA user_version={_VERSION}")
+            if version == 0:
+                self._db.executescript(_SCHEMA)
+                self._db.execute(f"PRAGMA user_version={_VERSION}")
         except sqlite3.DatabaseError as error:
             if hasattr(self, "_db"):
                 self._db.close()
-            msg = f"{path} must be a cache of this version, got: {error}; delete it and index again"
-            raise DataError(msg) from error
+            raise _plainly(path, error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -93,8 +93,7 @@ class ContentCache:
     ) -> None:
         self._db.close()
         if isinstance(error, sqlite3.DatabaseError):
-            msg = f"{self._path} must be undamaged, got: {error}; delete it and index again"
-            raise DataError(msg) from error
+            raise _plainly(self._path, error) from error
 
     def known_file(self, path: str, size: int, mtime_ns: int) -> str | None:
         """Return the digest of a file that has not changed since it was read."""
@@ -206,6 +205,18 @@ class ContentCache:
                         for key, row in zip(keys, rows, strict=True)
                     ),
                 )
+
+
+def _plainly(path: Path, error: sqlite3.DatabaseError) -> SearchlabError:
+    # Only a damaged file may be deleted: it holds every embedding.
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return ConflictError(f"{path} is in use by another process; wait until it has finished")
+    full = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+    if code in full or (code == sqlite3.SQLITE_CANTOPEN and not path.exists()):
+        return SearchlabError(f"{path} must be a file that can be written, got: {error}")
+    msg = f"{path} must be a cache of this version, got: {error}; delete it and index again"
+    return DataError(msg)
 
 
 def _facts(text: str | bytes) -> Facts:

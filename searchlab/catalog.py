@@ -152,7 +152,7 @@ def _row(
     orientation = orientation_of(facts.width, facts.height)
     families = [color_name(shade) for shade, share in facts.palette if share >= 0.1]
     long, short = describe(tags, colors=families, orientation=orientation)
-    license_type = record.license_type or UNKNOWN_LICENSE
+    license_type = record.license_type.lower() or UNKNOWN_LICENSE
     photographer = record.photographer_full_name or record.photographer_username
     photo = Photo(
         photo_id=photo_id,
@@ -217,8 +217,13 @@ def build_vectors(
     keys: dict[str, list[str]] = {}
     digests = list(table.texts("sha256"))
     seeing = [part for part, _ in model.parts if part.reads == "image"]
+    needed: set[str] = set()
     if seeing:
         files = dict(zip(digests, map(Path, table.texts("file")), strict=True))
+        for part in seeing:
+            known = cache.known_vectors(part.model_id, digests)
+            needed |= {digest for digest in digests if digest not in known}
+        files = {digest: path for digest, path in files.items() if digest in needed}
         problems = embed_pictures(files, seeing, cache, thumbnails, progress)
         if problems:
             msg = (

@@ -64,6 +64,7 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
     from searchlab.ingest import index_photos
     from searchlab.library import create_library
     from searchlab.models import load_model
+    from searchlab.pruning import prune
     from searchlab.scan import check_root
 
     if options["records"] is not None and len(folders) != 1:
@@ -88,7 +89,7 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
         progress=ConsoleProgress(log),
     )
     if options["prune"]:
-        library.prune()
+        prune(library)
     print_report(report, _stdout())
 
 
@@ -245,6 +246,9 @@ def main() -> None:
         _stop(str(error), 2)
     except SearchlabError as error:
         _stop(str(error), 1)
+    except BrokenPipeError:  # whoever read has seen enough
+        sys.stderr.close()
+        sys.exit(0)
     except OSError as error:  # a full disk, a file system that cannot be written
         _stop(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.color_families import FAMILIES, PROTOTYPES
-from searchlab.errors import InputError
+from searchlab.errors import InputError, shown
 
 __all__ = [
     "DEFAULT_TOLERANCE",
@@ -97,7 +97,7 @@ def parse_hex(text: str) -> int:
         InputError: It is not `#` and six hex digits.
     """
     if not isinstance(text, str) or _HEX.fullmatch(text) is None:
-        msg = f"a colour must be '#' and six hex digits such as '#1a2b3c', got {text!r}"
+        msg = f"a colour must be '#' and six hex digits such as '#1a2b3c', got {shown(text)}"
         raise InputError(msg)
     return int(text[1:], 16)
 
@@ -283,7 +283,7 @@ def family_margin(lab: Lab, name: str) -> NDArray[np.float32]:
 
 def _family_index(name: str) -> int:
     if name not in FAMILIES:
-        msg = f"color_name must be one of {', '.join(FAMILY_NAMES)}, got {name!r}"
+        msg = f"color_name must be one of {', '.join(FAMILY_NAMES)}, got {shown(name)}"
         raise InputError(msg)
     return FAMILY_NAMES.index(name)
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError, InputError, shown
+from searchlab.errors import DataError, InputError, MismatchError, shown
 
 QueryKind: TypeAlias = Literal["text", "image", "both"]
 """What a query brings: words, a picture, or a picture steered by words."""
@@ -135,6 +135,20 @@ class Config:
         if self.color_metric != COLOR_METRIC:
             msg = f"color_metric must be {COLOR_METRIC!r}, got {shown(self.color_metric)}"
             raise InputError(msg)
+
+    def with_model_id(self, model_id: str) -> Config:
+        """Fill in the hash of the loaded model.
+
+        Raises:
+            MismatchError: The configuration was measured with other weights.
+        """
+        if self.model_id not in ("", model_id):
+            msg = (
+                f"a configuration holds for the weights that it was measured with, "
+                f"{self.model_id!r}, got {model_id!r}; measure again, or load that model"
+            )
+            raise MismatchError(msg)
+        return replace(self, model_id=model_id)
 
     @cached_property
     def config_id(self) -> str:

@@ -71,19 +71,14 @@ class ConsoleProgress(Progress):
         _print(self._console, text)
 
 
-def page_table(page: Page, *, start: int = 1) -> Table:
-    """Lay out a page of results for a terminal.
-
-    Args:
-        page: The results.
-        start: Place of the first one.
-    """
+def page_table(page: Page) -> Table:
+    """Lay out a page of results for a terminal."""
     table = Table(box=None, pad_edge=False, show_edge=False)
     table.add_column("#", justify="right")
     table.add_column("score", no_wrap=True)
     table.add_column("colour", no_wrap=True)
     table.add_column("photo, credit, thumbnail", overflow="fold")
-    for place, hit in enumerate(page, start=start):
+    for place, hit in enumerate(page, start=page.start):
         photo = hit.photo
         lines = [photo.source_description or photo.alt_description, photo.attribution["plain"]]
         lines.append(photo.photo_id if hit.thumbnail is None else str(hit.thumbnail))
@@ -110,7 +105,7 @@ def print_report(report: IndexReport, console: Console) -> None:
     if len(report.problems) > _SHOWN_PROBLEMS:
         _print(console, f"... and {len(report.problems) - _SHOWN_PROBLEMS:,} more")
     for folder in report.missing:
-        _print(console, f"{folder} is not there now; its photos are kept (--forget drops them)")
+        _print(console, f"{folder} shows no photo now; its photos are kept (--forget drops them)")
     counts = f"{report.added} added, {report.removed} removed, {report.copies} copies left out"
     skipped = f", {len(report.problems)} skipped" if report.problems else ""
     _print(console, f"{report.n_photos:,} photos: {counts}{skipped}")

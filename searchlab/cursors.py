@@ -11,13 +11,9 @@ import numpy as np
 from itsdangerous import BadData, URLSafeSerializer
 from numpy.typing import NDArray
 
-from searchlab.errors import InputError
+from searchlab.errors import CursorError
 from searchlab.filters import PhotoFilter
 from searchlab.queries import Query
-
-
-class CursorError(InputError):
-    """A cursor that was changed, belongs to somebody else, or outlived its snapshot."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -189,17 +189,17 @@ def load_dataset(name: str) -> Dataset:
             the 1,000 test photos) and `flickr8k-captions` (each caption finds its own photo).
 
     Raises:
-        NotFoundError: There is no such dataset, or its folder is not here.
-        DataError: A file of it is damaged.
-        InputError: Its parts do not fit together.
+        NotFoundError: There is no such dataset, or its files are not here.
+        DataError: A file of it is damaged, a picture is missing, or its parts do not fit together.
     """
     if name not in DATASETS:
         msg = f"a dataset must be one of {', '.join(sorted(DATASETS))}, got {name!r}"
         raise NotFoundError(msg)
     try:
         return DATASETS[name]()
-    except (KeyError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        msg = f"the files of dataset {name!r} are damaged ({error!r}); fetch them again"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
+        why = f"{type(error).__name__}: {error}"
+        msg = f"the files of dataset {name!r} are damaged, got {why}; fetch them again"
         raise DataError(msg) from error
 
 
@@ -239,19 +239,14 @@ def _stamps() -> Dataset:
         LabelledQuery(row["query_id"], language_tag(row["lang"]), "label", row["text"])
         for row in _rows(folder / "queries.tsv")
     ]
-    qrels: dict[str, dict[str, int]] = {}
-    for row in _rows(folder / "qrels.tsv"):
-        photo_id = photo_id_of("tuxpaint-stamps", row["photo_id"])
-        qrels.setdefault(row["query_id"], {})[photo_id] = int(row["relevance"])
+    qrels = _judgments(folder / "qrels.tsv", "tuxpaint-stamps")
     return _dataset("stamps", folder, queries, qrels, records)
 
 
 def _flickr8k() -> Dataset:
     folder, records = _flickr8k_photos()
-    grades: dict[str, dict[str, int]] = {}
-    for row in _rows(folder / "graded_qrels.tsv"):
-        photo_id = photo_id_of("flickr", row["photo_id"])
-        grades.setdefault(row["judged_as"], {})[photo_id] = int(row["grade"])
+    path = folder / "graded_qrels.tsv"
+    grades = _judgments(path, "flickr", query="judged_as", grade="grade")
     queries, qrels = [], {}
     for row in _rows(folder / "graded_queries.tsv"):
         lang = language_tag(row["lang"])
@@ -345,6 +340,24 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _judgments(
+    path: Path, source: str, *, query: str = "query_id", grade: str = "relevance"
+) -> dict[str, dict[str, int]]:
+    """Read judgments of photos that are named as one source names them."""
+    found: dict[str, dict[str, int]] = {}
+    for row in _rows(path):
+        found.setdefault(row[query], {})[photo_id_of(source, row["photo_id"])] = int(row[grade])
+    return found
+
+
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+        head, *rows = list(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)) or [[]]
+    if not head:
+        msg = f"{path} has no header"
+        raise ValueError(msg)
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(head):
+            msg = f"{path}:{number} has {len(row)} columns, its header has {len(head)}"
+            raise ValueError(msg)
+    return [dict(zip(head, row, strict=True)) for row in rows]

@@ -71,7 +71,8 @@ def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
     progress = ConsoleProgress(log)
     progress.say("1/3 Indexing the bundled photos")
     library = build_demo_library(data, progress=progress)
-    out.print(f"{len(library.engine.table)} photos of {_n_sources(library)} sources in {data}")
+    n_photos = len(library.engine.table)
+    out.print(f"{n_photos} photos of {_n_sources(library)} sources in {data}", markup=False)
 
     sample = demo_queries(load_dataset("demo"))
     progress.say(

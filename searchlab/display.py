@@ -37,7 +37,7 @@ def page_html(page: Page, *, title: str = "") -> str:
     more = "More pages follow." if page.has_more else "This is the last page."
     summary = f"{len(page)} of up to {page.per_page} results. {more}"
     plan = f'<p class="searchlab-plan">{html.escape(page.plan.explain())}\n{summary}</p>'
-    cards = "".join(_card(place, hit) for place, hit in enumerate(page, start=1))
+    cards = "".join(_card(place, hit) for place, hit in enumerate(page, start=page.start))
     return (
         f'<style>{_STYLE}</style><div class="searchlab-page">{heading}{plan}'
         f'<div class="searchlab-grid">{cards}</div></div>'
@@ -61,7 +61,7 @@ def _card(place: int, hit: Hit) -> str:
 
 def _image(hit: Hit) -> str:
     alt = html.escape(hit.photo.alt_description)
-    if hit.thumbnail is None:
+    if hit.thumbnail is None or not hit.thumbnail.exists():
         return f'<span class="searchlab-small">{alt}</span>'
     data = base64.b64encode(hit.thumbnail.read_bytes()).decode()
     return f'<img src="data:image/webp;base64,{data}" alt="{alt}" loading="lazy">'

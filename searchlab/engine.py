@@ -7,6 +7,7 @@ photo that meets the filter can be paged to.
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -17,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config, QueryKind
-from searchlab.cursors import Cursor, CursorError
-from searchlab.errors import InputError, MismatchError
+from searchlab.cursors import Cursor
+from searchlab.errors import CursorError, InputError, MismatchError
 from searchlab.indexes import VectorIndex
 from searchlab.indexes.exact import nearest_rows
 from searchlab.indexes.hnsw import walk_length
@@ -66,6 +67,7 @@ class SearchEngine:
         model: What embeds the queries.
         config: Every choice that can change a ranking.
         snapshot_id: Named by cursors.
+        build_s: Seconds that building the index took, where it was built in memory.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class SearchEngine:
         config: Config,
         *,
         snapshot_id: str = "memory",
-        key: bytes = b"memory",
+        key: bytes | None = None,
         thumbnail: Callable[[Photo], Path | None] | None = None,
         witness: Witness | None = None,
     ) -> None:
@@ -88,7 +90,7 @@ class SearchEngine:
             model: The model that made the vectors.
             config: With the `model_id` of the model.
             snapshot_id: Name of this state of the library.
-            key: Secret that signs cursors.
+            key: Secret that signs cursors; one that nobody knows if left out.
             thumbnail: Finds the small picture of a photo.
             witness: What the model embedded when the photos were.
 
@@ -112,9 +114,10 @@ class SearchEngine:
         self.model = model
         self.config = config
         self.snapshot_id = snapshot_id
-        self._key = key
+        self._key = key or secrets.token_bytes(32)
         self._thumbnail = thumbnail
         self._witness = witness or Witness({})
+        self.build_s = 0.0
         self._texts: OrderedDict[str, Embeddings] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -127,13 +130,16 @@ class SearchEngine:
 
     def _keep(self, texts: Sequence[str], rows: Embeddings) -> None:
         with self._lock:
-            self._texts.update(zip(texts, rows, strict=True))
+            # Copies: a row of a batch would keep the whole batch alive.
+            self._texts.update((text, row.copy()) for text, row in zip(texts, rows, strict=True))
             while len(self._texts) > _CACHED_TEXTS:
                 self._texts.popitem(last=False)
 
     def _text_vector(self, text: str) -> Embeddings:
         with self._lock:
             known = self._texts.get(text)
+            if known is not None:
+                self._texts.move_to_end(text)
         if known is None:
             self._witness.check(self.model, "text")
             known = self.model.encode_texts([text])[0]
@@ -151,11 +157,11 @@ class SearchEngine:
             return _row(self.index.vectors, self.table.row_of(query.photo_id))
         if query.image is None:
             return None
-        from searchlab.images import as_rgb, shrink
+        from searchlab.images import WORKING_SIDE, as_rgb, for_model
 
         self._witness.check(self.model, "image")
         side = self.model.input_size
-        picture = shrink(as_rgb(query.image, min_side=side), side)
+        picture = for_model(as_rgb(query.image, min_side=max(WORKING_SIDE, side)), side)
         return _row(self.model.encode_images([picture]), 0)
 
     def _vector(self, query: Query, reference: Embeddings | None) -> Embeddings | None:
@@ -247,6 +253,9 @@ class SearchEngine:
         if query.score_threshold is not None:
             near = scores >= query.score_threshold
             rows, scores, total = rows[near], scores[near], int(np.count_nonzero(near))
+        if query.limit is not None and query.kind is not None:
+            # The same results in either order: the nearest ones, however they are sorted.
+            rows, scores = rows[: query.limit], scores[: query.limit]
         if query.sort_by == "newest":
             newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
             rows, scores = rows[newest], scores[newest]
@@ -289,7 +298,7 @@ class SearchEngine:
 
     def search(
         self,
-        query: Query | None = None,
+        query: Query | str | None = None,
         *,
         per_page: int = DEFAULT_PER_PAGE,
         cursor: str | Cursor | None = None,
@@ -298,7 +307,7 @@ class SearchEngine:
         """Answer a query page by page.
 
         Args:
-            query: What is asked; ignored where a cursor is given, which holds its query.
+            query: What is asked, or just its words; ignored where a cursor is given.
             per_page: 1 to 100 results a page; with a cursor the size of page 1 stays.
             cursor: `next_cursor` of the page before.
             audience: Account and operation that the cursors are bound to.
@@ -314,9 +323,10 @@ class SearchEngine:
             msg = "search must be given a query or a cursor, got neither"
             raise InputError(msg)
         else:
+            asked = Query(text=query) if isinstance(query, str) else query
             here = Cursor(
-                query=query,
-                vector=self.reference_vector(query) if query.image is not None else None,
+                query=asked,
+                vector=self.reference_vector(asked) if asked.image is not None else None,
                 position=0,
                 per_page=check_count("per_page", per_page, MAX_PER_PAGE),
                 snapshot_id=self.snapshot_id,
@@ -335,6 +345,7 @@ class SearchEngine:
                     ranking.rows[here.position :], ranking.scores[here.position :], strict=True
                 )
             ),
+            start=here.position + 1,
             per_page=here.per_page,
             next_cursor=following,
             plan=ranking.plan,

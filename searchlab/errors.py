@@ -2,6 +2,7 @@
 
     SearchlabError
     ├── InputError (ValueError)         what the caller gave cannot be used
+    │   ├── CursorError                 a cursor that was changed, or outlived its snapshot
     │   └── ImageError                  a refused picture; `.reason` in a word or two
     ├── NotFoundError (LookupError)     a photo, library, model or dataset that is not there
     ├── ConflictError                   it exists already, or somebody else is writing
@@ -34,6 +35,10 @@ class ImageError(InputError):
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class CursorError(InputError):
+    """A cursor that was changed, belongs to somebody else, or outlived its snapshot."""
 
 
 class NotFoundError(SearchlabError, LookupError):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,9 @@ from searchlab.results import (
     code_version,
     environment,
     load_result,
+    machine,
     result_path,
+    system_name,
 )
 from searchlab.significance import bootstrap_intervals
 
@@ -47,9 +48,12 @@ _STEP = 100
 class Experiment:
     """Compares configurations on the queries of a dataset.
 
+    Photos that the library holds beside those of the dataset are neither indexed nor ranked here.
+
     Example:
-        report = Experiment(library, load_dataset("demo"), [Config(), Config(index="hnsw")]).run()
-        print(report)
+        >>> configs = [Config(), Config(index="hnsw")]
+        >>> report = Experiment(library, load_dataset("demo"), configs).run()  # doctest: +SKIP
+        >>> print(report)  # doctest: +SKIP
     """
 
     def __init__(
@@ -67,8 +71,7 @@ class Experiment:
         """Check everything that can be checked before anything is measured.
 
         Args:
-            library: Holds the photos of the dataset. Photos that it holds beside them are left out
-                of the rankings, but slow them down.
+            library: Holds photos of the dataset; those that it lacks count as not found.
             dataset: Queries and judgments.
             configs: Their `model_id` is filled in.
             metrics: The first is the headline.
@@ -81,6 +84,7 @@ class Experiment:
             InputError: No configuration, one twice, an unknown metric, or a library without the
                 photos of the dataset.
             NotFoundError: The library is empty, or a model cannot be had.
+            MismatchError: A configuration names other weights than those that are installed.
         """
         self.library = library
         self.dataset = dataset
@@ -91,7 +95,7 @@ class Experiment:
         self.save_runs = save_runs
         self.seed = seed
         self.configs = [
-            replace(config, model_id=load_model(config.model).model_id) for config in configs
+            config.with_model_id(load_model(config.model).model_id) for config in configs
         ]
         ids = [config.config_id for config in self.configs]
         if not ids or not self.metrics or len(set(ids)) < len(ids):
@@ -114,7 +118,7 @@ class Experiment:
             InputError: A query that no engine takes, such as one of more than 500 characters.
         """
         progress = progress or Progress()
-        missing = len(self.dataset.photo_ids) - self._n_judged_photos
+        missing = len(self.dataset.photo_ids) - self.photos["n_photos"]
         if missing:
             progress.say(
                 f"{missing} of {len(self.dataset.photo_ids)} photos of {self.dataset.name} are not "
@@ -129,10 +133,6 @@ class Experiment:
             results.append(result)
         return Report(results, seed=self.seed)
 
-    @property
-    def _n_judged_photos(self) -> int:
-        return int(self.photos["n_photos"] - self.photos["n_foreign"])
-
     def _recorded(self, config: Config) -> Result | None:
         if self.out is None:
             return None
@@ -143,19 +143,28 @@ class Experiment:
             found = load_result(path)
         except DataError:
             return None
-        known = (found.dataset_revision, found.photos, tuple(found.intervals))
-        wanted = (self.dataset.revision, self.photos, self.metrics)
-        same_code = found.environment.get("code") == code_version()
-        same_queries = found.scores.query_ids == tuple(query.query_id for query in self._queries)
-        return found if known == wanted and same_code and same_queries else None
+        wanted = (
+            self.benchmark,
+            self.dataset.name,
+            self.dataset.revision,
+            self.photos["hash"],
+            self.metrics,
+            tuple(query.query_id for query in self._queries),
+            code_version(),
+            machine(),
+        )
+        return found if found.setting == wanted else None
 
     def _measure(self, config: Config, progress: Progress, label: str) -> Result:
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-        started = time.perf_counter()
-        engine = self.library.engine_for(config, withheld=self.dataset.withheld, progress=progress)
-        build_s = time.perf_counter() - started
-        name = f"{config.model} × {config.index}"
+        engine = self.library.engine_for(
+            config,
+            withheld=self.dataset.withheld,
+            photo_ids=self.dataset.photo_ids,
+            progress=progress,
+        )
+        name = system_name(config)
         texts = [query.text for query in self._queries]
         with progress.step(label, len(texts), unit="queries") as step:
             step.note(f"{name}, embedding")
@@ -165,7 +174,7 @@ class Experiment:
             with threadpool_limits(limits=1):
                 run, seconds = self._ranked(engine, step)
             step.note(f"{name}, scoring")
-            result = self._result(engine, run, seconds, build_s=build_s, text_ms=text_ms)
+            result = self._result(engine, run, seconds, text_ms=text_ms)
         if self.out is not None:
             path = result.path(self.out)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -177,20 +186,15 @@ class Experiment:
     def _ranked(
         self, engine: SearchEngine, step: Step
     ) -> tuple[dict[str, list[str]], NDArray[np.float64]]:
-        n_foreign = self.photos["n_foreign"]
-        known = self.dataset.photo_ids
         run = {}
         seconds = np.zeros(len(self._queries))
         engine.rank(Query(text=self._queries[0].text), self.depth)  # untimed: the first is cold
         for place, labelled in enumerate(self._queries):
             query = Query(text=labelled.text)
             started = time.perf_counter()
-            ranking = engine.rank(query, self.depth + n_foreign)
+            ranking = engine.rank(query, self.depth)
             seconds[place] = time.perf_counter() - started
-            found = engine.table.photo_ids(ranking.rows)
-            if n_foreign:
-                found = [photo_id for photo_id in found if photo_id in known]
-            run[labelled.query_id] = found[: self.depth]
+            run[labelled.query_id] = engine.table.photo_ids(ranking.rows)
             if (place + 1) % _STEP == 0:
                 step.advance(_STEP)
         step.advance(len(self._queries) % _STEP)
@@ -202,7 +206,6 @@ class Experiment:
         run: Mapping[str, Sequence[str]],
         seconds: NDArray[np.float64],
         *,
-        build_s: float,
         text_ms: float,
     ) -> Result:
         qrels = {query.query_id: self.dataset.qrels[query.query_id] for query in self._queries}
@@ -225,8 +228,8 @@ class Experiment:
         cost = {
             **latency(seconds),
             "text_ms": text_ms,
-            "build_s": build_s,
-            "size_mib": engine.index.vectors.nbytes / 2**20,
+            "build_s": engine.build_s,
+            "size_mib": engine.index.size_bytes / 2**20,
         }
         return Result(
             benchmark=self.benchmark,
@@ -242,19 +245,21 @@ class Experiment:
 
 
 def _photos(table: PhotoTable, dataset: Dataset) -> dict[str, Any]:
-    """Say which photos are searched: how many, how many foreign to the dataset, and a hash."""
+    """Say which photos of the dataset are searched: how many, and a hash over their contents."""
     ids = table.photo_ids(range(len(table)))
-    n_foreign = sum(photo_id not in dataset.photo_ids for photo_id in ids)
-    if n_foreign == len(ids):
+    held = [
+        f"{photo_id} {content}\n"
+        for photo_id, content in zip(ids, table.texts("sha256"), strict=True)
+        if photo_id in dataset.photo_ids
+    ]
+    if not held:
         msg = (
             f"the library must hold photos of dataset {dataset.name!r}, got none of its "
             f"{len(dataset.photo_ids)} among {len(ids)}; index {dataset.folder} first"
         )
         raise InputError(msg)
-    digest = hashlib.sha256()
-    for photo_id, content in zip(ids, table.texts("sha256"), strict=True):
-        digest.update(f"{photo_id} {content}\n".encode())
-    return {"n_photos": len(ids), "n_foreign": n_foreign, "hash": digest.hexdigest()[:12]}
+    digest = hashlib.sha256("".join(held).encode())
+    return {"n_photos": len(held), "hash": digest.hexdigest()[:12]}
 
 
 def _text_ms(engine: SearchEngine, texts: Sequence[str]) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.colors import FAMILIES, parse_hex, within_hex, within_name
+from searchlab.colors import DEFAULT_TOLERANCE, FAMILIES, parse_hex, within_hex, within_name
 from searchlab.errors import InputError, shown
-from searchlab.photos import ORIENTATIONS
+from searchlab.photos import ORIENTATIONS, day_number
 from searchlab.tables import PhotoTable
 
-DEFAULT_TOLERANCE = 20
 FREE_LICENSE = "free"
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_EPOCH = datetime.date(1970, 1, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +73,7 @@ class PhotoFilter:
             raise InputError(msg)
         _check_known("orientation", self.orientation, list(ORIENTATIONS))
         if self.after_date is not None:
-            _days(self.after_date)
+            day_number(self.after_date, name="after_date")
 
     @property
     def is_empty(self) -> bool:
@@ -112,12 +107,17 @@ class PhotoFilter:
         if self.photographer is not None:
             mask &= _any_of(table, "photographer_username", (self.photographer,))
         if self.after_date is not None:
-            mask &= table.uploaded_days >= _days(self.after_date)
+            mask &= table.uploaded_days >= day_number(self.after_date, name="after_date")
         if self.color_name is not None:
-            mask &= within_name(table.shades, self.color_name, tolerance=self.color_tolerance)
+            mask &= self._family_mask(table, self.color_name)
         if self.color_hex is not None:
             mask &= within_hex(table.shades, self.color_hex, tolerance=self.color_tolerance)
         return mask
+
+    def _family_mask(self, table: PhotoTable, family: str) -> NDArray[np.bool_]:
+        if self.color_tolerance == DEFAULT_TOLERANCE:
+            return _any_of(table, "color_name", (family,))
+        return within_name(table.shades, family, tolerance=self.color_tolerance)
 
     def describe(self) -> str:
         """Say in words what the filter lets through.
@@ -164,7 +164,7 @@ def known_values(table: PhotoTable, name: str) -> list[str]:
 def facet_counts(
     table: PhotoTable, name: str, mask: NDArray[np.bool_] | None = None
 ) -> dict[str, int]:
-    """Count the photos of each value of a coded column, most frequent first.
+    """Count the photos of each value of a coded column, most frequent first, `free` always.
 
     Args:
         table: The photos.
@@ -174,8 +174,9 @@ def facet_counts(
     codes = table.codes(name)
     rows = codes.rows if mask is None else codes.rows[mask]
     counts = np.bincount(rows, minlength=len(codes.values))
-    pairs = zip(codes.values, counts.tolist(), strict=True)
-    return dict(sorted(pairs, key=lambda pair: (-pair[1], pair[0])))
+    found = dict.fromkeys(known_values(table, name), 0)
+    found |= dict(zip(codes.values, counts.tolist(), strict=True))
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def selectivity(mask: NDArray[np.bool_]) -> float:
@@ -205,13 +206,3 @@ def _check_known(name: str, given: Sequence[str], known: Sequence[str]) -> None:
             listed = ", ".join(known[:30]) + (" ..." if len(known) > 30 else "")
             msg = f"{name} must be one of {listed}; got {shown(value)}"
             raise InputError(msg)
-
-
-def _days(text: str) -> int:
-    try:
-        if not _DATE.fullmatch(text):
-            raise ValueError
-        return (datetime.date.fromisoformat(text) - _EPOCH).days
-    except (TypeError, ValueError):
-        msg = f"after_date must be a day as YYYY-MM-DD, got {shown(text)}"
-        raise InputError(msg) from None

@@ -23,6 +23,7 @@ from PIL import (
     GifImagePlugin,
     Image,
     ImageFile,
+    ImageOps,
     JpegImagePlugin,
     PngImagePlugin,
     TiffImagePlugin,
@@ -48,6 +49,8 @@ __all__ = [
     "thumbnail",
 ]
 
+WORKING_SIDE: Final = 400
+"""Short side in pixels at which a photo is looked at, unless a model makes use of more."""
 MAX_BYTES: Final = 50 * 2**20
 # Where Pillow itself draws the line to a decompression bomb: 0.5 GB as RGB. Half of it for GIF and
 # TIFF, whose decoders warn beyond.
@@ -242,7 +245,17 @@ def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = N
     if 0 in source.size:
         msg = f"a picture must be at least 1 x 1 pixels, got {source.width} x {source.height}"
         raise ImageError(msg, reason="empty")
-    return source if source.mode == "RGB" else to_srgb(source)[0]
+    try:
+        upright = ImageOps.exif_transpose(source)
+        return upright if upright.mode == "RGB" else to_srgb(upright)[0]
+    except OSError as error:  # Opened lazily, and cut short.
+        msg = f"a picture must be complete and undamaged, got one that cannot be decoded ({error})"
+        raise ImageError(msg, reason="damaged") from error
+
+
+def for_model(image: Image.Image, input_size: int) -> Image.Image:
+    """Scale an RGB picture to what a model makes use of, the same way for photos and queries."""
+    return shrink(shrink(image, max(WORKING_SIDE, input_size)), input_size)
 
 
 def analyse(decoded: DecodedImage) -> Analysis:

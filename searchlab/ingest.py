@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from searchlab.cache import ContentCache
 from searchlab.calibration import calibrated
 from searchlab.catalog import build_table, identify
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError
+from searchlab.errors import InputError
 from searchlab.library import Library
 from searchlab.models import load_model
-from searchlab.pipeline import embed_pictures
+from searchlab.models.protocol import Embedder
+from searchlab.photos import iso_day
+from searchlab.pipeline import PASSING, embed_pictures
 from searchlab.progress import Progress
 from searchlab.records import Problem
-from searchlab.scan import Root, scan_roots
-from searchlab.snapshots import Snapshot, check_snapshot, current_id, last_readable
+from searchlab.scan import Picture, Root, Scan, check_root, scan_roots
+from searchlab.snapshots import Snapshot, last_readable
+from searchlab.tables import PhotoTable
 
 
 @dataclass
@@ -46,7 +49,7 @@ class IndexReport:
 
 def index_photos(
     library: Library,
-    roots: Sequence[Root] = (),
+    roots: Sequence[Root | Path | str] = (),
     *,
     config: Config | None = None,
     model: str | None = None,
@@ -60,11 +63,13 @@ def index_photos(
 
     Args:
         library: Where to.
-        roots: Folders to cover from now on, besides those covered already.
+        roots: Folders to cover from now on, besides those covered already; `check_root` gives one
+            with sidecar records or the name of its library.
         config: How to rank; that of the state in force if left out.
         model: Spec of another model to embed with, calibrated where that is known.
         forget: Folders to cover no more.
-        rebuild: Take nothing over from the state in force, which may be damaged.
+        rebuild: Build anew; of the state in force, which may be damaged, only its list of photos
+            is read, and not even that where it is damaged.
         progress: Told about everything.
 
     Raises:
@@ -73,32 +78,25 @@ def index_photos(
     """
     progress = progress or Progress()
     with library.writing(), library.cache() as cache:
-        before, (known_config, known_roots) = _before(library, rebuild=rebuild)
-        covered = _covered(known_roots, roots, forget)
-        config = config or known_config
-        if model is not None:
-            config = calibrated(replace(config, model=model))
+        before = _before(library, rebuild=rebuild)
+        named = [root if isinstance(root, Root) else check_root(Path(root)) for root in roots]
+        covered = _covered(before.roots, named, forget, library.folder)
+        config = _chosen(config or before.config, model, progress)
         embedder = load_model(config.model)
         scan = scan_roots(covered, cache, progress)
-        seeing = [part for part, _ in embedder.parts if part.reads == "image"]
-        files = {picture.sha256: picture.path for picture in reversed(scan.pictures)}
-        refused = embed_pictures(files, seeing, cache, library.thumbnails, progress)
-        reasons = {problem.where: problem.reason for problem in refused}
-        bad = {digest: reasons[str(p)] for digest, p in files.items() if str(p) in reasons}
-        good = [picture for picture in scan.pictures if picture.sha256 not in bad]
-        pictures, problems, copies = identify(good, covered)
-        problems += [
-            Problem(str(picture.path), bad[picture.sha256])
-            for picture in scan.pictures
-            if picture.sha256 in bad
-        ]
+        scan.missing += _emptied(before.table, covered, scan)
+        if rebuild and before.table is None and scan.missing:
+            gone = ", ".join(str(root.folder) for root in scan.missing)
+            msg = f"a rebuild must reach every folder, got none at {gone}; bring it or --forget it"
+            raise InputError(msg)
+        pictures, problems, copies = _embedded(scan, covered, embedder, cache, library, progress)
         table = build_table(
             pictures,
             roots=covered,
             cache=cache,
             model=embedder,
-            kept=[] if before is None else _kept(before, scan.missing),
-            dates={} if before is None else _dates(before),
+            kept=_kept(before.table, scan.missing, scan.problems + problems),
+            dates=_dates(before.table),
             progress=progress,
         )
         if not len(table):
@@ -106,12 +104,11 @@ def index_photos(
             why = _reasons(scan.problems + problems)
             msg = f"a library must hold at least one photo, got none under {where}{why}"
             raise InputError(msg)
-        taken_over = None if rebuild else before
         snapshot_id = library.write(
-            table, config, covered, cache, before=taken_over, progress=progress
+            table, config, covered, cache, before=before.snapshot, progress=progress
         )
     ids = set(table.texts("photo_id"))
-    old_ids = set() if before is None else set(before.table.texts("photo_id"))
+    old_ids = set() if before.table is None else set(before.table.texts("photo_id"))
     return IndexReport(
         snapshot_id=snapshot_id,
         n_photos=len(table),
@@ -123,27 +120,80 @@ def index_photos(
     )
 
 
-def _before(
-    library: Library, *, rebuild: bool
-) -> tuple[Snapshot | None, tuple[Config, tuple[Root, ...]]]:
-    try:
-        if rebuild and (name := current_id(library.folder)) is not None:
-            check_snapshot(library.folder, name)
-        before = library.snapshot()
-    except DataError:
-        if not rebuild:
-            raise
-        return None, last_readable(library.folder) or (calibrated(Config()), ())
-    if before is None:
-        return None, (calibrated(Config()), ())
-    return before, (before.config, before.roots)
+@dataclass(frozen=True)
+class _Before:
+    """What is taken over: the table for dates and photos out of reach, the snapshot's graph."""
+
+    config: Config
+    roots: tuple[Root, ...] = ()
+    table: PhotoTable | None = None
+    snapshot: Snapshot | None = None
+
+
+def _before(library: Library, *, rebuild: bool) -> _Before:
+    if rebuild:
+        found = last_readable(library.folder)
+        return _Before(calibrated(Config())) if found is None else _Before(*found)
+    snapshot = library.snapshot()
+    if snapshot is None:
+        return _Before(calibrated(Config()))
+    return _Before(snapshot.config, snapshot.roots, snapshot.table, snapshot)
+
+
+def _chosen(config: Config, model: str | None, progress: Progress) -> Config:
+    if model is not None:
+        return calibrated(replace(config, model=model))
+    model_id = load_model(config.model).model_id
+    if config.model_id not in ("", model_id):
+        progress.say(f"{config.model} is now {model_id}: the photos are embedded again")
+        return calibrated(config)
+    return config
+
+
+def _embedded(
+    scan: Scan,
+    covered: Sequence[Root],
+    model: Embedder,
+    cache: ContentCache,
+    library: Library,
+    progress: Progress,
+) -> tuple[dict[str, Picture], list[Problem], int]:
+    seeing = [part for part, _ in model.parts if part.reads == "image"]
+    files = {picture.sha256: picture.path for picture in reversed(scan.pictures)}
+    refused = embed_pictures(files, seeing, cache, library.thumbnails, progress)
+    reasons = {problem.where: problem.reason for problem in refused}
+    bad = {digest: reasons[str(path)] for digest, path in files.items() if str(path) in reasons}
+    good = [picture for picture in scan.pictures if picture.sha256 not in bad]
+    pictures, problems, copies = identify(good, covered)
+    problems += [
+        Problem(str(picture.path), bad[picture.sha256])
+        for picture in scan.pictures
+        if picture.sha256 in bad
+    ]
+    return pictures, problems, copies
+
+
+def _emptied(table: PhotoTable | None, covered: Sequence[Root], scan: Scan) -> list[Root]:
+    # A folder that had photos and shows no file at all is more likely not mounted than emptied.
+    if table is None:
+        return []
+    seen = {*scan.pictures_by_root(covered), *scan.missing}
+    return [
+        root
+        for root in covered
+        if root not in seen
+        and any(Path(file).is_relative_to(root.folder) for file in table.texts("file"))
+    ]
 
 
 def _covered(
-    known: Sequence[Root], roots: Sequence[Root], forget: Sequence[Path]
+    known: Sequence[Root], roots: Sequence[Root], forget: Sequence[Path], library: Path
 ) -> tuple[Root, ...]:
     covered = {root.folder: root for root in known}
     for root in roots:
+        if root.folder.is_relative_to(library):
+            msg = f"a source must lie outside the library {library}, got {root.folder}"
+            raise InputError(msg)
         before = covered.get(root.folder, Root(root.folder, source="local"))
         covered[root.folder] = Root(
             root.folder, root.records or before.records, root.source or before.source
@@ -159,21 +209,26 @@ def _covered(
     return tuple(sorted(covered.values(), key=lambda root: root.folder))
 
 
-def _kept(before: Snapshot, missing: Sequence[Root]) -> list[dict[str, Any]]:
-    rows = [
-        row
-        for row, file in enumerate(before.table.texts("file") if missing else ())
-        if any(Path(file).is_relative_to(root.folder) for root in missing)
+def _kept(
+    table: PhotoTable | None, missing: Sequence[Root], problems: Sequence[Problem]
+) -> list[dict[str, Any]]:
+    # What cannot be reached or read at the moment stays as it was.
+    passing = {problem.where for problem in problems if problem.reason.startswith(PASSING)}
+    if table is None or not (missing or passing):
+        return []
+    return [
+        table.row(row)
+        for row, file in enumerate(table.texts("file"))
+        if file in passing or any(Path(file).is_relative_to(root.folder) for root in missing)
     ]
-    return [before.table.row(row) for row in rows]
 
 
-def _dates(before: Snapshot) -> dict[str, str]:
-    epoch = datetime.date(1970, 1, 1)
-    days = before.table.uploaded_days.tolist()
+def _dates(table: PhotoTable | None) -> dict[str, str]:
+    if table is None:
+        return {}
+    days = table.uploaded_days.tolist()
     return {
-        photo_id: (epoch + datetime.timedelta(days=day)).isoformat()
-        for photo_id, day in zip(before.table.texts("photo_id"), days, strict=True)
+        photo_id: iso_day(day) for photo_id, day in zip(table.texts("photo_id"), days, strict=True)
     }
 
 

@@ -9,10 +9,11 @@ A file whose name ends in `.tsv` is TSV; everything else is TREC.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from searchlab.errors import InputError
+from searchlab.errors import InputError, NotFoundError, shown
 from searchlab.photos import photo_id_of
 
 _QRELS_COLUMNS = ("query_id", "photo_id", "relevance")
@@ -33,7 +34,9 @@ def read_qrels(source: Path | str) -> dict[str, dict[str, int]]:
         query_id -> photo_id -> grade.
 
     Raises:
-        InputError: A line cannot be read, a photo is judged twice for a query, or there is none.
+        InputError: A line cannot be read, a photo is judged twice for a query, there is none, or
+            the file is no text that can be read.
+        NotFoundError: There is no such file.
     """
     qrels: dict[str, dict[str, int]] = {}
     for where, row in _lines(source, _QRELS_TREC, (_QRELS_COLUMNS, _QRELS_BY_SOURCE)):
@@ -62,7 +65,9 @@ def read_run(source: Path | str) -> dict[str, list[str]]:
         query_id -> photo_ids, best first.
 
     Raises:
-        InputError: A line cannot be read, or a query has a photo twice.
+        InputError: A line cannot be read, a query has a photo twice, or the file is no text that
+            can be read.
+        NotFoundError: There is no such file.
     """
     found: dict[str, list[tuple[float, float, str]]] = {}
     for where, row in _lines(source, _RUN_TREC, (_RUN_COLUMNS,)):
@@ -71,9 +76,9 @@ def read_run(source: Path | str) -> dict[str, list[str]]:
         found.setdefault(row["query_id"], []).append((-score, rank, row["photo_id"]))
     run = {query_id: [photo_id for *_, photo_id in sorted(r)] for query_id, r in found.items()}
     for query_id, photo_ids in run.items():
-        twice = sorted({i for i in photo_ids if photo_ids.count(i) > 1})
-        if twice:
-            msg = f"a run must name a photo once for {query_id!r}, got {twice[0]!r} again"
+        if len(set(photo_ids)) < len(photo_ids):
+            twice = min(photo_id for photo_id, n in Counter(photo_ids).items() if n > 1)
+            msg = f"a run must name a photo once for {query_id!r}, got {twice!r} again"
             raise InputError(msg)
     return run
 
@@ -132,7 +137,10 @@ def _lines(
     source: Path | str, trec: Sequence[str], tsv: Sequence[Sequence[str]]
 ) -> Iterator[tuple[str, dict[str, str]]]:
     name = str(source) if isinstance(source, Path) else "text"
-    text = source.read_text("utf-8") if isinstance(source, Path) else source
+    text = _text(source) if isinstance(source, Path) else source
+    if isinstance(source, str) and len(source.split()) == 1:
+        msg = f"text must be lines of several columns, got {shown(source)}; pass a file as a Path"
+        raise InputError(msg)
     columns, separator = list(trec), None
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -150,6 +158,20 @@ def _lines(
             msg = f"{name}:{number} must have the columns {names}, got {line!r}"
             raise InputError(msg)
         yield f"{name}:{number}", dict(zip(columns, values, strict=True))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        msg = f"{path} must be a file of judgments or answers, got none there; check the path"
+        raise NotFoundError(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"{path} must be text in UTF-8, got other bytes at {error.start}; save it as UTF-8"
+        raise InputError(msg) from error
+    except OSError as error:
+        msg = f"{path} must be a file that can be read, got: {error.strerror}; check the path"
+        raise InputError(msg) from error
 
 
 def _number(where: str, column: str, value: str) -> float:

@@ -15,19 +15,19 @@ import datetime
 import json
 import secrets
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from searchlab.cache import ContentCache
-from searchlab.catalog import assign_labels, build_vectors, documents, text_key
+from searchlab.catalog import assign_labels, build_vectors
 from searchlab.config import Config
-from searchlab.cursors import Cursor, CursorError
+from searchlab.cursors import Cursor
 from searchlab.engine import SearchEngine
-from searchlab.errors import ConflictError, DataError, InputError, NotFoundError
+from searchlab.errors import ConflictError, CursorError, DataError, InputError, NotFoundError
 from searchlab.indexes import INDEXES, HnswIndex, VectorIndex
 from searchlab.models import load_model
 from searchlab.models.canaries import Witness
@@ -36,20 +36,20 @@ from searchlab.photos import Photo
 from searchlab.pipeline import thumbnail_path
 from searchlab.progress import Progress
 from searchlab.queries import DEFAULT_PER_PAGE, Page, Query
-from searchlab.scan import LIBRARY_FILE, Root
+from searchlab.scan import KEY_FILE, LIBRARY_FILE, Root
 from searchlab.snapshots import (
     FORMAT,
     Snapshot,
     check_snapshot,
     current_id,
     open_snapshot,
-    read_manifest,
     write_atomically,
     write_snapshot,
 )
 from searchlab.tables import PhotoTable
 
 _KEY_BYTES = 32
+_IN_THE_GRAPH = ("model_id", "index", "M", "ef_construction", "seed")
 
 
 class Library:
@@ -84,9 +84,12 @@ class Library:
         if found != FORMAT:
             msg = f"{about} must be of format {FORMAT}, got {found!r}; index into a new folder"
             raise DataError(msg)
-        self._key = _read_key(folder / "secret.key")
+        self._key = _read_key(folder / KEY_FILE)
         self._engines: dict[str, SearchEngine] = {}
         self._opening = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<Library {self.folder}>"
 
     @property
     def thumbnails(self) -> Path:
@@ -115,6 +118,9 @@ class Library:
                 "wait until it has finished"
             )
             raise ConflictError(msg) from error
+        except OSError as error:
+            msg = f"{self.folder} must be a folder that can be written, got: {error.strerror}"
+            raise InputError(msg) from error
         try:
             yield
         finally:
@@ -144,6 +150,10 @@ class Library:
         return self._engine(name)
 
     def _engine(self, name: str) -> SearchEngine:
+        # Without the lock: who has an engine does not wait while another one is opened.
+        engine = self._engines.get(name)
+        if engine is not None:
+            return engine
         with self._opening:
             if name not in self._engines:
                 found = open_snapshot(self.folder, name)
@@ -169,7 +179,7 @@ class Library:
 
     def search(
         self,
-        query: Query | None = None,
+        query: Query | str | None = None,
         *,
         per_page: int = DEFAULT_PER_PAGE,
         cursor: str | None = None,
@@ -182,13 +192,20 @@ class Library:
         if cursor is None:
             return self.engine.search(query, per_page=per_page, audience=audience)
         opened = Cursor.unseal(cursor, self._key, audience=audience)
-        if not (self.folder / "snapshots" / opened.snapshot_id).is_dir():
-            msg = (
-                f"cursor must belong to a snapshot that is kept, got one of "
-                f"{opened.snapshot_id!r}; the library has changed since, search again"
-            )
+        place = self.folder / "snapshots" / opened.snapshot_id
+        msg = (
+            f"cursor must belong to a snapshot that is kept, got one of {opened.snapshot_id!r}; "
+            "the library has changed since, search again"
+        )
+        if not place.is_dir():
             raise CursorError(msg)
-        return self._engine(opened.snapshot_id).search(cursor=opened, audience=audience)
+        try:
+            engine = self._engine(opened.snapshot_id)
+        except DataError:
+            if place.is_dir():
+                raise
+            raise CursorError(msg) from None  # dropped in this very moment
+        return engine.search(cursor=opened, audience=audience)
 
     def thumbnail(self, photo: Photo) -> Path | None:
         """Find the small picture of a photo; None where there is none."""
@@ -200,6 +217,7 @@ class Library:
         config: Config,
         *,
         withheld: frozenset[str] = frozenset(),
+        photo_ids: Collection[str] | None = None,
         progress: Progress | None = None,
     ) -> SearchEngine:
         """Build an engine over the same photos under another configuration, in memory.
@@ -208,24 +226,31 @@ class Library:
             config: Its `model_id` is filled in.
             withheld: Photo fields that models of descriptions must not read, because the
                 judgments were made from them.
+            photo_ids: The photos to hold, all if left out; what the library lacks is passed over.
             progress: Told about what must be embedded.
+
+        Raises:
+            MismatchError: The configuration was measured with other weights.
+            NotFoundError: Nothing was indexed yet, or a picture that must be embedded is gone.
         """
         engine = self.engine
+        table = engine.table if photo_ids is None else engine.table.select(photo_ids)
         model = load_model(config.model)
-        config = replace(config, model_id=model.model_id)
+        config = config.with_model_id(model.model_id)
         with self.cache() as cache:
             vectors = build_vectors(
-                engine.table,
+                table,
                 model=model,
                 cache=cache,
                 thumbnails=self.thumbnails,
                 progress=progress or Progress(),
                 withheld=withheld,
             )
+        started = time.perf_counter()
         index = INDEXES[config.index](vectors, config, np.arange(len(vectors)))
-        return SearchEngine(
-            engine.table, index, model, config, key=self._key, thumbnail=self.thumbnail
-        )
+        built = SearchEngine(table, index, model, config, thumbnail=self.thumbnail)
+        built.build_s = time.perf_counter() - started
+        return built
 
     def publish(self, config: Config, *, progress: Progress | None = None) -> str:
         """Serve the same photos under another configuration; returns the new snapshot's name.
@@ -268,7 +293,7 @@ class Library:
         """
         progress = progress or Progress()
         model = load_model(config.model)
-        config = replace(config, model_id=model.model_id)
+        config = config.with_model_id(model.model_id)
         vectors = build_vectors(
             table, model=model, cache=cache, thumbnails=self.thumbnails, progress=progress
         )
@@ -291,33 +316,6 @@ class Library:
             canaries=canaries,
             replace_equal=before is None,
         )
-
-    def prune(self) -> None:
-        """Drop what is kept of contents that no snapshot has any more: vectors, thumbnails.
-
-        Raises:
-            ConflictError: Somebody else is writing.
-        """
-        with self.writing(), self.cache() as cache:
-            digests: set[str] = set()
-            keys: set[str] = set()
-            model_ids: set[str] = set()
-            for place in (self.folder / "snapshots").glob("[0-9]*"):
-                try:
-                    spec = read_manifest(place)["config"]["model"]
-                    table = PhotoTable.open(place / "photos.columns")
-                except DataError:
-                    if place.name == current_id(self.folder):
-                        raise
-                    continue  # nobody can read it, so it needs nothing
-                model_ids.update(part.model_id for part, _ in load_model(spec).parts)
-                digests.update(table.texts("sha256"))
-                keys.update(text_key(text) for text in documents(table, frozenset()))
-            cache.prune(digests, digests | keys, model_ids)
-            stems = {digest[:32] for digest in digests}
-            for small in self.thumbnails.glob("*/*.webp"):
-                if small.stem not in stems:
-                    small.unlink()
 
     def check(self) -> list[str]:
         """Read every file of the snapshot in force and compare checksums; returns their names.
@@ -342,8 +340,10 @@ def _nothing_indexed(folder: Path) -> str:
 def _index(
     before: Snapshot | None, config: Config, vectors: Embeddings, labels: np.ndarray
 ) -> VectorIndex:
-    if before is not None and before.config == config and isinstance(before.index, HnswIndex):
-        return before.index.updated(vectors, labels)
+    if before is not None and isinstance(before.index, HnswIndex):
+        built = [(getattr(before.config, name), getattr(config, name)) for name in _IN_THE_GRAPH]
+        if all(one == other for one, other in built):
+            return before.index.updated(vectors, labels, ef_search=config.ef_search)
     return INDEXES[config.index](vectors, config, labels)
 
 
@@ -382,8 +382,8 @@ def create_library(folder: Path | str) -> Library:
     except OSError as error:
         msg = f"a library must lie in a folder that can be written, got {place}: {error.strerror}"
         raise InputError(msg) from error
-    if not (place / "secret.key").exists():
-        write_atomically(place / "secret.key", secrets.token_bytes(_KEY_BYTES), mode=0o600)
+    if not (place / KEY_FILE).exists():
+        write_atomically(place / KEY_FILE, secrets.token_bytes(_KEY_BYTES), mode=0o600)
     if not (place / LIBRARY_FILE).exists():
         made = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
         about = json.dumps({"format": FORMAT, "created_at": made})

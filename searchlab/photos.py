@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
 import html
 import json
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from searchlab.errors import InputError
+from searchlab.errors import InputError, shown
 
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "searchlab.photo")
 
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_EPOCH = datetime.date(1970, 1, 1)
 _TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 
 ORIENTATIONS = ("landscape", "portrait", "square")
@@ -52,6 +56,26 @@ def photo_id_of(source: str, source_photo_id: str) -> str:
     True
     """
     return str(uuid.uuid5(NAMESPACE, json.dumps([source, source_photo_id])))
+
+
+def day_number(text: str, *, name: str) -> int:
+    """Turn `YYYY-MM-DD` into days since 1970-01-01.
+
+    Raises:
+        InputError: It is no such day; the message calls it `name`.
+    """
+    try:
+        if not _DAY.fullmatch(text):
+            raise ValueError
+        return (datetime.date.fromisoformat(text) - _EPOCH).days
+    except (TypeError, ValueError):
+        msg = f"{name} must be a day as YYYY-MM-DD, got {shown(text)}"
+        raise InputError(msg) from None
+
+
+def iso_day(number: int) -> str:
+    """Turn days since 1970-01-01 into `YYYY-MM-DD`."""
+    return (_EPOCH + datetime.timedelta(days=number)).isoformat()
 
 
 def orientation_of(width: int, height: int) -> str:

@@ -20,18 +20,30 @@ from PIL import Image
 
 from searchlab.cache import ContentCache, Facts
 from searchlab.errors import ImageError
-from searchlab.images import MAX_BYTES, analyse, open_rgb, shrink, thumbnail
+from searchlab.images import (
+    MAX_BYTES,
+    WORKING_SIDE,
+    analyse,
+    for_model,
+    open_rgb,
+    shrink,
+    thumbnail,
+)
 from searchlab.models.protocol import Embedder
 from searchlab.progress import Progress
 from searchlab.records import Problem
 
 THUMBNAIL_SIDE = 400
+PASSING = ("cannot be read", "unreadable", "changed while it was indexed", "needs more memory")
+"""How reasons begin that may be gone the next time."""
+_MAX_DECODERS = 4
 _BATCH = 16
 _AHEAD = 3 * _BATCH
 _LOOKUP = 4_096
 _UNREADABLE = "unreadable"
 _CHANGED = "changed while it was indexed"
 _TOO_LARGE = "needs more memory than there is"
+_NOT_KEPT = (_UNREADABLE, _CHANGED, _TOO_LARGE)
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ def embed_pictures(
                 todo[digest] = missing
     if not todo:
         return problems
-    side = max([THUMBNAIL_SIDE, *(model.input_size for model in models)])
+    side = max([WORKING_SIDE, *(model.input_size for model in models)])
     decoding = modelling = 0.0
     with progress.step("embedding photos", len(todo), unit="images") as step:
         ahead = _decoded(((digest, files[digest]) for digest in todo), side, thumbnails)
@@ -121,7 +133,7 @@ def _keep_batch(
     vectors = []
     for model in models:
         images = {
-            one.digest: shrink(one.image, model.input_size)
+            one.digest: for_model(one.image, model.input_size)
             for one in batch
             if one.image is not None and model in todo[one.digest]
         }
@@ -129,13 +141,14 @@ def _keep_batch(
             rows = model.encode_images(list(images.values()))
             vectors.append((model.model_id, list(images), rows))
     # A file that could not be read may be readable next time; what its content says stays true.
-    passing = (_UNREADABLE, _CHANGED, _TOO_LARGE)
-    kept = {one.digest: one.facts for one in batch if one.facts.problem not in passing}
+    kept = {one.digest: one.facts for one in batch if one.facts.problem not in _NOT_KEPT}
     cache.keep(kept, vectors)
 
 
 def _decoded(items: Iterable[tuple[str, Path]], side: int, thumbnails: Path) -> Iterator[_Decoded]:
-    with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="decode") as pool:
+    # Each decoder may hold the largest picture there is.
+    decoders = min(_MAX_DECODERS, os.cpu_count() or 1)
+    with ThreadPoolExecutor(decoders, thread_name_prefix="decode") as pool:
         rest = iter(items)
         running: deque[Future[_Decoded]] = deque(
             pool.submit(_decode, *item, side, thumbnails) for item in islice(rest, _AHEAD)

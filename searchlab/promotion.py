@@ -5,31 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from searchlab.config import Config
-from searchlab.errors import ConflictError, DataError, SearchlabError
+from searchlab.errors import ConflictError, DataError, InputError, SearchlabError
 from searchlab.results import Result
 from searchlab.significance import Interval
 from searchlab.snapshots import write_atomically
-
-if TYPE_CHECKING:
-    from searchlab.reports import Report
 
 # Timings nearer than this are noise on a shared machine, or more than anyone would notice.
 _AS_FAST = 1.5
 _AS_FAST_MS = 1.0
 
 
-def choose(report: Report) -> Result:
+def choose(group: Sequence[Result]) -> Result:
     """Pick the configuration to serve.
 
-    Only the first rank group is considered: nothing in it is shown to be worse than the best. Of
-    these, those count as fast whose median time for a new query (embedding and ranking) is within
-    1.5 times or 1 ms of the least; of these the one with the smallest vectors is picked, then an
-    index that misses nothing, then the better mean.
+    Those count as fast whose median time for a new query (embedding and ranking) is within 1.5
+    times or 1 ms of the least; of these the one with the smallest index is picked, then an index
+    that misses nothing, then the better mean.
+
+    Args:
+        group: The first of `Report.groups`: nothing in it is shown to be worse than the best.
+
+    Raises:
+        InputError: The group is empty.
     """
-    group = report.groups[0]
+    if not group:
+        msg = "a group must have at least one result, got none; evaluate a configuration first"
+        raise InputError(msg)
     fastest = min(_query_ms(result) for result in group)
     most = max(_AS_FAST * fastest, fastest + _AS_FAST_MS)
     fast = [result for result in group if _query_ms(result) <= most]
@@ -107,15 +110,11 @@ def _refuse_worse(result: Result, path: Path) -> None:
     if same_data and config.config_id != result.config_id and low > found.high:
         msg = (
             f"{path} must not be replaced by a worse config, got {result.name} with "
-            f"{result.headline} {_text(found)} against {there.get('name')} with "
-            f"{_text(Interval(*evidence))}; force to replace it all the same"
+            f"{result.headline} {found} against {there.get('name')} with "
+            f"{Interval(*evidence)}; force to replace it all the same"
         )
         raise ConflictError(msg)
 
 
 def _query_ms(result: Result) -> float:
     return result.metrics["text_ms"] + result.metrics["p50_ms"]
-
-
-def _text(interval: Interval) -> str:
-    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"

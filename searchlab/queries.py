@@ -38,7 +38,8 @@ class Query:
         filter: Conditions on the photos.
         sort_by: `relevance` or `newest`, the order of the same results.
         score_threshold: Least `relevance_score`, 0 to 1.
-        limit: Most results over all pages, 1 to 100.
+        limit: Most results over all pages, 1 to 100: the nearest ones in either order, or where
+            there are only conditions the first in the order asked for.
 
     Raises:
         InputError: A value out of range, image and photo_id at once, or nothing to search by.
@@ -67,6 +68,9 @@ class Query:
         if self.image is not None and self.photo_id is not None:
             found = shown(self.photo_id)
             msg = f"image and photo_id cannot be combined, got photo_id {found}; keep one"
+            raise InputError(msg)
+        if not isinstance(self.filter, PhotoFilter):
+            msg = f"filter must be a PhotoFilter, got {shown(self.filter)}"
             raise InputError(msg)
         _check_number("text_alpha", self.text_alpha, 0, MAX_TEXT_ALPHA)
         if self.score_threshold is not None:
@@ -121,6 +125,9 @@ class QueryPlan:
         """Share of photos that the filter lets through, 0 to 1."""
         return self.n_allowed / self.n_photos if self.n_photos else 1.0
 
+    def __str__(self) -> str:
+        return self.explain()
+
     def explain(self) -> str:
         """Say in two lines what is done and why."""
         share = f"{self.n_allowed:,} of {self.n_photos:,} photos ({self.selectivity:.2%})"
@@ -157,12 +164,14 @@ class Page:
 
     Attributes:
         hits: Results in order.
+        start: Place of the first one in the ranking, counted from 1.
         per_page: Page size in effect, also on a short last page.
         next_cursor: Asks for the next page; None exactly on the last.
         plan: How the query was answered.
     """
 
     hits: tuple[Hit, ...]
+    start: int
     per_page: int
     next_cursor: str | None
     plan: QueryPlan
@@ -174,6 +183,9 @@ class Page:
 
     def __len__(self) -> int:
         return len(self.hits)
+
+    def __getitem__(self, place: int) -> Hit:
+        return self.hits[place]
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

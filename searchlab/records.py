@@ -6,7 +6,6 @@ be seen in the picture. A line that cannot be used is reported and skipped; it s
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from searchlab.errors import InputError
+from searchlab.photos import day_number
 
 SIDECAR_NAME = "photos.jsonl"
 _MAX_TEXT = 10_000
@@ -116,7 +116,7 @@ def _record(line: bytes, folder: Path) -> tuple[Path, Record]:
         raise InputError(msg)
     given = {name: _text(name, values.get(name)) for name in _NAMES}
     if given["uploaded_on"]:
-        datetime.date.fromisoformat(given["uploaded_on"])
+        day_number(given["uploaded_on"], name="uploaded_on")
     # Not resolve(): a link is known by its own name, as the walk over the folder finds it.
     return Path(os.path.normpath(folder.absolute() / values["file"])), Record(**given)
 

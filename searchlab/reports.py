@@ -7,18 +7,16 @@ import io
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from searchlab.errors import InputError
+from searchlab.errors import InputError, NotFoundError
 from searchlab.promotion import choose, promote
 from searchlab.results import Result, load_result
-from searchlab.significance import Interval, tie_groups
+from searchlab.significance import tie_groups
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
-
-__all__ = ["Report", "choose", "load_report", "load_result", "promote"]
 
 ALPHA = 0.05
 _CHOSEN = "*"
@@ -42,47 +40,46 @@ _STYLE = f"""
 
 
 class Report:
-    """Results on the same queries and photos.
+    """Results on the same queries and photos, measured by the same code on one machine.
 
     Attributes:
         results: By rank group, then by headline metric, best first.
         groups: The same in groups; members cannot be told apart from the first of their group.
     """
 
-    def __init__(self, results: Iterable[Result], *, alpha: float = ALPHA, seed: int = 0) -> None:
+    def __init__(
+        self,
+        results: Iterable[Result],
+        *,
+        alpha: float = ALPHA,
+        seed: int = 0,
+        n_left_out: int = 0,
+    ) -> None:
         """Check that the results can be compared.
 
         Args:
             results: At least one, each configuration once.
             alpha: Chance of calling any two equal systems different, for each leader.
             seed: Of the tests.
+            n_left_out: Results that could not be compared with these; the caption says so.
 
         Raises:
-            InputError: They are of different data, queries or metrics, or a configuration is
-                there twice.
+            InputError: They are of different data, queries, metrics, code or machines, or a
+                configuration is there twice.
         """
         given = list(results)
-        kinds = {
-            (
-                result.benchmark,
-                result.dataset,
-                result.dataset_revision,
-                result.photos["hash"],
-                tuple(result.intervals),
-                result.scores.query_ids,
-            )
-            for result in given
-        }
+        kinds = {result.setting for result in given}
         if len(kinds) != 1 or len({result.config_id for result in given}) < len(given):
-            listed = [f"{r.name} on {r.dataset}@{r.dataset_revision}" for r in given]
+            listed = [f"{r.name} on {r.dataset}@{r.dataset_revision} by {r.code}" for r in given]
             msg = (
-                "a report must have results of one dataset, revision, photos, queries and metrics, "
-                f"each config once, got {listed}; evaluate them together"
+                "a report must have results of one dataset, revision, photos, queries, metrics, "
+                f"code and machine, each config once, got {listed}; evaluate them together"
             )
             raise InputError(msg)
         self._given = {result.config_id: result for result in given}
         self._alpha = alpha
         self._seed = seed
+        self._n_left_out = n_left_out
 
     @cached_property
     def groups(self) -> list[list[Result]]:
@@ -105,7 +102,7 @@ class Report:
     @cached_property
     def chosen(self) -> Result:
         """The result that `choose` picks."""
-        return choose(self)
+        return choose(self.groups[0])
 
     def leaderboard(self, *, narrow: bool = False) -> Table:
         """Lay out quality, speed and size for a terminal.
@@ -144,6 +141,12 @@ class Report:
         """How to read the leaderboard."""
         first = self.results[0]
         about = len(set(first.scores.about))
+        left_out = (
+            f" Results on file that are of other data, code or machines: {self._n_left_out}, left "
+            "out."
+            if self._n_left_out
+            else ""
+        )
         return (
             f"{first.n_queries:,} queries about {about:,} of {first.photos['n_photos']:,} photos. "
             f"Quality: mean over {len(first.languages)} languages, each counting the same; 95 % "
@@ -151,7 +154,7 @@ class Report:
             "Systems of one rank (=) cannot be told apart from the first of them (paired "
             f"permutation test with Holm's correction, {self._alpha:.0%}). {_CHOSEN} is the one to "
             "serve: the smallest of the fast ones in the first rank. ms: to rank one query on one "
-            "thread, and to embed its text."
+            f"thread, and to embed its text. build s, MiB: of the index alone.{left_out}"
         )
 
     @property
@@ -183,7 +186,7 @@ class Report:
                     [
                         f"{mark}{rank}{tie}",
                         names[result.config_id],
-                        *(_interval_text(found.macro) for found in result.intervals.values()),
+                        *(str(found.macro) for found in result.intervals.values()),
                         str(len(result.languages)),
                         f"{m['p50_ms']:.2f}",
                         f"{m['p95_ms']:.2f}",
@@ -267,22 +270,20 @@ class Report:
 def load_report(folder: Path | str, *, alpha: float = ALPHA, seed: int = 0) -> Report:
     """Read the results in a folder, `<out>/<benchmark>/<dataset>`.
 
-    Only those that can be compared with the newest are taken; others are of older data.
+    Only those that can be compared with the newest are taken: of the same data, queries and
+    metrics, measured by the same code on the same machine. The caption counts the others.
 
     Raises:
-        InputError: There is none.
+        NotFoundError: There is none.
         DataError: A file is damaged.
     """
     results = [load_result(path) for path in sorted(Path(folder).glob("*.json"))]
     if not results:
         msg = f"{folder} must hold results, got none; run `searchlab evaluate`"
-        raise InputError(msg)
-    newest = max(results, key=lambda result: str(result.environment["date"]))
-
-    def data(result: Result) -> tuple[Any, ...]:
-        return result.dataset_revision, result.photos["hash"], tuple(result.intervals)
-
-    return Report([r for r in results if data(r) == data(newest)], alpha=alpha, seed=seed)
+        raise NotFoundError(msg)
+    newest = max(results, key=lambda result: result.environment["date"])
+    kept = [result for result in results if result.setting == newest.setting]
+    return Report(kept, alpha=alpha, seed=seed, n_left_out=len(results) - len(kept))
 
 
 def _table(
@@ -300,10 +301,6 @@ def _table(
     for cells, style in zip(rows, styles, strict=True):
         table.add_row(*(Text(cell) for cell in cells), style=style)
     return table
-
-
-def _interval_text(interval: Interval) -> str:
-    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def _distinct_names(results: Sequence[Result]) -> dict[str, str]:

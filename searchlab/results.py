@@ -79,9 +79,9 @@ class Result:
         dataset_revision: Hash over its photos, queries and judgments.
         config: The configuration.
         metrics: The figures: quality as macro averages over languages, then `p50_ms`, `p95_ms`,
-            `p99_ms` to rank, `text_ms` to embed one text, `build_s`, `size_mib` of the vectors.
+            `p99_ms` to rank, `text_ms` to embed one text, `build_s` and `size_mib` of the index.
         intervals: Quality metric -> its averages with intervals. The first is the headline.
-        photos: `n_photos` searched, `n_foreign` of them not of the dataset, and their `hash`.
+        photos: `n_photos` of the dataset that were searched, and their `hash`.
         environment: Code, date, machine, Python, packages.
         scores: What each query scored.
     """
@@ -108,10 +108,27 @@ class Result:
 
     @property
     def name(self) -> str:
-        """Model and index in words, such as `"mini × hnsw M=16 ef=100"`."""
-        c = self.config
-        index = f"hnsw M={c.M} ef={c.ef_search}" if c.index == "hnsw" else c.index
-        return f"{c.model} × {index}"
+        """Model and index in words; see `system_name`."""
+        return system_name(self.config)
+
+    @property
+    def code(self) -> str:
+        """Version and hash of the code that measured it."""
+        return str(self.environment["code"])
+
+    @property
+    def setting(self) -> tuple[object, ...]:
+        """All that two results must share to be compared: what was asked, by what, and where."""
+        return (
+            self.benchmark,
+            self.dataset,
+            self.dataset_revision,
+            self.photos["hash"],
+            tuple(self.intervals),
+            self.scores.query_ids,
+            self.code,
+            self.environment["machine"],
+        )
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -154,6 +171,17 @@ class Result:
         return path
 
 
+def system_name(config: Config) -> str:
+    """Name a model and an index in words.
+
+    >>> system_name(Config(model="mini", index="hnsw"))
+    'mini × hnsw M=16 ef=100'
+    """
+    c = config
+    index = f"hnsw M={c.M} ef={c.ef_search}" if c.index == "hnsw" else c.index
+    return f"{c.model} × {index}"
+
+
 def result_path(out: Path, benchmark: str, dataset: str, config_id: str) -> Path:
     """Return where the JSON of a result lies below a folder of results."""
     return out / benchmark / dataset / f"{config_id}.json"
@@ -175,6 +203,10 @@ def load_result(path: Path | str) -> Result:
         if config.config_id != values["config_id"]:
             msg = f"config_id {values['config_id']!r} of another config"
             raise ValueError(msg)
+        for part, needed in (("environment", {"code", "date", "machine"}), ("photos", {"hash"})):
+            if missing := sorted(needed - values[part].keys()):
+                msg = f"{part} without {', '.join(missing)}"
+                raise ValueError(msg)
         return Result(
             benchmark=values["benchmark"],
             dataset=values["dataset"],
@@ -209,10 +241,16 @@ def environment() -> dict[str, Any]:
     return {
         "code": code_version(),
         "date": datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds"),
-        "machine": f"{platform.system()}, {_processor()}, {os.cpu_count()} CPUs",
+        "machine": machine(),
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
     }
+
+
+@cache
+def machine() -> str:
+    """Return what timings depend on: system, processor and number of CPUs."""
+    return f"{platform.system()}, {_processor()}, {os.cpu_count()} CPUs"
 
 
 def _processor() -> str:

@@ -15,6 +15,7 @@ from searchlab.progress import Progress
 from searchlab.records import SIDECAR_NAME, Problem, Record, read_records
 
 LIBRARY_FILE = "library.json"
+KEY_FILE = "secret.key"
 _BATCH = 256
 
 
@@ -69,6 +70,17 @@ class Scan:
     pictures: list[Picture] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     missing: list[Root] = field(default_factory=list)
+
+    def pictures_by_root(self, roots: Iterable[Root]) -> dict[Root, int]:
+        """Count the pictures under each root that has any."""
+        paths = [picture.path for picture in self.pictures]
+        counts = {r: sum(path.is_relative_to(r.folder) for path in paths) for r in roots}
+        return {root: count for root, count in counts.items() if count}
+
+
+def is_library(folder: Path) -> bool:
+    """Whether a folder holds a searchlab library."""
+    return (folder / LIBRARY_FILE).is_file() and (folder / KEY_FILE).is_file()
 
 
 def check_root(folder: Path, *, records: Path | None = None, source: str = "") -> Root:
@@ -167,7 +179,7 @@ def _walk(
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and not Path(parent, name, LIBRARY_FILE).exists()
+            if not name.startswith(".") and not is_library(Path(parent, name))
         )
         for name in sorted(names):
             path = Path(parent, name)

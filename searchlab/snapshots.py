@@ -129,7 +129,7 @@ def write_snapshot(
         before = current_id(folder)
         if before is not None and before.endswith(digest):
             shutil.rmtree(partial)
-            _drop_old(snapshots)
+            _drop_old(snapshots, before)
             return before
     number = 1 + max((_number(path) for path in snapshots.iterdir()), default=0)
     snapshot_id = f"{number:06d}-{digest}"
@@ -138,12 +138,14 @@ def write_snapshot(
     partial.rename(snapshots / snapshot_id)
     _sync(snapshots)
     write_atomically(folder / "CURRENT", f"{snapshot_id}\n".encode())
-    _drop_old(snapshots)
+    _drop_old(snapshots, snapshot_id)
     return snapshot_id
 
 
-def _drop_old(snapshots: Path) -> None:
-    for old in sorted(snapshots.glob("[0-9]*"), key=_number)[:-KEPT]:
+def _drop_old(snapshots: Path, current: str) -> None:
+    # A writer that died before it wrote CURRENT leaves newer ones that nobody ever saw.
+    others = [place for place in snapshots.glob("[0-9]*") if place.name != current]
+    for old in sorted(others, key=_number)[: max(0, len(others) + 1 - KEPT)]:
         # Renamed first: a snapshot is there as a whole or not at all.
         gone = old.rename(snapshots / f"{_PARTIAL}{old.name}")
         shutil.rmtree(gone, ignore_errors=True)
@@ -215,16 +217,26 @@ def check_snapshot(folder: Path, snapshot_id: str) -> list[str]:
     return sorted(files)
 
 
-def last_readable(folder: Path) -> tuple[Config, tuple[Root, ...]] | None:
-    """Return configuration and folders of the newest snapshot whose manifest can be read.
+def last_readable(folder: Path) -> tuple[Config, tuple[Root, ...], PhotoTable | None] | None:
+    """Return what can be read of the newest snapshot with a sound manifest.
 
-    For rebuilding a library that is damaged elsewhere.
+    For rebuilding a library that is damaged.
+
+    Returns:
+        Configuration, folders, and the photos if their file is sound; None where there is nothing.
     """
     for place in sorted((folder / "snapshots").glob("[0-9]*"), key=_number, reverse=True):
         try:
-            return Config.from_dict(read_manifest(place)["config"]), read_roots(place)
+            manifest, roots = read_manifest(place), read_roots(place)
         except DataError:
             continue
+        photos = place / "photos.columns"
+        try:
+            check_file(photos, manifest["files"][photos.name], whole=True)
+            table = PhotoTable.open(photos)
+        except DataError:
+            table = None
+        return Config.from_dict(manifest["config"]), roots, table
     return None
 
 

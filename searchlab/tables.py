@@ -6,9 +6,8 @@ numpy views of the file, and texts stay on disk.
 
 from __future__ import annotations
 
-import datetime
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.columns import Texts, join_texts, open_columns, pack_texts, save_columns
-from searchlab.errors import DataError, InputError, NotFoundError
-from searchlab.photos import URL_SIZES, Photo
+from searchlab.errors import DataError, InputError, NotFoundError, shown
+from searchlab.photos import URL_SIZES, Photo, day_number, iso_day
 
 CODED_COLUMNS = ("orientation", "color_name", "source", "license_type", "photographer_username")
 TEXT_COLUMNS = (
@@ -44,7 +43,6 @@ NUMBER_COLUMNS = {
     "uploaded_day": np.int32,
     "label": np.int64,
 }
-_EPOCH = datetime.date(1970, 1, 1)
 
 
 class Codes(NamedTuple):
@@ -201,10 +199,19 @@ class PhotoTable:
         """Return the same photos under other labels, (n_photos,) int64."""
         return PhotoTable({**self._numbers, "label": labels}, self._codes, self._texts)
 
+    def select(self, photo_ids: Collection[str]) -> PhotoTable:
+        """Return a table of just some photos; ids that it does not have are passed over."""
+        kept = [row for row, i in enumerate(self._texts["photo_id"]) if i in photo_ids]
+        return PhotoTable.from_rows([[self.row(row) for row in kept]])
+
     def photo_ids(self, rows: Iterable[int]) -> list[str]:
         """Return the ids at some rows."""
         ids = self._texts["photo_id"]
-        return [ids[int(row)] for row in rows]
+        places = [int(row) for row in rows]
+        if min(places, default=0) < 0:
+            msg = f"rows must be 0 or more, got {min(places)}"
+            raise InputError(msg)
+        return [ids[place] for place in places]
 
     def row_of(self, photo_id: str) -> int:
         """Find a photo by bisection.
@@ -221,7 +228,7 @@ class PhotoTable:
             else:
                 high = middle
         if low == len(self) or ids[low] != photo_id:
-            msg = f"photo_id must name an indexed photo, got {photo_id!r}"
+            msg = f"photo_id must name an indexed photo, got {shown(photo_id)}"
             raise NotFoundError(msg)
         return low
 
@@ -277,7 +284,7 @@ def row_of_photo(photo: Photo) -> dict[str, Any]:
     row |= {f"url_{size}": photo.urls[size] for size in URL_SIZES}
     row |= {f"attribution_{form}": photo.attribution[form] for form in ("html", "plain")}
     row["shade"] = int(photo.color_hex[1:], 16)
-    row["uploaded_day"] = (datetime.date.fromisoformat(photo.uploaded_on) - _EPOCH).days
+    row["uploaded_day"] = day_number(photo.uploaded_on, name="uploaded_on")
     return row
 
 
@@ -293,5 +300,5 @@ def _photo(row: Mapping[str, Any]) -> Photo:
         urls={size: row[f"url_{size}"] for size in URL_SIZES},
         attribution={form: row[f"attribution_{form}"] for form in ("html", "plain")},
         color_hex=f"#{row['shade']:06x}",
-        uploaded_on=(_EPOCH + datetime.timedelta(days=row["uploaded_day"])).isoformat(),
+        uploaded_on=iso_day(row["uploaded_day"]),
     )

@@ -1,4 +1,6 @@
 import json
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -6,17 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab import calibration
-from searchlab.calibration import (
-    default_calibration,
-    fit_calibration,
-    fit_curve,
-    reliability,
-    save_calibration,
-)
-from searchlab.config import UNCALIBRATED, Calibration, Curve
+from searchlab import calibration, calibration_fit
+from searchlab.calibration import calibrated, default_calibration, save_calibration
+from searchlab.calibration_fit import fit_calibration
+from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
+from searchlab.curves import fit_curve, reliability
+from searchlab.datasets import Dataset, LabelledQuery
+from searchlab.engine import SearchEngine
 from searchlab.errors import DataError, InputError
 from searchlab.indexes.exact import ExactIndex
+from searchlab.photos import photo_id_of
 
 
 def drawn_from(curve, *, n, seed):
@@ -111,10 +112,14 @@ def test_bins_hold_every_score_and_the_errors_stay_in_range(pairs):
 
 
 class Lookup:
-    """Embeds the text "7" next to photo 7."""
+    """Embeds the text "7" next to the photo in row 7."""
+
+    name = "lookup"
+    model_id = "lookup-0123456789ab"
 
     def __init__(self, vectors):
         self.vectors = vectors
+        self.dim = vectors.shape[1]
 
     def encode_texts(self, texts):
         rng = np.random.default_rng(0)
@@ -123,35 +128,41 @@ class Lookup:
         return near / np.linalg.norm(near, axis=1, keepdims=True)
 
 
-class Table:
-    def __init__(self, n_photos):
-        self.n_photos = n_photos
-
-    def __len__(self):
-        return self.n_photos
-
-    def photo_ids(self, rows):
-        return [f"p{row:03}" for row in rows]
-
-
-def task(*, n_photos=120, kinds=40):
+@pytest.fixture
+def task(make_table):
     """Photos of some kinds; each query is about one photo, and its whole kind is relevant."""
-    rng = np.random.default_rng(0)
-    centers = rng.normal(size=(kinds, 32))
-    kind_of = np.arange(n_photos) % kinds
-    vectors = centers[kind_of] + 0.5 * rng.normal(size=(n_photos, 32))
-    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    table = Table(n_photos)
-    engine = SimpleNamespace(table=table, index=ExactIndex(vectors), model=Lookup(vectors))
-    queries = [SimpleNamespace(query_id=f"q{row:03}", text=str(row)) for row in range(n_photos)]
-    qrels = {
-        f"q{row:03}": {f"p{other:03}": 1 for other in np.flatnonzero(kind_of == kind_of[row])}
-        for row in range(n_photos)
-    }
-    return engine, SimpleNamespace(name="kinds", revision="r1", queries=queries, qrels=qrels)
+
+    def build(*, n_photos=120, kinds=40):
+        rng = np.random.default_rng(0)
+        centers = rng.normal(size=(kinds, 32))
+        kind_of = np.arange(n_photos) % kinds
+        vectors = centers[kind_of] + 0.5 * rng.normal(size=(n_photos, 32))
+        vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        ids = sorted(photo_id_of("kinds", str(number)) for number in range(n_photos))
+        table = make_table(*({"photo_id": photo_id} for photo_id in ids))
+        config = Config(model="lookup", model_id="lookup-0123456789ab")
+        engine = SearchEngine(table, ExactIndex(vectors), Lookup(vectors), config)
+        return engine, Dataset(
+            name="kinds",
+            revision="r1",
+            folder=Path(),
+            photos=None,
+            queries=tuple(
+                LabelledQuery(f"q{row:03}", "en", "graded", str(row)) for row in range(n_photos)
+            ),
+            qrels={
+                f"q{row:03}": {ids[other]: 1 for other in np.flatnonzero(kind_of == kind_of[row])}
+                for row in range(n_photos)
+            },
+            records=tuple(
+                {"source": "kinds", "source_photo_id": str(number)} for number in range(n_photos)
+            ),
+        )
+
+    return build
 
 
-def test_calibration_of_an_engine_is_reliable_on_held_out_queries():
+def test_calibration_of_an_engine_is_reliable_on_held_out_queries(task):
     engine, dataset = task()
     found, report = fit_calibration(engine, dataset, seed=0)
     assert found.source == "kinds@r1"
@@ -166,37 +177,31 @@ def test_calibration_of_an_engine_is_reliable_on_held_out_queries():
     json.dumps(report)
 
 
-def test_calibration_is_the_same_for_the_same_seed():
+def test_calibration_is_the_same_for_the_same_seed(task):
     assert fit_calibration(*task(), seed=5) == fit_calibration(*task(), seed=5)
 
 
-def test_sampled_photos_give_nearly_the_curve_of_all(monkeypatch):
+def test_sampled_photos_give_nearly_the_curve_of_all(task, monkeypatch):
     whole, _ = fit_calibration(*task(n_photos=600, kinds=200), seed=0)
-    monkeypatch.setattr(calibration, "_MAX_PAIRS", 600 * 150)
+    monkeypatch.setattr(calibration_fit, "_MAX_PAIRS", 600 * 150)
     sampled, report = fit_calibration(*task(n_photos=600, kinds=200), seed=0)
     assert sampled.text.slope == pytest.approx(whole.text.slope, rel=0.1)
     assert report["text"]["pairs"]["base_rate"] == pytest.approx(3 / 600, rel=1e-3)
 
 
-def test_dataset_whose_photos_share_no_query_uses_the_text_curve_for_images():
+def test_dataset_whose_photos_share_no_query_uses_the_text_curve_for_images(task):
     engine, dataset = task(kinds=120)
     found, report = fit_calibration(engine, dataset, seed=0)
     assert report["image"] is None
     assert found.image == found.both == found.text
 
 
-def test_judgments_between_photos_are_used_where_there_are_any():
+def test_dataset_about_a_single_photo_is_refused(task):
     engine, dataset = task()
-    dataset.image_qrels = {f"p{row:03}": {f"p{(row + 40) % 120:03}": 2} for row in range(120)}
-    _, report = fit_calibration(engine, dataset, seed=0)
-    assert report["image"]["pairs"]["base_rate"] == pytest.approx(1 / 119)
-
-
-def test_dataset_about_a_single_photo_is_refused():
-    engine, dataset = task()
-    dataset.qrels = {"q000": {"p000": 1}}
+    photo_id = next(iter(dataset.qrels["q000"]))
+    single = replace(dataset, queries=dataset.queries[:1], qrels={"q000": {photo_id: 1}})
     with pytest.raises(InputError, match="at least 2 photos"):
-        fit_calibration(engine, dataset)
+        fit_calibration(engine, single)
 
 
 def test_model_that_nobody_judged_is_uncalibrated():
@@ -207,7 +212,7 @@ def test_model_that_nobody_judged_is_uncalibrated():
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
     (tmp_path / "calibration_data").mkdir()
-    monkeypatch.setattr(calibration.resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(calibration, "resources", SimpleNamespace(files=lambda package: tmp_path))
     return tmp_path / "calibration_data"
 
 
@@ -220,6 +225,16 @@ def test_saved_calibration_is_the_default_of_its_model_alone(shipped):
     assert default_calibration("mini-3f2a91c0d4b7") == ours
     assert default_calibration("mini-ffffffffffff") == UNCALIBRATED
     assert default_calibration("mini-000000000000") is UNCALIBRATED
+
+
+def test_calibrated_config_has_the_model_id_and_the_curves_that_ship_for_it(shipped):
+    plain = calibrated(Config(model="palette", depth=7))
+    assert plain.model_id.startswith("palette-")
+    assert (plain.depth, plain.calibration) == (7, UNCALIBRATED)
+    curve = Curve(9.5, -2.25)
+    ours = Calibration(text=curve, image=curve, both=curve, source="kinds@r1")
+    save_calibration(ours, plain.model_id, shipped)
+    assert calibrated(Config(model="palette", depth=7)) == replace(plain, calibration=ours)
 
 
 def test_damaged_file_is_named(shipped):

@@ -287,9 +287,27 @@ def test_flickr8k_captions_find_their_own_photo(flickr8k):
     assert dataset.qrels == {"a#en": {photo_id_of("flickr", "a"): 1}}
 
 
-def test_a_damaged_dataset_names_itself(flickr8k):
-    (flickr8k / "graded_qrels.tsv").write_text("something\nelse\n", encoding="utf-8")
-    with pytest.raises(DataError, match="'flickr8k' are damaged"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("something\nelse\n", "KeyError: 'grade'"),
+        ("judged_as\tphoto_id\tgrade\na#en\ta\n", "graded_qrels.tsv:2 has 2 columns"),
+        ("judged_as\tphoto_id\tgrade\na#en\ta\thigh\n", "'high'"),
+        ("judged_as\tphoto_id\tgrade\na#en\tz\t1\n", "judge known photos only"),
+        ("", "graded_qrels.tsv has no header"),
+        ("\ud800", "UnicodeDecodeError"),
+    ],
+)
+def test_a_damaged_dataset_names_itself(flickr8k, text, message):
+    (flickr8k / "graded_qrels.tsv").write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(DataError, match=f"'flickr8k' are damaged, got .*{message}.*; fetch them"):
+        load_dataset("flickr8k")
+
+
+@pytest.mark.parametrize("name", ["images/a.jpg", "graded_queries.tsv"])
+def test_a_dataset_that_lacks_a_file_names_the_file(flickr8k, name):
+    (flickr8k / name).unlink()
+    with pytest.raises(DataError, match=f"are damaged, got FileNotFoundError: .*{name}"):
         load_dataset("flickr8k")
 
 

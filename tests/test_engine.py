@@ -63,7 +63,9 @@ def build(table, vectors, toy_model):
     def _build(*, table=table, vectors=vectors, model=toy_model, parts=None, **choices):
         config = Config(model="toy", model_id=toy_model.model_id, **choices)
         index = INDEXES[config.index](vectors, config, np.arange(len(vectors)))
-        return SearchEngine(table, index, model, config, **parts or {})
+        return SearchEngine(
+            table, index, model, config, **{"key": b"a key of tests"} | (parts or {})
+        )
 
     return _build
 

@@ -113,6 +113,7 @@ def test_record_holds_what_is_needed_to_read_it_later(library, folder, tmp_path)
     assert values["schema"] == 1
     assert values["dataset_revision"] == "r1"
     assert values["config"]["model_id"].startswith("palette-")
+    assert set(values["photos"]) == {"n_photos", "hash"}
     assert values["photos"]["n_photos"] == 6
     assert set(values["metrics"]) == {
         *("ndcg@10", "success@5", "p50_ms", "p95_ms", "p99_ms", "text_ms", "build_s", "size_mib")
@@ -166,7 +167,7 @@ def test_force_measures_again(library, folder, tmp_path, counted):
     assert counted == ["exact", "exact"]
 
 
-def test_other_revision_metrics_or_code_are_measured_again(
+def test_other_revision_metrics_code_or_machine_are_measured_again(
     library, folder, tmp_path, counted, monkeypatch
 ):
     Experiment(library, shades(folder), [EXACT], out=tmp_path).run()
@@ -175,10 +176,11 @@ def test_other_revision_metrics_or_code_are_measured_again(
     other = {"out": tmp_path, "metrics": ["mrr@5"]}
     Experiment(library, shades(folder, revision="r2"), [EXACT], **other).run()
     assert len(counted) == 3
-    for module in (results, experiments):
-        monkeypatch.setattr(module, "code_version", lambda: "0.0.0+0")
-    Experiment(library, shades(folder, revision="r2"), [EXACT], **other).run()
-    assert len(counted) == 4
+    for place, name in enumerate(("code_version", "machine"), start=4):
+        for module in (results, experiments):
+            monkeypatch.setattr(module, name, lambda: "another")
+        Experiment(library, shades(folder, revision="r2"), [EXACT], **other).run()
+        assert len(counted) == place
 
 
 def test_damaged_record_is_measured_again(library, folder, tmp_path, counted):
@@ -188,16 +190,54 @@ def test_damaged_record_is_measured_again(library, folder, tmp_path, counted):
     assert len(counted) == 2
 
 
-def test_photos_foreign_to_the_dataset_are_left_out_of_rankings(library, folder, tmp_path):
+def test_photos_foreign_to_the_dataset_are_neither_indexed_nor_ranked(library, folder, tmp_path):
     dataset = shades(folder, names=("red", "blue"))
     experiment = Experiment(library, dataset, [GRAPH], metrics=["recall@2"], out=tmp_path)
     (result,) = experiment.run().results
-    assert result.photos["n_foreign"] == 4
+    assert result.photos["n_photos"] == 2
     run = read_run(result.path(tmp_path).with_suffix(".run.tsv"))
     assert {frozenset(ranked) for ranked in run.values()} == {
         frozenset({photo_id("red"), photo_id("blue")})
     }
     assert result.metrics["recall@2"] == 1.0
+
+
+def test_photos_foreign_to_the_dataset_change_nothing_that_is_measured(library, folder, tmp_path):
+    names = ("red", "green", "blue")
+    lines = []
+    for name in names:
+        (tmp_path / "photos").mkdir(exist_ok=True)
+        (tmp_path / "photos" / f"{name}.png").write_bytes((folder / f"{name}.png").read_bytes())
+        lines.append({"file": f"{name}.png", "source": "shades", "source_photo_id": name})
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (tmp_path / "photos" / "photos.jsonl").write_text(text, encoding="utf-8")
+    alone = create_library(tmp_path / "library")
+    root = check_root(
+        tmp_path / "photos", records=tmp_path / "photos" / "photos.jsonl", source="shades"
+    )
+    index_photos(alone, [root], config=EXACT)
+    dataset = shades(folder, names=names)
+    for config in (EXACT, GRAPH):
+        (among,) = Experiment(library, dataset, [config]).run().results
+        (apart,) = Experiment(alone, dataset, [config]).run().results
+        assert among.photos == apart.photos
+        assert among.metrics["size_mib"] == apart.metrics["size_mib"]
+        assert np.array_equal(among.scores.values["ndcg@10"], apart.scores.values["ndcg@10"])
+
+
+def test_costs_are_those_of_the_index_alone(library, folder, monkeypatch):
+    costs = {}
+    for config in (EXACT, GRAPH):
+        (result,) = Experiment(library, shades(folder), [config]).run().results
+        costs[config.index] = result.metrics
+    vectors = library.engine.index.vectors.nbytes
+    assert costs["exact"]["size_mib"] * 2**20 == vectors
+    assert costs["hnsw"]["size_mib"] * 2**20 > vectors
+    assert 0 < costs["exact"]["build_s"] < 1
+
+
+def test_a_query_is_about_its_best_photo_the_first_by_id_of_equals():
+    assert experiments._best_photo({"a": 0, "d": 2, "c": 2, "b": 1}) == "c"
 
 
 def test_photos_missing_from_the_library_count_as_not_found(library, folder):

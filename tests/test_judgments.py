@@ -1,10 +1,11 @@
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab.errors import InputError
+from searchlab.errors import InputError, NotFoundError
 from searchlab.judgments import read_qrels, read_run, write_qrels, write_run
 from searchlab.photos import photo_id_of
 
@@ -75,6 +76,30 @@ def test_unusable_qrels_say_where_and_why(text, message):
 def test_a_run_names_a_photo_once():
     with pytest.raises(InputError, match="a run must name a photo once for 'q', got 'a' again"):
         read_run("q Q0 a 1 1 x\nq Q0 a 2 0.5 x\n")
+
+
+def test_deep_runs_are_read_in_linear_time():
+    text = "".join(f"q Q0 p{rank} {rank} {1 / rank} x\n" for rank in range(1, 30_001))
+    started = time.perf_counter()
+    assert len(read_run(text)["q"]) == 30_000
+    assert time.perf_counter() - started < 2
+
+
+@pytest.mark.parametrize("read", [read_qrels, read_run])
+def test_a_file_that_cannot_be_read_is_named_with_what_to_do(tmp_path, read):
+    with pytest.raises(NotFoundError, match=r"nope\.tsv must be a file .* check the path"):
+        read(tmp_path / "nope.tsv")
+    with pytest.raises(InputError, match="must be a file that can be read, got: Is a directory"):
+        read(tmp_path)
+    (tmp_path / "latin.tsv").write_bytes("q 0 schön 1\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"latin\.tsv must be text in UTF-8, got other bytes at 7"):
+        read(tmp_path / "latin.tsv")
+
+
+@pytest.mark.parametrize("read", [read_qrels, read_run])
+def test_the_name_of_a_file_is_not_taken_for_its_text(read):
+    with pytest.raises(InputError, match=r"got 'qrels\.tsv'; pass a file as a Path"):
+        read("qrels.tsv")
 
 
 @pytest.mark.parametrize("photo_id", ["a b", "", "a\n"])

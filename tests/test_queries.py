@@ -243,7 +243,7 @@ def test_selectivity_is_a_share_also_where_there_are_no_photos():
 
 
 def page_of(*hits, **changes):
-    values = {"hits": hits, "per_page": 20, "next_cursor": None, "plan": plan()}
+    values = {"hits": hits, "start": 1, "per_page": 20, "next_cursor": None, "plan": plan()}
     return Page(**values | changes)
 
 

@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 
 from searchlab.config import Config
-from searchlab.errors import ConflictError, DataError, InputError
-from searchlab.promotion import promote
-from searchlab.reports import Report, choose, load_report, load_result
-from searchlab.results import Result, Scores, code_version, environment
+from searchlab.errors import ConflictError, DataError, InputError, NotFoundError
+from searchlab.promotion import choose, promote
+from searchlab.reports import Report, load_report
+from searchlab.results import Result, Scores, code_version, environment, load_result
 from searchlab.significance import bootstrap_intervals
 
 N = 200
@@ -18,7 +18,7 @@ ABOUT = tuple(f"p{n // 2}" for n in range(N))
 EASY = np.random.default_rng(0).random(N)
 
 
-def result(config, *, shift=0.0, noise=0, ms=1.0, mib=1.0, revision="r1", date="2026-01-01"):
+def result(config, *, shift=0.0, noise=0, ms=1.0, mib=1.0, revision="r1", **surroundings):
     """A result whose scores are those of an easy system, less `shift`, with seeded noise."""
     jitter = np.random.default_rng(noise).normal(0, 0.05, N) if noise else np.zeros(N)
     values = {"ndcg@10": np.round((EASY - shift + jitter).clip(0, 1), 6)}
@@ -34,8 +34,8 @@ def result(config, *, shift=0.0, noise=0, ms=1.0, mib=1.0, revision="r1", date="
         config=config,
         metrics=metrics,
         intervals=intervals,
-        photos={"n_photos": 349, "n_foreign": 0, "hash": "abc"},
-        environment={**environment(), "date": date},
+        photos={"n_photos": 349, "hash": "abc"},
+        environment={**environment(), "date": "2026-01-01", **surroundings},
         scores=Scores(tuple(f"q{n:03}" for n in range(N)), LANGS, ABOUT, values, np.full(N, ms)),
     )
 
@@ -126,19 +126,24 @@ def test_configs_of_one_name_are_told_apart_by_their_id():
 
 
 def test_choice_is_the_fastest_of_the_best_group(report):
-    assert choose(report).config == GRAPH
-    assert report.chosen is choose(report)
+    assert choose(report.groups[0]).config == GRAPH
+    assert report.chosen is choose(report.groups[0])
 
 
 def test_choice_among_equally_fast_ones_is_the_smallest():
     small = result(WIDE, noise=2, ms=1.3, mib=0.5)
     report = Report([result(MINI, noise=1, ms=1.0, mib=2.0), small])
-    assert choose(report) is small
+    assert choose(report.groups[0]) is small
 
 
 def test_choice_ignores_a_faster_system_that_is_worse():
     report = Report([result(MINI, ms=50.0), result(PALETTE, shift=0.3, ms=0.01)])
-    assert choose(report).config == MINI
+    assert report.chosen.config == MINI
+
+
+def test_choice_from_nothing_is_refused():
+    with pytest.raises(InputError, match="at least one result, got none"):
+        choose([])
 
 
 def test_report_keeps_to_comparable_results():
@@ -148,6 +153,12 @@ def test_report_keeps_to_comparable_results():
         Report([result(MINI), result(MINI)])
     with pytest.raises(InputError, match="one dataset, revision"):
         Report([])
+
+
+@pytest.mark.parametrize("surroundings", [{"code": "0.0.9+1"}, {"machine": "a slow one"}])
+def test_results_of_other_code_or_of_another_machine_are_not_put_side_by_side(surroundings):
+    with pytest.raises(InputError, match="code and machine"):
+        Report([result(MINI), result(GRAPH, **surroundings)])
 
 
 def test_promotion_writes_the_config_and_its_evidence(report, tmp_path):
@@ -208,10 +219,25 @@ def test_report_of_a_folder_leaves_out_older_data(tmp_path):
     result(PALETTE, revision="r2", date="2026-02-01").save(tmp_path)
     found = load_report(tmp_path / "search_quality" / "demo")
     assert [one.config for one in found.results] == [PALETTE]
+    assert "other data, code or machines: 1, left out" in found.caption
+
+
+@pytest.mark.parametrize("surroundings", [{"code": "0.0.9+1"}, {"machine": "a slow one"}])
+def test_report_of_a_folder_is_of_one_code_and_machine_and_says_so(tmp_path, surroundings):
+    result(MINI, **surroundings).save(tmp_path)
+    result(GRAPH, date="2026-02-01").save(tmp_path)
+    result(PALETTE, date="2026-02-02").save(tmp_path)
+    found = load_report(tmp_path / "search_quality" / "demo")
+    assert {one.config for one in found.results} == {GRAPH, PALETTE}
+    assert "other data, code or machines: 1, left out" in found.caption
+
+
+def test_caption_is_silent_where_nothing_was_left_out(report):
+    assert "left out" not in report.caption
 
 
 def test_empty_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="must hold results, got none"):
+    with pytest.raises(NotFoundError, match="must hold results, got none"):
         load_report(tmp_path)
 
 
@@ -221,6 +247,8 @@ def test_empty_folder_is_refused(tmp_path):
         ({"schema": 99}, "schema 99"),
         ({"config_id": "000000000000"}, "of another config"),
         ({"config": {"index": "tree"}}, "index must be one of"),
+        ({"environment": {"code": "1", "date": "2026-01-01"}}, "environment without machine"),
+        ({"photos": {"n_photos": 1}}, "photos without hash"),
     ],
 )
 def test_damaged_result_is_named(tmp_path, change, message):

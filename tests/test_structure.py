@@ -22,8 +22,8 @@ LAYERS = (
     ("models", "filters", "indexes", "curves", "calibration", "descriptions"),
     ("queries", "cursors", "display", "judgments", "datasets", "metrics", "significance"),
     ("cache", "scan", "pipeline", "catalog", "snapshots"),
-    ("engine", "library", "ingest"),
-    ("results", "promotion", "reports", "experiments", "training"),
+    ("engine", "library", "ingest", "pruning"),
+    ("results", "promotion", "reports", "experiments", "calibration_fit", "training"),
     ("console", "demo", "cli"),
 )
 LAYER = {name: layer for layer, names in enumerate(LAYERS, start=1) for name in names}

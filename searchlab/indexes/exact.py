@@ -31,6 +31,11 @@ class ExactIndex:
     def __len__(self) -> int:
         return len(self.vectors)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the vectors."""
+        return int(self.vectors.nbytes)
+
     def search(
         self, queries: Embeddings, k: int, *, allowed: NDArray[np.bool_] | None = None
     ) -> Neighbors:

@@ -70,7 +70,7 @@ class HnswIndex:
         self._graph = self._new_graph() if graph is None else graph
         # Never changed again, so that threads can share the graph; hnswlib raises it to k itself.
         self._graph.set_ef(ef_search)
-        # A dense map: labels are counted up by the library and closed up when it compacts.
+        # A dense map: 8 bytes for every label that was ever given.
         self._row_of_label = np.full(int(self.labels.max(initial=-1)) + 1, -1, dtype=np.int64)
         self._row_of_label[self.labels] = np.arange(len(vectors))
 
@@ -87,6 +87,11 @@ class HnswIndex:
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the vectors and, as hnswlib lays it out, of the graph with its own copy."""
+        return int(self.vectors.nbytes + self._graph.index_file_size())
 
     def search(
         self, queries: Embeddings, k: int, *, allowed: NDArray[np.bool_] | None = None
@@ -113,7 +118,7 @@ class HnswIndex:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         share = 1.0 if rows is None else len(rows) / len(self.vectors)
         fetch = walk_length(wanted, share)
-        if 4 * fetch < len(self.vectors):
+        if fetch < len(self.vectors):
             found = self._walk(query, fetch)
             if allowed is not None:
                 found = found[allowed[found]]
@@ -130,7 +135,9 @@ class HnswIndex:
             return np.zeros(0, dtype=np.int64)
         return np.asarray(self._row_of_label[labels[0].astype(np.int64)])
 
-    def updated(self, vectors: Embeddings, labels: NDArray[np.int64]) -> HnswIndex:
+    def updated(
+        self, vectors: Embeddings, labels: NDArray[np.int64], *, ef_search: int | None = None
+    ) -> HnswIndex:
         """Return the index of a changed library: gone labels are marked, new ones added.
 
         The graph is taken over, so this index must not be searched afterwards. It is built anew
@@ -139,6 +146,7 @@ class HnswIndex:
         Args:
             vectors: (n_photos, dim) unit rows of the changed library.
             labels: (n_photos,) labels; one that was there before must carry the same vector.
+            ef_search: Of the new index; as before if left out.
         """
         gone = np.setdiff1d(self.labels, labels)
         new = np.flatnonzero(~np.isin(labels, self.labels))
@@ -147,7 +155,7 @@ class HnswIndex:
             "M": self._build["M"],
             "ef_construction": self._build["ef_construction"],
             "seed": self._build["random_seed"],
-            "ef_search": self.ef_search,
+            "ef_search": self.ef_search if ef_search is None else ef_search,
         }
         if dead > _COMPACT_AT * (dead + len(labels)):
             return HnswIndex(vectors, labels=labels, **settings)

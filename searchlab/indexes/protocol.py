@@ -38,6 +38,11 @@ class VectorIndex(Protocol):
 
     def __len__(self) -> int: ...
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that the index holds, its vectors included."""
+        ...
+
     def search(
         self, queries: Embeddings, k: int, *, allowed: NDArray[np.bool_] | None = None
     ) -> Neighbors:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from searchlab.errors import InputError
+from searchlab.errors import InputError, shown
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 
 __all__ = ["MODELS", "Embedder", "Embeddings", "load_model", "unit_rows"]
@@ -107,7 +107,7 @@ def load_model(spec: str) -> Embedder:
     constructor = MODELS.get(head)
     if constructor is None:
         msg = (
-            f"a model spec must begin with one of {', '.join(sorted(MODELS))}, got {spec!r}; "
+            f"a model spec must begin with one of {', '.join(sorted(MODELS))}, got {shown(spec)}; "
             "for example 'mini', 'openclip:ViT-B-32/laion2b_s34b_b79k' or "
             "'hybrid:mini=0.7,captions=0.3'"
         )

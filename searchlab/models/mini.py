@@ -20,6 +20,7 @@ from PIL import Image
 from searchlab.errors import DataError
 from searchlab.models.artefacts import MINI_DATA, fingerprint, read_record
 from searchlab.models.canaries import Canary, canary_image, check_canaries
+from searchlab.models.inputs import rgb_images
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 from searchlab.models.text import TEXT_FILES, StaticTextTower
 
@@ -128,9 +129,10 @@ class MiniEmbedder:
 
         Raises:
             DataError: The image tower is missing or damaged.
+            InputError: Something else than pictures with pixels.
             MismatchError: The image tower no longer embeds its canaries as recorded.
         """
-        return embed(self._session or self._load_session(), images, self.dim)
+        return embed(self._session or self._load_session(), rgb_images(images), self.dim)
 
     def tags(self, embeddings: Embeddings, k: int = 5) -> list[list[tuple[str, float]]]:
         """Name what stands in photos, from their rows alone.

@@ -1,0 +1,44 @@
+"""Pruning: drop what is kept of contents that no state of a library has any more."""
+
+from __future__ import annotations
+
+from searchlab.catalog import documents, text_key
+from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError
+from searchlab.library import Library
+from searchlab.models import load_model
+from searchlab.snapshots import current_id, read_manifest
+from searchlab.tables import PhotoTable
+
+
+def prune(library: Library) -> None:
+    """Drop vectors, facts and thumbnails of photos that have left, and of models no more in use.
+
+    What the kept snapshots hold stays, so that going back to one of them embeds nothing.
+
+    Raises:
+        ConflictError: Somebody else is writing.
+        DataError: The state in force is damaged.
+    """
+    with library.writing(), library.cache() as cache:
+        digests: set[str] = set()
+        keys: set[str] = set()
+        model_ids: set[str] = set()
+        for place in (library.folder / "snapshots").glob("[0-9]*"):
+            try:
+                spec = read_manifest(place)["config"]["model"]
+                table = PhotoTable.open(place / "photos.columns")
+            except DataError:
+                if place.name == current_id(library.folder):
+                    raise
+                continue  # nobody can read it, so it needs nothing
+            digests.update(table.texts("sha256"))
+            keys.update(text_key(text) for text in documents(table, frozenset()))
+            try:
+                model_ids.update(part.model_id for part, _ in load_model(spec).parts)
+            except (InputError, NotFoundError, MissingExtraError):
+                continue  # a model that cannot be loaded here embeds nothing here either
+        cache.prune(digests, digests | keys, model_ids)
+        stems = {digest[:32] for digest in digests}
+        for small in library.thumbnails.glob("*/*"):
+            if small.stem not in stems or small.suffix != ".webp":
+                small.unlink()
