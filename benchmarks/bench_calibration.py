@@ -47,7 +47,7 @@ def main() -> None:
     progress = ConsoleProgress(Console(stderr=True))
     with tempfile.TemporaryDirectory() as scratch:
         library = build_demo_library(Path(scratch), progress=progress)
-        for config in [c for c in configs if c.model == "palette"] if options.smoke else configs:
+        for config in [c for c in configs if c.model == "mini"] if options.smoke else configs:
             path = options.out / "calibration" / dataset.name / f"{config.config_id}.json"
             if path.exists() and not options.force:
                 sys.stdout.write(f"{config.model}: on record in {path}\n")

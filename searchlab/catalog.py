@@ -55,7 +55,12 @@ def identify(
     found: dict[str, Picture] = {}
     problems: list[Problem] = []
     copies = 0
+    pictures = list(pictures)
+    told = {picture.sha256 for picture in pictures if picture.record.source_photo_id}
     for picture in pictures:
+        if picture.sha256 in told and not picture.record.source_photo_id:
+            copies += 1  # of one whose library and id are known
+            continue
         source = picture.record.source or source_of(picture.path, roots)
         photo_id = photo_id_of(source, picture.record.source_photo_id or picture.sha256)
         other = found.setdefault(photo_id, picture)

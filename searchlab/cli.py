@@ -36,7 +36,13 @@ def searchlab() -> None:
 
 
 @searchlab.command()
-@_data
+@click.option(
+    "--data",
+    type=_FOLDER,
+    default=Path("searchlab-demo"),
+    show_default=True,
+    help="Folder of the demo's own library.",
+)
 @click.option("--force", is_flag=True, help="Evaluate again what is recorded already.")
 def demo(data: Path, force: bool) -> None:
     """Index the bundled photos, compare models on bundled judgments, promote the winner."""
@@ -120,7 +126,7 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
 @click.option("--html", type=_EXISTING_FILE, help="Also write the results as a page of pictures.")
 def search(data: Path, **options: Any) -> None:
     """Search by words in any language, by a picture, by filters, or by all of them."""
-    from searchlab.console import page_table
+    from searchlab.console import print_page
     from searchlab.library import open_library
     from searchlab.photos import check_fields
 
@@ -153,7 +159,7 @@ def search(data: Path, **options: Any) -> None:
     if not page.hits:
         out.print("no photo meets all conditions")
         return
-    out.print(page_table(page))
+    print_page(page, out)
 
 
 def _write(path: Path, text: str) -> None:

@@ -115,7 +115,7 @@ class Config:
     ef_search: int = 100
     step_rows: int = 4
     depth: int = 200
-    steering: float = 0.35
+    steering: float = 0.6
     color_metric: str = COLOR_METRIC
     calibration: Calibration = field(default=UNCALIBRATED)
     seed: int = 0

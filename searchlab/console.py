@@ -13,11 +13,9 @@ from rich.progress import (
     SpinnerColumn,
     Task,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.progress import Progress as Bars
-from rich.table import Table
 from rich.text import Text
 
 from searchlab.ingest import IndexReport
@@ -33,7 +31,7 @@ class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
         unit = task.fields["unit"]
-        return Text(f"{speed:.1f} {unit}/s" if speed and unit else "")
+        return Text(f"{speed:,.0f} {unit}/s" if speed and unit else "", no_wrap=True)
 
 
 class ConsoleProgress(Progress):
@@ -48,11 +46,10 @@ class ConsoleProgress(Progress):
         bars = Bars(
             SpinnerColumn(finished_text="✓"),
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=12),
             MofNCompleteColumn(),
             _Rate(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             TextColumn("{task.fields[note]}"),
             console=self._console,
         )
@@ -71,20 +68,28 @@ class ConsoleProgress(Progress):
         _print(self._console, text)
 
 
-def page_table(page: Page) -> Table:
-    """Lay out a page of results for a terminal."""
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    table.add_column("#", justify="right")
-    table.add_column("score", no_wrap=True)
-    table.add_column("colour", no_wrap=True)
-    table.add_column("photo, credit, thumbnail", overflow="fold")
+def print_page(page: Page, console: Console) -> None:
+    """Print results, each with score, colour, credit and the paths of photo and thumbnail.
+
+    Nothing is wrapped, so that a path can be copied however narrow the terminal is.
+    """
     for place, hit in enumerate(page, start=page.start):
         photo = hit.photo
-        lines = [photo.source_description or photo.alt_description, photo.attribution["plain"]]
-        lines.append(photo.photo_id if hit.thumbnail is None else str(hit.thumbnail))
-        about = Text("\n".join(lines))
-        table.add_row(str(place), _score(hit.relevance_score), _chip(hit), about)
-    return table
+        head = Text(f"{place:3}  ").append_text(_score(hit.relevance_score)).append("  ")
+        head.append_text(_chip(hit)).append(
+            f"  {photo.source_description or photo.alt_description}"
+        )
+        console.print(head, highlight=False, soft_wrap=True)
+        for name, value in (
+            ("credit", photo.attribution["plain"]),
+            ("photo", photo.file or photo.source_image_url),
+            ("thumbnail", "" if hit.thumbnail is None else str(hit.thumbnail)),
+            ("photo_id", photo.photo_id),
+        ):
+            if value:
+                _print(console, f"     {name:9}  {value}")
+    if page.has_more:
+        _print(console, "more follow: raise --per-page, or go on with --cursor (--json tells it)")
 
 
 def _score(score: float) -> Text:
@@ -106,7 +111,8 @@ def print_report(report: IndexReport, console: Console) -> None:
         _print(console, f"... and {len(report.problems) - _SHOWN_PROBLEMS:,} more")
     for folder in report.missing:
         _print(console, f"{folder} shows no photo now; its photos are kept (--forget drops them)")
-    counts = f"{report.added} added, {report.removed} removed, {report.copies} copies left out"
+    copies = "1 copy" if report.copies == 1 else f"{report.copies} copies"
+    counts = f"{report.added} added, {report.removed} removed, {copies} left out"
     skipped = f", {len(report.problems)} skipped" if report.problems else ""
     _print(console, f"{report.n_photos:,} photos: {counts}{skipped}")
 

@@ -10,6 +10,7 @@ from searchlab.calibration import calibrated
 from searchlab.config import Config
 from searchlab.console import ConsoleProgress
 from searchlab.datasets import Dataset, bundled_root, load_dataset
+from searchlab.errors import InputError
 from searchlab.experiments import Experiment
 from searchlab.filters import facet_counts
 from searchlab.ingest import index_photos
@@ -30,7 +31,6 @@ _SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hybrid:mini=0.7,captions=0.3", {}),
     ("hybrid:mini=0.85,palette=0.15", {}),
 )
-_DEFAULT = 2
 _QUERIES_PER_LANGUAGE = 60
 
 
@@ -50,10 +50,14 @@ def build_demo_library(data: Path | str, *, progress: Progress | None = None) ->
     """Index the bundled photos into a folder; what is there already is not done again."""
     library = create_library(data)
     root = bundled_root() / "demo"
+    known = library.snapshot()
+    if known is not None and any(one.folder != root / "images" for one in known.roots):
+        msg = f"the demo must have a library of its own, got {data}, which covers other photos"
+        raise InputError(msg)
     index_photos(
         library,
         [check_root(root / "images", records=root / "photos.jsonl")],
-        config=None if library.snapshot() else demo_configs()[_DEFAULT],
+        config=None if known is not None else calibrated(Config()),
         progress=progress,
     )
     return library
@@ -100,10 +104,10 @@ def _say_what_is_next(out: Console, data: Path, library: Library) -> None:
         f"{data / 'results' / 'chosen.json'}",
         "",
         "Try next:",
-        f'  searchlab search --data {data} "a dog"',
-        f'  searchlab search --data {data} "ein Hund" --color-name brown --plan',
+        f'  searchlab search --data {data} "a castle"',
+        f'  searchlab search --data {data} "Vogel" --color-name blue --plan',
         f"  searchlab search --data {data} --photo-id {photo.photo_id}",
-        "  searchlab index --data my-library PHOTO_FOLDER",
+        "  searchlab index PHOTO_FOLDER",
     )
     for line in lines:
         out.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -204,7 +204,7 @@ class SearchEngine:
         if query.kind is None:
             return "browse", f"no text and no picture, so photos come by {self._order(query)}"
         if not self.index.approximate:
-            return "exact", f"the {self.config.index} index scores every photo"
+            return "exact", f"the {self.config.index} index scores every allowed photo"
         if query.score_threshold is not None or query.sort_by == "newest":
             return "exact", "a threshold or a date order needs the score of every photo"
         share = n_allowed / max(len(self.table), 1)

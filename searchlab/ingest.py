@@ -142,7 +142,10 @@ def _before(library: Library, *, rebuild: bool) -> _Before:
 
 def _chosen(config: Config, model: str | None, progress: Progress) -> Config:
     if model is not None:
-        return calibrated(replace(config, model=model))
+        chosen = calibrated(replace(config, model=model))
+        if config.model_id not in ("", chosen.model_id):
+            progress.say(f"the library changes from {config.model_id} to {chosen.model_id}")
+        return chosen
     model_id = load_model(config.model).model_id
     if config.model_id not in ("", model_id):
         progress.say(f"{config.model} is now {model_id}: the photos are embedded again")

@@ -102,7 +102,7 @@ def _record(line: bytes, folder: Path) -> tuple[Path, Record]:
     try:
         values: Any = json.loads(line)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        msg = f"a record must be one JSON object, got {error}"
+        msg = f"a record must be one JSON object; {error}"
         raise InputError(msg) from error
     if (
         not isinstance(values, dict)

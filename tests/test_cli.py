@@ -501,7 +501,7 @@ def test_a_missing_folder_is_told_and_its_photos_stay_until_forgotten(run, tmp_p
     shutil.rmtree(tmp_path / "far")
     done = run("index", *data)
     assert done.code == 0
-    assert f"{tmp_path.resolve()}/far is not there now; its photos are kept" in done.out
+    assert f"{tmp_path.resolve()}/far shows no photo now; its photos are kept" in done.out
     done = run("index", *data, "--forget", tmp_path / "far")
     assert done.out == "1 photos: 0 added, 1 removed, 0 copies left out\n"
 

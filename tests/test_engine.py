@@ -557,7 +557,7 @@ def test_a_plan_says_what_is_done_and_why(build, query, mode, reason):
 
 def test_an_exact_index_scores_every_photo(exact):
     plan = exact.plan(Query(text="sea"))
-    assert (plan.mode, plan.reason) == ("exact", "the exact index scores every photo")
+    assert (plan.mode, plan.reason) == ("exact", "the exact index scores every allowed photo")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import DataError, InputError, shown
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 
 __all__ = ["MODELS", "Embedder", "Embeddings", "load_model", "unit_rows"]
@@ -30,13 +30,21 @@ def _mini(rest: str) -> Embedder:
     from searchlab.models.mini import MiniEmbedder
 
     _refuse_rest("mini", rest)
-    return MiniEmbedder()
+    model = MiniEmbedder()
+    if model.model_id != model.recorded_id:
+        msg = (
+            f"the files in {model.folder} must be those of {model.recorded_id}, "
+            f"got {model.model_id}; install searchlab again"
+        )
+        raise DataError(msg)
+    return model
 
 
 def _captions(rest: str) -> Embedder:
     from searchlab.models.captions import CaptionsEmbedder
 
     _refuse_rest("captions", rest)
+    load_model("mini")  # whose files it reads, and which checks them
     return CaptionsEmbedder()
 
 

@@ -94,6 +94,7 @@ class MiniEmbedder:
         self._record = read_record(folder)
         self.dim = int(self._record["dim"])
         self.model_id = model_id(folder)
+        self.recorded_id = str(self._record["model_id"])
         self._lock = threading.Lock()
         self._texts: StaticTextTower | None = None
         self._session: InferenceSession | None = None
