@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
-from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
+from searchlab.config import UNCALIBRATED, Calibration, Config
 from searchlab.errors import DataError
 from searchlab.models import load_model
 
@@ -31,7 +29,7 @@ def default_calibration(model_id: str) -> Calibration:
         return UNCALIBRATED
     try:
         values = json.loads(file.read_text(encoding="utf-8")).get(model_id)
-        return UNCALIBRATED if values is None else _calibration(values)
+        return UNCALIBRATED if values is None else Calibration.from_dict(values)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         msg = f"{file} must hold calibrations as JSON, got: {error}; install searchlab again"
         raise DataError(msg) from error
@@ -56,8 +54,3 @@ def save_calibration(calibration: Calibration, model_id: str, folder: Path) -> P
 def _file_name(model_id: str) -> str:
     short = model_id.rpartition("-")[0] or model_id
     return re.sub(r"[^A-Za-z0-9._-]+", "_", short).lstrip(".") + ".json"
-
-
-def _calibration(values: Mapping[str, Any]) -> Calibration:
-    curves = {kind: Curve(**values[kind]) for kind in ("text", "image", "both")}
-    return Calibration(**curves, source=values["source"])

@@ -155,7 +155,7 @@ def search(data: Path, **options: Any) -> None:
         return
     out = _stdout()
     if options["plan"]:
-        out.print(page.plan.explain(), markup=False, highlight=False)
+        out.print(page.plan.explain(), markup=False, highlight=False, soft_wrap=True)
     if not page.hits:
         out.print("no photo meets all conditions")
         return

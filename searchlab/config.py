@@ -82,6 +82,20 @@ class Calibration:
         curves = {"text": self.text, "image": self.image, "both": self.both}
         return curves[kind]
 
+    @classmethod
+    def from_dict(cls, values: Any) -> Calibration:
+        """Rebuild a Calibration from plain values.
+
+        Raises:
+            InputError: A field is missing, unknown or out of range.
+        """
+        try:
+            curves = {kind: Curve(**values[kind]) for kind in ("text", "image", "both")}
+            return cls(**curves, source=values["source"])
+        except (KeyError, TypeError) as error:
+            msg = f"a calibration must have text, image, both and source, got {shown(values)}"
+            raise InputError(msg) from error
+
 
 _PLAIN = Curve(slope=4.0, intercept=-1.0)
 UNCALIBRATED = Calibration(text=_PLAIN, image=_PLAIN, both=_PLAIN, source="uncalibrated")
@@ -177,7 +191,7 @@ class Config:
             raise InputError(msg)
         plain = dict(values)
         if "calibration" in plain:
-            plain["calibration"] = _calibration(plain["calibration"])
+            plain["calibration"] = Calibration.from_dict(plain["calibration"])
         return cls(**plain)
 
     @classmethod
@@ -193,12 +207,3 @@ class Config:
         except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
             msg = f"{path} must hold a config as JSON, got: {error}; write it with `searchlab demo`"
             raise DataError(msg) from error
-
-
-def _calibration(values: Any) -> Calibration:
-    try:
-        curves = {kind: Curve(**values[kind]) for kind in ("text", "image", "both")}
-        return Calibration(**curves, source=values["source"])
-    except (KeyError, TypeError) as error:
-        msg = f"a calibration must have text, image, both and source, got {shown(values)}"
-        raise InputError(msg) from error

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from searchlab.cache import ContentCache, Facts
-from searchlab.errors import DataError
+from searchlab.errors import ConflictError, DataError, SearchlabError
 
 FOX = Facts(640, 480, 0xFF8800, (("#ff8800", 0.75), ("#ffffff", 0.25)), "LKO2?U%2Tw=w]~RBVZRi", "")
 RED = np.array([[1, 0, 0]], dtype=np.float32)
@@ -209,3 +209,121 @@ def test_facts_that_cannot_be_read_are_a_data_error_with_file_and_remedy(path):
     db.close()
     with pytest.raises(DataError, match=r"cache\.db.*index again"), ContentCache(path) as cache:
         cache.facts(["d1"])
+
+
+# -- a file in use, a full disk ---------------------------------------------------------------
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Connections that wait for nobody."""
+    connect = sqlite3.connect
+
+    def connected(path, **_options):
+        return connect(path, timeout=0)
+
+    monkeypatch.setattr(sqlite3, "connect", connected)
+
+
+@pytest.fixture
+def held(path):
+    """Holds a cache against other writers."""
+    with ContentCache(path):
+        pass
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    yield db
+    db.close()
+
+
+def test_a_cache_that_another_process_writes_to_is_a_conflict_and_nothing_to_delete(
+    impatient, held, path
+):
+    with (
+        pytest.raises(ConflictError, match=r"cache\.db is in use.*wait") as error,
+        ContentCache(path) as cache,
+    ):
+        cache.keep({"d1": FOX})
+    assert "delete" not in str(error.value)
+
+
+def test_a_new_file_that_another_process_holds_is_a_conflict(impatient, path):
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("BEGIN EXCLUSIVE")
+    try:
+        with pytest.raises(ConflictError, match=r"cache\.db is in use"):
+            ContentCache(path)
+    finally:
+        db.close()
+
+
+def test_reading_waits_for_no_writer(impatient, held, path):
+    with ContentCache(path) as cache:
+        assert cache.facts(["d1"]) == {}
+
+
+def test_a_full_disk_is_said_and_loses_nothing(path):
+    keys = [f"{i:05d}" for i in range(300)]
+    with ContentCache(path) as cache:
+        cache.keep({"d1": FOX})
+
+    def fill():
+        with ContentCache(path) as cache:
+            cache._db.execute("PRAGMA max_page_count=12")
+            cache.keep(vectors=[("m1", keys, np.ones((300, 64), dtype=np.float32))])
+
+    with pytest.raises(SearchlabError, match=r"cache\.db.*full") as error:
+        fill()
+    assert not isinstance(error.value, DataError)
+    assert "delete" not in str(error.value)
+    with ContentCache(path) as cache:
+        assert cache.facts(["d1"]) == {"d1": FOX}
+        assert cache.known_vectors("m1", keys) == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "delete"),
+    [
+        (sqlite3.SQLITE_BUSY, ConflictError, False),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, ConflictError, False),
+        (sqlite3.SQLITE_LOCKED, ConflictError, False),
+        (sqlite3.SQLITE_FULL, SearchlabError, False),
+        (sqlite3.SQLITE_IOERR, SearchlabError, False),
+        (sqlite3.SQLITE_IOERR_WRITE, SearchlabError, False),
+        (sqlite3.SQLITE_READONLY, SearchlabError, False),
+        (sqlite3.SQLITE_READONLY_DBMOVED, SearchlabError, False),
+        (sqlite3.SQLITE_CANTOPEN, SearchlabError, False),
+        (sqlite3.SQLITE_PERM, SearchlabError, False),
+        (sqlite3.SQLITE_PROTOCOL, SearchlabError, False),
+        (sqlite3.SQLITE_CORRUPT, DataError, True),
+        (sqlite3.SQLITE_CORRUPT_INDEX, DataError, True),
+        (sqlite3.SQLITE_NOTADB, DataError, True),
+    ],
+)
+@pytest.mark.parametrize("when", ["opening", "working"])
+def test_only_a_damaged_file_is_to_be_deleted(path, monkeypatch, code, kind, delete, when):
+    with ContentCache(path):
+        pass
+    error = sqlite3.OperationalError("what SQLite says")
+    error.sqlite_errorcode = code
+
+    def refuse(*_args, **_options):
+        raise error
+
+    def use():
+        if when == "opening":
+            monkeypatch.setattr(sqlite3, "connect", refuse)
+        with ContentCache(path):
+            refuse()
+
+    with pytest.raises(kind) as caught:
+        use()
+    assert type(caught.value) is kind
+    assert ("delete" in str(caught.value)) == delete
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_that_cannot_be_made_is_said_without_advice_to_delete(tmp_path):
+    with pytest.raises(SearchlabError, match="can be written") as error:
+        ContentCache(tmp_path / "nowhere/cache.db")
+    assert "delete" not in str(error.value)

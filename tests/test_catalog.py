@@ -14,6 +14,7 @@ from searchlab.catalog import (
     source_of,
     text_key,
 )
+from searchlab.errors import NotFoundError
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import unit_rows
 from searchlab.photos import photo_id_of
@@ -378,3 +379,37 @@ def test_labels_start_anew_without_a_state_before_or_with_vectors_of_another_len
     assert assign_labels(table, np.eye(3, dtype=np.float32), None).tolist() == [0, 1, 2]
     before = (table, np.eye(3, 5, dtype=np.float32))
     assert assign_labels(table, np.eye(3, dtype=np.float32), before).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("written", ["cc0", "CC0", "Cc0"])
+def test_a_licence_is_lower_case_however_the_record_writes_it(shot, cache, table_of, written):
+    cache.keep({digest_of("a.jpg"): RED})
+    photo = table_of([shot("a.jpg", license_type=written, title="Fox")]).photo(0)
+    assert photo.license_type == "cc0"
+    assert photo.attribution["plain"] == "“Fox” (cc0)"
+
+
+def test_vectors_that_are_known_need_neither_file_nor_thumbnail(shot, cache, table_of, tmp_path):
+    digests = [digest_of("a.jpg"), digest_of("b.jpg")]
+    rows = unit_rows(np.array([[1.0, 2, 3, 4], [4.0, 3, 2, 1]]))
+    cache.keep(dict.fromkeys(digests, RED), [(Tagging.model_id, digests, rows)])
+    model = Tagging()
+    table = table_of([shot("a.jpg"), shot("b.jpg")], model=model)
+    thumbnails = tmp_path / "small"
+    options = {"model": model, "cache": cache, "thumbnails": thumbnails, "progress": Progress()}
+    vectors = build_vectors(table, **options)
+    wanted = dict(zip(digests, rows.tolist(), strict=True))
+    assert vectors.tolist() == [wanted[digest] for digest in table.texts("sha256")]
+    assert not thumbnails.exists()
+
+
+def test_only_the_photo_whose_vector_is_unknown_must_be_readable(shot, cache, table_of, tmp_path):
+    known, unknown = digest_of("a.jpg"), digest_of("b.jpg")
+    row = unit_rows(np.ones((1, 4)))
+    both = np.vstack([row, row])
+    cache.keep({known: RED, unknown: RED}, [(Tagging.model_id, [known, unknown], both)])
+    table = table_of([shot("a.jpg"), shot("b.jpg")], model=Tagging())
+    cache.prune({known, unknown}, {known})
+    options = {"model": Tagging(), "cache": cache, "progress": Progress()}
+    with pytest.raises(NotFoundError, match=r"got 1 that are not, such as .*b\.jpg"):
+        build_vectors(table, thumbnails=tmp_path / "small", **options)

@@ -652,3 +652,34 @@ def test_a_reader_that_goes_away_is_no_reason_for_a_traceback(whole):
         error = process.stderr.read().decode()
     assert "Traceback" not in error
     assert "Exception" not in error
+
+
+# A library among its photos, and later pages
+
+
+@pytest.mark.parametrize("inside", ["", "thumbnails"])
+def test_indexing_a_library_into_itself_is_one_line_and_changes_nothing(run, mine, inside):
+    before = (mine / "CURRENT").read_bytes()
+    line = error_of(run("index", mine / inside, "--data", mine), 2)
+    assert "must lie outside the library" in line
+    assert (mine / "CURRENT").read_bytes() == before
+
+
+def test_page_2_starts_at_its_place_in_terminal_and_page(search, tmp_path):
+    first = json.loads(search("red", "--per-page", 4, "--json").out)
+    cursor = first["pagination"]["next_cursor"]
+    done = search("--cursor", cursor, "--html", tmp_path / "page.html")
+    assert re.findall(r"^ *(\d+) +\d\.\d{3} ", done.out, re.MULTILINE) == ["5", "6", "7", "8"]
+    shown = (tmp_path / "page.html").read_text()
+    assert re.findall(r"<b>(\d+)\.</b>", shown) == ["5", "6", "7", "8"]
+
+
+def test_a_folder_that_shows_nothing_now_is_told_and_its_photos_stay(run, tmp_path):
+    mosaic(tmp_path / "photos/a.png", 1)
+    arguments = ("index", tmp_path / "photos", "--data", tmp_path / "data", "--model", "palette")
+    assert run(*arguments).code == 0
+    (tmp_path / "photos/a.png").unlink()
+    done = run("index", "--data", tmp_path / "data")
+    assert done.code == 0, done.err
+    assert "photos shows no photo now; its photos are kept (--forget drops them)" in done.out
+    assert "1 photos: 0 added, 0 removed" in done.out

@@ -247,3 +247,21 @@ def test_a_text_leaves_the_image_tower_of_an_export_unread(request):
     model = OnnxEmbedder(folder)
     model.encode_texts(["a red car"])
     assert sorted(model._sessions) == ["text"]
+
+
+def test_one_picture_or_what_is_no_picture_is_refused(model, pictures, sees):
+    if not sees:
+        pytest.skip("reads descriptions")
+    for wrong in (pictures[0], ["x"], [None], [np.zeros((4, 4, 3), dtype=np.uint8)]):
+        with pytest.raises(InputError, match="images must be"):
+            model.encode_images(wrong)
+    with pytest.raises(InputError, match="at least 1 x 1"):
+        model.encode_images([Image.new("RGB", (0, 5))])
+
+
+def test_pictures_of_other_modes_are_read_as_rgb(model, sees):
+    if not sees:
+        pytest.skip("reads descriptions")
+    grey = canary_image(3).convert("L")
+    found, wanted = model.encode_images([grey]), model.encode_images([grey.convert("RGB")])
+    assert np.abs(found - wanted).max() < 1e-6

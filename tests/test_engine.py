@@ -1,4 +1,5 @@
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from searchlab.cursors import CursorError
 from searchlab.engine import SearchEngine
 from searchlab.errors import ImageError, InputError, MismatchError, NotFoundError
 from searchlab.filters import PhotoFilter
-from searchlab.indexes import INDEXES
+from searchlab.indexes import INDEXES, HnswIndex
 from searchlab.indexes.exact import cosines
 from searchlab.models.protocol import unit_rows
 from searchlab.queries import Query
@@ -709,3 +710,100 @@ def test_eight_threads_page_as_one_does(engine):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: ids(all_pages(engine, query, 20)), range(16)))
     assert found == [expected] * 16
+
+
+# -- one planner, one result set --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", ["unsplash", None])
+def test_a_step_of_0_rows_really_walks_the_graph(build, monkeypatch, share):
+    walked = []
+    walk = HnswIndex._walk
+    monkeypatch.setattr(
+        HnswIndex, "_walk", lambda self, *rest: walked.append(rest) or walk(self, *rest)
+    )
+    engine = build(index="hnsw", step_rows=0, depth=10)
+    query = Query(text="sea", filter=PhotoFilter(source=share or ()))
+    assert engine.rank(query, 10).plan.mode == "graph"
+    assert len(walked) == 1
+    wide = build(index="hnsw", step_rows=2**40, depth=10)
+    assert wide.rank(query, 10).plan.mode == "exact"
+    assert len(walked) == 1
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("limit", [1, 5, 20, 100])
+@pytest.mark.parametrize(
+    "parts",
+    [{"text": "sea"}, {"photo_id": photo_id(3)}, {"text": "red", "score_threshold": 0.4}],
+    ids=["text", "photo", "threshold"],
+)
+def test_a_limit_leaves_the_same_photos_in_either_order(build, kind, limit, parts):
+    engine = build(**ENGINES[kind])
+    best = engine.rank(Query(limit=limit, **parts))
+    newest = engine.rank(Query(limit=limit, sort_by="newest", **parts))
+    assert best.total == newest.total <= limit
+    assert sorted(best.rows.tolist()) == sorted(newest.rows.tolist())
+    days = engine.table.uploaded_days[newest.rows].tolist()
+    assert days == sorted(days, reverse=True)
+
+
+def test_with_conditions_only_a_limit_leaves_the_newest(engine):
+    query = Query(filter=PhotoFilter(source="unsplash"), sort_by="newest")
+    whole = engine.rank(query).rows.tolist()
+    few = engine.rank(replace(query, limit=7))
+    assert (few.rows.tolist(), few.total) == (whole[:7], 7)
+
+
+# -- words alone, places, pictures in memory --------------------------------------------------
+
+
+def test_a_search_takes_just_words(engine):
+    found, wanted = engine.search("red sea"), engine.search(Query(text="red sea"))
+    assert found.hits == wanted.hits
+    with pytest.raises(InputError, match="must have a text"):
+        engine.search(" ")
+
+
+def test_a_page_says_its_plan_in_words(engine, capsys):
+    page = engine.search("sea")
+    print(page.plan)  # noqa: T201 - what a notebook does
+    assert capsys.readouterr().out == page.plan.explain() + "\n"
+
+
+def test_every_page_starts_at_its_place_in_the_ranking(engine):
+    pages = all_pages(engine, Query(text="sea", limit=25), 10)
+    assert [(page.start, len(page)) for page in pages] == [(1, 10), (11, 10), (21, 5)]
+    assert "<b>11.</b>" in pages[1]._repr_html_()
+    assert "<b>1.</b>" not in pages[1]._repr_html_()
+
+
+def test_a_turned_picture_is_the_same_opened_as_by_its_file(build, tmp_path):
+    seen = []
+
+    class Seeing(type(build().model)):
+        def encode_images(self, images):
+            seen.extend(image.tobytes() for image in images)
+            return super().encode_images(images)
+
+    engine = build(model=Seeing())
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = tmp_path / "turned.png"
+    picture = Image.new("RGB", (12, 6), "red")
+    picture.paste((0, 0, 255), (0, 0, 4, 6))
+    picture.save(path, exif=exif)
+    with Image.open(path) as lazily:
+        found = engine.search(Query(image=lazily))
+    assert found.hits == engine.search(Query(image=path)).hits
+    assert seen[0] == seen[1]
+
+
+def test_an_opened_picture_that_is_cut_short_is_the_caller_s_fault(exact, tmp_path):
+    noise = np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8)
+    path = tmp_path / "cut.jpg"
+    Image.fromarray(noise).save(path)
+    path.write_bytes(path.read_bytes()[:2_000])
+    with Image.open(path) as lazily, pytest.raises(ImageError) as caught:
+        exact.search(Query(image=lazily))
+    assert caught.value.reason == "damaged"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchlab.colors import FAMILIES, color_name, hex_distance
+from searchlab.colors import FAMILIES, color_name, hex_distance, within_name
 from searchlab.errors import InputError
 from searchlab.filters import PhotoFilter, facet_counts, known_values, selectivity
 from searchlab.tables import CODED_COLUMNS
@@ -434,3 +434,29 @@ def test_selectivity_is_the_share_let_through():
     assert selectivity(np.array([True, False, False, False])) == 0.25
     assert selectivity(np.zeros(3, dtype=bool)) == 0.0
     assert selectivity(np.zeros(0, dtype=bool)) == 1.0
+
+
+# -- what is counted, what is coded -----------------------------------------------------------
+
+
+def test_the_licence_facet_lists_free_also_where_no_photo_has_it(six_photos, make_table):
+    found = facet_counts(six_photos, "license_type")
+    assert list(found.items()) == [("cc0", 4), ("by", 1), ("public domain", 1), ("free", 0)]
+    none = np.zeros(6, dtype=bool)
+    assert facet_counts(six_photos, "license_type", none) == dict.fromkeys(found, 0)
+    assert facet_counts(make_table(), "license_type") == {"free": 0}
+    assert facet_counts(make_table({"license_type": "free"}), "license_type") == {"free": 1}
+    assert "free" not in facet_counts(six_photos, "source")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.from_regex(r"#[0-9a-f]{6}", fullmatch=True) | st.sampled_from(SHADES), max_size=30),
+    st.sampled_from(sorted(FAMILIES)),
+)
+def test_the_default_tolerance_is_exactly_the_photos_of_that_colour_name(make_table, shades, name):
+    table = make_table(*({"color_hex": shade} for shade in shades))
+    found = numbers(PhotoFilter(color_name=name).mask(table))
+    assert found == numbers(PhotoFilter(color_name=name, color_tolerance=20).mask(table))
+    assert found == [row for row in range(len(table)) if table.photo(row).color_name == name]
+    assert found == numbers(within_name(table.shades, name))

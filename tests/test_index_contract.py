@@ -11,6 +11,7 @@ from searchlab.config import INDEX_KINDS, Config
 from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.indexes import INDEXES, ExactIndex, HnswIndex, VectorIndex, open_index
 from searchlab.indexes.exact import cosines
+from searchlab.indexes.hnsw import walk_length
 from searchlab.metrics import recall_at_k
 
 N = 1_200
@@ -576,3 +577,33 @@ def test_a_graph_of_other_vectors_is_refused(graph_file, many, unit_vectors):
     for others in (many[500:1_000], unit_vectors(500, 16), unit_vectors(500, 48)):
         with pytest.raises(DataError, match=graph_file.name):
             HnswIndex.open(graph_file.parent, others, labels=np.arange(500))
+
+
+# -- the engine alone plans -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("k", "every"), [(1, 2), (10, 2), (40, 3), (100, 2), (10, 20)])
+def test_the_graph_is_walked_wherever_it_holds_more_rows_than_are_fetched(
+    monkeypatch, vectors, queries, k, every
+):
+    walked = []
+    walk = HnswIndex._walk
+    monkeypatch.setattr(
+        HnswIndex, "_walk", lambda self, *rest: walked.append(rest[1]) or walk(self, *rest)
+    )
+    index = HnswIndex(vectors, ef_search=N)
+    allowed = only(N, *range(0, N, every))
+    found = index.search(queries[:3], k, allowed=allowed)
+    assert walked == [walk_length(k, np.count_nonzero(allowed) / N)] * 3
+    assert max(walked) < N
+    check_answers(found, vectors, queries[:3], k, allowed)
+
+
+def test_a_graph_that_is_taken_over_may_be_searched_with_another_ef(vectors, queries):
+    before = HnswIndex(vectors, ef_search=10)
+    after = before.updated(vectors, np.arange(N), ef_search=300)
+    assert (after.ef_search, before.ef_search) == (300, 10)
+    again = HnswIndex(vectors, ef_search=300)
+    found, wanted = after.search(queries, 10), again.search(queries, 10)
+    assert found.rows.tolist() == wanted.rows.tolist()
+    assert recall_at_k(found, ExactIndex(vectors).search(queries, 10)) > 0.95

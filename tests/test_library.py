@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 from PIL import Image
 
 from searchlab import catalog, models
-from searchlab.config import Config
+from searchlab import library as library_module
+from searchlab.config import UNCALIBRATED, Config
 from searchlab.cursors import CursorError
 from searchlab.errors import (
     ConflictError,
@@ -24,6 +26,7 @@ from searchlab.errors import (
     NotFoundError,
 )
 from searchlab.filters import PhotoFilter
+from searchlab.indexes import HnswIndex
 from searchlab.ingest import index_photos
 from searchlab.library import create_library, open_library
 from searchlab.models import load_model
@@ -1241,3 +1244,203 @@ def test_a_picture_tower_is_checked_too(put, index, library, photos, monkeypatch
     assert len(reopened.search(Query(text="blue"))) == 1
     with pytest.raises(MismatchError, match="image tower of palette"):
         reopened.search(Query(image=picture))
+
+
+# What need not be read again, and what must not be taken for another
+
+
+def graph_of(library):
+    return library.folder / "snapshots" / library.snapshot().snapshot_id / "graph.hnsw"
+
+
+@pytest.mark.parametrize("change", ["publish", "engine_for"])
+def test_a_missing_thumbnail_of_an_absent_photo_stops_nothing_where_its_vector_is_known(
+    put, index, library, photos, change, tmp_path
+):
+    put("a.png", 1)
+    put("b.png", 2)
+    index()
+    before = ranked(library, Query(text="red"))
+    photos.rename(tmp_path / "unplugged")
+    shutil.rmtree(library.thumbnails)
+    if change == "publish":
+        library.publish(replace(PALETTE, steering=0.5))
+        assert ranked(library, Query(text="red")) == before
+    else:
+        page = library.engine_for(GRAPH).search(Query(text="red"))
+        assert [hit.photo.file.rpartition("/")[2] for hit in page] == before
+    report = index_photos(library)
+    assert (report.n_photos, report.missing) == (2, [photos])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"calibration": replace(UNCALIBRATED, source="another")},
+        {"ef_search": 50},
+        {"depth": 9, "step_rows": 3},
+        {"steering": 0.7},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_publishing_what_is_not_in_the_graph_builds_no_graph(
+    put, index, library, monkeypatch, change
+):
+    for i in range(40):
+        put(f"{i}.png", i)
+    index(config=GRAPH)
+    before = graph_of(library).read_bytes()
+    wanted = library.engine_for(replace(GRAPH, **change)).rank(Query(text="red"), 5)
+
+    def built(self):
+        pytest.fail("a graph was built")
+
+    monkeypatch.setattr(HnswIndex, "_new_graph", built)
+    name = library.publish(replace(GRAPH, **change))
+    assert name == library.snapshot().snapshot_id
+    assert graph_of(library).read_bytes() == before
+    engine = open_library(library.folder).engine
+    assert engine.config == replace(GRAPH, model_id=engine.model.model_id, **change)
+    assert engine.index.ef_search == engine.config.ef_search
+    found = engine.rank(Query(text="red"), 5)
+    assert (found.rows.tolist(), found.scores.tolist()) == (
+        wanted.rows.tolist(),
+        wanted.scores.tolist(),
+    )
+
+
+@pytest.mark.parametrize("change", [{"M": 8}, {"ef_construction": 90}, {"seed": 5}])
+def test_publishing_what_is_in_the_graph_builds_it_anew(put, index, library, monkeypatch, change):
+    for i in range(40):
+        put(f"{i}.png", i)
+    index(config=GRAPH)
+    built, new_graph = [], HnswIndex._new_graph
+    monkeypatch.setattr(
+        HnswIndex, "_new_graph", lambda self: built.append(len(self)) or new_graph(self)
+    )
+    library.publish(replace(GRAPH, **change))
+    assert built == [40]
+
+
+@pytest.mark.parametrize("change", ["publish", "engine_for"])
+def test_a_configuration_that_was_measured_with_other_weights_is_refused(
+    put, index, library, change
+):
+    put("a.png", 1)
+    index()
+    before = state_of(library)
+    other = replace(PALETTE, model_id="palette-000000000000")
+    with pytest.raises(MismatchError, match=r"palette-000000000000.*measure again"):
+        getattr(library, change)(other)
+    assert state_of(library) == before
+    getattr(library, change)(replace(PALETTE, model_id=load_model("palette").model_id))
+
+
+@pytest.mark.parametrize("spec", ["palette", "mini"])
+def test_the_file_of_a_photo_is_the_photo_itself_as_a_query(photos, library, spec):
+    rng = np.random.default_rng(8)
+    for i, kind in enumerate(("jpg", "png")):
+        tiles = Image.fromarray(rng.integers(0, 256, (14, 20, 3), dtype=np.uint8))
+        tiles.resize((1_000, 700), Image.Resampling.BICUBIC).save(photos / f"{i}.{kind}")
+    index_photos(library, [photos], model=spec)
+    engine = library.engine
+    for row, file in enumerate(engine.table.texts("file")):
+        with Image.open(file) as opened:
+            pictures = [Path(file), Path(file).read_bytes(), opened.copy()]
+        for picture in pictures[:2]:
+            vector = engine.reference_vector(Query(image=picture))
+            assert float(vector @ engine.index.vectors[row]) > 0.9999
+        # A picture that was decoded whole is scaled from more pixels than a reduced decode has.
+        vector = engine.reference_vector(Query(image=pictures[2]))
+        assert float(vector @ engine.index.vectors[row]) > 0.995
+
+
+# Engines that open, states that go
+
+
+def test_a_search_on_an_open_engine_does_not_wait_while_another_is_opened(
+    put, index, library, monkeypatch
+):
+    for i in range(9):
+        put(f"{i}.png", i)
+    index()
+    first = library.search(Query(text="red"), per_page=4)
+    put("new.png", 99)
+    index()
+    started, go_on, open_it = threading.Event(), threading.Event(), library_module.open_snapshot
+
+    def slowly(*place):
+        started.set()
+        assert go_on.wait(20)
+        return open_it(*place)
+
+    monkeypatch.setattr(library_module, "open_snapshot", slowly)
+    pages = []
+    new = threading.Thread(target=lambda: pages.append(library.search(Query(text="red"))))
+    old = threading.Thread(
+        target=lambda: pages.append(library.search(cursor=first.next_cursor)), daemon=True
+    )
+    new.start()
+    assert started.wait(20)
+    old.start()
+    old.join(5)
+    waited = old.is_alive()
+    go_on.set()
+    new.join(20)
+    old.join(20)
+    assert not waited
+    assert [len(page) for page in pages] == [4, 10]
+
+
+def test_many_readers_open_a_new_state_once(put, index, library, monkeypatch):
+    put("a.png", 1)
+    index()
+    opened, open_it = [], library_module.open_snapshot
+    monkeypatch.setattr(
+        library_module, "open_snapshot", lambda *place: opened.append(place) or open_it(*place)
+    )
+    gate = threading.Barrier(6)
+
+    def read():
+        gate.wait()
+        library.search("red")
+
+    readers = [threading.Thread(target=read) for _ in range(6)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_state_that_is_dropped_while_a_cursor_opens_it_says_to_search_again(
+    put, index, library, monkeypatch, gone
+):
+    for i in range(9):
+        put(f"{i}.png", i)
+    name = index().snapshot_id
+    cursor = library.search(Query(text="red"), per_page=4).next_cursor
+    place, open_it = library.folder / "snapshots" / name, library_module.open_snapshot
+
+    def dropped(*where):
+        if gone:
+            shutil.rmtree(place)
+        else:
+            (place / "vectors.npy").unlink()
+        return open_it(*where)
+
+    monkeypatch.setattr(library_module, "open_snapshot", dropped)
+    with pytest.raises(CursorError if gone else DataError, match="search again" if gone else "npy"):
+        open_library(library.folder).search(cursor=cursor)
+
+
+def test_a_library_is_searched_by_words_alone_and_page_2_starts_at_its_place(put, index, library):
+    for i in range(9):
+        put(f"{i}.png", i)
+    index()
+    first = library.search("red", per_page=4)
+    assert names_of(first) == names_of(library.search(Query(text="red"), per_page=4))
+    assert str(first.plan) == first.plan.explain()
+    second = library.search(cursor=first.next_cursor)
+    assert (first.start, second.start) == (1, 5)

@@ -12,8 +12,10 @@ from PIL import Image
 
 from searchlab import pipeline
 from searchlab.cache import ContentCache
+from searchlab.images import WORKING_SIDE, as_rgb, for_model
+from searchlab.models import load_model
 from searchlab.models.protocol import unit_rows
-from searchlab.pipeline import THUMBNAIL_SIDE, embed_pictures, thumbnail_path
+from searchlab.pipeline import PASSING, THUMBNAIL_SIDE, embed_pictures, thumbnail_path
 from searchlab.progress import Progress
 
 
@@ -320,3 +322,32 @@ def test_long_narrow_pictures_do_not_pile_up_in_memory(tmp_path):
     )
     # A decoded picture is 14 MiB; the threads and the pictures ahead must not hold all 24.
     assert int(done.stdout) < 200
+
+
+@pytest.mark.parametrize("spec", ["palette", "mini"])
+@pytest.mark.parametrize("beside", [0, 800], ids=["alone", "beside a model of larger pictures"])
+def test_a_file_is_the_same_to_a_model_as_photo_and_as_query(put, embed, cache, spec, beside):
+    rng = np.random.default_rng(5)
+    tiles = Image.fromarray(rng.integers(0, 256, (21, 30, 3), dtype=np.uint8))
+    encoded = io.BytesIO()
+    tiles.resize((1500, 1050), Image.Resampling.BICUBIC).save(encoded, "JPEG", quality=85)
+    digest, path = put("large.jpg", encoded.getvalue())
+    model = load_model(spec)
+    others = []
+    if beside:
+        others.append(MeanColour("other"))
+        others[0].input_size = beside
+    assert embed([(digest, path)], model, *others) == []
+    [stored] = cache.vectors(model.model_id, [digest], model.dim)
+    query = for_model(as_rgb(path, min_side=max(WORKING_SIDE, model.input_size)), model.input_size)
+    assert float(stored @ model.encode_images([query])[0]) > 0.9999
+
+
+def test_reasons_that_pass_are_those_of_a_file_out_of_reach_at_the_moment(put, embed):
+    digest, path = put("a.png", picture("red"))
+    path.unlink()
+    [problem] = embed([(digest, path)], MeanColour())
+    assert problem.reason.startswith(PASSING)
+    digest, path = put("b.png", b"no picture")
+    [problem] = embed([(digest, path)], MeanColour())
+    assert not problem.reason.startswith(PASSING)

@@ -294,3 +294,31 @@ def test_a_page_in_a_notebook_shows_hostile_texts_as_text(make_photo, make_pictu
 
 def test_an_empty_page_can_be_shown():
     assert "0 of up to 20 results. This is the last page." in page_of()._repr_html_()
+
+
+# -- plans in words, filters of the right kind, places ----------------------------------------
+
+
+def test_a_plan_is_printed_in_words(capsys):
+    print(plan())  # noqa: T201 - what a notebook does
+    assert capsys.readouterr().out == plan().explain() + "\n"
+
+
+@pytest.mark.parametrize("given", [None, {}, {"source": "nasa"}, "nasa", ()])
+def test_a_filter_that_is_none_is_refused(given):
+    with pytest.raises(InputError, match="filter must be a PhotoFilter, got"):
+        Query(text="a", filter=given)
+
+
+def test_the_results_of_a_page_have_places(make_photo):
+    hits = [Hit(photo=make_photo(i), relevance_score=0.5) for i in range(3)]
+    page = page_of(*hits, start=21)
+    assert (page[0], page[-1]) == (hits[0], hits[2])
+    shown = page._repr_html_()
+    assert [f"<b>{place}.</b>" in shown for place in (1, 20, 21, 23, 24)] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+    ]

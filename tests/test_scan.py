@@ -346,3 +346,28 @@ def test_check_root_refuses_what_is_no_folder_no_records_and_no_name(photos, tmp
         check_root(photos, records=photos)
     with pytest.raises(InputError, match="source"):
         check_root(photos, source="  ")
+
+
+def test_folders_that_hold_a_library_are_passed_over(look, photos):
+    put(photos / "seen.png", b"1")
+    for name in ("library.json", "secret.key", "thumbnails/aa/small.webp"):
+        put(photos / "deep/data" / name, b"2")
+    put(photos / "deep/seen too.png", b"3")
+    scan = look()
+    assert names(scan) == ["seen too.png", "seen.png"]
+    assert scan.problems == []
+
+
+@pytest.mark.parametrize("file", ["library.json", "secret.key"])
+def test_one_file_of_a_library_s_name_does_not_hide_a_folder(look, photos, file):
+    put(photos / "sub" / file, b"1")
+    put(photos / "sub/a.png", b"2")
+    assert "a.png" in names(look())
+
+
+def test_pictures_are_counted_by_root_and_a_root_without_any_is_left_out(look, photos):
+    put(photos / "one/a.png", b"1")
+    put(photos / "one/b.png", b"2")
+    (photos / "two").mkdir()
+    one, two = Root(photos / "one"), Root(photos / "two")
+    assert look(one, two).pictures_by_root([one, two]) == {one: 2}

@@ -378,3 +378,58 @@ def test_a_full_disk_leaves_the_state_in_force(folder, save, monkeypatch):
     open_snapshot(folder, first)
     second = save(["a", "b"])
     assert names_in(folder) == [first, second]
+
+
+# -- writers that died before CURRENT ---------------------------------------------------------
+
+
+def orphans(folder, name, n):
+    """Copies of a snapshot under newer numbers, as killed writers leave them."""
+    place = folder / "snapshots"
+    first = int(name.split("-")[0]) + 1
+    made = [f"{number:06d}-{number:08x}" for number in range(first, first + n)]
+    for one in made:
+        shutil.copytree(place / name, place / one)
+    return made
+
+
+@pytest.mark.parametrize("n", [1, KEPT, 3 * KEPT])
+def test_orphans_newer_than_current_never_make_current_go_where_nothing_changed(folder, save, n):
+    save(["a"])
+    name = save(["a", "b"])
+    orphans(folder, name, n)
+    assert save(["a", "b"]) == name == current_id(folder)
+    assert len(open_snapshot(folder, name).table) == 2
+    assert len(names_in(folder)) <= KEPT
+
+
+@pytest.mark.parametrize("n", [1, KEPT, 3 * KEPT])
+def test_orphans_newer_than_current_leave_when_new_states_come(folder, save, n):
+    name = save(["a", "b"])
+    made = orphans(folder, name, n)
+    for i in range(KEPT):
+        newest = save(["a", *(chr(ord("c") + j) for j in range(i + 1))])
+        assert newest > made[-1]
+        assert current_id(folder) == newest
+        assert len(open_snapshot(folder, newest).table) == i + 2
+        assert len(names_in(folder)) <= KEPT
+    assert not set(made) & set(names_in(folder))
+
+
+def test_a_writer_that_dies_before_current_again_and_again_leaves_the_state_in_force(
+    folder, save, monkeypatch
+):
+    name = save(["a"])
+
+    def dying(path, data, **options):
+        if path.name == "CURRENT":
+            raise OSError(28, "No space left on device")
+        return write_atomically(path, data, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots_module, "write_atomically", dying)
+        for i in range(KEPT + 2):
+            with pytest.raises(OSError, match="No space"):
+                save(["a", *map(str, range(i + 1))])
+    assert save(["a"]) == name
+    assert len(open_snapshot(folder, current_id(folder)).table) == 1

@@ -402,3 +402,19 @@ def test_what_filters_read_is_a_memory_map(large):
             assert not owner.flags.writeable
             owner = owner.base
         assert isinstance(owner, mmap.mmap)
+
+
+def test_a_row_below_0_is_refused_and_never_counted_from_the_end(six_photos):
+    for rows in ([-1], [0, -1], np.array([2, -6])):
+        with pytest.raises(InputError, match="rows must be 0 or more, got -"):
+            six_photos.photo_ids(rows)
+
+
+def test_a_selection_holds_just_the_photos_that_are_there(six_photos, make_table):
+    ids = six_photos.photo_ids([4, 1])
+    chosen = six_photos.select([*ids, "nowhere"])
+    assert [chosen.photo(row) for row in range(len(chosen))] == [
+        six_photos.photo(1),
+        six_photos.photo(4),
+    ]
+    assert len(six_photos.select([])) == len(make_table()) == 0
