@@ -212,8 +212,11 @@ def _plainly(path: Path, error: sqlite3.DatabaseError) -> SearchlabError:
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return ConflictError(f"{path} is in use by another process; wait until it has finished")
-    full = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
-    if code in full or (code == sqlite3.SQLITE_CANTOPEN and not path.exists()):
+    barred = (
+        *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY),
+        *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL),
+    )
+    if code in barred or (code == sqlite3.SQLITE_CANTOPEN and not path.is_dir()):
         return SearchlabError(f"{path} must be a file that can be written, got: {error}")
     msg = f"{path} must be a cache of this version, got: {error}; delete it and index again"
     return DataError(msg)

@@ -32,7 +32,7 @@ _data = click.option(
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, package_name="searchlab")
 def searchlab() -> None:
-    """Research, evaluate and serve semantic search over stock photos."""
+    """Search stock photos by meaning, compare models on judged photos, put the best in force."""
 
 
 @searchlab.command()

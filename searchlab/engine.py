@@ -205,7 +205,8 @@ class SearchEngine:
             return "browse", f"no text and no picture, so photos come by {self._order(query)}"
         if not self.index.approximate:
             return "exact", f"the {self.config.index} index scores every allowed photo"
-        if query.score_threshold is not None or query.sort_by == "newest":
+        dated = query.sort_by == "newest" and query.limit is None
+        if query.score_threshold is not None or dated:
             return "exact", "a threshold or a date order needs the score of every photo"
         share = n_allowed / max(len(self.table), 1)
         steps = walk_length(self.config.depth, share)
@@ -247,7 +248,8 @@ class SearchEngine:
             scores = np.ones(len(rows))
         else:
             kind = query.kind or "text"
-            wanted = None if query.score_threshold is not None or query.sort_by == "newest" else k
+            wanted = query.limit if query.sort_by == "newest" else k
+            wanted = wanted if query.score_threshold is None else None
             rows, scores = self._ranked(vector, kind, plan, mask, wanted)
         total = plan.n_allowed
         if query.score_threshold is not None:

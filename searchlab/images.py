@@ -248,7 +248,9 @@ def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = N
     try:
         upright = ImageOps.exif_transpose(source)
         return upright if upright.mode == "RGB" else to_srgb(upright)[0]
-    except OSError as error:  # Opened lazily, and cut short.
+    except (ImageError, MemoryError):
+        raise
+    except Exception as error:  # Opened lazily, and damaged: as in `open_rgb`.
         msg = f"a picture must be complete and undamaged, got one that cannot be decoded ({error})"
         raise ImageError(msg, reason="damaged") from error
 

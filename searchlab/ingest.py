@@ -19,7 +19,7 @@ from searchlab.photos import iso_day
 from searchlab.pipeline import PASSING, embed_pictures
 from searchlab.progress import Progress
 from searchlab.records import Problem
-from searchlab.scan import Picture, Root, Scan, check_root, scan_roots
+from searchlab.scan import Picture, Root, Scan, check_root, is_library, scan_roots
 from searchlab.snapshots import Snapshot, last_readable
 from searchlab.tables import PhotoTable
 
@@ -194,8 +194,10 @@ def _covered(
 ) -> tuple[Root, ...]:
     covered = {root.folder: root for root in known}
     for root in roots:
-        if root.folder.is_relative_to(library):
-            msg = f"a source must lie outside the library {library}, got {root.folder}"
+        others = (place for place in (root.folder, *root.folder.parents) if is_library(place))
+        inside = library if root.folder.is_relative_to(library) else next(others, None)
+        if inside is not None:
+            msg = f"a source must lie outside the library {inside}, got {root.folder}"
             raise InputError(msg)
         before = covered.get(root.folder, Root(root.folder, source="local"))
         covered[root.folder] = Root(
@@ -215,14 +217,15 @@ def _covered(
 def _kept(
     table: PhotoTable | None, missing: Sequence[Root], problems: Sequence[Problem]
 ) -> list[dict[str, Any]]:
-    # What cannot be reached or read at the moment stays as it was.
-    passing = {problem.where for problem in problems if problem.reason.startswith(PASSING)}
-    if table is None or not (missing or passing):
+    # What cannot be reached or read at the moment, file or folder, stays as it was.
+    passing = {Path(p.where) for p in problems if p.reason.startswith(PASSING)}
+    away = passing | {root.folder for root in missing}
+    if table is None or not away:
         return []
     return [
         table.row(row)
         for row, file in enumerate(table.texts("file"))
-        if file in passing or any(Path(file).is_relative_to(root.folder) for root in missing)
+        if not away.isdisjoint([Path(file), *Path(file).parents])
     ]
 
 

@@ -594,3 +594,14 @@ def test_an_opened_picture_with_flipped_bytes_is_a_picture_or_an_image_error(kin
             return
         with contextlib.suppress(ImageError):
             assert as_rgb(lazily).mode == "RGB"
+
+
+def test_an_opened_png_whose_second_chunk_of_pixels_is_noise_is_damaged():
+    rng = np.random.default_rng(0)
+    packed = zlib.compress(b"".join(b"\0" + rng.bytes(3 * 64) for _ in range(64)))
+    header = struct.pack(">IIBBBBB", 64, 64, 8, 2, 0, 0, 0)
+    content = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", packed[:3_000])
+    content += chunk(b"o9\x1f\xcd", packed[3_000:])
+    with Image.open(io.BytesIO(content)) as lazily, pytest.raises(ImageError) as caught:
+        as_rgb(lazily)
+    assert caught.value.reason == "damaged"

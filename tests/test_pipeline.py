@@ -340,7 +340,8 @@ def test_a_file_is_the_same_to_a_model_as_photo_and_as_query(put, embed, cache, 
     assert embed([(digest, path)], model, *others) == []
     [stored] = cache.vectors(model.model_id, [digest], model.dim)
     query = for_model(as_rgb(path, min_side=max(WORKING_SIDE, model.input_size)), model.input_size)
-    assert float(stored @ model.encode_images([query])[0]) > 0.9999
+    # Beside a model of larger pictures the JPEG is decoded at another scale.
+    assert float(stored @ model.encode_images([query])[0]) > (0.999 if beside else 0.9999)
 
 
 def test_reasons_that_pass_are_those_of_a_file_out_of_reach_at_the_moment(put, embed):
