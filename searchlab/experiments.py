@@ -156,7 +156,7 @@ class Experiment:
         return found if found.setting == wanted else None
 
     def _measure(self, config: Config, progress: Progress, label: str) -> Result:
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+        from threadpoolctl import threadpool_limits
 
         engine = self.library.engine_for(
             config,

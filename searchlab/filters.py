@@ -179,11 +179,6 @@ def facet_counts(
     return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def selectivity(mask: NDArray[np.bool_]) -> float:
-    """Share of photos that a mask lets through, 0 to 1; 1.0 for an empty table."""
-    return float(np.count_nonzero(mask) / len(mask)) if len(mask) else 1.0
-
-
 def _any_of(table: PhotoTable, name: str, wanted: Sequence[str]) -> NDArray[np.bool_]:
     codes = table.codes(name)
     allowed = np.array([value in wanted for value in codes.values], dtype=np.bool_)

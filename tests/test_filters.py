@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from searchlab.colors import FAMILIES, color_name, hex_distance, within_name
 from searchlab.errors import InputError
-from searchlab.filters import PhotoFilter, facet_counts, known_values, selectivity
+from searchlab.filters import PhotoFilter, facet_counts, known_values
 from searchlab.tables import CODED_COLUMNS
 
 SOURCES = ["unsplash", "pexels", "nasa"]
@@ -428,15 +428,6 @@ def test_facets_are_what_a_counter_counts(make_table, changes, name, random):
     assert {value: count for value, count in found.items() if count} == Counter(values)
     chosen = Counter(value for value, is_in in zip(values, mask, strict=True) if is_in)
     assert {v: n for v, n in facet_counts(table, name, mask).items() if n} == chosen
-
-
-def test_selectivity_is_the_share_let_through():
-    assert selectivity(np.array([True, False, False, False])) == 0.25
-    assert selectivity(np.zeros(3, dtype=bool)) == 0.0
-    assert selectivity(np.zeros(0, dtype=bool)) == 1.0
-
-
-# -- what is counted, what is coded -----------------------------------------------------------
 
 
 def test_the_licence_facet_lists_free_also_where_no_photo_has_it(six_photos, make_table):
