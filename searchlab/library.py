@@ -28,6 +28,7 @@ from searchlab.config import Config
 from searchlab.cursors import Cursor
 from searchlab.engine import SearchEngine
 from searchlab.errors import ConflictError, CursorError, DataError, InputError, NotFoundError
+from searchlab.files import write_atomically
 from searchlab.indexes import INDEXES, HnswIndex, VectorIndex
 from searchlab.models import load_model
 from searchlab.models.canaries import Witness
@@ -43,7 +44,6 @@ from searchlab.snapshots import (
     check_snapshot,
     current_id,
     open_snapshot,
-    write_atomically,
     write_snapshot,
 )
 from searchlab.tables import PhotoTable

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from searchlab.config import Config
 from searchlab.errors import ConflictError, DataError, InputError, SearchlabError
+from searchlab.files import write_atomically
 from searchlab.results import Result
 from searchlab.significance import Interval
-from searchlab.snapshots import write_atomically
 
 # Timings nearer than this are noise on a shared machine, or more than anyone would notice.
 _AS_FAST = 1.5

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from searchlab import __version__
 from searchlab.config import Config
 from searchlab.errors import DataError
+from searchlab.files import write_atomically
 from searchlab.significance import GroupedIntervals, Interval
-from searchlab.snapshots import write_atomically
 
 SCHEMA = 1
 _PACKAGES = ("hnswlib", "numpy", "onnxruntime", "ranx", "scikit-learn")

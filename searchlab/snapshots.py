@@ -20,6 +20,7 @@ import numpy as np
 
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError, shown
+from searchlab.files import sha256_of, sync_folder, write_atomically
 from searchlab.indexes import VectorIndex, open_index
 from searchlab.models.protocol import Embeddings
 from searchlab.scan import Root
@@ -134,9 +135,9 @@ def write_snapshot(
     number = 1 + max((_number(path) for path in snapshots.iterdir()), default=0)
     snapshot_id = f"{number:06d}-{digest}"
     write_atomically(partial / "manifest.json", text.encode())
-    _sync(partial)
+    sync_folder(partial)
     partial.rename(snapshots / snapshot_id)
-    _sync(snapshots)
+    sync_folder(snapshots)
     write_atomically(folder / "CURRENT", f"{snapshot_id}\n".encode())
     _drop_old(snapshots, snapshot_id)
     return snapshot_id
@@ -262,41 +263,16 @@ def check_file(path: Path, sealed: dict[str, Any], *, whole: bool) -> None:
         size = path.stat().st_size
         if size != sealed["bytes"]:
             raise DataError(_broken(path, f"{size:,} bytes instead of {sealed['bytes']:,}"))
-        if whole and _checksum(path) != sealed["sha256"]:
+        if whole and sha256_of(path) != sealed["sha256"]:
             raise DataError(_broken(path, "another checksum"))
     except OSError as error:
         raise DataError(_broken(path, error.strerror or str(error))) from error
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
-    """Replace a file so that a reader sees the old bytes or the new ones, never a part."""
-    partial = path.with_name(f"{path.name}.part")
-    partial.unlink(missing_ok=True)  # a leftover would keep its own mode
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-    _sync(path.parent)
-
-
 def _seal(path: Path) -> dict[str, Any]:
     with path.open("rb+") as file:
         os.fsync(file.fileno())
-    return {"bytes": path.stat().st_size, "sha256": _checksum(path)}
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
 
 
 def _number(path: Path) -> int:

@@ -8,6 +8,7 @@ import pytest
 from searchlab import snapshots as snapshots_module
 from searchlab.config import Config
 from searchlab.errors import DataError
+from searchlab.files import write_atomically
 from searchlab.indexes import INDEXES
 from searchlab.photos import URL_SIZES, Photo, photo_id_of
 from searchlab.scan import Root
@@ -17,7 +18,6 @@ from searchlab.snapshots import (
     open_snapshot,
     read_manifest,
     read_roots,
-    write_atomically,
     write_snapshot,
 )
 from searchlab.tables import PhotoTable

@@ -16,7 +16,7 @@ PACKAGE = Path(searchlab.__file__).parent
 
 # A module imports from its own line and from those above it. A package stands as one name.
 LAYERS = (
-    ("errors", "progress"),
+    ("errors", "files", "progress"),
     ("color_families", "colors", "columns", "config", "photos", "tables"),
     ("blur_hashes", "image_bytes", "image_colors", "image_modes", "images", "records"),
     ("models", "filters", "indexes", "curves", "calibration", "descriptions"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from searchlab.errors import DataError
+from searchlab.files import sha256_of
 
 RECORD_FILE = "model.json"
 FORMAT = 1
@@ -33,12 +34,6 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
-def sha256(path: Path) -> str:
-    """Checksum of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def fingerprint(folder: Path, files: Iterable[str], description: object) -> str:
     """Hash the bytes of some files and what is done to their inputs.
 
@@ -56,7 +51,7 @@ def fingerprint(folder: Path, files: Iterable[str], description: object) -> str:
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for name in files:
         try:
-            digest.update(sha256(folder / name).encode())
+            digest.update(sha256_of(folder / name).encode())
         except OSError as error:
             msg = f"{folder / name} must be readable, got {error}; reinstall searchlab"
             raise DataError(msg) from error

@@ -6,7 +6,6 @@ seeded pictures and texts, and the agreement and the latency stand in the manife
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import shutil
@@ -22,6 +21,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from searchlab.errors import ConflictError, DataError, InputError
+from searchlab.files import sha256_of
 from searchlab.models.canaries import canary_image
 from searchlab.models.clip_text import save_clip_tokenizer
 from searchlab.models.onnx import MANIFEST, SCHEMA, OnnxEmbedder
@@ -174,7 +174,7 @@ def _build(model: OpenClipEmbedder, folder: Path, *, int8: bool) -> ExportReport
         "context_length": int(model.tokenizer.context_length),
         "preprocess": model.preprocess.to_config(),
         "tokenizer": "tokenizer.json",
-        "files": {file.name: _sha256(file) for file in sorted(folder.iterdir())},
+        "files": {file.name: sha256_of(file) for file in sorted(folder.iterdir())},
         "default": "fp32",
         "precisions": {
             precision: {
@@ -305,11 +305,6 @@ def _p50_ms(encode: Callable[..., Embeddings], inputs: Sequence[Any]) -> float:
             runs.append(time.perf_counter() - started)
         times.append(min(runs))
     return round(1000 * statistics.median(times), 3)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _versions() -> dict[str, str]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.errors import DataError, InputError, NotFoundError
+from searchlab.files import sha256_of
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.clip_text import ClipTokenizer
 from searchlab.models.inputs import readable_texts, rgb_images
@@ -152,8 +153,7 @@ class OnnxEmbedder:
         path = self._folder / file
         if not path.is_file():
             raise _damaged(path, "no such file")
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        found = sha256_of(path)
         if found != self._files.get(file):
             raise _damaged(
                 path, f"SHA-256 {found[:12]}, recorded {str(self._files.get(file))[:12]}"

