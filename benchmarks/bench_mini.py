@@ -187,10 +187,10 @@ def timings(model: MiniEmbedder, texts: list[str], pictures: list[Image.Image]) 
     return {
         "text_ms": round(
             float(np.median([clock(lambda t=t: model.encode_texts([t])) for t in texts])), 4
-        ),  # type: ignore[misc]
+        ),
         "image_ms": round(
             float(np.median([clock(lambda p=p: model.encode_images([p])) for p in pictures])), 2
-        ),  # type: ignore[misc]
+        ),
     }
 
 
@@ -264,7 +264,7 @@ def main() -> None:
             continue
         record = measure(LOADERS[name](Path(root)), args)
         path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        print(name, json.dumps(record["metrics"]["mean"]))  # type: ignore[index]
+        print(name, json.dumps(record["metrics"]["mean"]))
 
 
 if __name__ == "__main__":

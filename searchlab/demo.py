@@ -51,13 +51,18 @@ def build_demo_library(data: Path | str, *, progress: Progress | None = None) ->
     library = create_library(data)
     root = bundled_root() / "demo"
     known = library.snapshot()
-    if known is not None and any(one.folder != root / "images" for one in known.roots):
-        msg = f"the demo must have a library of its own, got {data}, which covers other photos"
-        raise InputError(msg)
+    # Another installation keeps the bundled photos elsewhere; they are the same photos.
+    others = [one.folder for one in (known.roots if known else ()) if one.folder != root / "images"]
+    if known is not None and others:
+        bundled = load_dataset("demo").photo_ids
+        if not bundled.issuperset(known.table.texts("photo_id")):
+            msg = f"the demo must have a library of its own, got {data}, which covers other photos"
+            raise InputError(msg)
     index_photos(
         library,
         [check_root(root / "images", records=root / "photos.jsonl")],
         config=None if known is not None else calibrated(Config()),
+        forget=others,
         progress=progress,
     )
     return library

@@ -75,12 +75,15 @@ def index_photos(
     Raises:
         ConflictError: Somebody else is writing.
         InputError: No folder is named and none was before.
+        MismatchError: `config` was measured with other weights.
     """
     progress = progress or Progress()
     with library.writing(), library.cache() as cache:
         before = _before(library, rebuild=rebuild)
         named = [root if isinstance(root, Root) else check_root(Path(root)) for root in roots]
         covered = _covered(before.roots, named, forget, library.folder)
+        if config is not None and model is None:
+            config = config.with_model_id(load_model(config.model).model_id)
         config = _chosen(config or before.config, model, progress)
         embedder = load_model(config.model)
         scan = scan_roots(covered, cache, progress)

@@ -1,0 +1,62 @@
+"""The demo's own library: nobody else's photos, and the same photos wherever they are installed."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from searchlab import demo
+from searchlab.config import Config
+from searchlab.datasets import bundled_root
+from searchlab.errors import InputError, MismatchError
+from searchlab.ingest import index_photos
+from searchlab.library import create_library
+
+FEW = ("skimage-chelsea", "skimage-coffee", "sklearn-flower")
+
+
+@pytest.fixture
+def few(tmp_path, monkeypatch):
+    """Installs three of the bundled photos in a folder of some name."""
+    whole = bundled_root() / "demo"
+
+    def install(name):
+        folder = tmp_path / name / "demo"
+        (folder / "images").mkdir(parents=True)
+        lines = (whole / "photos.jsonl").read_text(encoding="utf-8").splitlines()
+        kept = [line for line in lines if any(photo in line for photo in FEW)]
+        (folder / "photos.jsonl").write_text("\n".join(kept), encoding="utf-8")
+        for photo in FEW:
+            shutil.copy(whole / "images" / f"{photo}.jpg", folder / "images")
+        monkeypatch.setattr(demo, "bundled_root", lambda: folder.parent)
+
+    return install
+
+
+def test_a_demo_of_another_installation_goes_on_with_the_same_photos(few, tmp_path):
+    few("old")
+    first = demo.build_demo_library(tmp_path / "data").engine
+    few("new")
+    shutil.rmtree(tmp_path / "old")
+    second = demo.build_demo_library(tmp_path / "data").engine
+    assert len(second.table) == len(FEW)
+    assert list(second.table.texts("photo_id")) == list(first.table.texts("photo_id"))
+    assert all(str(tmp_path / "new") in file for file in second.table.texts("file"))
+
+
+def test_a_library_of_other_photos_is_not_taken_for_the_demo(few, tmp_path):
+    few("bundled")
+    shutil.copytree(tmp_path / "bundled/demo/images", tmp_path / "mine")
+    library = create_library(tmp_path / "data")
+    index_photos(library, [tmp_path / "mine"], config=Config(model="palette"))
+    with pytest.raises(InputError, match="library of its own"):
+        demo.build_demo_library(tmp_path / "data")
+
+
+def test_a_named_configuration_of_other_weights_is_refused_not_recalibrated(few, tmp_path):
+    few("bundled")
+    library = create_library(tmp_path / "data")
+    other = replace(Config(model="palette"), model_id="palette-000000000000")
+    with pytest.raises(MismatchError, match="measure again"):
+        index_photos(library, [tmp_path / "bundled/demo/images"], config=other)
+    assert library.snapshot() is None
