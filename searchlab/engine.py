@@ -250,7 +250,7 @@ class SearchEngine:
             kind = query.kind or "text"
             wanted = query.limit if query.sort_by == "newest" else k
             wanted = wanted if query.score_threshold is None else None
-            rows, scores = self._ranked(vector, kind, plan, mask, wanted)
+            rows, scores = self._ranked(vector, kind, plan, mask, rows, wanted)
         total = plan.n_allowed
         if query.score_threshold is not None:
             near = scores >= query.score_threshold
@@ -271,13 +271,14 @@ class SearchEngine:
         kind: QueryKind,
         plan: QueryPlan,
         mask: NDArray[np.bool_],
+        rows: NDArray[np.int64],
         k: int | None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         wanted = plan.n_allowed if k is None else min(k, plan.n_allowed)
         curve = self.config.calibration.curve(kind)
         if plan.mode == "exact" or not wanted:
-            rows = None if plan.n_allowed == len(mask) else np.flatnonzero(mask)
-            found, similar = nearest_rows(self.index.vectors, vector, wanted, rows=rows)
+            some = rows if len(rows) < len(mask) else None
+            found, similar = nearest_rows(self.index.vectors, vector, wanted, rows=some)
         else:
             found, similar = self._graph_ranked(vector, mask, wanted)
         return found, np.round(curve(similar), 6)
