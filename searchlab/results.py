@@ -39,7 +39,7 @@ _LABELS = ("query_id", "lang", "about")
 _NOT_MEASURED = frozenset(
     {
         "api",
-        "cli.py",
+        "cli",
         "console.py",
         "demo.py",
         "display.py",

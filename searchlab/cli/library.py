@@ -1,44 +1,24 @@
-"""The command line: parse, call, print. Heavy imports wait until a command needs them."""
+"""The commands on a library: demo, index, search, check."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from searchlab import __version__
-from searchlab.errors import InputError, NotFoundError, SearchlabError
+from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option, stderr, stdout
+from searchlab.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from searchlab.queries import Query
 
-_EXISTING_FILE = click.Path(path_type=Path, dir_okay=False)
-_FOLDER = click.Path(path_type=Path, file_okay=False)
-_data = click.option(
-    "--data",
-    type=_FOLDER,
-    default=Path("searchlab-data"),
-    envvar="SEARCHLAB_DATA",
-    show_default=True,
-    help="Folder of the library.",
-)
 
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, package_name="searchlab")
-def searchlab() -> None:
-    """Search stock photos by meaning, compare models on judged photos, put the best in force."""
-
-
-@searchlab.command()
+@click.command()
 @click.option(
     "--data",
-    type=_FOLDER,
+    type=FOLDER,
     default=Path("searchlab-demo"),
     show_default=True,
     help="Folder of the demo's own library.",
@@ -48,19 +28,19 @@ def demo(data: Path, force: bool) -> None:
     """Index the bundled photos, compare models on bundled judgments, promote the winner."""
     from searchlab.demo import run_demo
 
-    run_demo(data, force=force, out=_stdout(), log=_stderr())
+    run_demo(data, force=force, out=stdout(), log=stderr())
 
 
-@searchlab.command()
-@click.argument("folders", nargs=-1, type=_FOLDER)
-@_data
+@click.command()
+@click.argument("folders", nargs=-1, type=FOLDER)
+@data_option
 @click.option(
-    "--records", type=_EXISTING_FILE, help="Sidecar JSONL; photos.jsonl is found by itself."
+    "--records", type=EXISTING_FILE, help="Sidecar JSONL; photos.jsonl is found by itself."
 )
 @click.option("--source", default="", help="Library name of these photos; local if not given.")
 @click.option("--model", help="Embedding model, such as mini or hybrid:mini=0.7,captions=0.3.")
-@click.option("--config", "config_file", type=_EXISTING_FILE, help="A chosen configuration.")
-@click.option("--forget", multiple=True, type=_FOLDER, help="Cover this folder no more.")
+@click.option("--config", "config_file", type=EXISTING_FILE, help="A chosen configuration.")
+@click.option("--forget", multiple=True, type=FOLDER, help="Cover this folder no more.")
 @click.option("--rebuild", is_flag=True, help="Build the snapshot anew; nothing is embedded twice.")
 @click.option("--prune", is_flag=True, help="Drop what is kept of contents that no snapshot has.")
 def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
@@ -84,7 +64,7 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
     if options["model"] is not None:
         load_model(options["model"])  # a misspelt one leaves no empty library behind
     library = create_library(data)
-    log = _stderr()
+    log = stderr()
     report = index_photos(
         library,
         roots,
@@ -96,13 +76,13 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
     )
     if options["prune"]:
         prune(library)
-    print_report(report, _stdout())
+    print_report(report, stdout())
 
 
-@searchlab.command()
+@click.command()
 @click.argument("text", required=False)
-@_data
-@click.option("--image", type=_EXISTING_FILE, help="Search by this picture.")
+@data_option
+@click.option("--image", type=EXISTING_FILE, help="Search by this picture.")
 @click.option("--photo-id", help="Search by this indexed photo.")
 @click.option(
     "--text-alpha", type=float, default=1.7, show_default=True, help="Text beside a picture."
@@ -123,7 +103,7 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
 @click.option("--fields", help="Comma-separated fields for --json.")
 @click.option("--plan", is_flag=True, help="Explain how the query is answered.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-@click.option("--html", type=_EXISTING_FILE, help="Also write the results as a page of pictures.")
+@click.option("--html", type=EXISTING_FILE, help="Also write the results as a page of pictures.")
 def search(data: Path, **options: Any) -> None:
     """Search by words in any language, by a picture, by filters, or by all of them."""
     from searchlab.console import print_page
@@ -153,7 +133,7 @@ def search(data: Path, **options: Any) -> None:
         }
         click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
         return
-    out = _stdout()
+    out = stdout()
     if options["plan"]:
         out.print(page.plan.explain(), markup=False, highlight=False, soft_wrap=True)
     if not page.hits:
@@ -183,8 +163,8 @@ def _query(options: dict[str, Any]) -> Query:
     )
 
 
-@searchlab.command()
-@_data
+@click.command()
+@data_option
 def check(data: Path) -> None:
     """Read the whole library and compare every file with its checksum."""
     from searchlab.library import open_library
@@ -192,73 +172,3 @@ def check(data: Path) -> None:
     library = open_library(data)
     for name in library.check():
         click.echo(f"ok {name}")
-
-
-@searchlab.group()
-def models() -> None:
-    """Embedding models."""
-
-
-@models.command("list")
-def list_models() -> None:
-    """List the kinds of models and how to name them."""
-    import inspect
-
-    from searchlab import models as package
-
-    click.echo(inspect.getdoc(package))
-
-
-@models.command("export")
-@click.argument("spec")
-@click.argument("folder", type=_FOLDER)
-@click.option("--int8/--no-int8", default=True, show_default=True)
-def export_model(spec: str, folder: Path, int8: bool) -> None:
-    """Export an open_clip model to ONNX, fp32 and int8, and measure the agreement."""
-    from searchlab.models.export import export_onnx
-
-    click.echo(str(export_onnx(spec, folder, int8=int8)))
-
-
-def _stdout() -> Console:
-    from rich.console import Console
-
-    return Console()
-
-
-def _stderr() -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True)
-
-
-def main() -> None:
-    """Run the command line; an error is one line on standard error."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        searchlab(standalone_mode=False)
-    except click.exceptions.Abort:
-        _stop("interrupted; what was finished is kept, the same command goes on from there", 130)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        sys.exit(error.exit_code)
-    except click.ClickException as error:
-        _stop(f"{error.format_message()} (see --help)", 2)
-    except (InputError, NotFoundError) as error:
-        _stop(str(error), 2)
-    except SearchlabError as error:
-        _stop(str(error), 1)
-    except BrokenPipeError:  # whoever read has seen enough
-        sys.stderr.close()
-        sys.exit(0)
-    except OSError as error:  # a full disk, a file system that cannot be written
-        _stop(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
-
-
-def _stop(message: str, code: int) -> None:
-    click.echo(f"searchlab: {message}", err=True)
-    sys.exit(code)

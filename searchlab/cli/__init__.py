@@ -1,0 +1,54 @@
+"""The command line: parse, call, print. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from searchlab import __version__
+from searchlab.cli.library import check, demo, index, search
+from searchlab.cli.models import models
+from searchlab.errors import InputError, NotFoundError, SearchlabError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, package_name="searchlab")
+def searchlab() -> None:
+    """Search stock photos by meaning, compare models on judged photos, put the best in force."""
+
+
+for _command in (demo, index, search, check, models):
+    searchlab.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line; an error is one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        searchlab(standalone_mode=False)
+    except click.exceptions.Abort:
+        _stop("interrupted; what was finished is kept, the same command goes on from there", 130)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        _stop(f"{error.format_message()} (see --help)", 2)
+    except (InputError, NotFoundError) as error:
+        _stop(str(error), 2)
+    except SearchlabError as error:
+        _stop(str(error), 1)
+    except BrokenPipeError:  # whoever read has seen enough
+        sys.stderr.close()
+        sys.exit(0)
+    except OSError as error:  # a full disk, a file system that cannot be written
+        _stop(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
+
+
+def _stop(message: str, code: int) -> None:
+    click.echo(f"searchlab: {message}", err=True)
+    sys.exit(code)
