@@ -162,7 +162,7 @@ def _row(
     photo = Photo(
         photo_id=photo_id,
         source_photo_id=record.source_photo_id or picture.sha256,
-        image_url=f"/media/{photo_id}",
+        image_url=f"/media/{photo_id}/full",
         urls={size: f"/media/{photo_id}/{size}" for size in URL_SIZES},
         source_image_url=web_url(record.source_image_url),
         width=facts.width,

@@ -7,8 +7,10 @@ photo that meets the filter can be paged to.
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,26 +21,27 @@ from numpy.typing import NDArray
 
 from searchlab.config import Config, QueryKind
 from searchlab.cursors import Cursor
-from searchlab.errors import CursorError, InputError, MismatchError
+from searchlab.errors import ExpiredCursorError, InputError, MismatchError
 from searchlab.indexes import VectorIndex
 from searchlab.indexes.exact import nearest_rows
-from searchlab.indexes.hnsw import walk_length
 from searchlab.models.canaries import Witness
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 from searchlab.photos import Photo
+from searchlab.planner import make_plan
 from searchlab.queries import (
     DEFAULT_PER_PAGE,
     MAX_PER_PAGE,
     Hit,
-    Mode,
     Page,
     Query,
     QueryPlan,
+    Slice,
     check_count,
 )
 from searchlab.tables import PhotoTable
 
 _CACHED_TEXTS = 65_536
+_PARTS = ("filter", "embed", "search")
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,14 @@ class Ranking:
         scores: (m,) float64 relevance scores, 0 to 1.
         total: Photos in the whole ranking.
         plan: How it was made.
+        timings: Milliseconds by part: `filter`, `embed`, `search`.
     """
 
     rows: NDArray[np.int64]
     scores: NDArray[np.float64]
     total: int
     plan: QueryPlan
+    timings: dict[str, float]
 
 
 class SearchEngine:
@@ -185,39 +190,7 @@ class SearchEngine:
 
     def plan(self, query: Query) -> QueryPlan:
         """Say how a query would be answered, without answering it."""
-        return self._plan(query, int(np.count_nonzero(self.allowed(query))))
-
-    def _plan(self, query: Query, n_allowed: int) -> QueryPlan:
-        mode, reason = self._mode(query, n_allowed)
-        calibration = self.config.calibration.source
-        scored_by = f"{self.config.model}, calibration {calibration}"
-        return QueryPlan(
-            mode=mode,
-            n_photos=len(self.table),
-            n_allowed=n_allowed,
-            conditions=query.filter.describe(),
-            reason=reason,
-            scored_by="every photo scores 1" if mode == "browse" else scored_by,
-        )
-
-    def _mode(self, query: Query, n_allowed: int) -> tuple[Mode, str]:
-        if query.kind is None:
-            return "browse", f"no text and no picture, so photos come by {self._order(query)}"
-        if not self.index.approximate:
-            return "exact", f"the {self.config.index} index scores every allowed photo"
-        dated = query.sort_by == "newest" and query.limit is None
-        if query.score_threshold is not None or dated:
-            return "exact", "a threshold or a date order needs the score of every photo"
-        share = n_allowed / max(len(self.table), 1)
-        steps = walk_length(self.config.depth, share)
-        cost = steps * self.config.step_rows
-        if n_allowed <= cost:
-            return "exact", f"scoring {n_allowed:,} photos costs less than {steps:,} graph steps"
-        return "graph", f"{steps:,} graph steps cost less than scoring {n_allowed:,} photos"
-
-    @staticmethod
-    def _order(query: Query) -> str:
-        return "date, then photo_id" if query.sort_by == "newest" else "photo_id"
+        return make_plan(query, self.index, self.config, int(np.count_nonzero(self.allowed(query))))
 
     def rank(
         self, query: Query, k: int | None = None, *, reference: Embeddings | None = None
@@ -240,10 +213,13 @@ class SearchEngine:
         if k is not None and k < 0:
             msg = f"k must be 0 or more, got {k}"
             raise InputError(msg)
+        clock = [time.perf_counter()]
         mask = self.allowed(query)
         rows = np.flatnonzero(mask)
-        plan = self._plan(query, len(rows))
+        plan = make_plan(query, self.index, self.config, len(rows))
+        clock.append(time.perf_counter())
         vector = self._vector(query, reference)
+        clock.append(time.perf_counter())
         if vector is None:
             scores = np.ones(len(rows))
         else:
@@ -262,8 +238,11 @@ class SearchEngine:
             newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
             rows, scores = rows[newest], scores[newest]
         total = total if query.limit is None else min(total, query.limit)
-        end = total if k is None else min(k, total)
-        return Ranking(rows[:end], scores[:end], total, plan)
+        stop = total if k is None else min(k, total)
+        clock.append(time.perf_counter())
+        passed = [1e3 * (end - start) for start, end in itertools.pairwise(clock)]
+        timings = dict(zip(_PARTS, passed, strict=True))
+        return Ranking(rows[:stop], scores[:stop], total, plan, timings)
 
     def _ranked(
         self,
@@ -299,6 +278,70 @@ class SearchEngine:
             similar = np.minimum.accumulate(np.concatenate([similar, tail_similar]))
         return found[:wanted], similar[:wanted]
 
+    def slice(
+        self,
+        query: Query | str | None = None,
+        *,
+        per_page: int = DEFAULT_PER_PAGE,
+        cursor: str | Cursor | None = None,
+        audience: str = "",
+        live: NDArray[np.bool_] | None = None,
+        reference: Embeddings | None = None,
+    ) -> Slice:
+        """Answer a query page by page, as rows of the table; see `search`.
+
+        Args:
+            query: What is asked, or just its words; ignored where a cursor is given.
+            per_page: 1 to 100 results a page; with a cursor the size of page 1 stays.
+            cursor: `next_cursor` of the page before.
+            audience: Account and operation that the cursors are bound to.
+            live: (n_photos,) photos that are still there, all if left out; the others are passed
+                over, and take no place of a page.
+            reference: (dim,) embedding of the query's picture, if it is known already.
+        """
+        if cursor is not None:
+            here = self._opened(cursor, audience)
+        elif query is None:
+            msg = "search must be given a query or a cursor, got neither"
+            raise InputError(msg)
+        else:
+            asked = Query(text=query) if isinstance(query, str) else query
+            if asked.image is not None and reference is None:
+                reference = self.reference_vector(asked)
+            here = Cursor(
+                query=asked,
+                vector=reference,
+                position=0,
+                per_page=check_count("per_page", per_page, MAX_PER_PAGE),
+                snapshot_id=self.snapshot_id,
+                config_id=self.config.config_id,
+                audience=audience,
+            )
+        ranking, end, more = self._page(here, live)
+        rows, scores = ranking.rows[here.position : end], ranking.scores[here.position : end]
+        if live is not None:
+            rows, scores = rows[live[rows]], scores[live[rows]]
+        return Slice(
+            rows=rows,
+            scores=scores,
+            start=here.position + 1,
+            per_page=here.per_page,
+            next_cursor=replace(here, position=end).seal(self._key) if more else None,
+            plan=ranking.plan,
+            timings=ranking.timings,
+        )
+
+    def _page(self, here: Cursor, live: NDArray[np.bool_] | None) -> tuple[Ranking, int, bool]:
+        # Where the page ends in the ranking, and whether anything comes behind it.
+        end = here.position + here.per_page
+        if live is None:
+            ranking = self.rank(here.query, end, reference=here.vector)
+            return ranking, end, ranking.total > end
+        ranking = self.rank(here.query, reference=here.vector)
+        left = here.position + np.flatnonzero(live[ranking.rows[here.position :]])
+        more = len(left) > here.per_page
+        return ranking, int(left[here.per_page]) if more else ranking.total, more
+
     def search(
         self,
         query: Query | str | None = None,
@@ -320,38 +363,17 @@ class SearchEngine:
             CursorError: A cursor of another library, snapshot, configuration or audience.
             NotFoundError: `photo_id` is not indexed.
         """
-        if cursor is not None:
-            here = self._opened(cursor, audience)
-        elif query is None:
-            msg = "search must be given a query or a cursor, got neither"
-            raise InputError(msg)
-        else:
-            asked = Query(text=query) if isinstance(query, str) else query
-            here = Cursor(
-                query=asked,
-                vector=self.reference_vector(asked) if asked.image is not None else None,
-                position=0,
-                per_page=check_count("per_page", per_page, MAX_PER_PAGE),
-                snapshot_id=self.snapshot_id,
-                config_id=self.config.config_id,
-                audience=audience,
-            )
-        end = here.position + here.per_page
-        ranking = self.rank(here.query, end, reference=here.vector)
-        following = None
-        if ranking.total > end:
-            following = replace(here, position=end).seal(self._key)
+        return self.page(self.slice(query, per_page=per_page, cursor=cursor, audience=audience))
+
+    def page(self, found: Slice) -> Page:
+        """Read the records of a slice."""
+        pairs = zip(found.rows.tolist(), found.scores.tolist(), strict=True)
         return Page(
-            hits=tuple(
-                self.hit(int(row), float(score))
-                for row, score in zip(
-                    ranking.rows[here.position :], ranking.scores[here.position :], strict=True
-                )
-            ),
-            start=here.position + 1,
-            per_page=here.per_page,
-            next_cursor=following,
-            plan=ranking.plan,
+            hits=tuple(self.hit(row, score) for row, score in pairs),
+            start=found.start,
+            per_page=found.per_page,
+            next_cursor=found.next_cursor,
+            plan=found.plan,
         )
 
     def _opened(self, cursor: str | Cursor, audience: str) -> Cursor:
@@ -364,7 +386,7 @@ class SearchEngine:
                 f"cursor must belong to snapshot and configuration {' '.join(ours)}, "
                 f"got one of {' '.join(theirs)}; the library has changed since, search again"
             )
-            raise CursorError(msg)
+            raise ExpiredCursorError(msg)
         return cursor
 
     def hit(self, row: int, score: float) -> Hit:

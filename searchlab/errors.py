@@ -2,10 +2,12 @@
 
     SearchlabError
     ├── InputError (ValueError)         what the caller gave cannot be used
-    │   ├── CursorError                 a cursor that was changed, or outlived its snapshot
+    │   ├── CursorError                 a cursor that was changed, or is somebody else's
+    │   │   └── ExpiredCursorError      one that outlived its snapshot
     │   └── ImageError                  a refused picture; `.reason` in a word or two
     ├── NotFoundError (LookupError)     a photo, library, model or dataset that is not there
     ├── ConflictError                   it exists already, or somebody else is writing
+    ├── ForbiddenError                  known, but not the caller's to change
     ├── QuotaError                      the plan's requests are used up
     ├── MissingExtraError               an optional dependency; names the extra to install
     ├── MismatchError                   two things that do not belong together
@@ -41,12 +43,20 @@ class CursorError(InputError):
     """A cursor that was changed, belongs to somebody else, or outlived its snapshot."""
 
 
+class ExpiredCursorError(CursorError):
+    """A cursor of a snapshot that is no longer kept."""
+
+
 class NotFoundError(SearchlabError, LookupError):
     """A photo, library, model or dataset that is not there."""
 
 
 class ConflictError(SearchlabError):
     """It exists already, or another process holds it."""
+
+
+class ForbiddenError(SearchlabError):
+    """It is there, and the caller may not change it."""
 
 
 class QuotaError(SearchlabError):

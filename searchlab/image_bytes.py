@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Final
 
-__all__ = ["FORMATS", "declared_size", "exif_orientation", "sniff"]
+__all__ = ["FORMATS", "declared_size", "excess", "exif_orientation", "sniff"]
 
 # The formats that searchlab decodes, in the order in which messages list them.
 FORMATS: Final = ("JPEG", "PNG", "WEBP", "AVIF", "GIF", "TIFF")
@@ -91,6 +92,97 @@ def _gif_size(content: bytes) -> tuple[int, int]:
             at += 1
     x, y, across, down = struct.unpack_from("<HHHH", content, at + 1)
     return max(width, x + across), max(height, y + down)
+
+
+MAX_PARTS: Final = 65_536
+"""Segments, chunks or boxes of one file; the finest that encoders write stay far below."""
+MAX_SCANS: Final = 100
+"""Passes over a progressive JPEG, each of which visits every block; encoders make about ten."""
+_MAX_FILL: Final = 65_536  # Pillow reads what stands between segments byte by byte.
+_MAX_LISTED: Final = 65_536  # libavif finds each item by going through all of them.
+_MARKER = re.compile(rb"[^\xff]*\xff+([^\xff])", re.DOTALL)
+_SCAN_END = re.compile(rb"\xff(?=[^\x00\xd0-\xd7\xff])", re.DOTALL)
+_BARE: Final = frozenset((0x00, 0x01, *range(0xD0, 0xD9)))
+
+
+def excess(content: bytes, found: str) -> str | None:
+    """Say what there is too much of for a decoder to get through in reasonable time.
+
+    Only the frame of a file is looked at: a few bytes of each of its parts. Damage is not looked
+    for, and is left to the decoder.
+
+    Args:
+        content: The whole file.
+        found: Its format.
+
+    Returns:
+        Such as "more than 100 scans"; None where all is well.
+    """
+    try:
+        return {"JPEG": _jpeg_excess, "PNG": _png_excess, "AVIF": _avif_excess}[found](content)
+    except (KeyError, IndexError, struct.error):
+        return None
+
+
+def _jpeg_excess(content: bytes) -> str | None:
+    at, parts, scans, fill = 2, 0, 0, 0
+    while (marker := _MARKER.match(content, at)) is not None:
+        fill += marker.end() - at - 2
+        at, code = marker.end(), marker[1][0]
+        parts += 1
+        if fill > _MAX_FILL:
+            return f"more than {_MAX_FILL:,} bytes between its segments"
+        if parts > MAX_PARTS:
+            return f"more than {MAX_PARTS:,} segments"
+        if code == 0xD9:
+            return None
+        if code in _BARE:
+            continue
+        at += struct.unpack_from(">H", content, at)[0]
+        if code == 0xDA:
+            scans += 1
+            if scans > MAX_SCANS:
+                return f"more than {MAX_SCANS} scans"
+            end = _SCAN_END.search(content, at)
+            if end is None:
+                return None
+            at = end.start()
+    return None
+
+
+def _png_excess(content: bytes) -> str | None:
+    at = 8
+    for _ in range(MAX_PARTS):
+        if content[at + 4 : at + 8] in {b"IEND", b""}:
+            return None
+        at += 12 + int(struct.unpack_from(">I", content, at)[0])
+    return f"more than {MAX_PARTS:,} chunks"
+
+
+def _avif_excess(content: bytes) -> str | None:
+    listed = boxes = 0
+    inside = [(0, len(content), False)]
+    while inside:
+        at, end, is_meta = inside.pop()
+        while at + 8 <= end:
+            size, kind = struct.unpack_from(">I4s", content, at)
+            if size == 1 and at + 16 <= end:
+                size = int(struct.unpack_from(">Q", content, at + 8)[0])
+            size = end - at if size == 0 or size > end - at else size
+            if size < 8:
+                break
+            boxes += 1
+            if boxes > MAX_PARTS:
+                return f"more than {MAX_PARTS:,} boxes"
+            if kind in {b"moov", b"trak", b"iprp"}:
+                inside.append((at + 8, at + size, is_meta))
+            elif kind == b"meta":
+                listed += size
+                inside.append((at + 12, at + size, True))
+            elif kind == b"ipco" and is_meta:  # May be large for a good reason: colour profiles.
+                listed -= size
+            at += size
+    return f"more than {_MAX_LISTED:,} bytes about its items" if listed > _MAX_LISTED else None
 
 
 def exif_orientation(exif: bytes) -> int:

@@ -32,7 +32,7 @@ from PIL import (
 
 from searchlab.blur_hashes import blur_hash
 from searchlab.errors import ImageError, InputError
-from searchlab.image_bytes import FORMATS, declared_size, exif_orientation, sniff
+from searchlab.image_bytes import FORMATS, declared_size, excess, exif_orientation, sniff
 from searchlab.image_colors import Palette, dominant_and_palette
 from searchlab.image_modes import to_srgb
 
@@ -44,6 +44,7 @@ __all__ = [
     "DecodedImage",
     "analyse",
     "as_rgb",
+    "check_format",
     "open_rgb",
     "shrink",
     "thumbnail",
@@ -137,17 +138,11 @@ def open_rgb(
 
     Raises:
         ImageError: The picture is refused; `.reason` is one of "unreadable", "empty", "too many
-            bytes", "not an image", "unsupported format", "too many pixels", "damaged".
+            bytes", "not an image", "unsupported format", "too many pixels", "too complex",
+            "damaged".
     """
     content = _read(source, max_bytes=max_bytes)
-    found = sniff(content)
-    accepted = [name for name in FORMATS if name in formats]
-    if found is None:
-        msg = f"a picture must be {_either(accepted)}, got bytes that begin with {content[:8]!r}"
-        raise ImageError(msg, reason="not an image")
-    if found not in accepted:
-        msg = f"a picture must be {_either(accepted)}, got {found}; convert it"
-        raise ImageError(msg, reason="unsupported format")
+    found = check_format(content, formats)
     try:
         return _decode(content, found, min_side=min_side, max_pixels=max_pixels)
     except (ImageError, MemoryError):
@@ -159,6 +154,23 @@ def open_rgb(
         msg = f"a picture must be complete and undamaged, got a {found} that cannot be decoded"
         detail = str(error).strip()
         raise ImageError(f"{msg} ({detail})" if detail else msg, reason="damaged") from error
+
+
+def check_format(content: bytes, formats: Collection[str] = FORMATS) -> str:
+    """Tell the format of a picture by its first bytes, if it is among those accepted.
+
+    Raises:
+        ImageError: It is not; `.reason` is "not an image" or "unsupported format".
+    """
+    found = sniff(content)
+    accepted = [name for name in FORMATS if name in formats]
+    if found is None:
+        msg = f"a picture must be {_either(accepted)}, got bytes that begin with {content[:8]!r}"
+        raise ImageError(msg, reason="not an image")
+    if found not in accepted:
+        msg = f"a picture must be {_either(accepted)}, got {found}; convert it"
+        raise ImageError(msg, reason="unsupported format")
+    return found
 
 
 def _either(names: list[str]) -> str:
@@ -210,6 +222,10 @@ def _decode(content: bytes, found: str, *, min_side: int | None, max_pixels: int
     if found in {"GIF", "TIFF"} and Image.MAX_IMAGE_PIXELS:  # Pillow warns from here on.
         max_pixels = min(max_pixels, Image.MAX_IMAGE_PIXELS)
     _check_pixels(*declared_size(content, found), max_pixels=max_pixels)
+    flood = excess(content, found)
+    if flood is not None:
+        msg = f"a picture must be as encoders write them, got a {found} with {flood}; save it anew"
+        raise ImageError(msg, reason="too complex")
     # Not Image.open: it would try further formats, and warn of sizes that we refuse or accept.
     image: Image.Image
     with _DECODERS[found](io.BytesIO(content)) as image:

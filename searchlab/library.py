@@ -21,18 +21,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from searchlab.building import build_snapshot
 from searchlab.cache import ContentCache
-from searchlab.catalog import assign_labels, build_vectors
+from searchlab.catalog import build_vectors
 from searchlab.config import Config
 from searchlab.cursors import Cursor
 from searchlab.engine import SearchEngine
-from searchlab.errors import ConflictError, CursorError, DataError, InputError, NotFoundError
+from searchlab.errors import (
+    ConflictError,
+    DataError,
+    ExpiredCursorError,
+    InputError,
+    NotFoundError,
+)
 from searchlab.files import write_atomically
-from searchlab.indexes import INDEXES, HnswIndex, VectorIndex
+from searchlab.indexes import INDEXES
 from searchlab.models import load_model
 from searchlab.models.canaries import Witness
-from searchlab.models.protocol import Embeddings
 from searchlab.photos import Photo
 from searchlab.pipeline import thumbnail_path
 from searchlab.progress import Progress
@@ -44,12 +51,10 @@ from searchlab.snapshots import (
     check_snapshot,
     current_id,
     open_snapshot,
-    write_snapshot,
 )
 from searchlab.tables import PhotoTable
 
 _KEY_BYTES = 32
-_IN_THE_GRAPH = ("model_id", "index", "M", "ef_construction", "seed")
 
 
 class Library:
@@ -86,6 +91,7 @@ class Library:
             raise DataError(msg)
         self._key = _read_key(folder / KEY_FILE)
         self._engines: dict[str, SearchEngine] = {}
+        self._live: dict[tuple[str, str], NDArray[np.bool_]] = {}
         self._opening = threading.Lock()
 
     def __repr__(self) -> str:
@@ -191,21 +197,49 @@ class Library:
         """
         if cursor is None:
             return self.engine.search(query, per_page=per_page, audience=audience)
-        opened = Cursor.unseal(cursor, self._key, audience=audience)
-        place = self.folder / "snapshots" / opened.snapshot_id
+        opened = self.open_cursor(cursor, audience=audience)
+        engine, live = self.kept(opened.snapshot_id)
+        return engine.page(engine.slice(cursor=opened, audience=audience, live=live))
+
+    def open_cursor(self, token: str, *, audience: str) -> Cursor:
+        """Open a token of this library.
+
+        Raises:
+            CursorError: It is none, or another account's or operation's.
+        """
+        return Cursor.unseal(token, self._key, audience=audience)
+
+    def kept(self, name: str) -> tuple[SearchEngine, NDArray[np.bool_] | None]:
+        """Return the engine of a snapshot that is still kept, and which photos are still there.
+
+        Returns:
+            The engine, and (n_photos,) bool; None in its place for the snapshot in force.
+
+        Raises:
+            ExpiredCursorError: The snapshot is gone.
+        """
+        place = self.folder / "snapshots" / name
         msg = (
-            f"cursor must belong to a snapshot that is kept, got one of {opened.snapshot_id!r}; "
+            f"cursor must belong to a snapshot that is kept, got one of {name!r}; "
             "the library has changed since, search again"
         )
         if not place.is_dir():
-            raise CursorError(msg)
+            raise ExpiredCursorError(msg)
         try:
-            engine = self._engine(opened.snapshot_id)
+            engine = self._engine(name)
         except DataError:
             if place.is_dir():
                 raise
-            raise CursorError(msg) from None  # dropped in this very moment
-        return engine.search(cursor=opened, audience=audience)
+            raise ExpiredCursorError(msg) from None  # dropped in this very moment
+        current = current_id(self.folder)
+        if current is None or current == name:
+            return engine, None
+        if (name, current) not in self._live:
+            # Only its photos: nobody waits here until the engine of the new state is open.
+            table = PhotoTable.open(self.folder / "snapshots" / current / "photos.columns")
+            self._live = {pair: live for pair, live in self._live.items() if pair[1] == current}
+            self._live[name, current] = engine.table.rows_in(table)
+        return engine, self._live[name, current]
 
     def thumbnail(self, photo: Photo) -> Path | None:
         """Find the small picture of a photo; None where there is none."""
@@ -291,30 +325,15 @@ class Library:
         Returns:
             The snapshot's name.
         """
-        progress = progress or Progress()
-        model = load_model(config.model)
-        config = config.with_model_id(model.model_id)
-        vectors = build_vectors(
-            table, model=model, cache=cache, thumbnails=self.thumbnails, progress=progress
-        )
-        known = None if before is None else (before.table, before.index.vectors)
-        first = 0 if before is None else before.next_label
-        labels = assign_labels(table, vectors, known, first=first)
-        same_model = before is not None and before.config.model_id == model.model_id
-        canaries = before.canaries if before and same_model else Witness.record(model)
-        next_label = max(first, int(labels.max(initial=-1)) + 1)
-        with progress.step(f"building the {config.index} index"):
-            index = _index(before, config, vectors, labels)
-        return write_snapshot(
+        return build_snapshot(
             self.folder,
-            config=config,
-            roots=roots,
-            table=table.with_labels(labels),
-            vectors=vectors,
-            index=index,
-            next_label=next_label,
-            canaries=canaries,
-            replace_equal=before is None,
+            table,
+            config,
+            roots,
+            cache,
+            thumbnails=self.thumbnails,
+            before=before,
+            progress=progress or Progress(),
         )
 
     def check(self) -> list[str]:
@@ -335,16 +354,6 @@ def _nothing_indexed(folder: Path) -> str:
         "a library must hold photos, got an empty one; "
         f"run `searchlab index --data {folder} PHOTOS`"
     )
-
-
-def _index(
-    before: Snapshot | None, config: Config, vectors: Embeddings, labels: np.ndarray
-) -> VectorIndex:
-    if before is not None and isinstance(before.index, HnswIndex):
-        built = [(getattr(before.config, name), getattr(config, name)) for name in _IN_THE_GRAPH]
-        if all(one == other for one, other in built):
-            return before.index.updated(vectors, labels, ef_search=config.ef_search)
-    return INDEXES[config.index](vectors, config, labels)
 
 
 def _read_key(path: Path) -> bytes:

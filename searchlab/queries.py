@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.config import QueryKind
@@ -132,6 +134,29 @@ class QueryPlan:
         """Say in two lines what is done and why."""
         share = f"{self.n_allowed:,} of {self.n_photos:,} photos ({self.selectivity:.2%})"
         return f"{self.mode}: {self.reason}\nfilter: {self.conditions}: {share}; {self.scored_by}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Slice:
+    """A page before its records are read.
+
+    Attributes:
+        rows: (n,) int64 positions in the engine's table.
+        scores: (n,) float64 relevance scores, 0 to 1.
+        start: Place of the first one in the ranking, counted from 1.
+        per_page: Page size in effect.
+        next_cursor: Asks for the next page; None exactly on the last.
+        plan: How the query was answered.
+        timings: Milliseconds by part: `filter`, `embed`, `search`.
+    """
+
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    start: int
+    per_page: int
+    next_cursor: str | None
+    plan: QueryPlan
+    timings: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -232,6 +232,11 @@ class PhotoTable:
             raise NotFoundError(msg)
         return low
 
+    def rows_in(self, other: PhotoTable) -> NDArray[np.bool_]:
+        """Say for each photo whether another table has it too, by `photo_id`; (n_photos,) bool."""
+        mine, theirs = (np.array(list(table.texts("photo_id"))) for table in (self, other))
+        return np.isin(mine, theirs)
+
     def row(self, row: int) -> dict[str, Any]:
         """Return a whole row, as `from_rows` takes it."""
         values: dict[str, Any] = {name: column[row] for name, column in self._texts.items()}

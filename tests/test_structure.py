@@ -21,9 +21,11 @@ LAYERS = (
     ("blur_hashes", "image_bytes", "image_colors", "image_modes", "images", "records"),
     ("models", "filters", "indexes", "curves", "calibration", "descriptions"),
     ("queries", "cursors", "display", "judgments", "datasets", "metrics", "significance"),
+    ("photographers",),
     ("cache", "scan", "pipeline", "catalog", "snapshots"),
-    ("engine", "library", "ingest", "pruning"),
+    ("building", "planner", "engine", "library", "ingest", "pruning", "renditions", "storage"),
     ("results", "promotion", "reports", "experiments", "calibration_fit", "training"),
+    ("api", "client"),
     ("console", "demo", "cli"),
 )
 LAYER = {name: layer for layer, names in enumerate(LAYERS, start=1) for name in names}

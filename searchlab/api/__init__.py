@@ -1,0 +1,1 @@
+"""The v1 HTTP API: the promoted configuration behind Litestar."""

@@ -1,0 +1,128 @@
+"""create_app: everything a worker answers with, opened at its start and closed at its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+from litestar import Litestar, Request, Response
+from litestar.datastructures import State
+from litestar.enums import MediaType
+
+from searchlab.api import media
+from searchlab.api.envelope import encode_failure
+from searchlab.api.exchange import Services, exchange_of
+from searchlab.api.front import App, Front
+from searchlab.api.logs import Log, forward_library_logs
+from searchlab.api.measures import Measures
+from searchlab.api.media import Renditions
+from searchlab.api.problems import Problem, problem_of
+from searchlab.api.rates import Rates
+from searchlab.api.routes import collections, facets, photos, search, system, usage
+from searchlab.api.settings import Settings
+from searchlab.api.shelf import Shelf, Shown
+from searchlab.api.uploads import DecodeSlots
+from searchlab.storage.collections import Collections
+from searchlab.storage.database import open_database, sqlite_url
+from searchlab.storage.keyring import KeyRing
+from searchlab.storage.meter import Meter
+from searchlab.storage.replays import Replays
+
+
+def create_app(settings: Settings | None = None) -> Front:
+    """Build the ASGI application of one worker.
+
+    Args:
+        settings: Those that `searchlab serve` has left in the environment if left out.
+
+    Raises:
+        InputError: There are none.
+    """
+    settings = settings or Settings.from_env()
+    log = Log(settings.log_format, access=settings.access_log)
+    forward_library_logs(log)
+    modules = (search, photos, facets, collections, usage, system, media)
+    app = Litestar(
+        route_handlers=[route for module in modules for route in module.ROUTES],
+        exception_handlers={Exception: _refuse},
+        lifespan=[_opened(settings, log)],
+        openapi_config=None,
+        logging_config=None,
+        state=State({"log": log}),
+        request_max_body_size=None,  # each operation bounds its own body
+    )
+    return Front(cast(App, app), services=lambda: app.state.services, log=log)
+
+
+def _opened(settings: Settings, log: Log) -> Any:
+    @asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            stack.callback(log.close)
+            services = await asyncio.to_thread(_open, settings, stack)
+            app.state.services = services
+
+            def swapped(shown: Shown) -> None:
+                _tell(services.measures, shown)
+                log.event("new snapshot in force", snapshot=shown.engine.snapshot_id)
+
+            def failed(error: Exception) -> None:
+                log.error("a new snapshot cannot be opened; the old one goes on", error)
+
+            watching = asyncio.create_task(
+                services.shelf.watch(settings.poll_s, swapped=swapped, failed=failed)
+            )
+            yield
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+
+    return lifespan
+
+
+def _open(settings: Settings, stack: AsyncExitStack) -> Services:
+    database = open_database(settings.database_url or sqlite_url(settings.data))
+    stack.callback(database.close)
+    database.migrate()
+    keys = KeyRing(database)
+    stack.callback(keys.close)
+    meter = Meter(database)
+    stack.callback(meter.close)
+    shared = Path(settings.run_folder) if settings.run_folder else None
+    rates = Rates(shared and shared / "rates", settings.rate_per_second, settings.rate_burst)
+    stack.callback(rates.close)
+    measures = Measures(shared)
+    stack.callback(measures.close)
+    shelf = Shelf(settings.data)
+    _tell(measures, shelf.current)
+    return Services(
+        settings=settings,
+        shelf=shelf,
+        database=database,
+        keys=keys,
+        meter=meter,
+        rates=rates,
+        replays=Replays(database),
+        collections=Collections(database),
+        slots=DecodeSlots(settings.decode_slots, timeout_s=settings.decode_timeout_s),
+        renditions=Renditions(shelf),
+        measures=measures,
+    )
+
+
+def _tell(measures: Measures, shown: Shown) -> None:
+    engine = shown.engine
+    measures.serving(engine.snapshot_id, engine.config.config_id, len(engine.table))
+
+
+def _refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    problem = problem_of(error)
+    exchange = exchange_of(request)
+    status, body = encode_failure(exchange, problem)
+    if status >= 500 and not isinstance(error, Problem):
+        request.app.state.log.error("a request failed", error, request_id=exchange.request_id)
+    headers = problem.headers if isinstance(problem, Problem) else {}
+    return Response(body, status_code=status, media_type=MediaType.JSON, headers=headers)

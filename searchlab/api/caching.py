@@ -1,0 +1,37 @@
+"""ETag and 304: an answer whose data did not change is not sent again."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+
+from searchlab.api.envelope import succeed
+
+CACHE_CONTROL = "private, max-age=60"
+
+
+def answer_cached(request: Request[Any, Any, Any], data: msgspec.Raw) -> Response[Any]:
+    """Answer with an ETag over the data alone, or 304 where the caller has it.
+
+    The tag is weak: `meta` differs from answer to answer.
+    """
+    tag = f'W/"{hashlib.blake2b(bytes(data), digest_size=12).hexdigest()}"'
+    headers = {"ETag": tag, "Cache-Control": CACHE_CONTROL, "Vary": "x-api-key"}
+    if knows(request.headers.get("if-none-match"), tag):
+        return Response(None, status_code=304, headers=headers)
+    return succeed(request, data, headers=headers)
+
+
+def knows(if_none_match: str | None, tag: str) -> bool:
+    """Say whether the header `If-None-Match` names a tag, as weak tags are compared.
+
+    >>> knows('"a", W/"b"', 'W/"b"'), knows("*", '"a"'), knows(None, '"a"')
+    (True, True, False)
+    """
+    if if_none_match is None:
+        return False
+    given = {part.strip().removeprefix("W/") for part in if_none_match.split(",")}
+    return "*" in given or tag.removeprefix("W/") in given

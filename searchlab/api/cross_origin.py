@@ -1,0 +1,46 @@
+"""Which pages of other origins may call the API from a browser."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_METHODS = b"GET, POST, DELETE, OPTIONS"
+_SENT = b"content-type, idempotency-key, if-none-match, x-api-key"
+_SHOWN = (
+    b"etag, idempotency-replayed, ratelimit, ratelimit-policy, retry-after, server-timing, "
+    b"x-request-id, x-searchlab-config, x-searchlab-plan, x-searchlab-snapshot"
+)
+_DAY_S = b"86400"
+
+
+class CrossOrigin(NamedTuple):
+    """The origins that are let in; `*` lets in all.
+
+    Keys travel in a header and never in a cookie, so no credentials are allowed.
+    """
+
+    origins: tuple[str, ...]
+
+    def headers(self, origin: bytes) -> list[tuple[bytes, bytes]]:
+        """Return what an answer to a page of this origin carries."""
+        vary = (b"vary", b"Origin")
+        if "*" in self.origins:
+            allowed = b"*"
+        elif origin.decode("latin-1") in self.origins:
+            allowed = origin
+        else:
+            return [vary] if self.origins else []
+        shown = (b"access-control-expose-headers", _SHOWN)
+        return [(b"access-control-allow-origin", allowed), shown, vary]
+
+    def preflight(self, origin: bytes) -> list[tuple[bytes, bytes]]:
+        """Return the headers of the answer to a browser that asks before it calls."""
+        found = self.headers(origin)
+        if len(found) < 2:
+            return found
+        return [
+            *found,
+            (b"access-control-allow-methods", _METHODS),
+            (b"access-control-allow-headers", _SENT),
+            (b"access-control-max-age", _DAY_S),
+        ]

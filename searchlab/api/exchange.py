@@ -1,0 +1,112 @@
+"""Exchange: what is known of a request while it is being answered; Services: what answers it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from litestar import Request
+
+    from searchlab.api.measures import Measures
+    from searchlab.api.media import Renditions
+    from searchlab.api.rates import Rates, Verdict
+    from searchlab.api.settings import Settings
+    from searchlab.api.shelf import Shelf
+    from searchlab.api.uploads import DecodeSlots
+    from searchlab.storage.collections import Collections
+    from searchlab.storage.database import Database
+    from searchlab.storage.keyring import Caller, KeyRing
+    from searchlab.storage.replays import Replays
+    from searchlab.storage.usage import Meter
+
+_KEY = "searchlab.exchange"
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and its answer.
+
+    Attributes:
+        request_id: UUID, also in the header X-Request-Id and in the log.
+        started: `time.perf_counter()` when it came.
+        base_url: Address that links in the answer start with.
+        caller: Whose key it brought; None outside the API.
+        verdict: What the rate limit says; None outside the API.
+        used: Searches that the account has used up this month, as far as this request knows.
+        timings: Milliseconds by part of the work, for `Server-Timing`.
+        headers: To add to the answer.
+        facts: To add to the log line.
+    """
+
+    request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    started: float = field(default_factory=time.perf_counter)
+    base_url: str = ""
+    caller: Caller | None = None
+    verdict: Verdict | None = None
+    used: int | None = None
+    timings: dict[str, float] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def took_ms(self) -> float:
+        """Milliseconds since the request came."""
+        return round((time.perf_counter() - self.started) * 1e3, 3)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add the time that the block takes to a part of `Server-Timing`."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            passed = (time.perf_counter() - started) * 1e3
+            self.timings[part] = self.timings.get(part, 0.0) + passed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """What one worker answers with; made at its start, closed at its end."""
+
+    settings: Settings
+    shelf: Shelf
+    database: Database
+    keys: KeyRing
+    meter: Meter
+    rates: Rates
+    replays: Replays
+    collections: Collections
+    slots: DecodeSlots
+    renditions: Renditions
+    measures: Measures
+
+
+def attach(scope: Any, exchange: Exchange) -> None:
+    """Remember the exchange in an ASGI scope."""
+    scope.setdefault("state", {})[_KEY] = exchange
+
+
+def exchange_of(request: Request[Any, Any, Any]) -> Exchange:
+    """Return the exchange that a request belongs to."""
+    found: Exchange = request.scope["state"][_KEY]
+    return found
+
+
+def caller_of(request: Request[Any, Any, Any]) -> Caller:
+    """Return whose request it is; every path of the API has passed the check of the key."""
+    caller = exchange_of(request).caller
+    if caller is None:
+        msg = "a route of the API must be asked with a key, got none"
+        raise RuntimeError(msg)
+    return caller
+
+
+def services_of(request: Request[Any, Any, Any]) -> Services:
+    """Return what answers the request."""
+    found: Services = request.app.state.services
+    return found

@@ -1,0 +1,54 @@
+"""FacetLists: the values that the filters accept, encoded once a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from searchlab.api.licenses import source_license_url
+from searchlab.api.schema import Color, License, OrientationName, Source
+from searchlab.colors import FAMILIES
+from searchlab.filters import known_values
+from searchlab.photos import ORIENTATIONS
+from searchlab.tables import PhotoTable
+
+
+class FacetLists:
+    """The facets of one snapshot as JSON.
+
+    Attributes:
+        colors: The families of colours, from black over the rainbow to pink.
+        sources: The upstream libraries of the photos, by name.
+        orientations: The three.
+        licenses: Those of the photos and `free`, by name.
+    """
+
+    def __init__(self, table: PhotoTable) -> None:
+        self.colors = _encoded(
+            [Color(name=n, hex=h.removeprefix("#")) for n, h in FAMILIES.items()]
+        )
+        self.sources = _encoded(_sources(table))
+        self.orientations = _encoded([OrientationName(name=name) for name in ORIENTATIONS])
+        self.licenses = _encoded([License(name=n) for n in known_values(table, "license_type")])
+
+
+def _sources(table: PhotoTable) -> list[Source]:
+    sources, licenses = table.codes("source"), table.codes("license_type")
+    pairs = sources.rows.astype(np.int64) * len(licenses.values) + licenses.rows
+    n_pairs = len(sources.values) * len(licenses.values)
+    counts = np.bincount(pairs, minlength=n_pairs).reshape(len(sources.values), -1)
+    return [
+        Source(
+            name=name,
+            license_url=source_license_url(
+                name, {k: n for k, n in zip(licenses.values, row, strict=True) if n}
+            ),
+        )
+        for name, row in zip(sources.values, counts.tolist(), strict=True)
+    ]
+
+
+def _encoded(entries: Sequence[msgspec.Struct]) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(entries))

@@ -1,0 +1,252 @@
+"""Front: the ASGI layer before Litestar, the same for every request.
+
+It gives the request its id and clock, asks for the key before anything else is looked at, holds
+the rate, and on the way back adds the headers, the log line and the measures. What escapes from
+within becomes a clean answer, and its traceback goes to the log alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+
+from searchlab.api.cross_origin import CrossOrigin
+from searchlab.api.envelope import encode_failure
+from searchlab.api.exchange import Exchange, Services, attach
+from searchlab.api.logs import Log
+from searchlab.api.plans import PLANS
+from searchlab.api.problems import KINDS, Problem, problem_of
+from searchlab.api.rates import rate_headers
+from searchlab.api.settings import API_PREFIX
+from searchlab.storage.accounts import Caller
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Any, Receive, Send], Awaitable[None]]
+
+MAX_HEADER_BYTES = 16 * 1024
+MAX_TARGET_BYTES = 32 * 1024
+_HOST = re.compile(r"[A-Za-z0-9.\-_\[\]:]{1,255}", re.ASCII)
+_SECURITY = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+]
+# Answers of the API hold nothing that a browser should run; the pages under /docs say otherwise.
+_LOCKED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+
+
+class Front:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: App, *, services: Callable[[], Services], log: Log) -> None:
+        """Wrap an application.
+
+        Args:
+            app: What answers, Litestar's.
+            services: Returns what the worker has opened; called once it is ready.
+            log: Takes a line for each request.
+        """
+        self._app = app
+        self._services = services
+        self._log = log
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        await _Passage(self._services(), self._log, scope, receive, send).run(self._app)
+
+
+class _Passage:
+    """One request on its way in and out."""
+
+    def __init__(
+        self, services: Services, log: Log, scope: Any, receive: Receive, send: Send
+    ) -> None:
+        self._services = services
+        self._log = log
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._exchange = Exchange()
+        self._status = 0
+        self._size = 0
+        self._origin: bytes | None = None
+        self._under_api = scope["path"].startswith(API_PREFIX)
+
+    async def run(self, app: App) -> None:
+        scope, measures = self._scope, self._services.measures
+        attach(scope, self._exchange)
+        measures.started()
+        try:
+            try:
+                preflight = self._enter()
+                if preflight is not None:
+                    await self._start({"status": 204, "headers": preflight})
+                    await self._send({"type": "http.response.body", "body": b""})
+                else:
+                    await app(scope, self._receive, self._back)
+            except Exception as error:
+                if self._status:
+                    raise
+                await self._fail(error)
+        except Exception as error:
+            self._log.error("the answer broke off", error, request_id=self._exchange.request_id)
+            raise
+        finally:
+            self._note()
+
+    def _enter(self) -> list[tuple[bytes, bytes]] | None:
+        """Look at the headers; returns the answer to a preflight request."""
+        scope, services, exchange = self._scope, self._services, self._exchange
+        size, keys, host, requested = 0, [], b"", b""
+        for name, value in scope["headers"]:
+            size += len(name) + len(value) + 4
+            if name == b"x-api-key":
+                keys.append(value)
+            elif name == b"host":
+                host = value
+            elif name == b"origin":
+                self._origin = value
+            elif name == b"access-control-request-method":
+                requested = value
+        if size > MAX_HEADER_BYTES:
+            msg = f"headers must have at most {MAX_HEADER_BYTES:,} bytes, got {size:,}"
+            raise Problem(msg, "HEADERS_TOO_LARGE")
+        target = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if target > MAX_TARGET_BYTES:
+            msg = f"path and query must have at most {MAX_TARGET_BYTES:,} bytes, got {target:,}"
+            raise Problem(msg, "URI_TOO_LONG")
+        exchange.base_url = services.settings.base_url or _address(scope, host)
+        if self._under_api and scope["method"] == "OPTIONS" and requested and self._origin:
+            answer = self._cross_origin().preflight(self._origin)
+            self._origin = None  # answered here, headers and all
+            return answer
+        if services.measures.in_flight > services.settings.max_in_flight:
+            services.measures.refused("overload")
+            msg = "the server must have a free place, got none; wait for Retry-After seconds"
+            raise Problem(msg, "OVERLOADED", headers={"Retry-After": "1"})
+        if self._under_api:
+            self._admit(keys)
+        return None
+
+    def _admit(self, keys: list[bytes]) -> None:
+        services, exchange = self._services, self._exchange
+        secret = keys[0].decode("latin-1") if len(keys) == 1 else ""
+        caller = services.keys.find(secret) if secret else None
+        if caller is None:
+            services.measures.refused("key")
+            raise Problem(
+                KINDS["UNAUTHORIZED"].example,
+                "UNAUTHORIZED",
+                headers={"WWW-Authenticate": 'ApiKey header="x-api-key"'},
+            )
+        exchange.caller = caller
+        services.meter.touch(caller)
+        exchange.verdict = services.rates.check(caller.key_id)
+        if not exchange.verdict.allowed:
+            services.measures.refused("rate")
+            rate = services.settings.rate_per_second
+            msg = (
+                f"a key may send {rate:g} requests a second, got more; wait for Retry-After seconds"
+            )
+            raise Problem(msg, "RATE_LIMITED")
+
+    def _cross_origin(self) -> CrossOrigin:
+        return CrossOrigin(self._services.settings.cors_origins)
+
+    async def _back(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await self._start(message)
+            return
+        self._size += len(message.get("body", b""))
+        await self._send(message)
+
+    async def _start(self, message: Message) -> None:
+        exchange = self._exchange
+        self._status = message["status"]
+        headers = [*message["headers"], (b"x-request-id", exchange.request_id.encode()), *_SECURITY]
+        headers += ((n.lower().encode(), v.encode()) for n, v in exchange.headers.items())
+        if self._under_api or self._status >= 400:
+            headers.append(_LOCKED)
+        if self._under_api:
+            names = {name.lower() for name, _ in headers}
+            headers += [pair for pair in self._limits() if pair[0] not in names]
+            if b"cache-control" not in names:
+                headers.append((b"cache-control", b"no-store"))
+            if exchange.timings:
+                headers.append((b"server-timing", _timing(exchange)))
+            if self._origin is not None:
+                headers += self._cross_origin().headers(self._origin)
+        await self._send(
+            {"type": "http.response.start", "status": self._status, "headers": headers}
+        )
+
+    def _limits(self) -> list[tuple[bytes, bytes]]:
+        exchange = self._exchange
+        caller, verdict = exchange.caller, exchange.verdict
+        if caller is None or verdict is None:
+            return []
+        used = exchange.used
+        if used is None:
+            used = self._services.meter.used(caller)
+        return rate_headers(verdict, PLANS[caller.plan], used)
+
+    async def _fail(self, error: Exception) -> None:
+        problem = problem_of(error)
+        status, body = encode_failure(self._exchange, problem)
+        if status >= 500 and not isinstance(error, Problem):
+            self._log.error("a request failed", error, request_id=self._exchange.request_id)
+        given = problem.headers if isinstance(problem, Problem) else {}
+        headers = [(name.lower().encode(), value.encode()) for name, value in given.items()]
+        headers.append((b"content-type", b"application/json"))
+        headers.append((b"content-length", str(len(body)).encode()))
+        await self._start({"status": status, "headers": headers})
+        self._size = len(body)
+        await self._send({"type": "http.response.body", "body": body})
+
+    def _note(self) -> None:
+        exchange, scope, services = self._exchange, self._scope, self._services
+        took_ms = exchange.took_ms
+        route = str(scope.get("path_template") or "unknown")
+        services.measures.finished(
+            route=route, method=scope["method"], status=self._status, seconds=took_ms / 1e3
+        )
+        caller = exchange.caller or _NOBODY
+        self._log.request(
+            request_id=exchange.request_id,
+            method=scope["method"],
+            path=scope["path"],
+            route=route,
+            status=self._status,
+            took_ms=took_ms,
+            size=self._size,
+            key_id=caller.key_id,
+            account_id=caller.account_id,
+            plan=caller.plan,
+            snapshot=services.shelf.current.engine.snapshot_id,
+            facts=exchange.facts,
+        )
+
+
+_NOBODY = Caller(account_id=0, key_id="", plan="")
+
+
+def _address(scope: Any, host: bytes) -> str:
+    text = host.decode("latin-1")
+    if not _HOST.fullmatch(text):
+        name, port = scope.get("server") or ("127.0.0.1", 80)
+        text = f"{name}:{port}"
+    return f"{scope['scheme']}://{text}"
+
+
+def _timing(exchange: Exchange) -> bytes:
+    parts = [f"{name};dur={spent:.3f}" for name, spent in exchange.timings.items()]
+    return ", ".join([*parts, f"total;dur={exchange.took_ms:.3f}"]).encode()

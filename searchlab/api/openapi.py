@@ -1,0 +1,210 @@
+"""The reference as an OpenAPI 3.1 document, made from what answers requests.
+
+Operations come from the routes, parameters and bodies from the Structs that check them, errors from
+the one table of problems: there is nothing here that could say otherwise than the code does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+
+from searchlab.api.openapi_answers import (
+    HEADERS,
+    RESPONSES,
+    SCHEMAS,
+    example_of,
+    failures_of,
+    schema_ref,
+    success_of,
+)
+from searchlab.api.openapi_service import SERVICE_PATHS
+from searchlab.api.operations import Operation, operation_of
+from searchlab.api.replaying import HEADER as IDEMPOTENCY_KEY
+from searchlab.api.settings import API_PREFIX, API_VERSION
+
+_TAGS = {
+    "search": ("Search", "Photos by what they show, and by what is known of them."),
+    "photos": ("Photos", "One photo, and those similar to it."),
+    "facets": ("Facets", "The values that the filters accept."),
+    "collections": ("Collections", "Named sets of photos, owned by the account."),
+    "usage": ("Usage", "The account's searches, counted."),
+}
+_SERVICE = ("Service", "Pictures, health and figures; without a key.")
+_IN_PATH: dict[str, dict[str, Any]] = {
+    "photo_id": {
+        "description": "`photo_id` of an indexed photo.",
+        "schema": {"type": "string", "minLength": 1},
+        "example": "0f3d2c1b-5a4e-5c6d-8b7a-9f8e7d6c5b4a",
+    },
+    "collection_id": {"schema": {"type": "integer"}, "example": 7},
+    "username": {
+        "description": "Exact username, percent-encoded, slashes too.",
+        "schema": {"type": "string", "minLength": 1},
+        "example": "annlee",
+    },
+}
+_ABOUT = """Search over free-licence stock photos by meaning, by picture and by filters.
+
+Every answer comes in one envelope: `success`, `data`, `meta`, `error` and `pagination`. A failed
+validation alone is 422 with `{"detail": [{"loc", "msg", "type"}]}`. Every error code is explained,
+with an example and what to do, at [/docs/errors](/docs/errors).
+
+Keys are made with `searchlab keys create` and sent in the header `x-api-key`.
+"""
+
+
+def build_document(handlers: Iterable[HTTPRouteHandler], *, base_url: str) -> dict[str, Any]:
+    """Describe routes.
+
+    Args:
+        handlers: All of the application; those without an `Operation` are the service's own.
+        base_url: Address of the service.
+    """
+    paths: dict[str, dict[str, Any]] = {}
+    for handler in handlers:
+        operation = operation_of(handler.opt)
+        if operation is not None:
+            for path, method in places_of(handler):
+                paths.setdefault(path, {})[method] = _described(operation, path, method)
+    tags = [*_TAGS.values(), _SERVICE]
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Stock Image Semantic Search API",
+            "version": API_VERSION,
+            "description": _ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "externalDocs": {"description": "Every error code", "url": f"{base_url}/docs/errors"},
+        "servers": [{"url": base_url}],
+        "security": [{"ApiKey": []}],
+        "tags": [{"name": name, "description": description} for name, description in tags],
+        "paths": paths | SERVICE_PATHS,
+        "components": {
+            "securitySchemes": {
+                "ApiKey": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "x-api-key",
+                    "description": "Made with `searchlab keys create`; works at once.",
+                }
+            },
+            "headers": HEADERS,
+            "responses": RESPONSES,
+            "schemas": SCHEMAS | _bodies(paths),
+        },
+    }
+
+
+def places_of(handler: HTTPRouteHandler) -> list[tuple[str, str]]:
+    """List the paths, as OpenAPI writes them, and lower-case methods that a handler answers."""
+    paths = [re.sub(r"\{(\w+):\w+\}", r"{\1}", path) for path in sorted(handler.paths)]
+    return [(path, str(method).lower()) for path in paths for method in sorted(handler.http_methods)]
+
+
+def _described(operation: Operation, path: str, method: str) -> dict[str, Any]:
+    section = path.removeprefix(API_PREFIX).split("/")[1]
+    names = re.findall(r"\{(\w+)\}", path)
+    cached = method == "get" and section in {"facets", "photos"} and not operation.paginated
+    parameters = [{"name": name, "in": "path", "required": True, **_IN_PATH[name]} for name in names]
+    if operation.parameters is not None:
+        parameters += _query(operation.parameters)
+    if operation.replayable:
+        parameters.append(_REPEATING)
+    if cached:
+        parameters.append(_KNOWN)
+    checked = bool(parameters) or operation.body is not None
+    described: dict[str, Any] = {
+        "operationId": operation.operation_id,
+        "tags": [_TAGS[section][0]],
+        "summary": operation.summary,
+        "parameters": parameters,
+        "responses": {
+            **success_of(operation, cached=cached),
+            **failures_of(operation, checked=checked),
+        },
+    }
+    if operation.description:
+        described["description"] = operation.description
+    body = _body(operation)
+    return described | ({"requestBody": body} if body else {})
+
+
+_REPEATING = {
+    "name": IDEMPOTENCY_KEY,
+    "in": "header",
+    "description": "Any text of one's own. The same key with the same request within 24 hours gets "
+    "the first answer again, and nothing is done twice.",
+    "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    "example": "5a2f6c1e-autumn",
+}
+_KNOWN = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "`ETag` of an answer at hand: 304 while it is still right.",
+    "schema": {"type": "string"},
+}
+
+
+def _query(struct: type[msgspec.Struct]) -> list[dict[str, Any]]:
+    """Describe the fields of a Struct as query parameters."""
+    _, components = msgspec.json.schema_components([struct])
+    whole = components[struct.__name__]
+    return [
+        _parameter(name, schema, required=name in whole["required"])
+        for name, schema in whole["properties"].items()
+    ]
+
+
+def _parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
+    # A parameter is left out, never null.
+    kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
+    given = dict(kinds[0])
+    items = given["items"] = dict(given["items"]) if "items" in given else {}
+    said = {key: given.pop(key, None) or items.pop(key, None) for key in ("description", "examples")}
+    if not items:
+        del given["items"]
+    if given.get("default") in (None, []):
+        given.pop("default", None)
+    found: dict[str, Any] = {"name": name, "in": "query", "required": required, "schema": given}
+    if items:
+        found |= {"style": "form", "explode": True}
+    if said["description"]:
+        found["description"] = said["description"]
+    if said["examples"]:
+        values = [[one] if items else one for one in said["examples"]]
+        found["examples"] = {f"example{n}": {"value": v} for n, v in enumerate(values, start=1)}
+    return found
+
+
+def _body(operation: Operation) -> dict[str, Any]:
+    if operation.picture:
+        kinds = "image/jpeg, image/png, image/webp, image/avif"
+        image = {
+            "type": "string",
+            "format": "binary",
+            "description": "JPEG, PNG, WebP or AVIF, told by its content.",
+        }
+        form = {
+            "schema": {"type": "object", "properties": {"image": image}, "required": ["image"]},
+            "encoding": {"image": {"contentType": kinds}},
+        }
+        described = "The picture; no body with `photo_id` or `cursor`."
+        return {
+            "required": False,
+            "description": described,
+            "content": {"multipart/form-data": form},
+        }
+    if operation.body is None:
+        return {}
+    content = {"schema": schema_ref(operation.body), "example": example_of(operation.body)}
+    return {"required": True, "content": {"application/json": content}}
+
+
+def _bodies(paths: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {}

@@ -1,0 +1,225 @@
+"""Reading requests: one msgspec Struct a request defines, checks and documents its parameters.
+
+Every field is converted and checked by itself, so that an answer names all that is wrong at once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import types
+import typing
+from functools import cache
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+from litestar import Request
+
+from searchlab.api.problems import Detail, Invalid, Problem, invalid
+from searchlab.errors import shown
+
+Parameters = TypeVar("Parameters", bound=msgspec.Struct)
+
+MAX_BODY_BYTES = 64 * 1024
+_MAX_PAIRS = 500
+_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?", re.ASCII)
+_BEYOND = 2**63  # msgspec compares 64-bit integers; what is larger is out of every range anyhow
+
+
+class Field(typing.NamedTuple):
+    """One parameter.
+
+    Attributes:
+        name: As in the specification.
+        kind: `str`, `int`, `float` or `bool`.
+        annotation: With its `msgspec.Meta`.
+        repeatable: Whether it may come several times.
+        nullable: Whether a JSON null is allowed.
+        required: Whether it must come.
+    """
+
+    name: str
+    kind: type
+    annotation: Any
+    repeatable: bool
+    nullable: bool
+    required: bool
+
+
+@cache
+def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
+    """Return the parameters that a Struct declares."""
+    found = []
+    hints = typing.get_type_hints(struct, include_extras=True)
+    for declared in msgspec.structs.fields(struct):
+        annotation = hints[declared.name]
+        inner, nullable, repeatable = _plain(annotation), False, False
+        if isinstance(inner, types.UnionType) or typing.get_origin(inner) is typing.Union:
+            nullable = True
+            (annotation,) = [a for a in typing.get_args(inner) if a is not types.NoneType]
+            inner = _plain(annotation)
+        if typing.get_origin(inner) is tuple:
+            repeatable = True
+            annotation = typing.get_args(inner)[0]
+            inner = _plain(annotation)
+        required = declared.required
+        found.append(Field(declared.encode_name, inner, annotation, repeatable, nullable, required))
+    return tuple(found)
+
+
+def _plain(annotation: Any) -> Any:
+    is_annotated = typing.get_origin(annotation) is typing.Annotated
+    return typing.get_args(annotation)[0] if is_annotated else annotation
+
+
+def query_pairs(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
+    """Split the query string.
+
+    Raises:
+        Invalid: It is no UTF-8, holds NUL, or too many parameters.
+    """
+    raw = request.scope["query_string"].decode("latin-1")
+    try:
+        pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=_MAX_PAIRS)
+    except UnicodeDecodeError:
+        raise invalid(("query",), "the query must be UTF-8, got other bytes", "utf8") from None
+    except ValueError:
+        msg = f"the query must have at most {_MAX_PAIRS} parameters, got more"
+        raise invalid(("query",), msg, "too_many") from None
+    for name, value in pairs:
+        if "\0" in value or "\0" in name:
+            msg = "a parameter must be text without NUL, got one with it"
+            raise invalid(("query", name.replace("\0", "")), msg, "string_unicode")
+    return pairs
+
+
+def read(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameters:
+    """Read the query parameters of a request; names that the Struct lacks are passed over.
+
+    Raises:
+        Invalid: What is missing, cannot be converted, or is out of range; all of it.
+    """
+    given: dict[str, list[str]] = {}
+    for name, value in query_pairs(request):
+        given.setdefault(name, []).append(value)
+    values: dict[str, Any] = {}
+    wrong: list[Detail] = []
+    for field in fields_of(struct):
+        found = given.get(field.name)
+        loc = ("query", field.name)
+        if found is None:
+            if field.required:
+                wrong.append(Detail(loc, f"{field.name} must be given, got none", "missing"))
+            continue
+        if len(found) > 1 and not field.repeatable:
+            msg = f"{field.name} must be given once, got {len(found)} times"
+            wrong.append(Detail(loc, msg, "repeated"))
+            continue
+        parts = []
+        for text in found:
+            try:
+                parts.append(_checked(field, _from_text(field, text), loc))
+            except Invalid as error:
+                wrong += error.details
+        values[field.name] = tuple(parts) if field.repeatable else (parts or [None])[0]
+    return _built(struct, values, wrong)
+
+
+def _from_text(field: Field, text: str) -> Any:
+    loc = ("query", field.name)
+    if field.kind is int:
+        if not _INTEGER.fullmatch(text):
+            msg = f"{field.name} must be an integer, got {shown(text)}"
+            raise invalid(loc, msg, "int_parsing")
+        return int(text)
+    if field.kind is float:
+        number = float(text) if _NUMBER.fullmatch(text) else math.nan
+        if not math.isfinite(number):
+            msg = f"{field.name} must be a finite number, got {shown(text)}"
+            raise invalid(loc, msg, "float_parsing")
+        return number
+    return text
+
+
+def _checked(field: Field, value: Any, loc: tuple[str, ...]) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = max(-_BEYOND, min(value, _BEYOND - 1))
+    try:
+        return msgspec.convert(value, field.annotation)
+    except msgspec.ValidationError as error:
+        wanted = str(error).split(" - at ", maxsplit=1)[0].removeprefix("Expected ")
+        wanted = wanted.replace("`str`", "a string").replace("`bool`", "true or false")
+        wanted = wanted.replace("`int`", "an integer").replace("`float`", "a number")
+        came = "" if ", got" in wanted else f", got {shown(value)}"
+        msg = f"{field.name} must be {wanted}{came}"
+        raise invalid(loc, msg, "type_error" if ", got" in wanted else "out_of_range") from None
+
+
+async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameters:
+    """Read a JSON body; names that the Struct lacks are passed over.
+
+    Raises:
+        Invalid: It is no JSON object, or what `read` raises.
+        Problem: It is of another content type, or too large.
+    """
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind != "application/json":
+        msg = f"the body must be application/json, got {shown(kind)}"
+        raise Problem(msg, "UNSUPPORTED_MEDIA_TYPE")
+    body = await read_bytes(request, MAX_BODY_BYTES)
+    try:
+        given = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise invalid(("body",), "the body must be JSON, got another text", "json") from None
+    if not isinstance(given, dict):
+        msg = f"the body must be a JSON object, got {shown(given)}"
+        raise invalid(("body",), msg, "json_object")
+    values: dict[str, Any] = {}
+    wrong: list[Detail] = []
+    for field in fields_of(struct):
+        loc = ("body", field.name)
+        if field.name not in given:
+            if field.required:
+                wrong.append(Detail(loc, f"{field.name} must be given, got none", "missing"))
+            continue
+        value = given[field.name]
+        if value is None and field.nullable:
+            values[field.name] = None
+            continue
+        try:
+            if isinstance(value, str):
+                _check_text(field.name, value, loc)
+            values[field.name] = _checked(field, value, loc)
+        except Invalid as error:
+            wrong += error.details
+    return _built(struct, values, wrong)
+
+
+def _check_text(name: str, value: str, loc: tuple[str, ...]) -> None:
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        msg = f"{name} must be Unicode without NUL and lone surrogates, got one of them"
+        raise invalid(loc, msg, "string_unicode")
+
+
+async def read_bytes(request: Request[Any, Any, Any], most: int) -> bytes:
+    """Read a body of at most `most` bytes.
+
+    Raises:
+        Problem: It has more.
+    """
+    parts, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > most:
+            msg = f"the body must have at most {most:,} bytes, got more"
+            raise Problem(msg, "PAYLOAD_TOO_LARGE")
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _built(struct: type[Parameters], values: dict[str, Any], wrong: list[Detail]) -> Parameters:
+    if wrong:
+        raise Invalid(wrong)
+    return struct(**values)

@@ -1,0 +1,36 @@
+"""What each plan allows: one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from searchlab.photos import PHOTO_FIELDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What an account may do.
+
+    Attributes:
+        name: As `searchlab keys create --plan` takes it.
+        requests_per_month: Searches in a calendar month (UTC).
+        similar_pages: Pages of photos similar to an indexed one; None for all of them.
+        fields: Photo fields that answers may hold.
+    """
+
+    name: str
+    requests_per_month: int
+    similar_pages: int | None = None
+    fields: tuple[str, ...] = PHOTO_FIELDS
+
+
+PLANS = {
+    plan.name: plan
+    for plan in (
+        Plan(name="free", requests_per_month=5_000, similar_pages=1),
+        Plan(name="starter", requests_per_month=20_000),
+        Plan(name="growth", requests_per_month=100_000),
+        Plan(name="scale", requests_per_month=1_000_000),
+    )
+}
+DEFAULT_PLAN = "free"

@@ -1,0 +1,270 @@
+"""What can go wrong, in one table: code, status, meaning, example and fix.
+
+Only a failed validation (422) has the specification's bare `{detail: [...]}`; everything else comes
+in the envelope's `error`. Routes raise, and nothing but this module knows statuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from litestar.exceptions import HTTPException
+
+from searchlab import errors
+from searchlab.storage.replays import InFlightError
+
+INTERNAL = "INTERNAL_ERROR"
+
+
+class Kind(NamedTuple):
+    """One row of the table.
+
+    Attributes:
+        code: What `error.code` says.
+        status: The HTTP status.
+        meaning: When it comes.
+        example: A message as it may come.
+        fix: What the caller can do.
+    """
+
+    code: str
+    status: int
+    meaning: str
+    example: str
+    fix: str
+
+
+KINDS = {
+    row[0]: Kind(*row)
+    for row in (
+        (
+            "BAD_REQUEST",
+            400,
+            "The request cannot be read as HTTP of this API.",
+            "the path must be UTF-8, got other bytes",
+            "Send what the reference of the operation shows.",
+        ),
+        (
+            "INVALID_FIELDS",
+            400,
+            "`fields` names something that is no field of a photo, or none that the plan allows.",
+            "fields must be names among photo_id, source_photo_id, ..., got 'photographer'",
+            "Use the names in `error.details.accepted`.",
+        ),
+        (
+            "UNAUTHORIZED",
+            401,
+            "The header `x-api-key` is missing, or holds no key in force.",
+            "x-api-key must hold a key in force",
+            "Send the key as it was shown when it was made; make one with `searchlab keys create`.",
+        ),
+        (
+            "FORBIDDEN",
+            403,
+            "It is there, and belongs to somebody else.",
+            "collection 7 must be your own to be changed, got one of another account",
+            "Make a collection of your own.",
+        ),
+        (
+            "NOT_FOUND",
+            404,
+            "No such photo, collection, entry or path.",
+            "photo_id must be that of an indexed photo, got 'abc'",
+            "Check the identifier; photos and collections may have been deleted.",
+        ),
+        (
+            "METHOD_NOT_ALLOWED",
+            405,
+            "The path is known, the method is not.",
+            "/api/v1/usage must be asked with GET, got PUT",
+            "Use a method of the header `Allow`.",
+        ),
+        (
+            "CONFLICT",
+            409,
+            "It is there already.",
+            "photo_id must be new to collection 7, got one that is in it",
+            "Nothing needs to be done.",
+        ),
+        (
+            "REQUEST_IN_FLIGHT",
+            409,
+            "A request with this `Idempotency-Key` is still being worked on.",
+            "Idempotency-Key must not be in use, got one whose first request is not answered yet",
+            "Send the same request again after `Retry-After` seconds.",
+        ),
+        (
+            "CURSOR_EXPIRED",
+            410,
+            "The state of the library that the cursor pages through is no longer kept.",
+            "cursor must belong to a snapshot that is kept; search again",
+            "Start again from the first page.",
+        ),
+        (
+            "PAYLOAD_TOO_LARGE",
+            413,
+            "The body has too many bytes, or the picture too many pixels.",
+            "the body must have at most 20,971,520 bytes, got more",
+            "Scale the picture down; 1,000 pixels a side are plenty.",
+        ),
+        (
+            "URI_TOO_LONG",
+            414,
+            "The path and query have too many bytes.",
+            "path and query must have at most 32,768 bytes, got 40,000",
+            "Leave out what the cursor already holds.",
+        ),
+        (
+            "UNSUPPORTED_MEDIA_TYPE",
+            415,
+            "The body is of another type than the operation takes.",
+            "image must be a JPEG, PNG, WebP or AVIF picture, got another file",
+            "Send JSON as application/json, and pictures as multipart/form-data in a part `image`.",
+        ),
+        (
+            "RATE_LIMITED",
+            429,
+            "The key has sent too many requests in a short time.",
+            "a key may send 200 requests a second, got more",
+            "Wait for `Retry-After` seconds.",
+        ),
+        (
+            "QUOTA_EXCEEDED",
+            429,
+            "The plan's searches of this month are used up.",
+            "the plan free allows 5,000 searches a month, got one more",
+            "Wait for the next month (UTC), or change the plan.",
+        ),
+        (
+            "HEADERS_TOO_LARGE",
+            431,
+            "The headers have too many bytes.",
+            "headers must have at most 16,384 bytes, got 20,000",
+            "Send fewer or shorter headers.",
+        ),
+        (
+            INTERNAL,
+            500,
+            "Something is wrong on our side; the log holds it under the request's id.",
+            "the request could not be answered",
+            "Try again later, and report `meta.request_id`.",
+        ),
+        (
+            "OVERLOADED",
+            503,
+            "The server has more requests than it can work on, or is not ready yet.",
+            "the server must have a free place, got none",
+            "Wait for `Retry-After` seconds.",
+        ),
+    )
+}
+
+
+class Detail(NamedTuple):
+    """One failed validation, as the specification shapes it.
+
+    Attributes:
+        loc: Where, such as `("query", "per_page")`.
+        msg: What must hold and what came.
+        type: A word for programs.
+    """
+
+    loc: tuple[str | int, ...]
+    msg: str
+    type: str
+
+
+class Problem(Exception):  # noqa: N818 - it is an answer
+    """What the envelope's `error` says.
+
+    Attributes:
+        kind: Its row of the table.
+        message: What must hold, what came and what to do.
+        details: More for programs.
+        headers: To add to the answer.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        code: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = KINDS[code]
+        self.message = message
+        self.details = dict(details or {})
+        self.headers = dict(headers or {})
+
+
+class Invalid(Exception):  # noqa: N818 - it is an answer
+    """A failed validation: 422 and the bare `{detail: [...]}`."""
+
+    def __init__(self, details: Sequence[Detail]) -> None:
+        super().__init__("; ".join(detail.msg for detail in details))
+        self.details = list(details)
+
+
+def invalid(loc: tuple[str | int, ...], msg: str, kind: str = "value_error") -> Invalid:
+    """Make a failed validation of one value."""
+    return Invalid([Detail(loc, msg, kind)])
+
+
+# The nearest class of an exception decides; a test walks the tree and misses none.
+CODES: dict[type[Exception], str] = {
+    errors.SearchlabError: INTERNAL,
+    errors.InputError: "",
+    errors.CursorError: "",
+    errors.ExpiredCursorError: "CURSOR_EXPIRED",
+    errors.ImageError: "",
+    errors.NotFoundError: "NOT_FOUND",
+    errors.ConflictError: "CONFLICT",
+    InFlightError: "REQUEST_IN_FLIGHT",
+    errors.ForbiddenError: "FORBIDDEN",
+    errors.QuotaError: "QUOTA_EXCEEDED",
+    errors.MissingExtraError: INTERNAL,
+    errors.MismatchError: INTERNAL,
+    errors.DataError: INTERNAL,
+}
+"""The code of each exception; an empty one stands for a failed validation."""
+
+STATUSES = {400: "BAD_REQUEST", 404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
+STATUSES |= {413: "PAYLOAD_TOO_LARGE", 415: "UNSUPPORTED_MEDIA_TYPE"}
+# The library's own words for what the specification calls otherwise.
+_PARAMETERS = {"text": "q"}
+_PICTURES = {
+    "unsupported format": "UNSUPPORTED_MEDIA_TYPE",
+    "not an image": "UNSUPPORTED_MEDIA_TYPE",
+    "too many bytes": "PAYLOAD_TOO_LARGE",
+    "too many pixels": "PAYLOAD_TOO_LARGE",
+}
+
+
+def problem_of(error: Exception) -> Problem | Invalid:
+    """Turn any exception into what the caller is told; what is our fault stays unsaid."""
+    if isinstance(error, Problem | Invalid):
+        return error
+    if isinstance(error, HTTPException) and error.status_code in STATUSES:
+        kind = KINDS[STATUSES[error.status_code]]
+        return Problem(kind.meaning, kind.code, headers=error.headers)
+    if isinstance(error, errors.ImageError):
+        code = _PICTURES.get(error.reason)
+        return invalid(("body", "image"), str(error)) if code is None else Problem(str(error), code)
+    code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), INTERNAL)
+    if code == "":
+        return invalid(_place(str(error)), str(error))
+    if code == "REQUEST_IN_FLIGHT":
+        return Problem(str(error), code, headers={"Retry-After": "1"})
+    if code == INTERNAL:
+        return Problem(KINDS[INTERNAL].example, INTERNAL)
+    return Problem(str(error), code)
+
+
+def _place(message: str) -> tuple[str, ...]:
+    # The library's messages begin with the name of what is wrong.
+    first = message.split(" ", 1)[0]
+    name = _PARAMETERS.get(first, first)
+    return ("query", name) if name.replace("_", "").isalpha() and name != "a" else ("query",)

@@ -1,0 +1,235 @@
+"""Rates: how fast one key may ask, exact over all workers of a machine.
+
+The generic cell rate algorithm: a key's whole state is one instant, the time at which it will have
+its full burst again. All workers hold these instants in one memory-mapped file, 16 bytes a key,
+under an advisory lock that the system takes back from a process that dies. A key that has its full
+burst again is the same as one that never asked, so its slot is free for the next.
+"""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import hashlib
+import math
+import mmap
+import os
+import struct
+import threading
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from searchlab.api.plans import Plan
+from searchlab.errors import DataError, InputError
+
+_BUCKETS = 4096
+_SLOTS = 16  # in each bucket
+_SLOT = struct.Struct("<Qq")  # hash of the key, the instant in nanoseconds
+_BUCKET = struct.Struct("<" + "Qq" * _SLOTS)
+_FILE_BYTES = _BUCKETS * _BUCKET.size
+_SECOND = 1_000_000_000
+_LONGEST_WINDOW_S = 100_000_000  # instants are 64-bit numbers of nanoseconds
+_MONTH_S = 2_592_000  # the draft asks for a number of seconds: 30 days
+_KNOWN_PLACES = 65_536
+
+
+class Verdict(NamedTuple):
+    """What a key may do now.
+
+    Attributes:
+        allowed: Whether this request is within the rate; one that is not costs nothing.
+        remaining: Requests that it could send at once after this one.
+        reset_s: Seconds until it has its full burst again.
+        retry_after_s: Seconds until the next request is allowed; 0 where this one is.
+        burst: Requests that it may send at once.
+        window_s: Seconds in which the full burst comes back.
+    """
+
+    allowed: bool
+    remaining: int
+    reset_s: float
+    retry_after_s: float
+    burst: int
+    window_s: int
+
+
+class Rates:
+    """A token bucket for each key: `burst` requests at once, `per_second` in the long run.
+
+    Each worker opens the same file; who opens none counts alone.
+    """
+
+    def __init__(self, path: Path | None, per_second: float, burst: int) -> None:
+        """Open the shared file, and make it where there is none.
+
+        Args:
+            path: The file that the workers of a machine share; None for this process alone.
+            per_second: Requests a second in the long run, above 0.
+            burst: Requests at once, 1 or more; all of them back within 100 million seconds.
+
+        Raises:
+            InputError: A rate or a burst out of range.
+            DataError: The file cannot be made, or is none of ours.
+        """
+        if not 0 < per_second < math.inf:
+            msg = f"per_second must be above 0, got {per_second!r}"
+            raise InputError(msg)
+        if not 1 <= burst <= per_second * _LONGEST_WINDOW_S:
+            msg = f"burst must be 1 or more and in reach of {per_second!r} a second, got {burst!r}"
+            raise InputError(msg)
+        self._step = max(1, round(_SECOND / per_second))
+        self._full = burst * self._step
+        self._burst = burst
+        self._window_s = max(1, math.ceil(burst / per_second))
+        # The file lock holds other processes off; this one, other threads of ours.
+        self._own = threading.Lock()
+        self._places: dict[str, tuple[int, int]] = {}
+        self._file: int | None = None
+        if path is None:
+            self._map = mmap.mmap(-1, _FILE_BYTES)
+        else:
+            self._file, self._map = _open(path)
+
+    def check(self, key_id: str, now: float | None = None) -> Verdict:
+        """Ask for one request of a key, and take it from its bucket if there is one.
+
+        Args:
+            key_id: Public identifier of the key.
+            now: Seconds since the epoch; the clock's if left out.
+
+        Returns:
+            Whether it is allowed, and what is left.
+        """
+        at = time.time_ns() if now is None else round(now * _SECOND)
+        with self._own:
+            if self._file is not None:
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            try:
+                place, hashed, full_at = self._find(key_id, at)
+                # After the clock was set back, nobody waits longer than for one burst.
+                full_at = min(max(full_at, at), at + self._full)
+                after = full_at + self._step
+                wait = after - self._full - at
+                if wait <= 0:
+                    _SLOT.pack_into(self._map, place, hashed, after)
+            finally:
+                if self._file is not None:
+                    fcntl.flock(self._file, fcntl.LOCK_UN)
+        allowed = wait <= 0
+        if allowed:
+            full_at = after
+        return Verdict(
+            allowed,
+            (at + self._full - full_at) // self._step,
+            (full_at - at) / _SECOND,
+            0.0 if allowed else wait / _SECOND,
+            self._burst,
+            self._window_s,
+        )
+
+    def _find(self, key_id: str, at: int) -> tuple[int, int, int]:
+        known = self._places.get(key_id)
+        if known is not None:
+            place, hashed = known
+            there, full_at = _SLOT.unpack_from(self._map, place)
+            if there == hashed:
+                return place, hashed, full_at
+        digest = hashlib.blake2b(key_id.encode(errors="replace"), digest_size=8).digest()
+        hashed = int.from_bytes(digest, "little") or 1
+        bucket = hashed % _BUCKETS * _BUCKET.size
+        held = _BUCKET.unpack_from(self._map, bucket)
+        hashes, instants = held[::2], held[1::2]
+        if hashed in hashes:
+            slot, full_at = hashes.index(hashed), instants[hashes.index(hashed)]
+        else:
+            # One with its full burst again, or, among 16 busy keys, the one that is nearest to it.
+            slot, full_at = instants.index(min(instants)), at
+        if len(self._places) >= _KNOWN_PLACES:
+            self._places.clear()
+        place = bucket + slot * _SLOT.size
+        self._places[key_id] = (place, hashed)
+        return place, hashed, full_at
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._map.close()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _open(path: Path) -> tuple[int, mmap.mmap]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        msg = f"{path} must be a file that can be written, got: {error.strerror}"
+        raise DataError(msg) from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        size = os.fstat(file).st_size
+        if size == 0:
+            os.ftruncate(file, _FILE_BYTES)
+        elif size != _FILE_BYTES:
+            msg = f"{path} must hold {_FILE_BYTES} bytes, got {size}; stop all servers, delete it"
+            raise DataError(msg)
+        mapped = mmap.mmap(file, _FILE_BYTES)
+        fcntl.flock(file, fcntl.LOCK_UN)
+    except (DataError, OSError):
+        os.close(file)
+        raise
+    return file, mapped
+
+
+def rate_headers(
+    verdict: Verdict, plan: Plan, used: int, now: float | None = None
+) -> list[tuple[bytes, bytes]]:
+    """Tell a caller its limits and what is left of them, as the IETF draft has it.
+
+    `Retry-After` is there only where the verdict refuses; a used-up month is not the verdict's.
+
+    Args:
+        verdict: What `Rates.check` said.
+        plan: Of the caller.
+        used: Searches of the account in this month.
+        now: Seconds since the epoch; the clock's if left out.
+
+    Returns:
+        `RateLimit-Policy`, `RateLimit` and, on a refusal, `Retry-After`.
+    """
+    quota = plan.requests_per_month
+    left = max(0, quota - used)
+    month_s = seconds_left_in_month(now)
+    burst = f'"burst";r={verdict.remaining};t={math.ceil(verdict.reset_s)}'
+    headers = [
+        (b"ratelimit-policy", _policy(verdict.burst, verdict.window_s, quota)),
+        (b"ratelimit", f'{burst}, "month";r={left};t={month_s}'.encode()),
+    ]
+    if not verdict.allowed:
+        headers.append((b"retry-after", retry_after(verdict.retry_after_s)))
+    return headers
+
+
+def retry_after(seconds: float) -> bytes:
+    """Write a time to wait as `Retry-After` has it: whole seconds, at least one."""
+    return str(max(1, math.ceil(seconds))).encode()
+
+
+@lru_cache(maxsize=64)
+def _policy(burst: int, window_s: int, quota: int) -> bytes:
+    return f'"burst";q={burst};w={window_s}, "month";q={quota};w={_MONTH_S}'.encode()
+
+
+def seconds_left_in_month(now: float | None = None) -> int:
+    """Return the seconds until the next calendar month begins (UTC), at least one."""
+    at = time.time() if now is None else now
+    return max(1, math.ceil(_month_end(int(at // 86_400)) - at))
+
+
+@lru_cache(maxsize=4)
+def _month_end(day: int) -> float:
+    date = datetime.date(1970, 1, 1) + datetime.timedelta(days=day)
+    following = (date.replace(day=1) + datetime.timedelta(days=32)).replace(day=1)
+    return (following - datetime.date(1970, 1, 1)).days * 86_400.0

@@ -1,0 +1,87 @@
+"""Idempotent POSTs: the first answer to an `Idempotency-Key` is given again, nothing done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from litestar import Request, Response
+from litestar.enums import MediaType
+from sqlalchemy.engine import Connection
+
+from searchlab.api.exchange import caller_of, exchange_of, services_of
+from searchlab.api.problems import invalid
+from searchlab.errors import InputError, shown
+from searchlab.storage import replays
+
+HEADER = "Idempotency-Key"
+_KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a POST may do about its key.
+
+    Attributes:
+        replay: The answer that was given before; nothing is to be done then.
+        keeping: Makes, of status and body, what records the answer in the action's transaction;
+            None where no key was sent.
+    """
+
+    replay: Response[bytes] | None
+    keeping: Callable[[int, bytes], Callable[[Connection], None] | None]
+
+
+@asynccontextmanager
+async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterator[Claim]:
+    """Hold the request's `Idempotency-Key` while it is being acted on.
+
+    An action that fails gives the key back: nothing was done, so it may be tried again.
+
+    Args:
+        request: With or without the header.
+        content: What a repetition must have in common with the first, besides its query.
+
+    Raises:
+        Invalid: The key is no key, or came with another request before.
+        InFlightError: The first request with this key is still being acted on.
+    """
+    key = request.headers.get(HEADER)
+    if key is None:
+        yield Claim(None, lambda _status, _body: None)
+        return
+    if not _KEY.fullmatch(key):
+        msg = f"{HEADER} must be 1 to 255 visible ASCII characters, got {shown(key)}"
+        raise invalid(("header", HEADER), msg, "idempotency_key")
+    store = services_of(request).replays
+    query = request.scope["query_string"]
+    mine = replays.Claim(
+        account_id=caller_of(request).account_id,
+        method=request.method,
+        path=request.url.path,
+        key=key,
+        fingerprint=hashlib.sha256(b"%d:" % len(query) + query + content).digest(),
+    )
+    try:
+        before = await asyncio.to_thread(store.begin, mine)
+    except InputError as error:
+        raise invalid(("header", HEADER), str(error), "idempotency_key") from None
+    if before is not None:
+        exchange_of(request).headers["Idempotency-Replayed"] = "true"
+        answer = Response(before.body, status_code=before.status, media_type=MediaType.JSON)
+        yield Claim(answer, lambda _status, _body: None)
+        return
+
+    def keeping(status: int, body: bytes) -> Callable[[Connection], None]:
+        return lambda connection: store.finish(connection, mine, status=status, body=body)
+
+    try:
+        yield Claim(None, keeping)
+    except BaseException:
+        await asyncio.shield(asyncio.to_thread(store.forget, mine))
+        raise

@@ -1,0 +1,219 @@
+"""What each operation can be asked: the parameters and bodies of the specification, once each.
+
+These Structs check requests (`parameters.read`) and document them (`openapi`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from searchlab.colors import FAMILY_NAMES
+from searchlab.photos import ORIENTATIONS
+from searchlab.queries import (
+    DEFAULT_PER_PAGE,
+    DEFAULT_TEXT_ALPHA,
+    MAX_LIMIT,
+    MAX_PER_PAGE,
+    MAX_QUERY_LENGTH,
+    MAX_TEXT_ALPHA,
+)
+
+MAX_TOLERANCE = 255
+DEFAULT_TOLERANCE = 20
+
+Fields = Annotated[
+    str,
+    Meta(
+        description="Comma-separated names of Photo fields; every field the plan allows if left "
+        "out. An unknown name is `INVALID_FIELDS`.",
+        examples=["photo_id,urls,attribution"],
+    ),
+]
+CursorToken = Annotated[
+    str,
+    Meta(
+        description="`pagination.next_cursor` of the page before. It holds the query, the filters "
+        "and the page size: what else is sent is ignored, `fields` excepted."
+    ),
+]
+PerPage = Annotated[
+    int, Meta(ge=1, le=MAX_PER_PAGE, description="Page size; with a cursor that of page 1 stays.")
+]
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """What searches by text and by picture have in common."""
+
+    q: (
+        Annotated[
+            str,
+            Meta(
+                max_length=MAX_QUERY_LENGTH,
+                description="What the photos show, in any language.",
+                examples=["a lake in the mountains", "雪山下的湖"],
+            ),
+        ]
+        | None
+    ) = None
+    color_name: (
+        Annotated[
+            str,
+            Meta(
+                description="A name from the colours facet; not together with `color_hex`.",
+                examples=["teal"],
+                extra_json_schema={"enum": list(FAMILY_NAMES)},
+            ),
+        ]
+        | None
+    ) = None
+    color_hex: (
+        Annotated[
+            str,
+            Meta(
+                description="A shade as `#` and six hex digits; not together with `color_name`.",
+                examples=["#1f6f8b"],
+                extra_json_schema={"pattern": "^#[0-9a-fA-F]{6}$"},
+            ),
+        ]
+        | None
+    ) = None
+    color_tolerance: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MAX_TOLERANCE,
+            description="0 (strict) to 255 (loose): the radius around `color_hex`, or how far the "
+            "family of `color_name` is widened or narrowed.",
+        ),
+    ] = DEFAULT_TOLERANCE
+    orientation: tuple[
+        Annotated[str, Meta(extra_json_schema={"enum": list(ORIENTATIONS)})], ...
+    ] = ()
+    source: tuple[
+        Annotated[str, Meta(description="Names from the sources facet; any of them.")], ...
+    ] = ()
+    license_type: tuple[
+        Annotated[str, Meta(description="Names from the licences facet; any of them.")], ...
+    ] = ()
+    per_page: PerPage = DEFAULT_PER_PAGE
+    limit: (
+        Annotated[
+            int,
+            Meta(
+                ge=1, le=MAX_LIMIT, description="Most results over all pages; no cap if left out."
+            ),
+        ]
+        | None
+    ) = None
+    score_threshold: (
+        Annotated[float, Meta(ge=0, le=1, description="Least `relevance_score` to appear.")] | None
+    ) = None
+    cursor: CursorToken | None = None
+    fields: Fields | None = None
+    after_date: (
+        Annotated[
+            str,
+            Meta(
+                description="Only photos published on that day or later.",
+                examples=["2024-05-01"],
+                extra_json_schema={"format": "date"},
+            ),
+        ]
+        | None
+    ) = None
+    sort_by: Annotated[
+        str,
+        Meta(
+            description="`relevance`, best match first, or `newest`.",
+            extra_json_schema={"enum": ["relevance", "newest"]},
+        ),
+    ] = "relevance"
+    photographer: (
+        Annotated[str, Meta(description="Exact username; see the suggest endpoint.")] | None
+    ) = None
+
+
+class TextSearch(Conditions, frozen=True, kw_only=True):
+    """GET /search/photos."""
+
+
+class ImageSearch(Conditions, frozen=True, kw_only=True):
+    """POST /search/photos."""
+
+    photo_id: (
+        Annotated[
+            str,
+            Meta(description="An indexed photo as the reference, in place of an uploaded picture."),
+        ]
+        | None
+    ) = None
+    text_alpha: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=MAX_TEXT_ALPHA,
+            description="How much `q` counts beside the picture; 0 ignores the text.",
+        ),
+    ] = DEFAULT_TEXT_ALPHA
+
+
+class NextPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a request counts where it brings a cursor."""
+
+    cursor: str | None = None
+    fields: str | None = None
+
+
+class Similar(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /photos/{photo_id}/similar."""
+
+    per_page: PerPage = DEFAULT_PER_PAGE
+    limit: (
+        Annotated[
+            int,
+            Meta(
+                ge=1, le=MAX_LIMIT, description="Most results over all pages; no cap if left out."
+            ),
+        ]
+        | None
+    ) = None
+    cursor: CursorToken | None = None
+    fields: Fields | None = None
+
+
+class OnePhoto(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /photos/{photo_id}."""
+
+    fields: Fields | None = None
+
+
+class Months(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /usage/monthly."""
+
+    months: Annotated[int, Meta(ge=1, le=24, description="Months, this one included.")] = 12
+
+
+class Days(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /usage/daily."""
+
+    days: Annotated[int, Meta(ge=1, le=90, description="Days back, today included.")] = 30
+
+
+class NewCollection(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /collections."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=255, examples=["Autumn"])]
+    description: Annotated[str, Meta(max_length=1000)] | None = None
+    is_public: Annotated[bool, Meta(description="Whether other accounts may read it.")] = False
+
+
+class NewCollectionPhoto(msgspec.Struct, frozen=True, kw_only=True):
+    """POST /collections/{collection_id}/photos; what is left out is taken from the index."""
+
+    photo_id: Annotated[str, Meta(min_length=1, max_length=100)]
+    photo_thumbnail_url: Annotated[str, Meta(max_length=2000)] | None = None
+    photo_source: Annotated[str, Meta(max_length=255)] | None = None
+    photo_photographer: Annotated[str, Meta(max_length=255)] | None = None

@@ -1,0 +1,1 @@
+"""The operations of the v1 API, a file for each section of the specification."""

@@ -1,0 +1,228 @@
+"""Named collections of photos, owned by the caller's account (4.5 and the rules of 3)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, delete, get, post
+from litestar.enums import MediaType
+from litestar.params import FromPath
+from sqlalchemy.engine import Connection
+
+from searchlab.api.envelope import enclose, succeed
+from searchlab.api.exchange import caller_of, exchange_of, services_of
+from searchlab.api.operations import Operation
+from searchlab.api.parameters import read_body
+from searchlab.api.problems import invalid
+from searchlab.api.replaying import claim
+from searchlab.api.requests import NewCollection, NewCollectionPhoto
+from searchlab.api.schema import Collection, CollectionPhoto, CollectionWithPhotos, Deleted
+from searchlab.errors import shown
+
+_COLLECTIONS = "/api/v1/collections"
+_ONE = f"{_COLLECTIONS}/{{collection_id:str}}"
+_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
+
+
+def _id(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        msg = f"collection_id must be an integer, got {shown(text)}"
+        raise invalid(("path", "collection_id"), msg, "int_parsing")
+    return int(text)
+
+
+async def _changed(
+    request: Request[Any, Any, Any], act: Callable[[Connection], dict[str, Any]]
+) -> Response[bytes]:
+    """Act in a transaction of its own, and answer."""
+    database = services_of(request).database
+
+    def work() -> dict[str, Any]:
+        with database.writing() as connection:
+            return act(connection)
+
+    return succeed(request, await asyncio.to_thread(work))
+
+
+async def _changed_once(
+    request: Request[Any, Any, Any],
+    body: msgspec.Struct,
+    act: Callable[[Connection], dict[str, Any]],
+) -> Response[bytes]:
+    """Act and record the answer in one transaction, so that a repetition changes nothing."""
+    database, exchange = services_of(request).database, exchange_of(request)
+    async with claim(request, msgspec.json.encode(body)) as claimed:
+        if claimed.replay is not None:
+            return claimed.replay
+
+        def work() -> bytes:
+            with database.writing() as connection:
+                answer = enclose(exchange, success=True, data=act(connection))
+                keep = claimed.keeping(200, answer)
+                if keep is not None:
+                    keep(connection)
+            return answer
+
+        answer = await asyncio.to_thread(work)
+    return Response(answer, status_code=200, media_type=MediaType.JSON)
+
+
+@get(
+    _COLLECTIONS,
+    opt=Operation(
+        operation_id="listCollections",
+        summary="List the account's collections",
+        description="Without their photos.",
+        data=list[Collection],
+    ).opt,
+)
+async def list_collections(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """List the account's collections."""
+    services, account_id = services_of(request), caller_of(request).account_id
+    return succeed(request, await asyncio.to_thread(services.collections.list, account_id))
+
+
+@post(
+    _COLLECTIONS,
+    status_code=200,
+    opt=Operation(
+        operation_id="createCollection",
+        summary="Create a collection",
+        body=NewCollection,
+        data=Collection,
+        replayable=True,
+        problems=("PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),
+    ).opt,
+)
+async def create_collection(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Create a collection."""
+    new = await read_body(NewCollection, request)
+    store, account_id = services_of(request).collections, caller_of(request).account_id
+
+    def act(connection: Connection) -> dict[str, Any]:
+        return store.create(
+            connection,
+            account_id,
+            name=new.name,
+            description=new.description,
+            is_public=new.is_public,
+        )
+
+    return await _changed_once(request, new, act)
+
+
+@get(
+    _ONE,
+    opt=Operation(
+        operation_id="getCollection",
+        summary="Get a collection with its photos",
+        description="One of the account, or another account's public one.",
+        data=CollectionWithPhotos,
+        problems=("NOT_FOUND",),
+    ).opt,
+)
+async def get_collection(
+    request: Request[Any, Any, Any], collection_id: FromPath[str]
+) -> Response[bytes]:
+    """Get a collection with its photos."""
+    store, account_id = services_of(request).collections, caller_of(request).account_id
+    found = await asyncio.to_thread(store.get, account_id, _id(collection_id))
+    return succeed(request, found)
+
+
+@delete(
+    _ONE,
+    status_code=200,
+    opt=Operation(
+        operation_id="deleteCollection",
+        summary="Delete a collection and every entry in it",
+        data=Deleted,
+        problems=("FORBIDDEN", "NOT_FOUND"),
+    ).opt,
+)
+async def delete_collection(
+    request: Request[Any, Any, Any], collection_id: FromPath[str]
+) -> Response[bytes]:
+    """Delete a collection and every entry in it."""
+    store, account_id = services_of(request).collections, caller_of(request).account_id
+    number = _id(collection_id)
+    return await _changed(request, lambda c: store.delete(c, account_id, number))
+
+
+@post(
+    f"{_ONE}/photos",
+    status_code=200,
+    opt=Operation(
+        operation_id="addCollectionPhoto",
+        summary="Add a photo to a collection",
+        description="The first photo becomes the cover.",
+        body=NewCollectionPhoto,
+        data=CollectionPhoto,
+        replayable=True,
+        problems=(
+            "FORBIDDEN",
+            "NOT_FOUND",
+            "CONFLICT",
+            "PAYLOAD_TOO_LARGE",
+            "UNSUPPORTED_MEDIA_TYPE",
+        ),
+    ).opt,
+)
+async def add_photo(
+    request: Request[Any, Any, Any], collection_id: FromPath[str]
+) -> Response[bytes]:
+    """Add a photo to a collection."""
+    number = _id(collection_id)
+    new = await read_body(NewCollectionPhoto, request)
+    services, account_id = services_of(request), caller_of(request).account_id
+    shown = services.shelf.current
+    photo = shown.engine.table.photo(shown.row_of(new.photo_id))
+    url, source, name = new.photo_thumbnail_url, new.photo_source, new.photo_photographer
+    thumb = shown.photos.link(photo, photo.urls["thumb"], base_url=exchange_of(request).base_url)
+
+    def act(connection: Connection) -> dict[str, Any]:
+        return services.collections.add_photo(
+            connection,
+            account_id,
+            number,
+            photo_id=photo.photo_id,
+            photo_thumbnail_url=thumb if url is None else url,
+            photo_source=photo.source if source is None else source,
+            photo_photographer=photo.photographer_full_name if name is None else name,
+        )
+
+    return await _changed_once(request, new, act)
+
+
+@delete(
+    f"{_ONE}/photos/{{photo_id:str}}",
+    status_code=200,
+    opt=Operation(
+        operation_id="removeCollectionPhoto",
+        summary="Remove a photo from a collection",
+        description="When it was the cover, the oldest photo left becomes it.",
+        data=Deleted,
+        problems=("FORBIDDEN", "NOT_FOUND"),
+    ).opt,
+)
+async def remove_photo(
+    request: Request[Any, Any, Any], collection_id: FromPath[str], photo_id: FromPath[str]
+) -> Response[bytes]:
+    """Remove a photo from a collection."""
+    store, account_id = services_of(request).collections, caller_of(request).account_id
+    number = _id(collection_id)
+    return await _changed(request, lambda c: store.remove_photo(c, account_id, number, photo_id))
+
+
+ROUTES = [
+    list_collections,
+    create_collection,
+    get_collection,
+    delete_collection,
+    add_photo,
+    remove_photo,
+]

@@ -1,0 +1,148 @@
+"""The values that the filters accept (4.4): colours, sources, orientations, licences, people."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+import msgspec
+from litestar import Request, Response, get
+from msgspec import Meta
+
+from searchlab.api.caching import answer_cached
+from searchlab.api.exchange import services_of
+from searchlab.api.operations import Operation
+from searchlab.api.parameters import read
+from searchlab.api.problems import invalid
+from searchlab.api.schema import Color, License, OrientationName, Photographer, Source
+from searchlab.photographers import DEFAULT_SUGGESTIONS, MAX_PART_LENGTH, MAX_SUGGESTIONS
+
+_FACETS = "/api/v1/facets"
+_PHOTOGRAPHERS = f"{_FACETS}/photographers"
+
+
+class Suggest(msgspec.Struct, frozen=True, kw_only=True):
+    """GET /facets/photographers/suggest."""
+
+    q: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=MAX_PART_LENGTH,
+            description="Any part of a name or username.",
+            examples=["ann", "soren"],
+        ),
+    ]
+    limit: Annotated[int, Meta(ge=1, le=MAX_SUGGESTIONS, description="Most to return.")] = (
+        DEFAULT_SUGGESTIONS
+    )
+
+
+@get(
+    f"{_FACETS}/colors",
+    opt=Operation(
+        operation_id="listColors",
+        summary="List the colour names",
+        description="Each stands for a family of shades; `hex` is the one that shows it best.",
+        data=list[Color],
+    ).opt,
+)
+async def list_colors(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """List the colour names."""
+    return answer_cached(request, services_of(request).shelf.current.facets.colors)
+
+
+@get(
+    f"{_FACETS}/sources",
+    opt=Operation(
+        operation_id="listSources", summary="List the upstream libraries", data=list[Source]
+    ).opt,
+)
+async def list_sources(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """List the upstream libraries."""
+    return answer_cached(request, services_of(request).shelf.current.facets.sources)
+
+
+@get(
+    f"{_FACETS}/orientations",
+    opt=Operation(
+        operation_id="listOrientations",
+        summary="List the orientations",
+        data=list[OrientationName],
+    ).opt,
+)
+async def list_orientations(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """List the orientations."""
+    return answer_cached(request, services_of(request).shelf.current.facets.orientations)
+
+
+@get(
+    f"{_FACETS}/licenses",
+    opt=Operation(
+        operation_id="listLicenses",
+        summary="List the licences",
+        description="`free` is listed also while no photo has it.",
+        data=list[License],
+    ).opt,
+)
+async def list_licenses(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """List the licences."""
+    return answer_cached(request, services_of(request).shelf.current.facets.licenses)
+
+
+@get(
+    f"{_PHOTOGRAPHERS}/suggest",
+    opt=Operation(
+        operation_id="suggestPhotographers",
+        summary="Find photographers by a part of their name or username",
+        description="Neither case nor accents matter, and no character is a wildcard. First come "
+        "those who are called just so, then those with a word that begins so, then the others; "
+        "among them by most photos, then username, then source.",
+        parameters=Suggest,
+        data=list[Photographer],
+    ).opt,
+)
+async def suggest_photographers(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Find photographers by a part of their name or username."""
+    asked = read(Suggest, request)
+    photographers = services_of(request).shelf.current.photographers
+    found = photographers.suggest(asked.q, asked.limit)
+    return answer_cached(request, msgspec.Raw(msgspec.json.encode(found)))
+
+
+@get(
+    f"{_PHOTOGRAPHERS}/{{username:path}}",
+    opt=Operation(
+        operation_id="getPhotographer",
+        summary="List the profiles of a username",
+        description="One for each upstream library, by most photos; none for an unknown username.",
+        data=list[Photographer],
+    ).opt,
+)
+async def get_photographer(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """List the profiles of a username."""
+    found = services_of(request).shelf.current.photographers.named(_username(request))
+    return answer_cached(request, msgspec.Raw(msgspec.json.encode(found)))
+
+
+def _username(request: Request[Any, Any, Any]) -> str:
+    # Of the raw path where the server tells it: the router drops slashes that a username may have.
+    raw = (request.scope.get("raw_path") or b"").split(b"?", 1)[0]
+    _, found, encoded = raw.partition(f"{_PHOTOGRAPHERS}/".encode())
+    if not found:
+        return str(request.path_params["username"]).removeprefix("/")
+    try:
+        return unquote(encoded.decode("ascii"), errors="strict")
+    except UnicodeDecodeError:
+        msg = "username must be percent-encoded UTF-8, got other bytes"
+        raise invalid(("path", "username"), msg, "utf8") from None
+
+
+ROUTES = [
+    list_colors,
+    list_sources,
+    list_orientations,
+    list_licenses,
+    suggest_photographers,
+    get_photographer,
+]

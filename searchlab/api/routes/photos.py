@@ -1,0 +1,42 @@
+"""One photo (4.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Request, Response, get
+from litestar.params import FromPath
+
+from searchlab.api.caching import answer_cached
+from searchlab.api.exchange import exchange_of, services_of
+from searchlab.api.operations import Operation
+from searchlab.api.parameters import read
+from searchlab.api.quota import plan_of
+from searchlab.api.requests import OnePhoto
+from searchlab.api.schema import Photo
+from searchlab.api.selection import selected_fields
+
+
+@get(
+    "/api/v1/photos/{photo_id:str}",
+    opt=Operation(
+        operation_id="getPhoto",
+        summary="Get one photo",
+        description="Its `relevance_score` is 1: nothing was asked that it could be less near to.",
+        parameters=OnePhoto,
+        data=Photo,
+        problems=("INVALID_FIELDS", "NOT_FOUND"),
+    ).opt,
+)
+async def get_photo(request: Request[Any, Any, Any], photo_id: FromPath[str]) -> Response[bytes]:
+    """Get one photo."""
+    asked = read(OnePhoto, request)
+    fields = selected_fields(asked.fields, plan_of(request))
+    shown = services_of(request).shelf.current
+    row = shown.row_of(photo_id)
+    base_url = exchange_of(request).base_url
+    photo = shown.photos.record(row, 1.0, fields=fields, base_url=base_url)
+    return answer_cached(request, photo)
+
+
+ROUTES = [get_photo]

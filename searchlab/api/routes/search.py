@@ -1,0 +1,263 @@
+"""Search photos by text (4.1) and by picture (4.2), and photos similar to one (4.3)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from litestar import Request, Response, get, post
+from litestar.enums import MediaType
+from litestar.params import FromPath
+
+from searchlab.api.envelope import Pagination, enclose
+from searchlab.api.exchange import caller_of, exchange_of, services_of
+from searchlab.api.operations import Operation
+from searchlab.api.parameters import read
+from searchlab.api.problems import Detail, Invalid
+from searchlab.api.quota import check_quota, count_search, plan_of
+from searchlab.api.replaying import Claim, claim
+from searchlab.api.requests import Conditions, ImageSearch, NextPage, Similar, TextSearch
+from searchlab.api.schema import Photo
+from searchlab.api.selection import selected_fields
+from searchlab.api.shelf import Shown
+from searchlab.api.uploads import read_picture
+from searchlab.filters import PhotoFilter
+from searchlab.queries import Query, Slice
+
+_SEARCH = "/api/v1/search/photos"
+
+
+def _filter(asked: Conditions) -> PhotoFilter:
+    return PhotoFilter(
+        color_name=asked.color_name,
+        color_hex=asked.color_hex,
+        color_tolerance=asked.color_tolerance,
+        orientation=asked.orientation,
+        source=asked.source,
+        license_type=asked.license_type,
+        photographer=asked.photographer,
+        after_date=asked.after_date,
+    )
+
+
+def _audience(request: Request[Any, Any, Any], operation: str) -> str:
+    return f"{caller_of(request).account_id}:{operation}"
+
+
+async def _first_page(
+    request: Request[Any, Any, Any], query: Query, per_page: int, operation: str
+) -> tuple[Shown, Slice]:
+    shown = services_of(request).shelf.current
+    audience = _audience(request, operation)
+    found = await shown.run(
+        lambda: shown.engine.slice(query, per_page=per_page, audience=audience, live=shown.live)
+    )
+    return shown, found
+
+
+async def _next_page(
+    request: Request[Any, Any, Any], cursor: str, operation: str
+) -> tuple[Shown, Slice]:
+    shelf = services_of(request).shelf
+    audience = _audience(request, operation)
+    here = shelf.library.open_cursor(cursor, audience=audience)
+    shown = await shelf.at(here.snapshot_id)
+    found = await shown.run(
+        lambda: shown.engine.slice(cursor=here, audience=audience, live=shown.live)
+    )
+    return shown, found
+
+
+async def _answer(
+    request: Request[Any, Any, Any],
+    shown: Shown,
+    found: Slice,
+    fields: tuple[str, ...],
+    claimed: Claim | None = None,
+) -> Response[bytes]:
+    exchange, services = exchange_of(request), services_of(request)
+    exchange.timings.update(found.timings)
+    plan, engine = found.plan, shown.engine
+    exchange.headers |= {
+        "X-Searchlab-Config": engine.config.config_id,
+        "X-Searchlab-Snapshot": engine.snapshot_id,
+        "X-Searchlab-Plan": (
+            f"{plan.mode}; candidates={plan.n_allowed}; selectivity={plan.selectivity:.6f}"
+        ),
+    }
+    exchange.facts |= {"plan_mode": plan.mode, "results": len(found.rows)}
+    with exchange.timed("serialise"):
+        photos = [
+            shown.photos.record(row, score, fields=fields, base_url=exchange.base_url)
+            for row, score in zip(found.rows.tolist(), found.scores.tolist(), strict=True)
+        ]
+        more = found.next_cursor is not None
+        body = enclose(
+            exchange,
+            success=True,
+            data=photos,
+            pagination=Pagination(found.per_page, more, found.next_cursor),
+        )
+    await count_search(request, None if claimed is None else claimed.keeping(200, body))
+    services.measures.searched(plan.mode)
+    return Response(body, status_code=200, media_type=MediaType.JSON)
+
+
+@get(
+    _SEARCH,
+    opt=Operation(
+        operation_id="searchPhotosByText",
+        summary="Search photos by text and filters",
+        description="At least one of `q` and the filters is required.",
+        parameters=TextSearch,
+        data=list[Photo],
+        paginated=True,
+        problems=("INVALID_FIELDS", "CURSOR_EXPIRED", "QUOTA_EXCEEDED"),
+    ).opt,
+)
+async def search_by_text(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Search photos by text and filters."""
+    going_on = read(NextPage, request)
+    fields = selected_fields(going_on.fields, plan_of(request))
+    if going_on.cursor:
+        check_quota(request)
+        shown, found = await _next_page(request, going_on.cursor, "text")
+        return await _answer(request, shown, found, fields)
+    asked = read(TextSearch, request)
+    query = Query(
+        text=asked.q,
+        filter=_filter(asked),
+        sort_by=asked.sort_by,
+        score_threshold=asked.score_threshold,
+        limit=asked.limit,
+    )
+    check_quota(request)
+    shown, found = await _first_page(request, query, asked.per_page, "text")
+    return await _answer(request, shown, found, fields)
+
+
+@post(
+    _SEARCH,
+    status_code=200,
+    opt=Operation(
+        operation_id="searchPhotosByImage",
+        summary="Search photos by a picture, or by an indexed photo",
+        description="Either a picture in the part `image`, or `photo_id`. For later pages send "
+        "just `cursor`; it remembers picture and filters.",
+        parameters=ImageSearch,
+        picture=True,
+        data=list[Photo],
+        paginated=True,
+        replayable=True,
+        problems=(
+            "INVALID_FIELDS",
+            "NOT_FOUND",
+            "CURSOR_EXPIRED",
+            "PAYLOAD_TOO_LARGE",
+            "UNSUPPORTED_MEDIA_TYPE",
+            "QUOTA_EXCEEDED",
+        ),
+    ).opt,
+)
+async def search_by_image(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Search photos by a picture, or by an indexed photo."""
+    going_on = read(NextPage, request)
+    fields = selected_fields(going_on.fields, plan_of(request))
+    asked = None if going_on.cursor else read(ImageSearch, request)
+    picture = None
+    if asked is not None:
+        services = services_of(request)
+        picture = await read_picture(request, services.settings, services.slots)
+    content = hashlib.sha256(picture or b"").digest()
+    async with claim(request, content) as claimed:
+        if claimed.replay is not None:
+            return claimed.replay
+        if asked is None:
+            check_quota(request)
+            shown, found = await _next_page(request, going_on.cursor or "", "image")
+        else:
+            shown, found = await _first_by_image(request, asked, picture)
+        return await _answer(request, shown, found, fields, claimed)
+
+
+async def _first_by_image(
+    request: Request[Any, Any, Any], asked: ImageSearch, picture: bytes | None
+) -> tuple[Shown, Slice]:
+    if (picture is None) == (asked.photo_id is None):
+        came = "neither" if picture is None else "both"
+        msg = f"a search must bring either the part image or photo_id, got {came}"
+        raise Invalid([Detail(("query", "photo_id"), msg, "one_of")])
+    services = services_of(request)
+    reference = None
+    query = Query(
+        text=asked.q,
+        image=picture,
+        photo_id=asked.photo_id,
+        text_alpha=asked.text_alpha,
+        filter=_filter(asked),
+        sort_by=asked.sort_by,
+        score_threshold=asked.score_threshold,
+        limit=_capped(request, asked.limit, asked.per_page, by_photo=picture is None),
+    )
+    check_quota(request)
+    if picture is None:
+        services.shelf.current.row_of(asked.photo_id or "")
+        return await _first_page(request, query, asked.per_page, "image")
+    shown = services.shelf.current
+    with exchange_of(request).timed("decode"):
+        reference = await services.slots.run(shown.engine.reference_vector, query)
+    audience = _audience(request, "image")
+    found = await shown.run(
+        lambda: shown.engine.slice(
+            query,
+            per_page=asked.per_page,
+            audience=audience,
+            live=shown.live,
+            reference=reference,
+        )
+    )
+    return shown, found
+
+
+def _capped(
+    request: Request[Any, Any, Any], limit: int | None, per_page: int, *, by_photo: bool
+) -> int | None:
+    pages = plan_of(request).similar_pages
+    if not by_photo or pages is None:
+        return limit
+    return min(pages * per_page, limit or pages * per_page)
+
+
+@get(
+    "/api/v1/photos/{photo_id:str}/similar",
+    opt=Operation(
+        operation_id="similarPhotos",
+        summary="Photos similar to an indexed one",
+        description="What the search by `photo_id` alone returns. Some plans see one page.",
+        parameters=Similar,
+        data=list[Photo],
+        paginated=True,
+        problems=("INVALID_FIELDS", "NOT_FOUND", "CURSOR_EXPIRED", "QUOTA_EXCEEDED"),
+    ).opt,
+)
+async def similar_photos(
+    request: Request[Any, Any, Any], photo_id: FromPath[str]
+) -> Response[bytes]:
+    """Photos similar to an indexed one."""
+    going_on = read(NextPage, request)
+    fields = selected_fields(going_on.fields, plan_of(request))
+    operation = f"similar:{photo_id}"
+    if going_on.cursor:
+        check_quota(request)
+        shown, found = await _next_page(request, going_on.cursor, operation)
+        return await _answer(request, shown, found, fields)
+    asked = read(Similar, request)
+    services_of(request).shelf.current.row_of(photo_id)
+    limit = _capped(request, asked.limit, asked.per_page, by_photo=True)
+    query = Query(photo_id=photo_id, limit=limit)
+    check_quota(request)
+    shown, found = await _first_page(request, query, asked.per_page, operation)
+    return await _answer(request, shown, found, fields)
+
+
+ROUTES = [search_by_text, search_by_image, similar_photos]

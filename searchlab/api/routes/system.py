@@ -1,0 +1,82 @@
+"""What machines ask a server about itself, outside the API and without a key."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+from litestar import Request, Response, get
+from litestar.enums import MediaType
+
+from searchlab import __version__
+from searchlab.api.exchange import services_of
+from searchlab.errors import SearchlabError
+
+_DATABASE_TIMEOUT_S = 2.0
+
+
+class Health(msgspec.Struct, frozen=True):
+    """What a server says of itself.
+
+    Attributes:
+        status: `ok`, or `not ready` and then the status is 503.
+        ready: Whether it can answer: the library is open and warm, the database within reach.
+        version: Of searchlab.
+        snapshot_id: State of the library that is searched.
+        config_id: Configuration that it is searched under.
+        n_photos: Photos in it.
+    """
+
+    status: str
+    ready: bool
+    version: str
+    snapshot_id: str
+    config_id: str
+    n_photos: int
+
+
+@get(["/health", "/ready"], name="health", summary="Whether this server can answer")
+async def health(request: Request[Any, Any, Any]) -> Response[Health]:
+    """Say what is served; 503 while it is not."""
+    services = services_of(request)
+    engine = services.shelf.current.engine
+    ready = await _reachable(services.database)
+    body = Health(
+        status="ok" if ready else "not ready",
+        ready=ready,
+        version=__version__,
+        snapshot_id=engine.snapshot_id,
+        config_id=engine.config.config_id,
+        n_photos=len(engine.table),
+    )
+    headers = {"cache-control": "no-store"} | ({} if ready else {"retry-after": "1"})
+    return Response(
+        body, status_code=200 if ready else 503, media_type=MediaType.JSON, headers=headers
+    )
+
+
+async def _reachable(database: Any) -> bool:
+    def ask() -> bool:
+        return bool(database.look_up(lambda connection: connection.execute(sa.select(1)).scalar()))
+
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(ask), _DATABASE_TIMEOUT_S)
+    except (SearchlabError, TimeoutError):
+        return False
+
+
+@get("/metrics", sync_to_thread=True, summary="Figures of all workers for Prometheus")
+def metrics(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return the sums over the workers of this server in the text format of Prometheus."""
+    from prometheus_client import CONTENT_TYPE_LATEST
+
+    return Response(
+        services_of(request).measures.expose(),
+        media_type=CONTENT_TYPE_LATEST,
+        headers={"cache-control": "no-store"},
+    )
+
+
+ROUTES = [health, metrics]

@@ -1,0 +1,87 @@
+"""Usage counters of the account (4.6)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from litestar import Request, Response, get
+
+from searchlab.api.envelope import succeed
+from searchlab.api.exchange import caller_of, exchange_of, services_of
+from searchlab.api.operations import Operation
+from searchlab.api.parameters import read
+from searchlab.api.quota import plan_of
+from searchlab.api.requests import Days, Months
+from searchlab.api.schema import DailyUsage, KeyUsage, MonthlyUsage, MonthUsage
+from searchlab.storage import usage
+from searchlab.storage.values import utc_now
+
+
+@get(
+    "/api/v1/usage",
+    opt=Operation(
+        operation_id="getUsage", summary="Searches of the current month", data=MonthUsage
+    ).opt,
+)
+async def get_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Searches of the current month."""
+    caller, database = caller_of(request), services_of(request).database
+    limit, today = plan_of(request).requests_per_month, utc_now().date()
+    found = await asyncio.to_thread(usage.month, database, caller.account_id, today, limit=limit)
+    exchange_of(request).used = found["requests"]["used"]
+    return succeed(request, found)
+
+
+@get(
+    "/api/v1/usage/monthly",
+    opt=Operation(
+        operation_id="getMonthlyUsage",
+        summary="Searches by month",
+        description="The most recent month first, months without searches included.",
+        parameters=Months,
+        data=MonthlyUsage,
+    ).opt,
+)
+async def get_monthly_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Searches by month."""
+    months, caller = read(Months, request).months, caller_of(request)
+    database, today = services_of(request).database, utc_now().date()
+    found = await asyncio.to_thread(usage.monthly, database, caller.account_id, months, today)
+    return succeed(request, found)
+
+
+@get(
+    "/api/v1/usage/daily",
+    opt=Operation(
+        operation_id="getDailyUsage",
+        summary="Searches by day",
+        description="The oldest day first, days without searches included.",
+        parameters=Days,
+        data=DailyUsage,
+    ).opt,
+)
+async def get_daily_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Searches by day."""
+    days, caller = read(Days, request).days, caller_of(request)
+    database, today = services_of(request).database, utc_now().date()
+    found = await asyncio.to_thread(usage.daily, database, caller.account_id, days, today)
+    return succeed(request, found)
+
+
+@get(
+    "/api/v1/usage/by-key",
+    opt=Operation(
+        operation_id="getUsageByKey", summary="Searches by key of the account", data=KeyUsage
+    ).opt,
+)
+async def get_usage_by_key(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Searches by key of the account."""
+    services, account_id = services_of(request), caller_of(request).account_id
+    await services.meter.flush()
+    today = utc_now().date()
+    found = await asyncio.to_thread(usage.by_key, services.database, account_id, today)
+    return succeed(request, found)
+
+
+ROUTES = [get_usage, get_monthly_usage, get_daily_usage, get_usage_by_key]

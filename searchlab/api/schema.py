@@ -1,0 +1,285 @@
+"""The records of the specification, as the reference describes them.
+
+Answers are encoded elsewhere; a test holds them against these.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from searchlab.colors import FAMILY_NAMES
+from searchlab.photos import ORIENTATIONS
+
+PhotoId = Annotated[
+    str,
+    Meta(
+        description="Identifier of a photo in this service.",
+        examples=["0f3d2c1b-5a4e-5c6d-8b7a-9f8e7d6c5b4a"],
+        extra_json_schema={"format": "uuid"},
+    ),
+]
+Address = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
+Instant = Annotated[
+    str,
+    Meta(
+        description="ISO 8601 with the offset from UTC.",
+        examples=["2026-11-21T14:22:24.120000+00:00"],
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+Day = Annotated[
+    str, Meta(description="`YYYY-MM-DD`.", examples=["2026-11-21"], pattern=r"^\d{4,}-\d{2}-\d{2}$")
+]
+Month = Annotated[
+    str, Meta(description="`YYYY-MM`, in UTC.", examples=["2026-11"], pattern=r"^\d{4}-\d{2}$")
+]
+Count = Annotated[int, Meta(ge=0)]
+Side = Annotated[int, Meta(ge=1, description="Pixels.", examples=[1920])]
+Orientation = Annotated[str, Meta(extra_json_schema={"enum": list(ORIENTATIONS)})]
+ColorName = Annotated[str, Meta(examples=["teal"], extra_json_schema={"enum": list(FAMILY_NAMES)})]
+
+
+class Urls(msgspec.Struct, frozen=True, kw_only=True):
+    """Links to the picture, by size."""
+
+    thumb: Address
+    small: Address
+    regular: Address
+    large: Address
+    full: Address
+
+
+class Attribution(msgspec.Struct, frozen=True, kw_only=True):
+    """The credit of a photo, ready to display."""
+
+    html: Annotated[str, Meta(description="Markup: links and escaped text.")]
+    plain: str
+
+
+class Photo(msgspec.Struct, frozen=True, kw_only=True):
+    """A photo; with `fields` just the fields that were asked for."""
+
+    photo_id: PhotoId
+    source_photo_id: Annotated[str, Meta(description="Identifier in the upstream library.")]
+    image_url: Address
+    urls: Urls
+    source_image_url: Annotated[
+        str, Meta(description="Page of the photo at the upstream library; empty where unknown.")
+    ]
+    width: Side
+    height: Side
+    orientation: Orientation
+    blur_hash: Annotated[
+        str, Meta(description="Compact placeholder.", examples=["LEHV6nWB2yk8pyo0adR*.7kCMdnj"])
+    ]
+    color_name: ColorName
+    color_hex: Annotated[
+        str,
+        Meta(description="Dominant colour.", pattern="^#[0-9a-fA-F]{6}$", examples=["#1f6f8b"]),
+    ]
+    source: Annotated[str, Meta(description="A name from the sources facet.")]
+    license_type: Annotated[
+        str, Meta(description="A name from the licences facet.", examples=["cc0"])
+    ]
+    photographer_username: Annotated[str, Meta(description="Empty where unknown.")]
+    photographer_full_name: Annotated[str, Meta(description="Empty where unknown.")]
+    photographer_url: Annotated[str, Meta(description="Empty where unknown.")]
+    source_description: Annotated[
+        str, Meta(description="Caption by the upstream library or photographer.")
+    ]
+    description: Annotated[str, Meta(description="Generated, in English.")]
+    alt_description: Annotated[str, Meta(description="Short accessibility text.")]
+    relevance_score: Annotated[
+        float,
+        Meta(ge=0, le=1, description="Higher is closer to the query; 1 where there is none."),
+    ]
+    uploaded_on: Day
+    attribution: Attribution
+
+
+class Collection(msgspec.Struct, frozen=True, kw_only=True):
+    """A named set of photos."""
+
+    id: int
+    name: Annotated[str, Meta(min_length=1, max_length=255)]
+    description: Annotated[str, Meta(max_length=1000)] | None
+    is_public: Annotated[bool, Meta(description="Whether other accounts may read it.")]
+    cover_photo_id: Annotated[str, Meta(description="Empty while the collection has no photo.")]
+    created_at: Instant
+    updated_at: Instant
+    photos_count: Count
+
+
+class CollectionPhoto(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of a collection."""
+
+    id: Annotated[int, Meta(description="Identifier of the entry.")]
+    photo_id: PhotoId
+    photo_thumbnail_url: str
+    photo_source: str
+    photo_photographer: Annotated[str, Meta(description="Name for display.")]
+    added_at: Instant
+
+
+class CollectionWithPhotos(Collection, frozen=True, kw_only=True):
+    """A collection with its photos."""
+
+    photos: list[CollectionPhoto]
+
+
+class Deleted(msgspec.Struct, frozen=True, kw_only=True):
+    """What deleting answers."""
+
+    deleted: Annotated[bool, Meta(extra_json_schema={"const": True})]
+
+
+class Color(msgspec.Struct, frozen=True, kw_only=True):
+    """A family of colours."""
+
+    name: ColorName
+    hex: Annotated[str, Meta(pattern="^[0-9a-fA-F]{6}$", examples=["029386"])]
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """An upstream library."""
+
+    name: Annotated[str, Meta(examples=["unsplash"])]
+    license_url: Annotated[
+        str,
+        Meta(
+            description="Where its terms stand; where its photos have several licences, the one "
+            "that most of them have.",
+            examples=["https://unsplash.com/license"],
+            extra_json_schema={"format": "uri"},
+        ),
+    ]
+
+
+class OrientationName(msgspec.Struct, frozen=True, kw_only=True):
+    """An orientation of photos."""
+
+    name: Orientation
+
+
+class License(msgspec.Struct, frozen=True, kw_only=True):
+    """A licence of photos."""
+
+    name: Annotated[str, Meta(examples=["free"])]
+
+
+class Photographer(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile of a photographer at one upstream library."""
+
+    username: Annotated[str, Meta(examples=["annlee"])]
+    full_name: Annotated[str, Meta(examples=["Ann Lee"])]
+    source: str
+    url: Annotated[str, Meta(description="Empty where unknown.")]
+    photos_count: Annotated[int, Meta(ge=1)]
+
+
+class Requests(msgspec.Struct, frozen=True, kw_only=True):
+    """Searches of a month."""
+
+    used: Count
+    limit: Count
+    remaining: Count
+
+
+class MonthUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """The current month."""
+
+    period: Month
+    requests: Requests
+
+
+class MonthRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Searches of one month."""
+
+    month: Month
+    requests: Count
+
+
+class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """Months, the most recent first."""
+
+    period_months: Annotated[int, Meta(ge=1, le=24)]
+    records: list[MonthRecord]
+
+
+class DayRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Searches of one day."""
+
+    date: Day
+    requests: Count
+
+
+class DailyUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """Days, the oldest first."""
+
+    period_days: Annotated[int, Meta(ge=1, le=90)]
+    records: list[DayRecord]
+
+
+class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Searches by one key."""
+
+    key_id: str
+    name: str
+    created_at: Instant
+    last_used_at: Annotated[Instant | None, Meta(description="Null until it is used.")]
+    requests_this_month: Count
+    requests_today: Count
+
+
+class KeyUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of the account."""
+
+    keys: list[KeyRecord]
+
+
+class AnswerMeta(msgspec.Struct, frozen=True, kw_only=True):
+    """About one answer."""
+
+    request_id: Annotated[
+        str,
+        Meta(
+            description="Also in the header `X-Request-Id` and in the server's log.",
+            extra_json_schema={"format": "uuid"},
+        ),
+    ]
+    took_ms: Annotated[float, Meta(ge=0, description="Milliseconds.")]
+
+
+class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """How to go on."""
+
+    per_page: Annotated[int, Meta(ge=1, le=100, description="Page size in effect.")]
+    has_more: Annotated[bool, Meta(description="Whether at least one more page exists.")]
+    next_cursor: Annotated[
+        str | None, Meta(description="Opaque; null exactly when `has_more` is false.")
+    ]
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """What went wrong."""
+
+    code: Annotated[str, Meta(description="A code of /docs/errors.")]
+    message: Annotated[str, Meta(description="What must hold, what came and what to do.")]
+    details: Annotated[dict[str, Any], Meta(description="More for programs; often empty.")]
+
+
+class InvalidValue(msgspec.Struct, frozen=True, kw_only=True):
+    """One failed validation."""
+
+    loc: Annotated[list[str | int], Meta(description="Where.", examples=[["query", "per_page"]])]
+    msg: str
+    type: Annotated[str, Meta(description="A word for programs.", examples=["out_of_range"])]
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of 422."""
+
+    detail: Annotated[list[InvalidValue], Meta(min_length=1)]

@@ -1,0 +1,348 @@
+"""Server: the process behind `searchlab serve`. It checks, starts workers and keeps them alive.
+
+It opens the socket that all workers listen on, so a connection that waits while a worker is
+replaced is answered by another one. Workers hear of its end by their standard input: they stop
+even if it is killed. It answers no request itself and loads no model.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+
+import msgspec
+
+from searchlab.api.logs import Log
+from searchlab.api.run_folders import run_folder
+from searchlab.api.settings import ENVIRONMENT, Settings
+from searchlab.errors import ConflictError, InputError, NotFoundError, SearchlabError
+
+APP = "searchlab.api.app:create_app"
+# Longer than a worker gives to its running requests.
+_KILL_AFTER_S = 25.0
+_RETRY_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+_STEADY_S = 30.0
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(eq=False)
+class _Worker:
+    """One place for a worker process, and the process that fills it."""
+
+    number: int
+    process: subprocess.Popen[bytes] | None = None
+    reports: int = -1
+    heard: bytes = b""
+    reason: str = ""
+    ready: bool = False
+    started: float = 0.0
+    failures: int = 0
+    due: float = 0.0
+
+
+class Supervisor:
+    """Keeps so many workers alive until it is told to stop.
+
+    Attributes:
+        stopping: Whether it has been told to.
+    """
+
+    def __init__(self, settings: Settings, listener: socket.socket, *, app: str = APP) -> None:
+        """Take over a bound socket; nothing is started yet.
+
+        Args:
+            settings: For the workers, with `run_folder`.
+            listener: Bound, not listening.
+            app: `module:function` that makes the ASGI application.
+        """
+        self._app = app
+        self._listener = listener
+        self._environment = os.environ | {ENVIRONMENT: settings.to_env()}
+        if settings.workers > 1:
+            self._environment |= {n: "1" for n in _ONE_THREAD if n not in os.environ}
+        self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
+        self._selector = selectors.DefaultSelector()
+        self.stopping = False
+        self._wake, self._woken = socket.socketpair()
+        self._woken.setblocking(False)
+        self._wake.setblocking(False)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers that live."""
+        return [worker.process.pid for worker in self._workers if worker.process is not None]
+
+    def stop(self) -> None:
+        """Have `run` end; safe in a signal handler."""
+        self.stopping = True
+        with suppress(BlockingIOError):  # enough calls are waiting
+            self._wake.send(b"\0")
+
+    def start(self) -> None:
+        """Start all workers and wait until each is ready.
+
+        Raises:
+            SearchlabError: One cannot start; says why.
+        """
+        for worker in self._workers:
+            self._start(worker)
+        while not self.stopping and not all(worker.ready for worker in self._workers):
+            for worker in self._wait(None):
+                raise SearchlabError(worker.reason or "workers must start, got one that died")
+
+    def run(self, note: Callable[[str], None]) -> None:
+        """Replace workers that die, until told to stop.
+
+        Args:
+            note: Told of each that died.
+        """
+        while not self.stopping:
+            for worker in self._wait(self._patience()):
+                about = f": {worker.reason}" if worker.reason else ""
+                note(f"worker {worker.number} died{about}; starting another")
+            for worker in self._workers:
+                if worker.process is None and time.monotonic() >= worker.due:
+                    self._start(worker)
+
+    def close(self) -> None:
+        """Take no more connections, let running requests finish, and end all workers."""
+        self._listener.close()
+        living = [worker.process for worker in self._workers if worker.process is not None]
+        for process in living:
+            process.terminate()
+        deadline = time.monotonic() + _KILL_AFTER_S
+        for process in living:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for worker in self._workers:
+            if worker.process is not None:
+                self._forget(worker)
+        self._selector.close()
+        self._wake.close()
+        self._woken.close()
+
+    def _start(self, worker: _Worker) -> None:
+        ours, theirs = os.pipe()
+        handle = self._listener.fileno()
+        # -P: what lies in the current folder is not for import.
+        command = [sys.executable, "-P", "-m", "searchlab.api.worker", self._app]
+        try:
+            worker.process = subprocess.Popen(
+                [*command, str(handle), str(theirs)],
+                stdin=subprocess.PIPE,
+                stdout=2,
+                pass_fds=(handle, theirs),
+                env=self._environment,
+                # What the terminal sends to stop goes to this process alone.
+                process_group=0,
+            )
+        finally:
+            os.close(theirs)
+        worker.reports, worker.heard, worker.reason, worker.ready = ours, b"", "", False
+        worker.started = time.monotonic()
+        self._selector.register(ours, selectors.EVENT_READ, worker)
+
+    def _wait(self, timeout_s: float | None) -> list[_Worker]:
+        """Wait until something happens; returns the workers that died."""
+        died = []
+        for key, _ in self._selector.select(timeout_s):
+            worker = key.data
+            if worker is None:
+                with suppress(BlockingIOError):
+                    self._woken.recv(1024)
+                continue
+            data = os.read(worker.reports, 65_536)
+            *lines, worker.heard = (worker.heard + data).split(b"\n")
+            for line in lines:
+                report = msgspec.json.decode(line)
+                worker.ready = report["event"] == "ready"
+                worker.reason = report["message"]
+            if not data:
+                self._bury(worker)
+                died.append(worker)
+        return died
+
+    def _bury(self, worker: _Worker) -> None:
+        process = worker.process
+        if process is None:
+            return
+        try:
+            process.wait(5.0)
+        except subprocess.TimeoutExpired:  # it has closed its pipe and yet lives
+            process.kill()
+            process.wait()
+        steady = worker.ready and time.monotonic() - worker.started > _STEADY_S
+        worker.failures = 0 if steady else worker.failures
+        worker.due = time.monotonic() + _RETRY_S[min(worker.failures, len(_RETRY_S) - 1)]
+        worker.failures += 1
+        self._forget(worker)
+
+    def _forget(self, worker: _Worker) -> None:
+        self._selector.unregister(worker.reports)
+        os.close(worker.reports)
+        if worker.process is not None and worker.process.stdin is not None:
+            worker.process.stdin.close()
+        worker.process, worker.ready = None, False
+
+    def _patience(self) -> float | None:
+        due = [worker.due for worker in self._workers if worker.process is None]
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+
+def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
+    """Check, start the workers, and serve until SIGTERM or SIGINT.
+
+    Args:
+        settings: What to serve, where and how.
+        stream: Told in one line when it answers.
+
+    Raises:
+        SearchlabError: It cannot be served: no library, a database out of reach, a port in use, a
+            configuration that cannot be loaded, a worker that cannot start.
+    """
+    from searchlab.library import open_library
+    from searchlab.storage.database import open_database, sqlite_url
+
+    library = open_library(settings.data)
+    settings = replace(settings, data=library.folder)
+    listener = bind(settings.host, settings.port)
+    try:
+        database = open_database(settings.database_url or sqlite_url(settings.data))
+        try:
+            database.migrate()
+        finally:
+            database.close()
+        if settings.config is not None:
+            _publish(settings.data, settings.config)
+        if library.snapshot() is None:
+            msg = f"a library must hold photos to be served, got an empty one: {settings.data}"
+            raise NotFoundError(msg)
+        with run_folder() as folder:
+            _supervise(replace(settings, run_folder=str(folder)), listener, stream)
+    finally:
+        listener.close()
+
+
+def _supervise(settings: Settings, listener: socket.socket, stream: TextIO) -> None:
+    log = Log(settings.log_format)
+    supervisor = Supervisor(settings, listener)
+    with _told_to_stop_by_signals(supervisor):
+        try:
+            supervisor.start()
+            if not supervisor.stopping:
+                stream.write(f"{_announcement(settings, listener)}\n")
+                stream.flush()
+            supervisor.run(lambda message: log.event(message, level="warning"))
+        finally:
+            supervisor.close()
+            log.close()
+
+
+def _announcement(settings: Settings, listener: socket.socket) -> str:
+    from searchlab.snapshots import current_id, read_manifest
+
+    name = current_id(settings.data) or ""
+    config_id = read_manifest(settings.data / "snapshots" / name)["config_id"]
+    host, port = listener.getsockname()[:2]
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
+    return (
+        f"searchlab serves {settings.data} at http://{address} "
+        f"({workers}, snapshot {name}, config {config_id})"
+    )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Open the socket that workers will listen on.
+
+    Args:
+        host: Name or address of an interface.
+        port: 0 for any that is free.
+
+    Raises:
+        InputError: The host is none of this machine's.
+        ConflictError: The port is in use, or not for this user.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError) as error:
+        msg = f"host must be a name or address of this machine, got {host!r}"
+        raise InputError(msg) from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            msg = f"host must be a name or address of this machine, got {host!r}"
+            raise InputError(msg) from error
+        reason = {
+            errno.EADDRINUSE: "one in use; stop what uses it or choose another with --port",
+            errno.EACCES: "one for the administrator; choose one of 1024 and more with --port",
+        }.get(error.errno or 0, str(error.strerror))
+        msg = f"port must be free, got {port}, {reason}"
+        raise ConflictError(msg) from error
+    return listener
+
+
+def _publish(data: Path, file: Path) -> None:
+    # In a process of its own: building loads a model, and this process lives long.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        pool.submit(publish_config, data, file).result()
+
+
+def publish_config(data: Path, file: Path) -> str:
+    """Put a configuration in force unless it is; returns the name of the snapshot in force.
+
+    Raises:
+        DataError: The file holds none.
+        MismatchError: It was measured with other weights than those that are installed.
+        NotFoundError: Nothing was indexed yet.
+    """
+    from searchlab.config import Config
+    from searchlab.library import open_library
+    from searchlab.models import load_model
+
+    library = open_library(data)
+    config = Config.load(file)
+    found = library.snapshot()
+    if found is not None and found.config.config_id == config.config_id:
+        return found.snapshot_id
+    config = config.with_model_id(load_model(config.model).model_id)
+    if found is not None and found.config.config_id == config.config_id:
+        return found.snapshot_id
+    return library.publish(config)
+
+
+@contextmanager
+def _told_to_stop_by_signals(supervisor: Supervisor) -> Iterator[None]:
+    def told(number: int, frame: FrameType | None) -> None:
+        supervisor.stop()
+
+    before = {number: signal.signal(number, told) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

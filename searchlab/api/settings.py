@@ -1,0 +1,115 @@
+"""Settings: everything that `searchlab serve` can be told."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from searchlab.errors import InputError, shown
+
+ENVIRONMENT = "SEARCHLAB_SERVE"
+API_PREFIX = "/api/"
+API_VERSION = "v1.0.0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a server is told; the workers read it from one environment variable.
+
+    Attributes:
+        data: Folder of the library.
+        config: A chosen configuration to publish before serving.
+        database_url: Where keys, collections and usage are kept; a SQLite file in `data` if empty.
+        host: Address to listen on.
+        port: Port to listen on.
+        workers: Processes that share the library.
+        base_url: Address that links in answers start with; that of the request if empty.
+        cors_origins: Origins whose pages may call the API; `*` is any.
+        rate_per_second: Requests a second that a key may go on sending.
+        rate_burst: Requests that it may send at once.
+        max_in_flight: Requests that a worker takes on at once; more are answered 503.
+        max_upload_bytes: Size of an uploaded body.
+        decode_slots: Pictures that a worker decodes at once.
+        decode_timeout_s: Seconds that reading an uploaded picture may take.
+        poll_s: Seconds between looks for a new snapshot.
+        log_format: `text` or `json`.
+        access_log: Whether to write a line for each request.
+        run_folder: Where the workers of one server share counters; empty outside a server.
+
+    Raises:
+        InputError: A value that cannot be served with.
+    """
+
+    data: Path
+    config: Path | None = None
+    database_url: str = ""
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    base_url: str = ""
+    cors_origins: tuple[str, ...] = ()
+    rate_per_second: float = 200.0
+    rate_burst: int = 400
+    max_in_flight: int = 512
+    max_upload_bytes: int = 20 * 2**20
+    decode_slots: int = 2
+    decode_timeout_s: float = 10.0
+    poll_s: float = 0.1
+    log_format: Literal["text", "json"] = "text"
+    access_log: bool = True
+    run_folder: str = ""
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("port", 0, 65_535),
+            ("workers", 1, 256),
+            ("rate_per_second", 0.001, 1e9),
+            ("rate_burst", 1, 10**9),
+            ("max_in_flight", 1, 10**6),
+            ("max_upload_bytes", 1024, 2**31),
+            ("decode_slots", 1, 256),
+            ("decode_timeout_s", 0.1, 600),
+            ("poll_s", 0.01, 60),
+        ):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                msg = f"{name} must be from {low:g} to {high:g}, got {shown(value)}"
+                raise InputError(msg)
+        if self.log_format not in {"text", "json"}:
+            msg = f"log_format must be text or json, got {shown(self.log_format)}"
+            raise InputError(msg)
+        for name, address in (
+            ("base_url", self.base_url),
+            *(("cors_origins", origin) for origin in self.cors_origins if origin != "*"),
+        ):
+            if address and not _is_origin(address):
+                msg = f"{name} must be like https://photos.example.org, got {shown(address)}"
+                raise InputError(msg)
+
+    def to_env(self) -> str:
+        """Return the settings as one line of JSON, for `from_env`."""
+        return msgspec.json.encode(self, enc_hook=str).decode()
+
+    @classmethod
+    def from_env(cls) -> Self:
+        """Read the settings that the parent process has left in the environment.
+
+        Raises:
+            InputError: There are none; `searchlab serve` sets them.
+        """
+        found = os.environ.get(ENVIRONMENT)
+        if found is None:
+            msg = f"{ENVIRONMENT} must hold the settings, got none; start with `searchlab serve`"
+            raise InputError(msg)
+        return msgspec.json.decode(found, type=cls, dec_hook=lambda kind, value: kind(value))
+
+
+def _is_origin(address: str) -> bool:
+    parts = urlsplit(address)
+    plain = not (parts.query or parts.fragment or parts.username)
+    return parts.scheme in {"http", "https"} and bool(parts.netloc) and plain

@@ -1,0 +1,195 @@
+"""Worker: one process that answers. `server` starts it, tells it when to stop and hears from it.
+
+It listens only once it is warm, so a connection is either refused or answered. Told to stop, it
+takes no new connection, finishes what it is working on and closes what it has opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.net import SocketHolder  # type: ignore[attr-defined]
+from granian.server.embed import Server
+
+from searchlab.errors import SearchlabError
+
+BACKLOG = 2048
+# Time that a connection has for the next whole request head, idle ones included.
+HEAD_TIMEOUT_MS = 30_000
+# Above what the API itself refuses in its own words, below what would cost memory.
+HEAD_BYTES = 128 * 1024
+# Time that running requests have to finish in once the worker is told to stop.
+GRACE_S = 20.0
+_CONNECTIONS = 8192
+_OPEN_FILES = 65_536
+_QUIET: dict[str, Any] = {
+    "handlers": {},
+    "formatters": {},
+    "loggers": {"_granian": {"handlers": [], "propagate": True}},
+}
+
+
+class Report(msgspec.Struct):
+    """What a worker tells its server, one JSON line each.
+
+    Attributes:
+        event: `ready`, or `failed` where it cannot start.
+        message: What went wrong, in a line.
+    """
+
+    event: str
+    message: str = ""
+
+
+class Lifespan:
+    """The start and the end of an ASGI application."""
+
+    def __init__(self, app: Callable[..., Any]) -> None:
+        self._asked: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+        self._answered: asyncio.Queue[str] = asyncio.Queue()
+        scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.3"}, "state": {}}
+        self._task = asyncio.ensure_future(app(scope, self._asked.get, self._send))
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        await self._answered.put(message["type"])
+
+    async def startup(self) -> None:
+        """Have the application open what it needs; what it raises is raised here."""
+        await self._ask("startup")
+
+    async def shutdown(self) -> None:
+        """Have it close all that again."""
+        await self._ask("shutdown")
+
+    async def _ask(self, what: str) -> None:
+        await self._asked.put({"type": f"lifespan.{what}"})
+        answer = asyncio.ensure_future(self._answered.get())
+        await asyncio.wait({answer, self._task}, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done() or answer.result() != f"lifespan.{what}.complete":
+            answer.cancel()
+            await self._task  # raises what went wrong
+            msg = f"the application must complete its {what}, got no answer"
+            raise RuntimeError(msg)
+
+
+class _Listening(Server):
+    """Granian on a socket that outlives this process."""
+
+    def __init__(self, app: Callable[..., Any], listener: socket.socket) -> None:
+        super().__init__(
+            app,
+            interface=Interfaces.ASGINL,
+            http=HTTPModes.http1,
+            websockets=False,
+            backlog=BACKLOG,
+            backpressure=_CONNECTIONS,
+            http1_settings=HTTP1Settings(
+                header_read_timeout=HEAD_TIMEOUT_MS, max_buffer_size=HEAD_BYTES
+            ),
+            log_level=LogLevels.error,
+            log_dictconfig=_QUIET,
+        )
+        self._listener = listener
+
+    def _init_shared_socket(self) -> None:
+        holder: Any = SocketHolder
+        self._shd: Any = holder(self._listener.fileno(), False, BACKLOG)
+
+
+async def work(app_path: str, listener: socket.socket, report: Callable[[Report], None]) -> int:
+    """Answer until told to stop, by SIGTERM or by the end of standard input.
+
+    Args:
+        app_path: `module:function` that makes the ASGI application.
+        listener: Bound, not listening yet.
+        report: Tells the server.
+
+    Returns:
+        The exit code.
+    """
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    _watch_standard_input(loop, stop)
+    try:
+        module, _, name = app_path.partition(":")
+        app = getattr(importlib.import_module(module), name)()
+        lifespan = Lifespan(app)
+        await lifespan.startup()
+        listener.listen(BACKLOG)
+    except (SearchlabError, OSError) as error:
+        report(Report("failed", str(error)))
+        return 1
+    # What was opened lives as long as the process; the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    server: Any = _Listening(app, listener)
+    serving = asyncio.ensure_future(server.serve())
+    stopping = asyncio.ensure_future(stop.wait())
+    report(Report("ready"))
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    code = 0 if stop.is_set() else 1
+    server.stop()
+    await asyncio.wait({serving}, timeout=GRACE_S)
+    await lifespan.shutdown()
+    return code
+
+
+def _watch_standard_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    # Its other end is closed when the server dies, however it dies.
+    def read() -> None:
+        if not os.read(0, 1024):
+            loop.remove_reader(0)
+            stop.set()
+
+    loop.add_reader(0, read)
+
+
+def main() -> None:
+    """Run as `python -m searchlab.api.worker APP LISTENER REPORTS`, the last two as handles."""
+    app_path, listener, reports = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    _raise_open_files()
+
+    def report(message: Report) -> None:
+        with suppress(BrokenPipeError):
+            os.write(reports, msgspec.json.encode(message) + b"\n")
+
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        code = runner.run(work(app_path, socket.socket(fileno=listener), report))
+        sys.stderr.flush()
+        # Connections that never ended still hold threads; all that must be kept is on disk.
+        os._exit(code)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # not built for this platform
+        return None
+    return uvloop.new_event_loop
+
+
+def _raise_open_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+if __name__ == "__main__":
+    main()

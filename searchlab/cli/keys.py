@@ -1,0 +1,146 @@
+"""The commands on API keys: create, list, revoke. What they do holds at once, server or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from searchlab.cli.options import data_option
+from searchlab.errors import InputError, NotFoundError, shown
+
+if TYPE_CHECKING:
+    from searchlab.storage.accounts import KeyRecord
+    from searchlab.storage.database import Database
+
+database_option = click.option(
+    "--database-url",
+    envvar="SEARCHLAB_DATABASE_URL",
+    show_envvar=True,
+    help="postgresql://USER:PASSWORD@HOST:PORT/NAME; api.db in the library if not given.",
+)
+
+
+@click.group()
+def keys() -> None:
+    """Keys for the HTTP API."""
+
+
+@keys.command("create")
+@data_option
+@database_option
+@click.option("--account", required=True, help="Whose; made on first use.")
+@click.option("--name", required=True, help="What to call the key.")
+@click.option("--plan", help="The account's plan from now on; free on first use.")
+def create(data: Path, database_url: str | None, account: str, name: str, plan: str | None) -> None:
+    """Make a key; it is the last line of standard output, and shown only now."""
+    from searchlab.api.plans import PLANS
+    from searchlab.storage.accounts import create_key, plan_of
+
+    if plan is not None and plan not in PLANS:
+        msg = f"--plan must be one of {', '.join(PLANS)}, got {shown(plan)}"
+        raise InputError(msg)
+    with _database(data, database_url) as database:
+        before = plan_of(database, account)
+        record, secret = create_key(database, account=account, name=name, plan=plan)
+    if before is None:
+        click.echo(f"account {record.account} is made, with plan {record.plan}", err=True)
+    elif before != record.plan:
+        click.echo(
+            f"account {record.account} changes from plan {before} to {record.plan}", err=True
+        )
+    click.echo(
+        f"key {record.key_id} ({record.name}) of account {record.account}; it is shown only now:",
+        err=True,
+    )
+    click.echo(secret)
+
+
+@keys.command("list")
+@data_option
+@database_option
+@click.option("--account", help="Of this account only.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+def list_all(data: Path, database_url: str | None, account: str | None, as_json: bool) -> None:
+    """List the keys, revoked ones too."""
+    from searchlab.storage.accounts import list_keys
+
+    with _database(data, database_url) as database:
+        records = list_keys(database, account)
+    if as_json:
+        _print_json(records)
+        return
+    heads = ("KEY", "ACCOUNT", "PLAN", "NAME", "BEGINS", "CREATED", "LAST USED", "STATE")
+    rows = [heads, *(_row(record) for record in records)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+@keys.command("revoke")
+@click.argument("key")
+@data_option
+@database_option
+def revoke(key: str, data: Path, database_url: str | None) -> None:
+    """Refuse a key from now on. KEY is its id, or what it begins with, as `keys list` shows."""
+    from searchlab.storage.accounts import revoke_key
+
+    with _database(data, database_url) as database:
+        record = revoke_key(database, key)
+    click.echo(
+        f"key {record.key_id} ({record.name}) of account {record.account} "
+        f"is revoked since {_second(record.revoked_at)}"
+    )
+
+
+@contextmanager
+def _database(data: Path, url: str | None) -> Iterator[Database]:
+    from searchlab.storage.database import open_database, sqlite_url
+
+    if not url:
+        if not (data / "library.json").is_file():
+            msg = (
+                f"--data must be a library, got {data}; "
+                f"make one with `searchlab index --data {data} PHOTOS`"
+            )
+            raise NotFoundError(msg)
+        url = sqlite_url(data)
+    database = open_database(url)
+    try:
+        database.migrate()
+        yield database
+    finally:
+        database.close()
+
+
+def _row(record: KeyRecord) -> tuple[str, ...]:
+    return (
+        record.key_id,
+        record.account,
+        record.plan,
+        record.name,
+        f"{record.hint}...",
+        _second(record.created_at),
+        _second(record.last_used_at) if record.last_used_at else "never",
+        "in force" if record.revoked_at is None else f"revoked {_second(record.revoked_at)}",
+    )
+
+
+def _second(moment: datetime | None) -> str:
+    return "" if moment is None else moment.isoformat(sep=" ", timespec="seconds")
+
+
+def _print_json(records: list[KeyRecord]) -> None:
+    import json
+    from dataclasses import asdict
+
+    from searchlab.storage.values import as_timestamp
+
+    moments = ("created_at", "revoked_at", "last_used_at")
+    rows = [asdict(r) | {name: as_timestamp(getattr(r, name)) for name in moments} for r in records]
+    click.echo(json.dumps(rows, ensure_ascii=False, indent=2))

@@ -1,0 +1,125 @@
+"""The command that serves a library over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from searchlab.cli.keys import database_option
+from searchlab.cli.options import EXISTING_FILE, data_option
+from searchlab.errors import SearchlabError
+
+_MIB = 2**20
+
+
+@click.command(context_settings={"auto_envvar_prefix": "SEARCHLAB"})
+@data_option
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=int, default=8000, show_default=True, help="Port to listen on; 0 for a free one."
+)
+@click.option(
+    "--workers",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Processes that share the library; one for each CPU is plenty.",
+)
+@click.option(
+    "--config",
+    type=EXISTING_FILE,
+    help="Put this chosen configuration in force first, such as results/chosen.json.",
+)
+@database_option
+@click.option(
+    "--base-url",
+    default="",
+    help="Address that links in answers start with, such as https://photos.example.org; that of "
+    "each request if not given.",
+)
+@click.option(
+    "--cors-origin",
+    "cors_origins",
+    multiple=True,
+    envvar="SEARCHLAB_CORS_ORIGINS",
+    help="Origin whose pages may call the API, or * for any; repeatable.",
+)
+@click.option(
+    "--rate",
+    "rate_per_second",
+    type=float,
+    default=200.0,
+    show_default=True,
+    help="Requests a second that a key may go on sending.",
+)
+@click.option(
+    "--burst",
+    "rate_burst",
+    type=int,
+    default=400,
+    show_default=True,
+    help="Requests that a key may send at once.",
+)
+@click.option(
+    "--max-in-flight",
+    type=int,
+    default=512,
+    show_default=True,
+    help="Requests that a worker takes on at once; more are answered 503.",
+)
+@click.option(
+    "--max-upload-mib",
+    type=int,
+    default=20,
+    show_default=True,
+    help="Largest picture that may be uploaded.",
+)
+@click.option(
+    "--decode-slots",
+    type=int,
+    default=2,
+    show_default=True,
+    help="Uploaded pictures that a worker decodes at once.",
+)
+@click.option(
+    "--decode-timeout",
+    "decode_timeout_s",
+    type=float,
+    default=10.0,
+    show_default=True,
+    help="Seconds that an uploaded picture may take.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Of the log on standard error.",
+)
+@click.option(
+    "--access-log/--no-access-log",
+    default=True,
+    show_default=True,
+    help="Log a line for each request.",
+)
+def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None:
+    """Serve the HTTP API on a library, until SIGTERM or Ctrl-C.
+
+    It is ready when it answers, and says so on standard error. `searchlab index` on the same
+    library, `searchlab keys create` and `searchlab keys revoke` take effect while it runs. Every
+    option can also be given as an environment variable, such as SEARCHLAB_PORT.
+    """
+    from searchlab.api.server import serve as run
+    from searchlab.api.settings import Settings
+
+    try:
+        settings = Settings(
+            max_upload_bytes=max_upload_mib * _MIB, database_url=database_url or "", **options
+        )
+        run(settings)
+    except SearchlabError as error:
+        # Whatever keeps a server from starting is for the person who starts it to mend.
+        click.echo(f"searchlab: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,45 @@
+"""A client of the HTTP API, to be called or awaited.
+
+    with Client("http://127.0.0.1:8000", "sl_...") as client:
+        for photo in client.search_all(q="a castle", orientation="landscape", limit=40):
+            print(photo.relevance_score, photo.image_url)
+
+`Client` and `AsyncClient` have the same methods. Answers are the specification's records; a page
+gets the next one when it is asked; busy servers are asked again, and a POST is never done twice.
+"""
+
+from __future__ import annotations
+
+from searchlab.client.clients import AsyncClient, Client
+from searchlab.client.failures import (
+    AlreadyThereError,
+    ApiError,
+    AuthenticationError,
+    BadRequestError,
+    LimitError,
+    MissingError,
+    PermissionDeniedError,
+    ServerError,
+    UnreachableError,
+    ValidationError,
+)
+from searchlab.client.pages import AsyncPage, Page
+from searchlab.client.records import Photo
+
+__all__ = [
+    "AlreadyThereError",
+    "ApiError",
+    "AsyncClient",
+    "AsyncPage",
+    "AuthenticationError",
+    "BadRequestError",
+    "Client",
+    "LimitError",
+    "MissingError",
+    "Page",
+    "PermissionDeniedError",
+    "Photo",
+    "ServerError",
+    "UnreachableError",
+    "ValidationError",
+]

@@ -1,0 +1,118 @@
+"""Call: one request described, without sending it, and what its answer is read as."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self, TypeVar
+
+import httpx
+import msgspec
+
+from searchlab.client.failures import ServerError, UnreachableError, failure_of
+from searchlab.client.records import Envelope, Photo
+from searchlab.client.retries import Retries
+from searchlab.errors import InputError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """A successful answer and the headers that came with it."""
+
+    envelope: Envelope[T]
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call(Generic[T]):
+    """A request of the API.
+
+    Attributes:
+        method: `GET`, `POST` or `DELETE`.
+        path: Below `/api/v1`, with its parameters in place.
+        answers: Reads the body of a success.
+        params: Query parameters in order; a repeatable one comes several times.
+        json: Body of a POST; None for none.
+        image: Bytes of the picture to upload; None for none.
+        idempotency_key: By which the server knows a POST that it has seen; made if left out.
+    """
+
+    method: str
+    path: str
+    answers: msgspec.json.Decoder[Envelope[T]]
+    params: tuple[tuple[str, str], ...] = ()
+    json: Mapping[str, Any] | None = None
+    image: bytes | None = None
+    idempotency_key: str | None = None
+
+    def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
+        """Build what is sent; to send it again is the same request to the server.
+
+        Raises:
+            InputError: Something in it cannot be sent at all.
+        """
+        headers = {}
+        if self.method == "POST":
+            key = str(uuid.uuid4()) if self.idempotency_key is None else self.idempotency_key
+            headers["Idempotency-Key"] = key
+        try:
+            return http.build_request(
+                self.method,
+                f"/api/v1{self.path}",
+                params=self.params,
+                headers=headers,
+                json=self.json,
+                files=None if self.image is None else {"image": self.image},
+            )
+        except (UnicodeEncodeError, httpx.InvalidURL) as error:
+            msg = f"{self.path} must be asked with what HTTP can carry: {error}"
+            raise InputError(msg) from None
+
+    def judge(
+        self, outcome: httpx.Response | httpx.RequestError, *, sent: int, retries: Retries
+    ) -> Answer[T] | float:
+        """Return the answer, or the seconds to wait before the request is sent again.
+
+        Args:
+            outcome: What came back, or why nothing did.
+            sent: Times that the request was sent.
+            retries: How often it may be.
+
+        Raises:
+            ApiError: The API refused, failed or could not be reached.
+        """
+        if isinstance(outcome, httpx.Response) and outcome.is_success:
+            return self._read(outcome)
+        # A DELETE whose answer was lost may be done: sent again it would not find its object.
+        wait = retries.wait(outcome, sent=sent, repeatable=self.method != "DELETE")
+        if wait is not None:
+            return wait
+        if isinstance(outcome, httpx.Response):
+            raise failure_of(outcome)
+        times = "once" if sent == 1 else f"{sent} times"
+        msg = f"{outcome.request.url.copy_with(raw_path=b'/')} must answer, asked {times}: "
+        raise UnreachableError(msg + (str(outcome) or type(outcome).__name__)) from outcome
+
+    def _read(self, response: httpx.Response) -> Answer[T]:
+        try:
+            return Answer(self.answers.decode(response.content), response.headers)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            msg = f"{response.request.url.path} must be answered as version 1 is: {error}"
+            raise ServerError(msg, status=response.status_code) from error
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageCall(Call[list[Photo]]):
+    """A request whose answer is a page of photos."""
+
+    def after(self, cursor: str) -> Self:
+        """Describe the request of the page that a cursor leads to.
+
+        The cursor holds the query, the picture and the filters; only `fields` it does not.
+        """
+        kept = tuple(pair for pair in self.params if pair[0] == "fields")
+        params = (*kept, ("cursor", cursor))
+        return replace(self, params=params, image=None, idempotency_key=None)

@@ -1,0 +1,303 @@
+"""Client and AsyncClient: the same operations, sent from a thread or from an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import httpx
+
+from searchlab import __version__
+from searchlab.client import operations as api
+from searchlab.client.calls import Answer, Call, PageCall
+from searchlab.client.pages import AsyncPage, Page, page_parts
+from searchlab.client.records import Photo
+from searchlab.client.retries import Retries
+from searchlab.errors import InputError, shown
+
+T = TypeVar("T")
+P = ParamSpec("P")
+AnyClient = TypeVar("AnyClient")
+AnyCall = TypeVar("AnyCall")
+
+_ADDRESS = "SEARCHLAB_BASE_URL"
+_KEY = "SEARCHLAB_API_KEY"
+_LOCAL = "http://127.0.0.1:8000"
+
+
+def _method(
+    describe: Callable[P, AnyCall], run: Callable[[AnyClient, AnyCall], T]
+) -> Callable[Concatenate[AnyClient, P], T]:
+    """Make a method of the function that describes a request and of the way to send it."""
+
+    @functools.wraps(describe)
+    def method(self: AnyClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return run(self, describe(*args, **kwargs))
+
+    method.__signature__ = _signature(describe)  # type: ignore[attr-defined]
+    return method
+
+
+def _signature(describe: Callable[..., Any]) -> inspect.Signature:
+    # What help and completion show: `self` first, and each filter by its name.
+    kind = inspect.Parameter
+    found = [kind("self", kind.POSITIONAL_ONLY)]
+    for parameter in inspect.signature(describe).parameters.values():
+        if parameter.kind is not kind.VAR_KEYWORD:
+            found.append(parameter)
+            continue
+        for name, hint in api.Filters.__annotations__.items():
+            words = hint.__forward_arg__
+            found.append(kind(name, kind.KEYWORD_ONLY, default=None, annotation=words))
+    return inspect.Signature(found)
+
+
+class _Base:
+    """What both clients are told, checked once."""
+
+    def __init__(
+        self, base_url: str, api_key: str, *, timeout: float, retries: int, max_wait: float
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._retries = Retries(most=retries, max_wait_s=max_wait)
+        self._options: dict[str, Any] = {
+            "base_url": _checked_address(self.base_url),
+            "headers": {
+                "x-api-key": _checked_key(api_key),
+                "accept": "application/json",
+                "user-agent": f"searchlab/{__version__}",
+            },
+            "timeout": timeout,
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_url!r})"
+
+    @classmethod
+    def from_env(cls, **options: Any) -> Self:
+        """Make a client of `SEARCHLAB_BASE_URL` (this machine's port 8000) and `SEARCHLAB_API_KEY`.
+
+        Args:
+            options: As the client takes them.
+
+        Raises:
+            InputError: There is no key in the environment.
+        """
+        api_key = os.environ.get(_KEY, "")
+        if not api_key:
+            msg = f"{_KEY} must hold an API key, got none; make one with `searchlab keys create`"
+            raise InputError(msg)
+        return cls(os.environ.get(_ADDRESS) or _LOCAL, api_key, **options)
+
+
+class Client(_Base):
+    """Sends requests and waits for their answers; threads may share one.
+
+    `search`, `search_by_image` and `similar` return a page, `search_all` goes through the photos of
+    all pages, the rest return records. Every method raises an `ApiError` where the API refuses,
+    fails or cannot be reached.
+
+    Args:
+        base_url: Address of the server, without `/api/v1`.
+        api_key: As it was shown when it was made.
+        timeout: Seconds to connect, and to wait for each part of an answer.
+        retries: Times that a request is sent again when the server is busy or cannot be reached.
+        max_wait: Seconds; a server that asks to wait longer is not waited for.
+        transport: Takes the requests instead of the network, as in tests.
+
+    Raises:
+        InputError: An address or key that can be none.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout: float = 10.0,
+        retries: int = 3,
+        max_wait: float = 30.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        super().__init__(base_url, api_key, timeout=timeout, retries=retries, max_wait=max_wait)
+        self._http = httpx.Client(**self._options, transport=transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _answer(self, call: Call[T]) -> Answer[T]:
+        request = call.request(self._http)
+        sent = 0
+        while True:
+            outcome: httpx.Response | httpx.RequestError
+            try:
+                outcome = self._http.send(request)
+            except httpx.RequestError as error:
+                outcome = error
+            sent += 1
+            verdict = call.judge(outcome, sent=sent, retries=self._retries)
+            if isinstance(verdict, Answer):
+                return verdict
+            time.sleep(verdict)
+
+    def _data(self, call: Call[T]) -> T:
+        return self._answer(call).envelope.data
+
+    def _page(self, call: PageCall) -> Page:
+        parts = page_parts(call, self._answer(call))
+        return Page(**parts, follow=lambda cursor: self._page(call.after(cursor)))
+
+    def _photos(self, call: PageCall) -> Iterator[Photo]:
+        return self._page(call).all_photos()
+
+    search = _method(api.search, _page)
+    search_all = _method(api.search, _photos)
+    search_by_image = _method(api.search_by_image, _page)
+    similar = _method(api.similar, _page)
+    photo = _method(api.photo, _data)
+    colors = _method(api.colors, _data)
+    sources = _method(api.sources, _data)
+    orientations = _method(api.orientations, _data)
+    licenses = _method(api.licenses, _data)
+    suggest_photographers = _method(api.suggest_photographers, _data)
+    photographer = _method(api.photographer, _data)
+    collections = _method(api.collections, _data)
+    create_collection = _method(api.create_collection, _data)
+    collection = _method(api.collection, _data)
+    delete_collection = _method(api.delete_collection, _data)
+    add_photo = _method(api.add_photo, _data)
+    remove_photo = _method(api.remove_photo, _data)
+    usage = _method(api.usage, _data)
+    monthly_usage = _method(api.monthly_usage, _data)
+    daily_usage = _method(api.daily_usage, _data)
+    usage_by_key = _method(api.usage_by_key, _data)
+
+
+class AsyncClient(_Base):
+    """The same operations to be awaited; tasks of one event loop may share one.
+
+    Args:
+        base_url: As of `Client`, like what follows.
+        api_key: As it was shown when it was made.
+        timeout: Seconds to connect, and to wait for each part of an answer.
+        retries: Times that a request is sent again.
+        max_wait: Seconds that a server may ask to wait.
+        transport: Takes the requests instead of the network.
+
+    Raises:
+        InputError: An address or key that can be none.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout: float = 10.0,
+        retries: int = 3,
+        max_wait: float = 30.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        super().__init__(base_url, api_key, timeout=timeout, retries=retries, max_wait=max_wait)
+        self._http = httpx.AsyncClient(**self._options, transport=transport)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _answer(self, call: Call[T]) -> Answer[T]:
+        request = call.request(self._http)
+        sent = 0
+        while True:
+            outcome: httpx.Response | httpx.RequestError
+            try:
+                outcome = await self._http.send(request)
+            except httpx.RequestError as error:
+                outcome = error
+            sent += 1
+            verdict = call.judge(outcome, sent=sent, retries=self._retries)
+            if isinstance(verdict, Answer):
+                return verdict
+            await asyncio.sleep(verdict)
+
+    async def _data(self, call: Call[T]) -> T:
+        return (await self._answer(call)).envelope.data
+
+    async def _page(self, call: PageCall) -> AsyncPage:
+        parts = page_parts(call, await self._answer(call))
+        return AsyncPage(**parts, follow=lambda cursor: self._page(call.after(cursor)))
+
+    async def _photos(self, call: PageCall) -> AsyncIterator[Photo]:
+        page = await self._page(call)
+        async for photo in page.all_photos():
+            yield photo
+
+    search = _method(api.search, _page)
+    search_all = _method(api.search, _photos)
+    search_by_image = _method(api.search_by_image, _page)
+    similar = _method(api.similar, _page)
+    photo = _method(api.photo, _data)
+    colors = _method(api.colors, _data)
+    sources = _method(api.sources, _data)
+    orientations = _method(api.orientations, _data)
+    licenses = _method(api.licenses, _data)
+    suggest_photographers = _method(api.suggest_photographers, _data)
+    photographer = _method(api.photographer, _data)
+    collections = _method(api.collections, _data)
+    create_collection = _method(api.create_collection, _data)
+    collection = _method(api.collection, _data)
+    delete_collection = _method(api.delete_collection, _data)
+    add_photo = _method(api.add_photo, _data)
+    remove_photo = _method(api.remove_photo, _data)
+    usage = _method(api.usage, _data)
+    monthly_usage = _method(api.monthly_usage, _data)
+    daily_usage = _method(api.daily_usage, _data)
+    usage_by_key = _method(api.usage_by_key, _data)
+
+
+def _checked_address(base_url: str) -> str:
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in {"http", "https"} or not url.host or url.query or url.fragment:
+        msg = f"base_url must be like http://127.0.0.1:8000, got {shown(base_url)}"
+        raise InputError(msg)
+    return base_url
+
+
+def _checked_key(api_key: str) -> str:
+    # The message leaves the key out: it may be right but for a line break.
+    if not api_key or not api_key.isascii() or not api_key.isprintable() or " " in api_key:
+        msg = "api_key must be the key as it was shown when it was made, got another text"
+        raise InputError(msg)
+    return api_key

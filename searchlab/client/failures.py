@@ -1,0 +1,166 @@
+"""What goes wrong between a client and the API, one exception for each family of statuses.
+
+    ApiError (SearchlabError)
+    ├── UnreachableError                          no answer came
+    ├── BadRequestError (InputError)              400, 413, 415 and the 4xx not named here
+    │   └── ValidationError                       422; `.errors` says where
+    ├── AuthenticationError                       401
+    ├── PermissionDeniedError (ForbiddenError)    403
+    ├── MissingError (NotFoundError)              404
+    ├── AlreadyThereError (ConflictError)         409
+    ├── LimitError (QuotaError)                   429; `.retry_after` in seconds
+    └── ServerError                               5xx, and answers that are none of the API's
+
+Each is also what the library itself raises in such a case, so that code around a search needs one
+`except`, whether the photos are on this machine or behind the API.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from searchlab.client.records import Detail
+from searchlab.client.retries import retry_after
+from searchlab.errors import (
+    ConflictError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    QuotaError,
+    SearchlabError,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class ApiError(SearchlabError):
+    """The API refused, failed or could not be reached.
+
+    Attributes:
+        status: HTTP status; 0 where no answer came.
+        code: The API's word for the error; empty where it gave none.
+        message: What went wrong.
+        details: What the API adds, such as the accepted names of `fields`; None if nothing.
+        request_id: Finds the request in the server's log; empty where it gave none.
+        retry_after: Seconds that the server asks to wait; None if it does not.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        code: str = "",
+        details: Any = None,
+        request_id: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        known = (code, f"HTTP {status}" if status else "", f"request {request_id}")
+        notes = ", ".join(note for note in known if note and note != "request ")
+        super().__init__(f"{message} ({notes})" if notes else message)
+        self.message = message
+        self.status = status
+        self.code = code
+        self.details = details
+        self.request_id = request_id
+        self.retry_after = retry_after
+
+
+class UnreachableError(ApiError):
+    """No answer came: no connection, or none in time."""
+
+
+class BadRequestError(ApiError, InputError):
+    """The API cannot use what was sent."""
+
+
+class ValidationError(BadRequestError):
+    """A parameter, or several, are not as they must be.
+
+    Attributes:
+        errors: Each failure with the place where it stands.
+    """
+
+    @property
+    def errors(self) -> list[Detail]:
+        """Each failure with the place where it stands."""
+        return _details(self.details)
+
+
+class AuthenticationError(ApiError):
+    """The API key is missing, unknown or revoked."""
+
+
+class PermissionDeniedError(ApiError, ForbiddenError):
+    """It is there, and this account may not change it."""
+
+
+class MissingError(ApiError, NotFoundError):
+    """No such photo, collection or path, or it is another account's."""
+
+
+class AlreadyThereError(ApiError, ConflictError):
+    """It is there already, or the same request is still being answered."""
+
+
+class LimitError(ApiError, QuotaError):
+    """Too many requests, in this second or in this month."""
+
+
+class ServerError(ApiError):
+    """The server failed, or something between it and here answered instead."""
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    401: AuthenticationError,
+    403: PermissionDeniedError,
+    404: MissingError,
+    409: AlreadyThereError,
+    422: ValidationError,
+    429: LimitError,
+}
+
+
+def failure_of(response: httpx.Response) -> ApiError:
+    """Turn an answer without success into its exception, whatever its body is."""
+    status = response.status_code
+    body = _object(response.content)
+    error, meta = _part(body, "error"), _part(body, "meta")
+    family = BadRequestError if 400 <= status < 500 else ServerError
+    kind = _BY_STATUS.get(status, family)
+    details = body.get("detail") if status == 422 and "detail" in body else error.get("details")
+    message = error.get("message") or "; ".join(map(_line, _details(details)))
+    return kind(
+        str(message or f"{response.request.url.path} answered without saying what is wrong"),
+        status=status,
+        code=str(error.get("code") or ""),
+        details=details,
+        request_id=str(meta.get("request_id") or response.headers.get("x-request-id", "")),
+        retry_after=retry_after(response),
+    )
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(content, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+
+
+def _part(body: dict[str, Any], name: str) -> dict[str, Any]:
+    part = body.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _details(given: Any) -> list[Detail]:
+    try:
+        return msgspec.convert(given, type=list[Detail])
+    except msgspec.ValidationError:
+        return []
+
+
+def _line(detail: Detail) -> str:
+    return f"{'.'.join(map(str, detail.loc))}: {detail.msg}"

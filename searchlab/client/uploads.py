@@ -1,0 +1,52 @@
+"""Pictures of every kind that a caller may hold, as bytes to upload."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from searchlab.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# What PNG keeps without loss; the rest goes as JPEG.
+_PNG_MODES = frozenset({"1", "LA", "P", "RGBA", "I;16"})
+
+
+def picture_bytes(image: str | os.PathLike[str] | bytes | Image) -> bytes:
+    """Read a file, take bytes as they are, or encode a PIL image as it is displayed.
+
+    Raises:
+        InputError: It is none of them, or empty.
+        OSError: The file cannot be read.
+    """
+    if isinstance(image, bytes | bytearray | memoryview):
+        data = bytes(image)
+    elif isinstance(image, str | os.PathLike):
+        data = Path(image).read_bytes()
+    elif hasattr(image, "save") and hasattr(image, "mode"):
+        data = _encoded(image)
+    else:
+        msg = f"image must be a path, bytes or a PIL image, got {type(image).__name__}"
+        raise InputError(msg)
+    if not data:
+        msg = "image must hold a picture, got no bytes"
+        raise InputError(msg)
+    return data
+
+
+def _encoded(image: Image) -> bytes:
+    from PIL import ImageOps
+
+    upright = ImageOps.exif_transpose(image)
+    stream = io.BytesIO()
+    if upright.mode in _PNG_MODES:
+        upright.save(stream, format="PNG")
+    else:
+        upright.convert("L" if upright.mode == "L" else "RGB").save(
+            stream, format="JPEG", quality=95
+        )
+    return stream.getvalue()

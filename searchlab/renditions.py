@@ -1,0 +1,285 @@
+"""Renditions: the pictures of photos as files to hand out, the originals and smaller ones.
+
+An original is handed out only from within the folders of the library, and only while it is, byte
+for byte, what was indexed: a file that was replaced is never shown under the old photo's name.
+Smaller ones are made when they are first asked for, and kept by content in DATA/renditions/.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from io import FileIO
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from searchlab.errors import ImageError, NotFoundError
+from searchlab.image_bytes import sniff
+from searchlab.images import MAX_BYTES, open_rgb, thumbnail
+from searchlab.photos import Photo
+from searchlab.pipeline import THUMBNAIL_SIDE, thumbnail_path
+from searchlab.scan import Root
+
+SIDES: Final = {"thumb": THUMBNAIL_SIDE, "small": 480, "regular": 1080, "large": 1920}
+"""Longest side in pixels of each size but `full`; nothing is scaled up."""
+MOST_BYTES: Final = 4 * 2**30
+CHUNK: Final = 256 * 1024
+
+_KNOWN = 65_536
+# A file that was changed just now may be changed again without its times showing it.
+_SETTLED_NS = 2 * 10**9
+_PARTIAL = ".part"
+_WRITES_PER_SWEEP = 64
+_ABANDONED_S = 3_600
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class State(NamedTuple):
+    """What is different once a file is another one or has been written to."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
+def _state_of(file: FileIO) -> State:
+    found = os.fstat(file.fileno())
+    return State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+class Source:
+    """A picture to be read piece by piece.
+
+    Attributes:
+        size: In bytes.
+        kind: Its format by its first bytes, as in `image_bytes.FORMATS`; empty if it has none.
+    """
+
+    def __init__(self, content: FileIO | bytes, *, state: State | None = None) -> None:
+        """Take a picture.
+
+        Args:
+            content: All of it, or a file that holds it; that is closed by `close`, or at once if
+                it is short.
+            state: What the file must be like; as it is now if left out.
+
+        Raises:
+            OSError: The file has changed meanwhile.
+        """
+        self._file = None if isinstance(content, bytes) else content
+        self._content = content if isinstance(content, bytes) else b""
+        self._state = state
+        self.size = len(self._content)
+        if self._file is not None:
+            self._state = state or _state_of(self._file)
+            self.size = self._state.size
+            self._content = self.read(0, CHUNK) if self.size else b""
+            if len(self._content) >= self.size:
+                self.close()
+        self.kind = sniff(self._content) or ""
+
+    def at_hand(self, at: int) -> bool:
+        """Whether the piece at a place is in memory."""
+        return at < len(self._content)
+
+    def read(self, at: int, n_bytes: int) -> bytes:
+        """Read from a place; at least one byte.
+
+        Raises:
+            OSError: The file has changed meanwhile.
+        """
+        if self.at_hand(at):
+            return self._content[at : at + n_bytes]
+        if self._file is None:
+            msg = "a picture must be as long as it was, got a shorter one"
+            raise OSError(msg)
+        piece = os.pread(self._file.fileno(), n_bytes, at)
+        if not piece or _state_of(self._file) != self._state:
+            msg = "a picture must stay as it is while it is sent, got a change"
+            raise OSError(msg)
+        return piece
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    @property
+    def is_whole_webp(self) -> bool:
+        """Whether it has the length that a WebP file says it has."""
+        said = int.from_bytes(self._content[4:8], "little") + 8
+        return self.kind == "WEBP" and said in {self.size, self.size + 1}
+
+
+class RenditionFiles:
+    """The pictures of one library's photos as files; any number of threads may ask at once."""
+
+    def __init__(self, data: Path, *, most_bytes: int = MOST_BYTES) -> None:
+        """Serve the pictures of a library.
+
+        Args:
+            data: Its folder.
+            most_bytes: About what the renditions may take; the oldest go beyond.
+        """
+        self._thumbnails = data / "thumbnails"
+        self._folder = data / "renditions"
+        self._most_bytes = most_bytes
+        self._known: OrderedDict[State, str] = OrderedDict()
+        self._lock = threading.Lock()
+        self._writes = 0
+
+    def original(self, photo: Photo, roots: Sequence[Root]) -> Source:
+        """Open the file of a photo.
+
+        Args:
+            photo: As it was indexed.
+            roots: The folders that the library covers.
+
+        Raises:
+            NotFoundError: It is not in them, or not what was indexed any more.
+        """
+        file = _open(photo, roots)
+        try:
+            state = _state_of(file)
+            if self._digest(file, state) != photo.sha256:
+                raise _missing(photo, "one that was changed since")
+            return Source(file, state=state)
+        except OSError as error:
+            file.close()
+            raise _missing(photo, "one that is being changed") from error
+        except BaseException:
+            file.close()
+            raise
+
+    def _digest(self, file: FileIO, state: State) -> str:
+        with self._lock:
+            known = self._known.get(state)
+        if known is not None:
+            return known
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if time.time_ns() - max(state.modified_ns, state.changed_ns) > _SETTLED_NS:
+            with self._lock:
+                self._known[state] = digest
+                if len(self._known) > _KNOWN:
+                    self._known.popitem(last=False)
+        return digest
+
+    def find(self, photo: Photo, size: str) -> Source | None:
+        """Open a smaller picture that was made before; None where there is none."""
+        places = [self._path(photo, size)]
+        if size == "thumb":
+            places.insert(0, thumbnail_path(self._thumbnails, photo.sha256))
+        for place in places:
+            with suppress(OSError):
+                source = Source(place.open("rb", buffering=0))
+                if source.is_whole_webp:
+                    return source
+                source.close()
+        return None
+
+    def make(self, photo: Photo, size: str, roots: Sequence[Root]) -> bytes:
+        """Make a smaller picture, and keep it for the next time.
+
+        Args:
+            photo: As it was indexed.
+            size: One of `SIDES`.
+            roots: The folders that the library covers.
+
+        Returns:
+            A WebP file, upright, in sRGB and without metadata.
+
+        Raises:
+            NotFoundError: The original is not there, or not what was indexed any more.
+        """
+        with _open(photo, roots) as file:
+            content = file.read(MAX_BYTES + 1)
+        if hashlib.sha256(content).hexdigest() != photo.sha256:
+            raise _missing(photo, "one that was changed since")
+        side = SIDES[size]
+        try:
+            made = thumbnail(open_rgb(content, min_side=side).image, side)
+        except ImageError as error:  # Indexed by a searchlab that took more than this one.
+            raise _missing(photo, "one that cannot be decoded") from error
+        with suppress(OSError):  # A full disk, or one that cannot be written: it is made again.
+            self._keep(self._path(photo, size), made)
+        return made
+
+    def _path(self, photo: Photo, size: str) -> Path:
+        return thumbnail_path(self._folder / size, photo.sha256)
+
+    def _keep(self, path: Path, made: bytes) -> None:
+        # A name of its own: another process may be making the same.
+        partial = path.with_name(f"{path.stem}-{secrets.token_hex(8)}{_PARTIAL}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with partial.open("xb") as file:
+                file.write(made)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+        with self._lock:
+            self._writes += 1
+            due = self._writes % _WRITES_PER_SWEEP == 1
+        if due:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Drop the oldest where there are too many, and what a writer that died has left."""
+        kept = []
+        for place in self._folder.glob("*/*/*"):
+            with suppress(OSError):
+                found = place.stat()
+                if place.suffix == _PARTIAL and time.time() - found.st_mtime > _ABANDONED_S:
+                    place.unlink()
+                else:
+                    kept.append((found.st_mtime, found.st_size, place))
+        total = sum(size for _, size, _ in kept)
+        if total <= self._most_bytes:
+            return
+        for _, size, place in sorted(kept):
+            place.unlink(missing_ok=True)
+            total -= size
+            if total <= 0.9 * self._most_bytes:
+                return
+
+
+def _opener(path: str, _flags: int) -> int:
+    return os.open(path, _OPEN)
+
+
+def _open(photo: Photo, roots: Sequence[Root]) -> FileIO:
+    try:
+        path = Path(photo.file).resolve(strict=True)
+        folders = [root.folder.resolve(strict=True) for root in roots if root.folder.exists()]
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links that go in circles.
+        raise _missing(photo, "one that is gone") from error
+    if not any(path.is_relative_to(folder) for folder in folders):
+        raise _missing(photo, "one outside of the library's folders")
+    try:
+        file = FileIO(path, "rb", opener=_opener)
+    except OSError as error:
+        raise _missing(photo, "one that cannot be opened") from error
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+        file.close()
+        raise _missing(photo, "another one")
+    return file
+
+
+def _missing(photo: Photo, got: str) -> NotFoundError:
+    # Where it lies is nobody's business.
+    return NotFoundError(
+        f"the picture of photo {photo.photo_id} must be the file that was indexed, got {got}"
+    )

@@ -1,0 +1,262 @@
+"""Accounts and their keys: made, listed, revoked. A key's secret is shown once and kept hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from searchlab.errors import InputError, NotFoundError, shown
+from searchlab.storage.database import Database
+from searchlab.storage.locks import Generation
+from searchlab.storage.schema import accounts, api_keys
+from searchlab.storage.values import is_storable, storable, utc_now
+
+DEFAULT_PLAN = "free"
+MAX_NAME = 100
+SECRET_LENGTH = 46
+_PREFIX = "sl_"
+_HINT_LENGTH = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose key a request brought.
+
+    Attributes:
+        account_id: What collections, usage and cursors belong to.
+        key_id: The key itself.
+        plan: Name of the account's plan.
+    """
+
+    account_id: int
+    key_id: str
+    plan: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRecord:
+    """What may be shown of a key.
+
+    Attributes:
+        key_id: Names it in commands and in the usage by key.
+        name: What its owner calls it; an account may have several of one name.
+        account: Name of the account.
+        plan: The account's plan.
+        created_at: When it was made, UTC.
+        revoked_at: When it was revoked; None while it is in force.
+        last_used_at: When it was last used, within seconds; None if never.
+        hint: The first characters of the secret.
+    """
+
+    key_id: str
+    name: str
+    account: str
+    plan: str
+    created_at: datetime
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    hint: str
+
+
+def secret_sha256(secret: str) -> bytes:
+    """Return what is kept of a secret; 256 random bits need neither salt nor slowness."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def is_secret(text: str) -> bool:
+    """Tell whether a text has the shape of a key's secret."""
+    return len(text) == SECRET_LENGTH and text.startswith(_PREFIX) and text.isascii()
+
+
+def find_caller(connection: Connection, secret: str) -> Caller | None:
+    """Return whose secret it is; None when it is nobody's, or revoked."""
+    if not is_secret(secret):
+        return None
+    digest = secret_sha256(secret)
+    row = connection.execute(_FIND, {"digest": digest}).one_or_none()
+    if row is None or not hmac.compare_digest(row.secret_sha256, digest):
+        return None
+    return Caller(row.account_id, row.id, row.plan)
+
+
+_FIND = (
+    sa.select(api_keys.c.id, api_keys.c.account_id, api_keys.c.secret_sha256, accounts.c.plan)
+    .join_from(api_keys, accounts)
+    .where(api_keys.c.secret_sha256 == sa.bindparam("digest"), api_keys.c.revoked_at.is_(None))
+)
+
+
+def plan_of(database: Database, account: str) -> str | None:
+    """Return the plan of an account; None while there is no such account."""
+    name = _visible(account, "account")
+    with database.reading() as connection:
+        found = connection.scalar(sa.select(accounts.c.plan).where(accounts.c.name == name))
+    return None if found is None else str(found)
+
+
+def create_key(
+    database: Database,
+    *,
+    account: str,
+    name: str,
+    plan: str | None = None,
+    clock: Callable[[], datetime] = utc_now,
+) -> tuple[KeyRecord, str]:
+    """Make a key, and its account on first use; it is in force at once in every process.
+
+    Args:
+        database: Where.
+        account: 1 to 100 visible characters.
+        name: Of the key, likewise; an account may have several keys of one name.
+        plan: The account's plan from now on; None leaves it, and stands for free on first use.
+        clock: Tells the moment.
+
+    Returns:
+        What may be shown of the key, and its secret, which cannot be had again.
+
+    Raises:
+        InputError: A name that is none.
+    """
+    account, name = _visible(account, "account"), _visible(name, "name")
+    if plan is not None:
+        plan = _visible(plan, "plan")
+    secret = _PREFIX + secrets.token_urlsafe(32)
+    now = clock()
+    with changing_keys(database) as connection:
+        made = (
+            database.insert(accounts)
+            .values(name=account, plan=plan or DEFAULT_PLAN, created_at=now)
+            .on_conflict_do_nothing()
+        )
+        connection.execute(made)
+        if plan is not None:
+            connection.execute(
+                accounts.update().where(accounts.c.name == account).values(plan=plan)
+            )
+        row = connection.execute(
+            sa.select(accounts.c.id, accounts.c.plan).where(accounts.c.name == account)
+        ).one()
+        record = KeyRecord(
+            key_id=f"key_{secrets.token_hex(8)}",
+            name=name,
+            account=account,
+            plan=row.plan,
+            created_at=now,
+            revoked_at=None,
+            last_used_at=None,
+            hint=secret[:_HINT_LENGTH],
+        )
+        values = {
+            "id": record.key_id,
+            "account_id": row.id,
+            "name": name,
+            "secret_sha256": secret_sha256(secret),
+            "hint": record.hint,
+            "created_at": now,
+        }
+        connection.execute(api_keys.insert().values(values))
+    return record, secret
+
+
+def list_keys(database: Database, account: str | None = None) -> list[KeyRecord]:
+    """List the keys, revoked ones too, by account and age; of one account or of all."""
+    query = _RECORDS.order_by(accounts.c.name, api_keys.c.created_at, api_keys.c.id)
+    if account is not None:
+        query = query.where(accounts.c.name == _visible(account, "account"))
+    with database.reading() as connection:
+        return [_record(row) for row in connection.execute(query).mappings()]
+
+
+def revoke_key(
+    database: Database, key: str, *, clock: Callable[[], datetime] = utc_now
+) -> KeyRecord:
+    """Revoke a key; it is refused at once in every process. Again, it changes nothing.
+
+    Args:
+        database: Where.
+        key: Its `key_id`, its hint, or the secret itself.
+        clock: Tells the moment.
+
+    Returns:
+        The key; `revoked_at` says when it was revoked first.
+
+    Raises:
+        NotFoundError: No such key.
+        InputError: A hint that several keys share.
+    """
+    told = f"{key[:_HINT_LENGTH]}..." if is_secret(key) else shown(key)
+    if not is_storable(key):
+        msg = f"key must be a key_id or the first {_HINT_LENGTH} characters of a key, got {told}"
+        raise NotFoundError(msg)
+    if is_secret(key):
+        wanted = api_keys.c.secret_sha256 == secret_sha256(key)
+    else:
+        wanted = (api_keys.c.id == key) | (api_keys.c.hint == key)
+    with changing_keys(database) as connection:
+        found = [_record(row) for row in connection.execute(_RECORDS.where(wanted)).mappings()]
+        if not found:
+            msg = (
+                f"key must be a key_id or the first {_HINT_LENGTH} characters of a key, "
+                f"got {told}, which no key has; see `searchlab keys list`"
+            )
+            raise NotFoundError(msg)
+        if len(found) > 1:
+            ids = ", ".join(record.key_id for record in found)
+            msg = f"key must name one key, got {told}, which {ids} share; use the key_id"
+            raise InputError(msg)
+        mine = api_keys.c.id == found[0].key_id
+        connection.execute(
+            api_keys.update()
+            .where(mine, api_keys.c.revoked_at.is_(None))
+            .values(revoked_at=clock())
+        )
+        return _record(connection.execute(_RECORDS.where(mine)).mappings().one())
+
+
+@contextmanager
+def changing_keys(database: Database) -> Iterator[Connection]:
+    """Open a transaction that changes keys or plans; no answer of before outlives it."""
+    with ExitStack() as stack:
+        if database.file is not None:
+            generation = stack.enter_context(closing(Generation(database.file)))
+            stack.enter_context(generation.changing())
+        yield stack.enter_context(database.writing())
+
+
+_RECORDS = sa.select(
+    api_keys.c.id,
+    api_keys.c.name,
+    accounts.c.name.label("account"),
+    accounts.c.plan,
+    api_keys.c.created_at,
+    api_keys.c.revoked_at,
+    api_keys.c.last_used_at,
+    api_keys.c.hint,
+).join_from(api_keys, accounts)
+
+
+def _record(row: sa.RowMapping) -> KeyRecord:
+    values: dict[str, Any] = dict(row)
+    return KeyRecord(key_id=values.pop("id"), **values)
+
+
+def _visible(text: str, what: str) -> str:
+    # Composed and decomposed accents are one name.
+    name = unicodedata.normalize("NFC", storable(text, what, least=1, most=MAX_NAME))
+    if not name.isprintable() or name != name.strip():
+        msg = (
+            f"{what} must be 1 to {MAX_NAME} visible characters without spaces around them, "
+            f"got {shown(text)}"
+        )
+        raise InputError(msg)
+    return name

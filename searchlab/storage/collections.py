@@ -1,0 +1,236 @@
+"""Collections: an account's named lists of photos.
+
+The cover is the photo that has been in the collection for longest: the first to be added, and when
+it is removed the oldest one left. So it is not stored, and cannot be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from searchlab.errors import ConflictError, ForbiddenError, NotFoundError, shown
+from searchlab.storage.database import Database
+from searchlab.storage.schema import collection_photos, collections
+from searchlab.storage.values import MAX_ID, as_timestamp, is_storable, storable, utc_now
+
+MAX_NAME = 255
+MAX_DESCRIPTION = 1000
+MAX_PHOTO_TEXT = 2048
+
+_entries = collection_photos.c
+
+
+class Collections:
+    """The collections of all accounts; every method names the account that asks.
+
+    Methods that change something take the transaction that they are part of, so that the record
+    of the request can be part of it too. Answers are the specification's records.
+    """
+
+    def __init__(self, database: Database, *, clock: Callable[[], datetime] = utc_now) -> None:
+        self._database = database
+        self._clock = clock
+
+    def list(self, account_id: int) -> list[dict[str, Any]]:
+        """List the account's collections, oldest first, without their photos."""
+        query = _summary().where(collections.c.account_id == account_id)
+        with self._database.reading() as connection:
+            return [_record(row) for row in connection.execute(query.order_by(collections.c.id))]
+
+    def get(self, account_id: int, collection_id: int) -> dict[str, Any]:
+        """Return a collection of the account, or another's public one, with its photos.
+
+        Raises:
+            NotFoundError: There is none that the account may see.
+        """
+        with self._database.reading() as connection:
+            row = _find(connection, account_id, collection_id)
+            photos = connection.execute(
+                sa.select(collection_photos)
+                .where(_entries.collection_id == collection_id)
+                .order_by(_entries.id)
+            )
+            return _record(row) | {"photos": [_entry(photo) for photo in photos]}
+
+    def create(
+        self,
+        connection: Connection,
+        account_id: int,
+        *,
+        name: str,
+        description: str | None = None,
+        is_public: bool = False,
+    ) -> dict[str, Any]:
+        """Make a collection without photos.
+
+        Args:
+            connection: Open transaction.
+            account_id: Whose it is to be.
+            name: 1 to 255 characters.
+            description: At most 1000 characters, or None.
+            is_public: Whether other accounts may read it.
+
+        Raises:
+            InputError: A text that is too short, too long or cannot be stored.
+        """
+        now = self._clock()
+        values = {
+            "account_id": account_id,
+            "name": storable(name, "name", least=1, most=MAX_NAME),
+            "description": description
+            and storable(description, "description", most=MAX_DESCRIPTION),
+            "is_public": is_public,
+            "created_at": now,
+            "updated_at": now,
+        }
+        made = collections.insert().values(values).returning(collections.c.id)
+        collection_id = connection.execute(made).scalar_one()
+        return _record(_find(connection, account_id, collection_id))
+
+    def delete(self, connection: Connection, account_id: int, collection_id: int) -> dict[str, Any]:
+        """Delete a collection and every entry in it.
+
+        Raises:
+            NotFoundError: There is none that the account may see.
+            ForbiddenError: It is another account's.
+        """
+        self._own(connection, account_id, collection_id)
+        connection.execute(collections.delete().where(collections.c.id == collection_id))
+        return {"deleted": True}
+
+    def add_photo(
+        self,
+        connection: Connection,
+        account_id: int,
+        collection_id: int,
+        *,
+        photo_id: str,
+        photo_thumbnail_url: str,
+        photo_source: str,
+        photo_photographer: str,
+    ) -> dict[str, Any]:
+        """Add a photo; the first one becomes the cover.
+
+        Raises:
+            NotFoundError: There is no such collection that the account may see.
+            ForbiddenError: It is another account's.
+            ConflictError: The photo is in the collection already.
+            InputError: A text that is too long or cannot be stored.
+        """
+        texts = {
+            "photo_id": photo_id,
+            "photo_thumbnail_url": photo_thumbnail_url,
+            "photo_source": photo_source,
+            "photo_photographer": photo_photographer,
+        }
+        values = {name: storable(text, name, most=MAX_PHOTO_TEXT) for name, text in texts.items()}
+        now = self._own(connection, account_id, collection_id)
+        if (
+            connection.scalar(sa.select(_entries.id).where(_is(collection_id, photo_id)))
+            is not None
+        ):
+            msg = (
+                f"photo_id must be new to collection {collection_id}, "
+                f"got {shown(photo_id)}, which is in it"
+            )
+            raise ConflictError(msg)
+        added = (
+            collection_photos.insert()
+            .values(collection_id=collection_id, added_at=now, **values)
+            .returning(collection_photos)
+        )
+        return _entry(connection.execute(added).one())
+
+    def remove_photo(
+        self, connection: Connection, account_id: int, collection_id: int, photo_id: str
+    ) -> dict[str, Any]:
+        """Remove a photo; when it was the cover, the oldest one left becomes it.
+
+        Raises:
+            NotFoundError: There is no such collection that the account may see, or the photo is
+                not in it.
+            ForbiddenError: The collection is another account's.
+        """
+        self._own(connection, account_id, collection_id)
+        removed = 0
+        if is_storable(photo_id):
+            gone = collection_photos.delete().where(_is(collection_id, photo_id))
+            removed = connection.execute(gone).rowcount
+        if removed == 0:
+            msg = f"photo_id must be in collection {collection_id}, got {shown(photo_id)}"
+            raise NotFoundError(msg)
+        return {"deleted": True}
+
+    def _own(self, connection: Connection, account_id: int, collection_id: int) -> datetime:
+        """Hold the collection against other writers and note that it changes."""
+        now = self._clock()
+        mine = (collections.c.id == collection_id) & (collections.c.account_id == account_id)
+        changed = 0
+        if 0 < collection_id <= MAX_ID:
+            held = collections.update().where(mine).values(updated_at=now)
+            changed = connection.execute(held).rowcount
+        if changed == 0:
+            _find(connection, account_id, collection_id)
+            msg = (
+                f"collection {collection_id} must be your own to be changed, "
+                "got one of another account"
+            )
+            raise ForbiddenError(msg)
+        return now
+
+
+def _is(collection_id: int, photo_id: str) -> sa.ColumnElement[bool]:
+    return (_entries.collection_id == collection_id) & (_entries.photo_id == photo_id)
+
+
+def _find(connection: Connection, account_id: int, collection_id: int) -> sa.Row[Any]:
+    row = None
+    if 0 < collection_id <= MAX_ID:
+        seen = (collections.c.account_id == account_id) | collections.c.is_public
+        query = _summary().where(collections.c.id == collection_id, seen)
+        row = connection.execute(query).one_or_none()
+    if row is None:
+        # The same words for one that is not there and one that is somebody else's.
+        msg = f"collection_id must be that of a collection of yours, got {shown(collection_id)}"
+        raise NotFoundError(msg)
+    return row
+
+
+def _summary() -> sa.Select[Any]:
+    mine = _entries.collection_id == collections.c.id
+    count = sa.select(sa.func.count()).where(mine).scalar_subquery()
+    cover = sa.select(_entries.photo_id).where(mine).order_by(_entries.id).limit(1)
+    return sa.select(
+        collections,
+        count.label("photos_count"),
+        sa.func.coalesce(cover.scalar_subquery(), "").label("cover_photo_id"),
+    )
+
+
+def _record(row: sa.Row[Any]) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "name": row.name,
+        "description": row.description,
+        "is_public": bool(row.is_public),
+        "cover_photo_id": row.cover_photo_id,
+        "created_at": as_timestamp(row.created_at),
+        "updated_at": as_timestamp(row.updated_at),
+        "photos_count": row.photos_count,
+    }
+
+
+def _entry(row: sa.Row[Any]) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "photo_id": row.photo_id,
+        "photo_thumbnail_url": row.photo_thumbnail_url,
+        "photo_source": row.photo_source,
+        "photo_photographer": row.photo_photographer,
+        "added_at": as_timestamp(row.added_at),
+    }

@@ -1,0 +1,266 @@
+"""Database: SQLite beside the library, or PostgreSQL by URL, with the same promises.
+
+A transaction is committed when its block ends, rolled back when the block raises. What a driver
+raises becomes an error of ours here and nowhere else, and a password is never part of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+
+from searchlab.errors import (
+    DataError,
+    InputError,
+    MissingExtraError,
+    NotFoundError,
+    SearchlabError,
+)
+
+BUSY_TIMEOUT_S = 10.0
+CONNECT_TIMEOUT_S = 5
+POOL_SIZE = 8
+
+_DRIVERS = {
+    "sqlite": "sqlite+pysqlite",
+    "sqlite+pysqlite": "sqlite+pysqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+# 40001 serialization failure, 40P01 deadlock, 55P03 lock not available: rolled back for sure.
+_ROLLED_BACK = ("40001", "40P01", "55P03")
+_SQLITE_BUSY = (5, 6)
+_NO_TABLE = ("42P01", "42703")
+
+T = TypeVar("T")
+
+
+class BusyError(DataError):
+    """Others hold the database for longer than we wait; nothing was changed, try again."""
+
+
+class Database:
+    """An open database.
+
+    Attributes:
+        engine: SQLAlchemy's engine; its pool is shared by all threads.
+        name: How messages call it; holds no password.
+        file: The file of SQLite; None for PostgreSQL.
+    """
+
+    def __init__(
+        self, engine: Engine, *, name: str, file: Path | None, lookups: Engine | None = None
+    ) -> None:
+        self.engine = engine
+        self.name = name
+        self.file = file
+        self._writer = engine.execution_options(begin="IMMEDIATE")
+        self._lookups = lookups or engine
+
+    def __repr__(self) -> str:
+        return f"<Database {self.name}>"
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a transaction that only reads; it sees one state throughout on SQLite.
+
+        Raises:
+            DataError: The database cannot be reached, is damaged or not migrated.
+        """
+        with self.explained(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction that writes; on SQLite there is one at a time, and others wait.
+
+        Raises:
+            BusyError: Others hold the database; nothing was changed.
+            DataError: The database cannot be reached or written.
+            InputError: A text or number that the database does not take.
+        """
+        with self.explained(), self._writer.begin() as connection:
+            yield connection
+
+    def look_up(self, ask: Callable[[Connection], T]) -> T:
+        """Ask one question in the fewest round trips, again if the connection was lost.
+
+        Args:
+            ask: Executes one SELECT; on PostgreSQL outside any transaction.
+
+        Raises:
+            DataError: The database cannot be reached.
+        """
+        with self.explained():
+            try:
+                return self._ask(ask)
+            except exc.DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+                return self._ask(ask)
+
+    def _ask(self, ask: Callable[[Connection], T]) -> T:
+        with self._lookups.connect() as connection:
+            return ask(connection)
+
+    def insert(self, table: sa.Table) -> sqlite.Insert:
+        """Start an INSERT that can say what to do when the row is there."""
+        # Both dialects have the same methods here, and one type is enough to write against.
+        return sqlite.insert(table) if self.file is not None else postgresql.insert(table)  # type: ignore[return-value]
+
+    def migrate(self) -> None:
+        """Bring the tables to this version; nothing happens where they are. Safe at once by many.
+
+        Raises:
+            DataError: The database is of a newer version, or cannot be reached or written.
+        """
+        from searchlab.storage.migrating import migrate
+
+        migrate(self)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.engine.dispose()
+        self._lookups.dispose()
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn what a driver raises in the block into an error of ours."""
+        try:
+            yield
+        except (UnicodeEncodeError, OverflowError) as error:  # raised bare by SQLite's driver
+            msg = f"values must be such that {self.name} takes them, got: {error}"
+            raise InputError(msg) from error
+        except exc.TimeoutError:
+            msg = f"{self.name} must have a free connection, got all in use; try again"
+            raise BusyError(msg) from None
+        except exc.DBAPIError as error:
+            raise self._error_of(error) from error
+        except exc.StatementError as error:  # a value that cannot even be handed to the driver
+            msg = f"values must be such that {self.name} takes them, got: {error.orig}"
+            raise InputError(msg) from error
+
+    def _error_of(self, error: exc.DBAPIError) -> SearchlabError:
+        lines = str(error.orig).strip().splitlines()
+        reason = lines[0].strip() if lines else "no reason"
+        if self.engine.url.password:
+            reason = reason.replace(str(self.engine.url.password), "***")
+        state = str(getattr(error.orig, "sqlstate", None) or "")
+        code = getattr(error.orig, "sqlite_errorcode", None) or 0
+        if state in _ROLLED_BACK or code % 256 in _SQLITE_BUSY:
+            msg = f"{self.name} must be free, got: {reason}; another process holds it, try again"
+            return BusyError(msg)
+        if isinstance(error, exc.DataError):
+            msg = f"values must be such that {self.name} takes them, got: {reason}"
+            return InputError(msg)
+        if state in _NO_TABLE or reason.startswith(("no such table", "no such column")):
+            msg = f"{self.name} must have the tables of this version, got: {reason}; migrate it"
+        elif isinstance(error, exc.OperationalError):
+            msg = (
+                f"{self.name} must be a database that can be reached and written, got: {reason}; "
+                "check the folder or the URL, and that the server runs"
+            )
+        else:
+            msg = f"{self.name} must take what is written to it, got: {reason}"
+        return DataError(msg)
+
+
+def sqlite_url(folder: Path) -> str:
+    """Return the URL of the database in a folder."""
+    return URL.create("sqlite", database=str(folder.absolute() / "api.db")).render_as_string()
+
+
+def open_database(url: str) -> Database:
+    """Open a database; nothing is connected or made yet, `migrate` does.
+
+    Args:
+        url: `sqlite:////path/api.db` or `postgresql://user:password@host:5432/name`.
+
+    Raises:
+        InputError: The URL is none, or of another database.
+        MissingExtraError: PostgreSQL without its driver.
+        NotFoundError: SQLite in a folder that does not exist.
+    """
+    address = _parse(url)
+    if address.drivername.startswith("sqlite"):
+        return _open_sqlite(address)
+    return _open_postgresql(address)
+
+
+def _parse(url: str) -> URL:
+    # What came is not repeated: with a typo in it, nobody knows which part is the password.
+    form = "sqlite:////PATH or postgresql://USER:PASSWORD@HOST:PORT/NAME"
+    try:
+        address = make_url(url)
+    except (exc.ArgumentError, ValueError):
+        msg = f"the database's URL must have the form {form}, got another"
+        raise InputError(msg) from None
+    if address.drivername not in _DRIVERS:
+        kinds = "sqlite, postgresql"
+        msg = f"the database's URL must begin with one of {kinds}, got {address.drivername!r}"
+        raise InputError(msg)
+    if "@" in (address.host or ""):
+        msg = (
+            f"the database's URL must have the form {form} with one @, got more; "
+            "write %40 for @ in a password"
+        )
+        raise InputError(msg)
+    return address.set(drivername=_DRIVERS[address.drivername])
+
+
+def _open_sqlite(address: URL) -> Database:
+    if not address.database or address.database == ":memory:" or address.host or address.query:
+        msg = "the database's URL must name a file, as in sqlite:////PATH, got none or more"
+        raise InputError(msg)
+    file = Path(address.database).absolute()
+    if not file.parent.is_dir():
+        msg = f"the database must lie in a folder, got {file.parent}, which is none"
+        raise NotFoundError(msg)
+    engine = sa.create_engine(
+        address.set(database=str(file)),
+        connect_args={"timeout": BUSY_TIMEOUT_S},
+        pool_size=POOL_SIZE,
+        max_overflow=-1,
+        hide_parameters=True,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # the driver begins nothing by itself
+        for pragma in ("foreign_keys=ON", "synchronous=NORMAL", "temp_store=MEMORY"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        mode = connection.get_execution_options().get("begin", "DEFERRED")
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
+    return Database(engine, name=str(file), file=file)
+
+
+def _open_postgresql(address: URL) -> Database:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        msg = "PostgreSQL must have its driver, got none; pip install 'searchlab[postgres]'"
+        raise MissingExtraError(msg) from error
+    given: dict[str, Any] = {
+        "connect_args": {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "searchlab"},
+        "pool_timeout": BUSY_TIMEOUT_S,
+        "hide_parameters": True,
+    }
+    given["connect_args"] |= address.query  # what the URL says goes first
+    engine = sa.create_engine(address, pool_size=POOL_SIZE, pool_pre_ping=True, **given)
+    # No ping before each look-up: one whose connection was lost is asked again instead.
+    lookups = sa.create_engine(address, pool_size=2, isolation_level="AUTOCOMMIT", **given)
+    host = address.host or address.query.get("host") or "localhost"
+    name = f"postgresql://{host}/{address.database or ''}"
+    return Database(engine, name=name, file=None, lookups=lookups)

@@ -1,0 +1,84 @@
+"""KeyRing: from the header `x-api-key` to whose it is, at every request."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from searchlab.storage.accounts import Caller, find_caller, is_secret, secret_sha256
+from searchlab.storage.database import Database
+from searchlab.storage.locks import Generation
+
+__all__ = ["Caller", "KeyRing"]
+
+_KEPT_S = 5.0
+_MOST_KEPT = 10_000
+
+
+class _Known(NamedTuple):
+    caller: Caller
+    generation: int
+    until: float
+
+
+class KeyRing:
+    """Finds callers by their secret; a key that was revoked is refused at once, everywhere.
+
+    SQLite: an answer is remembered for as long as the generation of the keys stays the same, a
+    number in memory that all processes of the machine share, and for seconds at most.
+    PostgreSQL: each answer is one indexed lookup. A generation kept there would have to be read
+    each time as well, at the same price.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: dict[bytes, _Known] = {}
+        self._generation = None if database.file is None else Generation(database.file)
+
+    def find(self, secret: str) -> Caller | None:
+        """Return whose secret it is; None when it is nobody's, or revoked.
+
+        Raises:
+            DataError: The database cannot be reached.
+        """
+        if not is_secret(secret):
+            return None
+        if self._generation is None:
+            return self._database.look_up(lambda connection: find_caller(connection, secret))
+        digest = secret_sha256(secret)
+        known = self._known.get(digest)
+        if (
+            known is not None
+            and known.generation == self._generation.read()
+            and time.monotonic() < known.until
+        ):
+            return known.caller
+        return self._learn(secret, digest)
+
+    def _learn(self, secret: str, digest: bytes) -> Caller | None:
+        generation = self._in_force()
+        # Read before the database is: what changes in between makes the answer worthless.
+        before = generation.read()
+        caller = self._database.look_up(lambda connection: find_caller(connection, secret))
+        self._known.pop(digest, None)
+        if caller is not None and before % 2 == 0:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            self._known[digest] = _Known(caller, before, time.monotonic() + _KEPT_S)
+        return caller
+
+    def _in_force(self) -> Generation:
+        generation, file = self._generation, self._database.file
+        if generation is None or file is None or generation.is_replaced():
+            generation = Generation(file)  # type: ignore[arg-type]
+            self._generation = generation
+            self._known.clear()
+        if generation.read() % 2:
+            generation.heal()
+        return generation
+
+    def close(self) -> None:
+        """Forget what is remembered."""
+        self._known.clear()
+        if self._generation is not None:
+            self._generation.close()

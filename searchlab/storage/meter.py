@@ -1,0 +1,328 @@
+"""Meter: count searches exactly, many in one transaction.
+
+Whoever counts waits for the commit, so that an answer that was sent is counted whatever happens
+next. While one transaction is being written the next callers gather, and share the one after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from queue import Empty, SimpleQueue
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.engine import Connection
+
+from searchlab.errors import ConflictError, QuotaError, SearchlabError
+from searchlab.storage.accounts import Caller
+from searchlab.storage.database import Database
+from searchlab.storage.schema import api_keys, usage_days, usage_months
+from searchlab.storage.values import days_back, month_of, months_back, utc_now
+
+KEPT_DAYS = 90
+KEPT_MONTHS = 24
+_MOST_AT_ONCE = 500
+_FRESH_S = 1.0
+_MOST_REMEMBERED = 100_000
+
+Also = Callable[[Connection], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Count:
+    caller: Caller
+    limit: int
+    also: Also | None
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Flush:
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[int]
+
+
+class _Used(NamedTuple):
+    month: str
+    requests: int
+    read_at: float
+
+
+class Meter:
+    """Counts an account's searches of the month, and when its keys were last used.
+
+    Every worker has one; the database sees to it that they agree. Its writing is done by a thread
+    of its own, so that no event loop waits for a disk.
+    """
+
+    def __init__(self, database: Database, *, clock: Callable[[], datetime] = utc_now) -> None:
+        self._database = database
+        self._clock = clock
+        self._queue: SimpleQueue[_Count | _Flush | None] = SimpleQueue()
+        self._gate = threading.Lock()
+        self._closed = False
+        self._touched: dict[str, datetime] = {}
+        self._used: dict[int, _Used] = {}
+        self._pruned_on: date | None = None
+        self._add_month = _adding(database, usage_months, "account_id", "month").returning(
+            usage_months.c.requests
+        )
+        self._add_day = _adding(database, usage_days, "account_id", "day", "key_id")
+        self._thread = threading.Thread(target=self._run, name="searchlab-meter", daemon=True)
+        self._thread.start()
+
+    async def count(self, caller: Caller, *, limit: int, also: Also | None = None) -> int:
+        """Count one search; returns when it is committed.
+
+        Args:
+            caller: Whose.
+            limit: Most searches that the account may make in a month.
+            also: Runs in the same transaction; what it raises comes out here, and then nothing
+                is counted.
+
+        Returns:
+            The account's searches of this month, this one included.
+
+        Raises:
+            QuotaError: `limit` is used up; nothing is counted.
+            DataError: The database cannot be written; nothing is counted.
+            ConflictError: The meter is closed.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[int] = loop.create_future()
+        self._put(_Count(caller, limit, also, loop, future))
+        return await future
+
+    async def flush(self) -> None:
+        """Wait until everything noted so far is committed, last uses of keys included."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[int] = loop.create_future()
+        self._put(_Flush(loop, future))
+        await future
+
+    def touch(self, caller: Caller) -> None:
+        """Note that a key is used now; written within a second."""
+        with self._gate:
+            self._touched[caller.key_id] = self._clock()
+
+    def used(self, caller: Caller) -> int:
+        """Return the account's searches of this month, at most a second old.
+
+        Raises:
+            DataError: The database cannot be reached.
+        """
+        month = month_of(self._clock().date())
+        known = self._used.get(caller.account_id)
+        if known and known.month == month and time.monotonic() - known.read_at < _FRESH_S:
+            return known.requests
+        values = {"of_account": caller.account_id, "of_month": month}
+        found = self._database.look_up(lambda connection: connection.scalar(_USED, values)) or 0
+        self._remember(month, {caller.account_id: found})
+        return found
+
+    def close(self) -> None:
+        """Write what waits, and end the thread."""
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    def _put(self, item: _Count | _Flush) -> None:
+        with self._gate:
+            if self._closed:
+                msg = "the meter must be open, got one that is closed"
+                raise ConflictError(msg)
+            self._queue.put(item)
+
+    def _remember(self, month: str, used: dict[int, int]) -> None:
+        if len(self._used) >= _MOST_REMEMBERED:
+            self._used.clear()
+        now = time.monotonic()
+        for account_id, requests in used.items():
+            self._used[account_id] = _Used(month, requests, now)
+
+    # -- the thread ---------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        written_at = time.monotonic()
+        while True:
+            items = self._gather()
+            closing = None in items
+            self._answer([item for item in items if isinstance(item, _Count)])
+            flushes = [item for item in items if isinstance(item, _Flush)]
+            if closing or flushes or time.monotonic() - written_at >= _FRESH_S:
+                outcome = self._write_uses()
+                _settle((item.loop, item.future, outcome) for item in flushes)
+                written_at = time.monotonic()
+            if closing:
+                return
+            self._prune()
+
+    def _gather(self) -> list[_Count | _Flush | None]:
+        items: list[_Count | _Flush | None] = []
+        with suppress(Empty):
+            items.append(self._queue.get(timeout=_FRESH_S))
+            while len(items) < _MOST_AT_ONCE:
+                items.append(self._queue.get_nowait())
+        return items
+
+    def _answer(self, counts: list[_Count]) -> None:
+        wanted = [item for item in counts if not item.future.cancelled()]
+        if not wanted:
+            return
+        today = self._clock().date()
+        try:
+            with self._database.writing() as connection:
+                outcomes, used = self._write(connection, wanted, today)
+            self._remember(month_of(today), used)
+        except Exception as error:  # each waiter learns of it; the thread lives on
+            outcomes = [_copy(error) for _ in wanted]
+        answered = zip(wanted, outcomes, strict=True)
+        _settle((item.loop, item.future, outcome) for item, outcome in answered)
+
+    def _write(
+        self, connection: Connection, wanted: list[_Count], today: date
+    ) -> tuple[list[_Outcome], dict[int, int]]:
+        month = month_of(today)
+        outcomes: list[_Outcome] = [0] * len(wanted)
+        used: dict[int, int] = {}
+        by_key: Counter[tuple[int, str]] = Counter()
+        by_account: dict[int, list[int]] = defaultdict(list)
+        for place, item in enumerate(wanted):
+            by_account[item.caller.account_id].append(place)
+        # In one order everywhere, so that no two processes wait for each other.
+        for account_id, places in sorted(by_account.items()):
+            row = {"account_id": account_id, "month": month, "requests": len(places)}
+            most = connection.execute(self._add_month, row).scalar_one()
+            used[account_id] = most - len(places)
+            for place in places:
+                item = wanted[place]
+                outcomes[place] = _outcome(connection, item, used[account_id] + 1, month)
+                if isinstance(outcomes[place], int):
+                    used[account_id] += 1
+                    by_key[account_id, item.caller.key_id] += 1
+            if used[account_id] != most:
+                values = {"of_account": account_id, "of_month": month, "now": used[account_id]}
+                connection.execute(_SET_USED, values)
+        rows = [
+            {"account_id": account_id, "day": today, "key_id": key_id, "requests": count}
+            for (account_id, key_id), count in sorted(by_key.items())
+        ]
+        if rows:
+            connection.execute(self._add_day, rows)
+        return outcomes, used
+
+    def _write_uses(self) -> _Outcome:
+        with self._gate:
+            touched, self._touched = self._touched, {}
+        if not touched:
+            return 0
+        rows = [{"of_key": key_id, "at": moment} for key_id, moment in sorted(touched.items())]
+        try:
+            with self._database.writing() as connection:
+                connection.execute(_TOUCH, rows)
+        except Exception as error:
+            with self._gate:
+                self._touched = touched | self._touched  # for the next time
+            return error
+        return 0
+
+    def _prune(self) -> None:
+        today = self._clock().date()
+        if today == self._pruned_on:
+            return
+        self._pruned_on = today
+        # What cannot be deleted today is tomorrow.
+        with suppress(SearchlabError), self._database.writing() as connection:
+            connection.execute(_OLD_DAYS, {"first": days_back(today, KEPT_DAYS)[0]})
+            connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
+
+
+_Outcome = int | Exception
+_USED = sa.select(usage_months.c.requests).where(
+    usage_months.c.account_id == sa.bindparam("of_account"),
+    usage_months.c.month == sa.bindparam("of_month"),
+)
+_SET_USED = (
+    usage_months.update()
+    .where(
+        usage_months.c.account_id == sa.bindparam("of_account"),
+        usage_months.c.month == sa.bindparam("of_month"),
+    )
+    .values(requests=sa.bindparam("now"))
+)
+_TOUCH = (
+    api_keys.update()
+    .where(
+        api_keys.c.id == sa.bindparam("of_key"),
+        api_keys.c.last_used_at.is_(None) | (api_keys.c.last_used_at < sa.bindparam("at")),
+    )
+    .values(last_used_at=sa.bindparam("at"))
+)
+_OLD_DAYS = usage_days.delete().where(usage_days.c.day < sa.bindparam("first"))
+_OLD_MONTHS = usage_months.delete().where(usage_months.c.month < sa.bindparam("first"))
+
+
+def _adding(database: Database, table: sa.Table, *key: str) -> sqlite.Insert:
+    statement = database.insert(table)
+    return statement.on_conflict_do_update(
+        index_elements=key,
+        set_={"requests": table.c.requests + statement.excluded.requests},
+    )
+
+
+def _outcome(connection: Connection, item: _Count, number: int, month: str) -> _Outcome:
+    if number > item.limit:
+        msg = (
+            f"a plan of {item.limit:,} searches a month must have one left, got all used in "
+            f"{month}; wait for the next month (UTC), or change the plan"
+        )
+        return QuotaError(msg)
+    if item.also is None:
+        return number
+    try:
+        with connection.begin_nested():
+            item.also(connection)
+    except Exception as error:  # it belongs to this waiter alone
+        return error
+    return number
+
+
+def _copy(error: Exception) -> Exception:
+    # One exception raised in many tasks would gather all their tracebacks.
+    if not isinstance(error, SearchlabError):
+        return error
+    copy = type(error)(str(error))
+    copy.__cause__ = error
+    return copy
+
+
+def _settle(
+    answers: Iterable[tuple[asyncio.AbstractEventLoop, asyncio.Future[int], _Outcome]],
+) -> None:
+    by_loop = defaultdict(list)
+    for loop, future, outcome in answers:
+        by_loop[loop].append((future, outcome))
+    for loop, settled in by_loop.items():
+        with suppress(RuntimeError):  # the loop has been closed; nobody waits any more
+            loop.call_soon_threadsafe(_tell, settled)
+
+
+def _tell(settled: list[tuple[asyncio.Future[int], _Outcome]]) -> None:
+    for future, outcome in settled:
+        if future.done():
+            continue
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)

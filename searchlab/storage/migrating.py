@@ -1,0 +1,76 @@
+"""Bring a database to this version, whoever else is doing the same."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util.exc import CommandError
+
+from searchlab.errors import DataError
+from searchlab.storage.locks import exclusive
+
+if TYPE_CHECKING:
+    from searchlab.storage.database import Database
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+_ADVISORY_LOCK = 0x5EA4C41AB  # any number that nobody else takes
+
+
+def steps() -> ScriptDirectory:
+    """Return the steps that ship with this version."""
+    return ScriptDirectory(str(MIGRATIONS))
+
+
+def migrate(database: Database) -> None:
+    """Take the steps that are missing, all in one transaction; see `Database.migrate`."""
+    with ExitStack() as stack:
+        if database.file is not None:
+            stack.enter_context(exclusive(database.file))
+            _prepare(database, database.file)
+        connection = stack.enter_context(database.writing())
+        if database.file is None:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+        known = steps()
+        _check_known(database, connection, known)
+        _upgrade(connection, known)
+
+
+def _prepare(database: Database, file: Path) -> None:
+    # WAL is a property of the file. Switching to it fails at once while others have the file open,
+    # whatever the timeout; under the lock there are none.
+    try:
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        msg = f"{file} must be a file that can be written, got: {error.strerror or error}"
+        raise DataError(msg) from error
+    with database.explained(), database.engine.connect() as connection:
+        driver: Any = connection.connection.driver_connection
+        driver.execute("PRAGMA journal_mode=WAL")
+
+
+def _check_known(database: Database, connection: sa.Connection, known: ScriptDirectory) -> None:
+    for revision in MigrationContext.configure(connection).get_current_heads():
+        try:
+            known.get_revision(revision)
+        except CommandError:
+            msg = (
+                f"{database.name} must be of version {known.get_current_head()} or older, "
+                f"got {revision!r}; a newer searchlab has used it, install that one"
+            )
+            raise DataError(msg) from None
+
+
+def _upgrade(connection: sa.Connection, known: ScriptDirectory) -> None:
+    def missing(revision: Any, _context: MigrationContext) -> Any:
+        return known._upgrade_revs("head", revision)
+
+    context = MigrationContext.configure(connection, opts={"fn": missing})
+    with Operations.context(context):
+        context.run_migrations()

@@ -1,0 +1,190 @@
+"""Replays: the first answer to a POST with an `Idempotency-Key`, given again to its repetitions.
+
+A request claims its key before it acts, and records its answer in the transaction of its action:
+either both are there or neither. A claim whose owner died is free again after its lease; an owner
+that was merely slow then finds its claim gone, and its action is rolled back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from searchlab.errors import ConflictError, InputError, SearchlabError
+from searchlab.storage.database import Database
+from searchlab.storage.schema import replays
+from searchlab.storage.values import utc_now
+
+LEASE = timedelta(seconds=60)
+KEPT = timedelta(hours=24)
+_PRUNED_EVERY_S = 600.0
+
+
+class InFlightError(ConflictError):
+    """The first request with this key is not answered yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """An answer that was given before.
+
+    Attributes:
+        status: HTTP status.
+        body: As it was sent.
+        content_type: As it was sent.
+    """
+
+    status: int
+    body: bytes
+    content_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One request's wish to be the first with its key.
+
+    Texts of any length and content do: only their hashes are stored.
+
+    Attributes:
+        account_id: Whose request.
+        method: HTTP method.
+        path: Path with query, as it came.
+        key: The header `Idempotency-Key`.
+        fingerprint: Whatever must be the same in a repetition, such as a hash of the body.
+        owner: Tells this request from its repetitions.
+    """
+
+    account_id: int
+    method: str
+    path: str
+    key: str
+    fingerprint: str | bytes
+    owner: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    @property
+    def scope(self) -> bytes:
+        """What a repetition shares."""
+        return _digest(str(self.account_id), self.method, self.path, self.key)
+
+    @property
+    def print(self) -> bytes:
+        """What is stored of the fingerprint."""
+        return _digest(self.fingerprint)
+
+
+class Replays:
+    """Answers of the last 24 hours, by account, method, path and key."""
+
+    def __init__(self, database: Database, *, clock: Callable[[], datetime] = utc_now) -> None:
+        self._database = database
+        self._clock = clock
+        self._pruned_at = 0.0
+        self._gate = threading.Lock()
+
+    def begin(self, claim: Claim) -> Replay | None:
+        """Claim a key; None means that the caller owns it now and must `finish` or `forget`.
+
+        Returns:
+            The answer that was given before, if there is one.
+
+        Raises:
+            InFlightError: Another request owns the key and is not done.
+            InputError: The key was used with another fingerprint.
+        """
+        self._prune()
+        now = self._clock()
+        mine: dict[str, Any] = {
+            "fingerprint": claim.print,
+            "owner": claim.owner,
+            "claimed_at": now,
+            "created_at": now,
+        }
+        first = (
+            self._database.insert(replays)
+            .values(scope=claim.scope, **mine)
+            .on_conflict_do_nothing()
+            .returning(replays.c.scope)
+        )
+        here = replays.c.scope == claim.scope
+        with self._database.writing() as connection:
+            if connection.execute(first).first() is not None:
+                return None
+            row = connection.execute(sa.select(replays).where(here).with_for_update()).one()
+            if row.created_at > now - KEPT:
+                if row.fingerprint != claim.print:
+                    msg = (
+                        "Idempotency-Key must come with the same request again, "
+                        "got one that was used with another; take a new key"
+                    )
+                    raise InputError(msg)
+                if row.status is not None:
+                    return Replay(row.status, row.body, row.content_type)
+                if row.claimed_at > now - LEASE:
+                    msg = (
+                        "Idempotency-Key must not be in use, got one whose first request "
+                        "is not answered yet; send it again in a second"
+                    )
+                    raise InFlightError(msg)
+            fresh = mine | {"status": None, "body": None, "content_type": None}
+            connection.execute(replays.update().where(here).values(fresh))
+        return None
+
+    def finish(
+        self,
+        connection: Connection,
+        claim: Claim,
+        *,
+        status: int,
+        body: bytes,
+        content_type: str = "application/json",
+    ) -> None:
+        """Record the answer, in the transaction of the action.
+
+        Raises:
+            InFlightError: The lease has run out and another request owns the key; the
+                transaction must be rolled back.
+        """
+        done = replays.update().where(_owned(claim))
+        answer = {"status": status, "body": body, "content_type": content_type}
+        if connection.execute(done.values(answer)).rowcount != 1:
+            msg = "Idempotency-Key must still be this request's, got one taken over by another"
+            raise InFlightError(msg)
+
+    def forget(self, claim: Claim) -> None:
+        """Give the key back, after an action that came to nothing; done answers stay."""
+        with self._database.writing() as connection:
+            connection.execute(replays.delete().where(_owned(claim)))
+
+    def _prune(self) -> None:
+        with self._gate:
+            if time.monotonic() - self._pruned_at < _PRUNED_EVERY_S and self._pruned_at:
+                return
+            self._pruned_at = time.monotonic()
+        with suppress(SearchlabError), self._database.writing() as connection:
+            connection.execute(replays.delete().where(replays.c.created_at < self._clock() - KEPT))
+
+
+def _owned(claim: Claim) -> sa.ColumnElement[bool]:
+    return sa.and_(
+        replays.c.scope == claim.scope,
+        replays.c.owner == claim.owner,
+        replays.c.status.is_(None),
+    )
+
+
+def _digest(*parts: str | bytes) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big") + data)  # so that ab, c differs from a, bc
+    return digest.digest()

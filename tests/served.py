@@ -1,0 +1,110 @@
+"""A real `searchlab serve` on a free port, for tests that ask through a socket."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+COMMAND = [sys.executable, "-P", "-c", "from searchlab.cli import main; main()"]
+READY = re.compile(r"searchlab serves .* at (http://\S+) \((\d+) workers?, snapshot (\S+),")
+START_S = 120
+
+
+class Served:
+    """A running server.
+
+    Attributes:
+        data: Folder of the library.
+        base_url: Its address, such as http://127.0.0.1:43211.
+        process: The parent process; its workers are `workers`.
+    """
+
+    def __init__(self, data, *options, env=None):
+        self.data = Path(data)
+        self._log = tempfile.NamedTemporaryFile(prefix="served-", suffix=".log")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [*COMMAND, "serve", "--data", str(data), "--port", "0", *map(str, options)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._log,
+            env=os.environ | (env or {}),
+        )
+        try:
+            self.base_url, _, self.snapshot = self._wait().groups()
+        except BaseException:
+            self.kill()
+            raise
+
+    def _wait(self):
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            found = READY.search(self.log)
+            if found:
+                return found
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.02)
+        message = f"serve must become ready, got exit code {self.process.poll()}:\n{self.log}"
+        raise AssertionError(message)
+
+    @property
+    def log(self):
+        """All that it wrote on standard error so far."""
+        return Path(self._log.name).read_text(encoding="utf-8")
+
+    @property
+    def port(self):
+        return int(self.base_url.rpartition(":")[2])
+
+    @property
+    def workers(self):
+        """Process ids of its workers."""
+        folder = Path(f"/proc/{self.process.pid}/task/{self.process.pid}")
+        return sorted(map(int, (folder / "children").read_text().split()))
+
+    def stop(self, number=signal.SIGTERM):
+        """Stop it as a person would, and return its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def kill(self):
+        """Stop it in whatever state it is; the workers notice."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(60)
+        self._log.close()
+
+
+@contextlib.contextmanager
+def serving(data, *options, env=None):
+    """Serve a library for as long as the block runs; options as for `searchlab serve`."""
+    server = Served(data, *options, env=env)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.stop()
+        server.kill()
+
+
+def run_command(*words, **options):
+    """Run a searchlab command in a process of its own; returns what `subprocess.run` does."""
+    return subprocess.run(
+        [*COMMAND, *map(str, words)], capture_output=True, text=True, check=False, **options
+    )
+
+
+def create_key(data, account="acme", name="first", **options):
+    """Make a key as a person would: it is the last line of standard output."""
+    words = [word for pair in options.items() for word in (f"--{pair[0]}", pair[1])]
+    done = run_command(
+        "keys", "create", "--data", data, "--account", account, "--name", name, *words
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]

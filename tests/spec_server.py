@@ -1,0 +1,198 @@
+"""The server that the specification's tests ask: a library whose every record is known.
+
+54 bundled photographs of nine sources and 66 plain pictures, whose colours, sizes, dates and
+credits are made so that each rule has something to decide. Started once, when a test first needs
+it; stopped when Python ends.
+"""
+
+import atexit
+import datetime
+import functools
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+from click.testing import CliRunner
+from PIL import Image
+
+from independent_client import Api
+from searchlab.cli import searchlab
+
+BUNDLED = Path(__file__).parents[1] / "datasets" / "demo"
+SHADES = ("#e50000", "#15b01a", "#0343df", "#ffff14", "#000000", "#ffffff", "#7e1e9c", "#f97306",
+          "#653700", "#929591", "#ff81c0")  # fmt: skip
+SIZES = ((48, 32), (32, 48), (40, 40))
+PEOPLE = (
+    ("ann", "Ann Lee"),
+    ("bob", "Bob O’Hara"),
+    ("josé.núñez", "José Núñez"),
+    ("100%_wool", "Wool & Søn"),
+    ("a/b?c#d", "Ann Lee-Straße"),
+    ("", ""),
+)
+LICENSES = ("cc0", "by", "public-domain")
+ACCOUNTS = {"paid": "scale", "free": "free", "other": "free"}
+ENOUGH = {"--rate": "1000000", "--burst": "1000000"}
+
+
+def plain_records(folder):
+    """Write plain pictures and return their records, with what is to be seen in them."""
+    first_day = datetime.date(2020, 1, 1)
+    records = []
+    for number in range(66):
+        shade, (width, height) = SHADES[number % 11], SIZES[number % 3]
+        username, full_name = PEOPLE[number % 6]
+        source = ("scikit-learn", "palapeli-data")[number // 6 % 2]
+        file = f"plain-{number:02d}.png"
+        Image.new("RGB", (width, height), shade).save(folder / file)
+        records.append(
+            {
+                "file": file,
+                "title": f"Plain <{number}>",
+                "source": source,
+                "source_photo_id": f"plain-{number:02d}",
+                "source_image_url": f"https://example.org/page/{number}?a=1&b=2",
+                "photographer_username": username,
+                "photographer_full_name": full_name,
+                "photographer_url": f"https://example.org/people/{number % 6}" if username else "",
+                "license_type": LICENSES[number % 3],
+                "license_url": "https://example.org/licence",
+                # Two photos of each day, so that ties are there to be broken.
+                "uploaded_on": (first_day + datetime.timedelta(days=number // 2)).isoformat(),
+                "source_description": f"plain picture {number}",
+                "width": width,
+                "height": height,
+                "color_hex": shade,
+            }
+        )
+    return records
+
+
+def bundled_records(folder):
+    """Copy bundled photographs of every source and return their records."""
+    lines = (BUNDLED / "photos.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    stamps = [record for record in records if record["source"] == "tuxpaint-stamps"]
+    for record in (kept := [r for r in records if r not in stamps] + stamps[:1]):
+        shutil.copy(BUNDLED / record["file"], folder)
+        record["file"] = Path(record["file"]).name
+    return kept
+
+
+class Corpus:
+    """A served library, and what is known of it.
+
+    Attributes:
+        records: What was said of each photo.
+        base_url: Address of the server.
+        today: Day of indexing, which is that of photos whose record names none.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.data = folder / "library"
+        photos = folder / "photos"
+        photos.mkdir()
+        self.records = bundled_records(photos) + plain_records(photos)
+        lines = [json.dumps(record) for record in self.records]
+        (photos / "photos.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        self.photos = photos
+        self.today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        self.command("index", photos)
+        self.keys = {name: self.create_key(name, plan=plan) for name, plan in ACCOUNTS.items()}
+        self.server, self.base_url = start(self.data, self.keys["paid"], **ENOUGH)
+
+    def command(self, name, *arguments, **options):
+        """Run a command on the library and return its standard output."""
+        words = [word for pair in options.items() for word in (f"--{pair[0]}", pair[1])]
+        line = [*name.split(), *map(str, arguments), "--data", str(self.data), *words]
+        done = CliRunner().invoke(searchlab, line, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    def create_key(self, account, name="first", **options):
+        """Make a key as `searchlab keys create` does: it is the last line printed."""
+        told = self.command("keys create", account=account, name=name, **options)
+        return told.splitlines()[-1]
+
+    @functools.cached_property
+    def everything(self):
+        """Every photo as the API tells it, whatever the day."""
+        return self.api().all_photos(after_date="0001-01-01")
+
+    @functools.cached_property
+    def record_of(self):
+        """What was said of each photo, by its photo_id."""
+        said = {(each["source"], each["source_photo_id"]): each for each in self.records}
+        return {
+            photo["photo_id"]: said[photo["source"], photo["source_photo_id"]]
+            for photo in self.everything
+        }
+
+    def plain(self, number):
+        """Return plain picture `number` as the API tells it."""
+        name = f"plain-{number:02d}"
+        return next(each for each in self.everything if each["source_photo_id"] == name)
+
+    def api(self, account="paid"):
+        return Api(self.base_url, self.keys[account])
+
+    def new_account(self, name, **options):
+        """Return a client of an account that no other test uses."""
+        return Api(self.base_url, self.create_key(name, **options))
+
+    def stop(self):
+        stop(self.server)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(data, key, **options):
+    """Start a server on a library, and wait until it answers."""
+    port = free_port()
+    words = [str(word) for pair in options.items() for word in pair]
+    code = "from searchlab.cli import main; main()"
+    log = (data / "serve.log").open("wb")
+    line = [sys.executable, "-c", code, "serve", "--data", str(data), "--port", str(port), *words]
+    with log:
+        server = subprocess.Popen(line, stdout=log, stderr=log)
+    base_url = f"http://127.0.0.1:{port}"
+    for _ in range(600):
+        assert server.poll() is None, (data / "serve.log").read_text()
+        try:
+            if httpx.get(f"{base_url}/api/v1/usage", headers={"x-api-key": key}).is_success:
+                return server, base_url
+        except httpx.TransportError:
+            pass
+        time.sleep(0.1)
+    stop(server)
+    msg = f"the server must answer within a minute: {(data / 'serve.log').read_text()}"
+    raise AssertionError(msg)
+
+
+def stop(server):
+    server.terminate()
+    try:
+        return server.wait(20)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        return server.wait()
+
+
+@functools.cache
+def corpus():
+    """Return the one corpus of this run."""
+    made = Corpus(Path(tempfile.mkdtemp(prefix="searchlab-spec-")))
+    atexit.register(made.stop)
+    return made

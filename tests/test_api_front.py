@@ -1,0 +1,239 @@
+"""What holds for every request, whatever it asks: key first, headers, limits, clean failures."""
+
+import json
+import uuid
+
+import pytest
+from PIL import Image
+
+from apis import api
+from searchlab import errors
+from searchlab.api.plans import PLANS
+from searchlab.api.problems import CODES, KINDS, Invalid, problem_of
+from searchlab.config import Config
+from searchlab.ingest import index_photos
+from searchlab.library import create_library
+from searchlab.scan import check_root
+from searchlab.storage.accounts import revoke_key
+
+SEARCH = "/api/v1/search/photos"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("front")
+    (place / "photos").mkdir()
+    for number, color in enumerate(("red", "green", "blue", "white", "orange")):
+        picture = Image.new("RGB", (40, 30 + number), color)
+        picture.save(place / "photos" / f"{color}.png")
+    library = create_library(place / "library")
+    index_photos(library, [check_root(place / "photos")], config=Config(model="palette"))
+    return place / "library"
+
+
+@pytest.fixture(scope="module")
+def served(folder):
+    with api(folder) as found:
+        yield found
+
+
+def errors_below(kind):
+    return [kind, *(c for below in kind.__subclasses__() for c in errors_below(below))]
+
+
+@pytest.mark.parametrize("kind", errors_below(errors.SearchlabError))
+def test_every_exception_of_the_library_has_a_code(kind):
+    assert any(above in CODES for above in kind.__mro__)
+    code = next(CODES[above] for above in kind.__mro__ if above in CODES)
+    assert code == "" or code in KINDS
+
+
+def test_what_is_our_fault_is_not_told():
+    problem = problem_of(errors.DataError("/secret/path is damaged"))
+    assert problem.kind.status == 500
+    assert "secret" not in problem.message
+
+
+def test_a_failed_check_of_the_library_says_where():
+    found = problem_of(errors.InputError("after_date must be a day, got 'x'"))
+    assert isinstance(found, Invalid)
+    assert found.details[0].loc == ("query", "after_date")
+    found = problem_of(errors.InputError("text must be Unicode"))
+    assert found.details[0].loc == ("query", "q")
+    found = problem_of(errors.InputError("a query must have a text"))
+    assert found.details[0].loc == ("query",)
+
+
+@pytest.mark.parametrize("key", [None, "", "nonsense", "sl_" + "x" * 43, "é", "a\tb", "x" * 9000])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", SEARCH),
+        ("GET", f"{SEARCH}?per_page=nonsense"),
+        ("POST", SEARCH),
+        ("GET", "/api/v1/nothing"),
+        ("PUT", SEARCH),
+        ("GET", "/api/"),
+        ("GET", "/api/v1/collections/1"),
+        ("DELETE", "/api/v1/collections/x"),
+    ],
+)
+def test_without_a_key_in_force_nothing_else_is_said(served, method, path, key):
+    headers = {} if key is None else {"x-api-key": key.encode("latin-1")}
+    found = served.anonymous.request(method, path, headers=headers)
+    assert found.status_code == 401
+    assert found.json()["error"]["code"] == "UNAUTHORIZED"
+    assert found.json()["data"] is None
+    assert found.json()["success"] is False
+
+
+def test_a_key_in_the_address_does_not_count(served):
+    found = served.anonymous.get(SEARCH, params={"q": "red", "x-api-key": served.key})
+    assert found.status_code == 401
+
+
+def test_two_keys_at_once_do_not_count(served):
+    found = served.anonymous.get(
+        SEARCH, params={"q": "red"}, headers=[("x-api-key", served.key), ("x-api-key", "other")]
+    )
+    assert found.status_code == 401
+
+
+def test_a_revoked_key_is_refused_at_once(served):
+    client = served.make_client(account="leaving", name="old")
+    assert client.get(SEARCH, params={"q": "red"}).status_code == 200
+    revoke_key(served.database, client.headers["x-api-key"][:9])
+    assert client.get(SEARCH, params={"q": "red"}).status_code == 401
+
+
+@pytest.mark.parametrize("path", [SEARCH + "?q=red", "/api/v1/usage", "/api/v1/nothing"])
+def test_every_answer_has_an_id_and_the_limits(served, path):
+    found = served.client.get(path)
+    assert found.json()["meta"]["request_id"] == found.headers["x-request-id"]
+    assert str(uuid.UUID(found.headers["x-request-id"])) == found.headers["x-request-id"]
+    assert found.json()["meta"]["took_ms"] > 0
+    assert '"month";q=1000000' in found.headers["ratelimit-policy"]
+    assert '"month";r=' in found.headers["ratelimit"]
+    assert found.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in found.headers["content-security-policy"]
+
+
+def test_a_search_says_what_answered_it_and_how_long_its_parts_took(served):
+    found = served.client.get(SEARCH, params={"q": "red", "orientation": "landscape"})
+    assert found.headers["x-searchlab-snapshot"].startswith("000001-")
+    assert len(found.headers["x-searchlab-config"]) == 12
+    assert found.headers["x-searchlab-plan"].startswith("exact; candidates=5; selectivity=1.0")
+    parts = [part.split(";")[0].strip() for part in found.headers["server-timing"].split(",")]
+    assert parts == ["filter", "embed", "search", "serialise", "count", "total"]
+
+
+def test_unknown_paths_and_methods_are_clean(served):
+    found = served.client.get("/api/v1/nothing")
+    assert (found.status_code, found.json()["error"]["code"]) == (404, "NOT_FOUND")
+    found = served.client.put("/api/v1/usage")
+    assert (found.status_code, found.json()["error"]["code"]) == (405, "METHOD_NOT_ALLOWED")
+    assert "GET" in found.headers["allow"]
+    assert served.anonymous.get("/nothing").json()["error"]["code"] == "NOT_FOUND"
+
+
+def test_headers_that_are_too_long_are_clean(served):
+    found = served.client.get("/api/v1/usage", headers={"x-long": "x" * 17_000})
+    assert (found.status_code, found.json()["error"]["code"]) == (431, "HEADERS_TOO_LARGE")
+    found = served.client.get(SEARCH, params={"q": "x" * 33_000})
+    assert (found.status_code, found.json()["error"]["code"]) == (414, "URI_TOO_LONG")
+
+
+def test_a_key_that_asks_too_fast_is_told_to_wait(folder):
+    with api(folder, rate_per_second=0.1, rate_burst=3) as served:
+        statuses = [served.client.get("/api/v1/usage").status_code for _ in range(4)]
+        assert statuses == [200, 200, 200, 429]
+        found = served.client.get(SEARCH, params={"q": "red"})
+        assert found.json()["error"]["code"] == "RATE_LIMITED"
+        assert 1 <= int(found.headers["retry-after"]) <= 10
+        assert '"burst";r=0' in found.headers["ratelimit"]
+        other = served.make_client(account="patient")
+        assert other.get("/api/v1/usage").status_code == 200
+
+
+def test_the_month_s_searches_are_counted_and_then_refused(folder, monkeypatch):
+    few = PLANS["free"].__class__(name="free", requests_per_month=2, similar_pages=1)
+    monkeypatch.setitem(PLANS, "free", few)
+    with api(folder) as served:
+        client = served.make_client(account="frugal", plan="free")
+        assert client.get(SEARCH, params={"per_page": "x"}).status_code == 422
+        assert (
+            client.get(SEARCH, params={"q": "red"})
+            .headers["ratelimit"]
+            .split(",")[1]
+            .startswith(' "month";r=1')
+        )
+        assert client.get(SEARCH, params={"q": "red"}).status_code == 200
+        found = client.get(SEARCH, params={"q": "red"})
+        assert (found.status_code, found.json()["error"]["code"]) == (429, "QUOTA_EXCEEDED")
+        assert int(found.headers["retry-after"]) >= 1
+        assert '"month";r=0' in found.headers["ratelimit"]
+        used = client.get("/api/v1/usage").json()["data"]["requests"]
+        assert used == {"used": 2, "limit": 2, "remaining": 0}
+
+
+def test_pages_of_other_origins_are_let_in_by_configuration(folder):
+    asks = {"origin": "https://a.example", "access-control-request-method": "GET"}
+    with api(folder, cors_origins=("https://a.example",)) as served:
+        found = served.anonymous.options(SEARCH, headers=asks)
+        assert found.status_code == 204
+        assert found.headers["access-control-allow-origin"] == "https://a.example"
+        assert "x-api-key" in found.headers["access-control-allow-headers"]
+        found = served.client.get("/api/v1/usage", headers={"origin": "https://a.example"})
+        assert found.headers["access-control-allow-origin"] == "https://a.example"
+        found = served.client.get("/api/v1/usage", headers={"origin": "https://b.example"})
+        assert "access-control-allow-origin" not in found.headers
+        found = served.anonymous.get("/api/v1/usage", headers={"origin": "https://a.example"})
+        assert found.headers["access-control-allow-origin"] == "https://a.example"
+
+
+def test_no_origin_is_let_in_unless_told(served):
+    asks = {"origin": "https://a.example", "access-control-request-method": "GET"}
+    found = served.anonymous.options(SEARCH, headers=asks)
+    assert "access-control-allow-origin" not in found.headers
+
+
+@pytest.mark.parametrize("host", ["a b", "x/../y", "evil.example\\", "<script>"])
+def test_a_host_that_is_none_is_refused(served, host):
+    found = served.client.get(SEARCH, params={"q": "red"}, headers={"host": host})
+    assert (found.status_code, found.json()["error"]["code"]) == (400, "BAD_REQUEST")
+
+
+def test_links_start_with_the_address_that_was_asked(served):
+    found = served.client.get(SEARCH, params={"q": "red"}, headers={"host": "a.example:81"})
+    assert found.json()["data"][0]["image_url"].startswith("http://a.example:81/media/")
+
+
+def test_links_start_with_the_address_that_is_configured(folder):
+    with api(folder, base_url="https://photos.example.org") as served:
+        photo = served.client.get(SEARCH, params={"q": "red"}).json()["data"][0]
+        assert photo["urls"]["thumb"].startswith("https://photos.example.org/media/")
+        assert photo["image_url"].startswith("https://photos.example.org/media/")
+
+
+def test_more_requests_than_the_worker_takes_on_are_sent_away(folder):
+    with api(folder, max_in_flight=1) as served:
+        services = served.app._services()
+        services.measures.started()  # somebody else's
+        found = served.client.get(SEARCH, params={"q": "red"})
+        assert (found.status_code, found.json()["error"]["code"]) == (503, "OVERLOADED")
+        assert int(found.headers["retry-after"]) >= 1
+
+
+def test_a_failure_of_ours_is_a_clean_500_without_its_reason(served, monkeypatch, capfd):
+    services = served.app._services()
+
+    def fail(*_):
+        msg = "secret detail"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(services.shelf.current.photos, "_encode", fail)
+    monkeypatch.setattr(services.shelf.current.photos, "_templates", {})
+    found = served.client.get(SEARCH, params={"q": "red"})
+    assert found.status_code == 500
+    assert found.json()["error"]["code"] == "INTERNAL_ERROR"
+    assert "secret" not in found.text

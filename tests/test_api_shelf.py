@@ -1,0 +1,159 @@
+"""Blue and green: new states of the library come in while it is being served."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from apis import api
+from searchlab.config import Config
+from searchlab.ingest import index_photos
+from searchlab.library import create_library, open_library
+from searchlab.scan import check_root
+from searchlab.snapshots import KEPT, current_id
+
+SEARCH = "/api/v1/search/photos"
+PALETTE = Config(model="palette")
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "photos").mkdir()
+    for number in range(9):
+        put(tmp_path, number)
+    create_library(tmp_path / "library")
+    index(tmp_path)
+    return tmp_path
+
+
+def put(place, number):
+    tiles = np.random.default_rng(number).integers(0, 256, (3, 4, 3), dtype=np.uint8)
+    picture = Image.fromarray(tiles).resize((40, 30), Image.Resampling.NEAREST)
+    picture.save(place / "photos" / f"{number:03}.png")
+
+
+def index(place):
+    library = open_library(place / "library")
+    index_photos(library, [check_root(place / "photos")], config=PALETTE)
+
+
+@pytest.fixture
+def served(place):
+    with api(place / "library", poll_s=0.02) as found:
+        yield found
+
+
+def pages(client, cursor, **asked):
+    found = []
+    while cursor:
+        answer = client.get(SEARCH, params={**asked, "cursor": cursor})
+        assert answer.status_code == 200, answer.text
+        found.append([photo["photo_id"] for photo in answer.json()["data"]])
+        cursor = answer.json()["pagination"]["next_cursor"]
+    return found
+
+
+def first_page(client, **asked):
+    answer = client.get(SEARCH, params=asked)
+    assert answer.status_code == 200, answer.text
+    return [p["photo_id"] for p in answer.json()["data"]], answer.json()["pagination"][
+        "next_cursor"
+    ]
+
+
+def wait_for(served, folder):
+    """Wait until the state in force is the one on disk."""
+    shelf = served.app._services().shelf
+    for _ in range(500):
+        current = shelf.current
+        if current.engine.snapshot_id == current_id(folder) and current.live is None:
+            return
+        time.sleep(0.02)
+    pytest.fail("the new state did not come in")
+
+
+def test_a_new_photo_is_found_without_a_restart(served, place):
+    before, _ = first_page(served.client, q="red")
+    put(place, 100)
+    index(place)
+    wait_for(served, place / "library")
+    after, _ = first_page(served.client, q="red")
+    assert (len(before), len(after)) == (9, 10)
+
+
+def test_a_deleted_photo_is_gone_everywhere_also_for_cursors_of_before(served, place):
+    head, cursor = first_page(served.client, q="red", per_page=2)
+    whole = [*head, *(i for page in pages(served.client, cursor) for i in page)]
+    (place / "photos" / "003.png").unlink()
+    (place / "photos" / "007.png").unlink()
+    index(place)
+    wait_for(served, place / "library")
+    left, _ = first_page(served.client, q="red")
+    gone = set(whole) - set(left)
+    assert len(gone) == 2
+    rest = pages(served.client, cursor)
+    assert [i for page in rest for i in page] == [i for i in whole[2:] if i not in gone]
+    assert [len(page) for page in rest][:-1] == [2] * (len(rest) - 1)
+    for photo_id in gone:
+        assert served.client.get(f"/api/v1/photos/{photo_id}").status_code == 404
+        assert served.client.get(f"/api/v1/photos/{photo_id}/similar").status_code == 404
+        assert served.client.post(SEARCH, params={"photo_id": photo_id}).status_code == 404
+        assert served.anonymous.get(f"/media/{photo_id}/thumb").status_code == 404
+
+
+def test_a_cursor_goes_on_in_its_own_state_while_that_is_kept_and_then_says_so(served, place):
+    head, cursor = first_page(served.client, q="red", per_page=4)
+    expected = pages(served.client, cursor)
+    for number in range(KEPT - 1):
+        put(place, 200 + number)
+        index(place)
+        wait_for(served, place / "library")
+        assert pages(served.client, cursor) == expected
+    put(place, 300)
+    index(place)
+    wait_for(served, place / "library")
+    answer = served.client.get(SEARCH, params={"cursor": cursor})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (410, "CURSOR_EXPIRED")
+    assert head
+
+
+def test_a_promoted_configuration_comes_in_and_cursors_of_the_old_one_go_on(served, place):
+    _, cursor = first_page(served.client, q="red", per_page=4)
+    expected = pages(served.client, cursor)
+    before = served.client.get(SEARCH, params={"q": "red"}).headers["x-searchlab-config"]
+    library = open_library(place / "library")
+    library.publish(replace(library.engine.config, steering=0.123))
+    wait_for(served, place / "library")
+    after = served.client.get(SEARCH, params={"q": "red"}).headers["x-searchlab-config"]
+    assert after != before
+    assert pages(served.client, cursor) == expected
+
+
+def test_requests_do_not_fail_while_states_come_and_go(served, place):
+    answers = []
+    for number in range(6):
+        put(place, 400 + number)
+        index(place)
+        for _ in range(20):
+            answers.append(served.client.get(SEARCH, params={"q": "sea"}).status_code)
+    wait_for(served, place / "library")
+    assert set(answers) == {200}
+    assert len(first_page(served.client, q="red")[0]) == 15
+
+
+def test_a_state_that_cannot_be_opened_leaves_the_old_one_answering(served, place):
+    library = place / "library"
+    put(place, 500)
+    index(place)
+    wait_for(served, library)
+    name = (library / "CURRENT").read_text()
+    (library / "CURRENT").write_text("000009-00000000\n")
+    time.sleep(0.3)
+    assert served.client.get(SEARCH, params={"q": "red"}).status_code == 200
+    (library / "CURRENT").write_text(name)
+    put(place, 501)
+    index(place)
+    wait_for(served, library)
+    assert len(first_page(served.client, q="red")[0]) == 11

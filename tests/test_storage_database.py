@@ -1,0 +1,307 @@
+"""Databases: URLs, transactions, errors in our words, migrations."""
+
+import sqlite3
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+
+from searchlab.errors import DataError, InputError, NotFoundError
+from searchlab.storage import database as module
+from searchlab.storage.database import BusyError, open_database, sqlite_url
+from searchlab.storage.migrating import steps
+from searchlab.storage.schema import METADATA, accounts, replays
+from searchlab.storage.values import UtcMoment, utc_now
+from tests.databases import BACKENDS, HOSTILE, ODD, empty_url, fresh_database, psql, start
+
+
+@pytest.fixture(params=BACKENDS)
+def database(request, tmp_path):
+    with fresh_database(request.param, tmp_path) as database:
+        yield database
+
+
+@pytest.fixture(params=BACKENDS)
+def url(request, tmp_path):
+    with empty_url(request.param, tmp_path) as url:
+        yield url
+
+
+def add_account(connection, name, plan="free"):
+    values = {"name": name, "plan": plan, "created_at": utc_now()}
+    connection.execute(accounts.insert().values(values))
+
+
+def names(database):
+    with database.reading() as connection:
+        return list(connection.scalars(sa.select(accounts.c.name).order_by(accounts.c.id)))
+
+
+# -- URLs -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("", "must have the form"),
+        ("geheim", "must have the form"),
+        ("postgresql:/user:geheim@host/name", "must have the form"),
+        ("postgresql://user:geheim@host:port/name", "must have the form"),
+        ("postgresql://user:ge@heim@host/name", "write %40 for @"),
+        ("mysql://user:geheim@host/name", "one of sqlite, postgresql, got 'mysql'"),
+        ("postgresql+asyncpg://user:geheim@host/name", "got 'postgresql\\+asyncpg'"),
+        ("postgresq://user:geheim@host/name", "got 'postgresq'"),
+        ("sqlite://", "must name a file"),
+        ("sqlite:///:memory:", "must name a file"),
+        ("sqlite://host/name", "must name a file"),
+        ("sqlite:////tmp/x.db?mode=ro", "must name a file"),
+    ],
+)
+def test_a_url_with_a_typo_is_told_without_what_may_be_a_password(url, told):
+    with pytest.raises(InputError, match=told) as caught:
+        open_database(url)
+    assert "heim" not in str(caught.value)
+
+
+def test_sqlite_in_a_folder_that_is_not_there_makes_none(tmp_path):
+    with pytest.raises(NotFoundError, match="which is none"):
+        open_database(sqlite_url(tmp_path / "typo"))
+    assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("name", ["a b?c%20#ü&", "x@y:z", "'quoted'"])
+def test_any_folder_can_hold_the_database(tmp_path, name):
+    (tmp_path / name).mkdir()
+    database = open_database(sqlite_url(tmp_path / name))
+    database.migrate()
+    database.close()
+    assert (tmp_path / name / "api.db").is_file()
+
+
+def test_the_file_is_its_owners_alone(tmp_path):
+    with fresh_database("sqlite", tmp_path) as database, database.reading():
+        assert (tmp_path / "api.db").stat().st_mode & 0o777 == 0o600
+        assert (tmp_path / "api.db-wal").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_every_way_to_say_postgresql_takes_the_one_driver(scheme):
+    database = open_database(f"{scheme}://user:geheim@localhost:1/name")
+    assert database.engine.driver == "psycopg"
+    assert repr(database) == "<Database postgresql://localhost/name>"
+
+
+# -- errors -----------------------------------------------------------------------------------
+
+
+def test_a_server_that_cannot_be_reached_is_told_without_the_password():
+    database = open_database("postgresql://user:geheim@localhost:1/name")
+    with pytest.raises(DataError, match="postgresql://localhost/name must be a database") as caught:
+        database.migrate()
+    assert "geheim" not in str(caught.value)
+    with pytest.raises(DataError, match="Connection refused"):
+        database.look_up(lambda connection: connection.scalar(sa.select(1)))
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path):
+    (tmp_path / "api.db").write_bytes(b"no database at all " * 500)
+    with pytest.raises(DataError, match="not a database"):
+        open_database(sqlite_url(tmp_path)).migrate()
+
+
+@pytest.mark.parametrize("name", ["api.db", "api.db.lock"])
+def test_a_place_that_cannot_be_written_is_told(tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(DataError, match="can be written, got"):
+        open_database(sqlite_url(tmp_path)).migrate()
+
+
+def test_a_database_without_tables_says_so(url):
+    database = open_database(url)
+    with pytest.raises(DataError, match="must have the tables of this version"):
+        names(database)
+    database.close()
+
+
+def test_sqlite_that_another_holds_is_busy_and_unchanged(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BUSY_TIMEOUT_S", 0.01)
+    with fresh_database("sqlite", tmp_path) as database:
+        other = sqlite3.connect(tmp_path / "api.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with (
+            pytest.raises(BusyError, match="another process holds it, try again"),
+            database.writing() as connection,
+        ):
+            add_account(connection, "acme")
+        assert names(database) == []
+        other.close()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_that_no_database_should_hold_is_an_input_error_or_comes_back_whole(database, text):
+    try:
+        with database.writing() as connection:
+            add_account(connection, text)
+    except InputError:
+        assert names(database) == []
+    else:
+        assert names(database) == [text]
+
+
+@pytest.mark.parametrize("text", [*ODD, "x" * 1_000_000])
+def test_any_other_text_comes_back_as_it_was(database, text):
+    plan = text
+    with database.writing() as connection:
+        add_account(connection, "acme", plan)
+    with database.reading() as connection:
+        assert connection.scalar(sa.select(accounts.c.plan)) == text
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])
+def test_a_number_beyond_64_bits_is_an_input_error(database, number):
+    with pytest.raises(InputError, match="must be such that"), database.reading() as connection:
+        connection.execute(sa.select(accounts).where(accounts.c.id == number)).all()
+
+
+def test_messages_hold_no_values(database):
+    with database.writing() as connection:
+        add_account(connection, "geheim")
+    with pytest.raises(DataError) as caught, database.writing() as connection:
+        add_account(connection, "geheim")
+    assert "geheim" not in str(caught.value)
+    assert "[SQL parameters hidden" in str(caught.value.__cause__)
+
+
+# -- transactions -----------------------------------------------------------------------------
+
+
+def test_a_block_that_raises_changes_nothing(database):
+    def fail():
+        with database.writing() as connection:
+            add_account(connection, "acme")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert names(database) == []
+
+
+def test_a_connection_that_was_cut_is_replaced(tmp_path):
+    with fresh_database("postgresql", tmp_path) as database:
+        assert database.look_up(lambda connection: connection.scalar(sa.select(1))) == 1
+        assert names(database) == []
+        psql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'searchlab'"
+        )
+        assert database.look_up(lambda connection: connection.scalar(sa.select(1))) == 1
+        assert names(database) == []
+
+
+def test_what_the_url_says_of_the_connection_goes_first(tmp_path):
+    with empty_url("postgresql", tmp_path) as url:
+        database = open_database(f"{url}&application_name=mine")
+        shown = database.look_up(
+            lambda connection: connection.exec_driver_sql("SHOW application_name").scalar()
+        )
+        database.close()
+    assert shown == "mine"
+
+
+def test_moments_come_back_in_utc_whatever_the_zone_of_the_server(database):
+    moment = utc_now()
+    with database.writing() as connection:
+        connection.execute(accounts.insert().values(name="a", plan="free", created_at=moment))
+    with database.reading() as connection:
+        found = connection.scalar(sa.select(accounts.c.created_at))
+    assert found == moment
+    assert found.isoformat().endswith("+00:00")
+
+
+def test_a_moment_without_a_zone_is_refused():
+    with pytest.raises(InputError, match="must have a time zone"):
+        UtcMoment().process_bind_param(utc_now().replace(tzinfo=None), None)
+
+
+# -- migrations -------------------------------------------------------------------------------
+
+
+def test_migrations_make_the_tables_of_the_schema(database):
+    with database.reading() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+
+
+def test_the_steps_follow_one_another_and_have_one_end():
+    assert [step.revision for step in steps().walk_revisions()] == ["0001"]
+    assert steps().get_heads() == ["0001"]
+
+
+def test_migrating_again_keeps_what_is_there(database):
+    with database.writing() as connection:
+        add_account(connection, "acme")
+    database.migrate()
+    assert names(database) == ["acme"]
+
+
+MIGRATE = """
+import sys
+from searchlab.storage.database import open_database
+sys.stdin.readline()
+database = open_database(sys.argv[1])
+database.migrate()
+print("done")
+"""
+
+
+def test_four_processes_may_migrate_at_once(url):
+    workers = [start(MIGRATE, url) for _ in range(4)]
+    for worker in workers:
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    assert [worker.communicate()[0] for worker in workers] == ["done\n"] * 4
+    database = open_database(url)
+    assert names(database) == []
+    database.close()
+
+
+def test_a_step_that_fails_leaves_nothing_behind(url, monkeypatch):
+    def fail(*_arguments, **_options):
+        raise KeyError
+
+    database = open_database(url)
+    with monkeypatch.context() as patch:
+        patch.setattr("alembic.op.create_index", fail)
+        with pytest.raises(KeyError):
+            database.migrate()
+    with database.reading() as connection:
+        assert sa.inspect(connection).get_table_names() == []
+    database.migrate()
+    assert names(database) == []
+    database.close()
+
+
+def test_a_database_of_a_newer_version_is_left_alone(url):
+    database = open_database(url)
+    database.migrate()
+    with database.writing() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(DataError, match="must be of version 0001 or older, got '9999'; a newer"):
+        database.migrate()
+    database.close()
+
+
+def test_ids_are_never_given_twice(database):
+    def add_and_remove(name):
+        with database.writing() as connection:
+            add_account(connection, name)
+            found = connection.scalar(sa.select(accounts.c.id))
+            connection.execute(accounts.delete())
+        return found
+
+    assert [add_and_remove("a"), add_and_remove("b")] == [1, 2]
+
+
+def test_the_tables_have_no_column_for_a_key_in_the_clear():
+    assert "secret" not in METADATA.tables["api_keys"].c
+    assert isinstance(replays.c.scope.type, sa.LargeBinary)
