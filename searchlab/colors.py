@@ -90,14 +90,14 @@ _LINEAR_8BIT: Final[NDArray[np.float64]] = np.array(
 # -- shades and OKLab -------------------------------------------------------------------------
 
 
-def parse_hex(text: str) -> int:
+def parse_hex(text: str, *, name: str = "a colour") -> int:
     """Read `#rrggbb` as a 24-bit shade.
 
     Raises:
-        InputError: It is not `#` and six hex digits.
+        InputError: It is not `#` and six hex digits; the message calls it `name`.
     """
     if not isinstance(text, str) or _HEX.fullmatch(text) is None:
-        msg = f"a colour must be '#' and six hex digits such as '#1a2b3c', got {shown(text)}"
+        msg = f"{name} must be '#' and six hex digits such as '#1a2b3c', got {shown(text)}"
         raise InputError(msg)
     return int(text[1:], 16)
 

@@ -62,7 +62,7 @@ class PhotoFilter:
         if self.color_name is not None:
             _check_known("color_name", (self.color_name,), list(FAMILIES))
         if self.color_hex is not None:
-            parse_hex(self.color_hex)
+            parse_hex(self.color_hex, name="color_hex")
         tolerance = self.color_tolerance
         if (
             isinstance(tolerance, bool)

@@ -230,8 +230,8 @@ class RenditionFiles:
         finally:
             partial.unlink(missing_ok=True)
         with self._lock:
+            due = self._writes % _WRITES_PER_SWEEP == 0
             self._writes += 1
-            due = self._writes % _WRITES_PER_SWEEP == 1
         if due:
             self._sweep()
 

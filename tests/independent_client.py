@@ -188,7 +188,7 @@ class Api:
         self.http = httpx.Client(base_url=f"{base_url}/api/v1", headers=headers, timeout=30)
 
     def get(self, path, **params):
-        return self.http.get(path, params=params)
+        return self.http.get(path, params=params or None)  # an empty dict would cut the query off
 
     def post(self, path, body=None, **params):
         return self.http.post(path, json=body, params=params)

@@ -26,14 +26,17 @@ class Served:
 
     def __init__(self, data, *options, env=None):
         self.data = Path(data)
-        self._log = tempfile.NamedTemporaryFile(prefix="served-", suffix=".log")  # noqa: SIM115
-        self.process = subprocess.Popen(
-            [*COMMAND, "serve", "--data", str(data), "--port", "0", *map(str, options)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._log,
-            env=os.environ | (env or {}),
-        )
+        handle, name = tempfile.mkstemp(prefix="served-", suffix=".log")
+        self._log = Path(name)
+        self._said = ""
+        with os.fdopen(handle, "wb") as stream:
+            self.process = subprocess.Popen(
+                [*COMMAND, "serve", "--data", str(data), "--port", "0", *map(str, options)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stream,
+                env=os.environ | (env or {}),
+            )
         try:
             self.base_url, _, self.snapshot = self._wait().groups()
         except BaseException:
@@ -55,7 +58,7 @@ class Served:
     @property
     def log(self):
         """All that it wrote on standard error so far."""
-        return Path(self._log.name).read_text(encoding="utf-8")
+        return self._log.read_text(encoding="utf-8") if self._log.exists() else self._said
 
     @property
     def port(self):
@@ -78,7 +81,8 @@ class Served:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(60)
-        self._log.close()
+        self._said = self.log
+        self._log.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -87,9 +91,9 @@ def serving(data, *options, env=None):
     server = Served(data, *options, env=env)
     try:
         yield server
+        code = server.stop()
+        assert code == 0, f"serve must end with 0, got {code}:\n{server.log}"
     finally:
-        if server.process.poll() is None:
-            server.stop()
         server.kill()
 
 

@@ -10,19 +10,15 @@ import datetime
 import functools
 import json
 import shutil
-import socket
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
-import httpx
 from click.testing import CliRunner
 from PIL import Image
 
 from independent_client import Api
 from searchlab.cli import searchlab
+from served import Served
 
 BUNDLED = Path(__file__).parents[1] / "datasets" / "demo"
 SHADES = ("#e50000", "#15b01a", "#0343df", "#ffff14", "#000000", "#ffffff", "#7e1e9c", "#f97306",
@@ -38,7 +34,7 @@ PEOPLE = (
 )
 LICENSES = ("cc0", "by", "public-domain")
 ACCOUNTS = {"paid": "scale", "free": "free", "other": "free"}
-ENOUGH = {"--rate": "1000000", "--burst": "1000000"}
+ENOUGH = ("--rate", "1000000", "--burst", "1000000")
 
 
 def plain_records(folder):
@@ -106,12 +102,14 @@ class Corpus:
         self.today = datetime.datetime.now(datetime.UTC).date().isoformat()
         self.command("index", photos)
         self.keys = {name: self.create_key(name, plan=plan) for name, plan in ACCOUNTS.items()}
-        self.server, self.base_url = start(self.data, self.keys["paid"], **ENOUGH)
+        self.clients = []
+        self.server = Served(self.data, *ENOUGH)
+        self.base_url = self.server.base_url
 
-    def command(self, name, *arguments, **options):
+    def command(self, command, *arguments, **options):
         """Run a command on the library and return its standard output."""
         words = [word for pair in options.items() for word in (f"--{pair[0]}", pair[1])]
-        line = [*name.split(), *map(str, arguments), "--data", str(self.data), *words]
+        line = [*command.split(), *map(str, arguments), "--data", str(self.data), *words]
         done = CliRunner().invoke(searchlab, line, catch_exceptions=False)
         assert done.exit_code == 0, done.output
         return done.stdout
@@ -140,54 +138,26 @@ class Corpus:
         name = f"plain-{number:02d}"
         return next(each for each in self.everything if each["source_photo_id"] == name)
 
-    def api(self, account="paid"):
-        return Api(self.base_url, self.keys[account])
+    def client(self, key=None, **headers):
+        """Return a client that lives as long as the server."""
+        self.clients.append(Api(self.base_url, key, **headers))
+        return self.clients[-1]
 
-    def new_account(self, name, **options):
-        """Return a client of an account that no other test uses."""
-        return Api(self.base_url, self.create_key(name, **options))
+    @functools.cache  # noqa: B019 - there is one corpus
+    def api(self, account="paid"):
+        """Return the client of one of `ACCOUNTS`."""
+        return self.client(self.keys[account])
+
+    def new_account(self, account, **options):
+        """Return a client with a new key of an account, which is made on first use."""
+        return self.client(self.create_key(account, **options))
 
     def stop(self):
-        stop(self.server)
+        for client in self.clients:
+            client.http.close()
+        self.server.stop()
+        self.server.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def start(data, key, **options):
-    """Start a server on a library, and wait until it answers."""
-    port = free_port()
-    words = [str(word) for pair in options.items() for word in pair]
-    code = "from searchlab.cli import main; main()"
-    log = (data / "serve.log").open("wb")
-    line = [sys.executable, "-c", code, "serve", "--data", str(data), "--port", str(port), *words]
-    with log:
-        server = subprocess.Popen(line, stdout=log, stderr=log)
-    base_url = f"http://127.0.0.1:{port}"
-    for _ in range(600):
-        assert server.poll() is None, (data / "serve.log").read_text()
-        try:
-            if httpx.get(f"{base_url}/api/v1/usage", headers={"x-api-key": key}).is_success:
-                return server, base_url
-        except httpx.TransportError:
-            pass
-        time.sleep(0.1)
-    stop(server)
-    msg = f"the server must answer within a minute: {(data / 'serve.log').read_text()}"
-    raise AssertionError(msg)
-
-
-def stop(server):
-    server.terminate()
-    try:
-        return server.wait(20)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        return server.wait()
 
 
 @functools.cache

@@ -3,6 +3,8 @@
 import io
 
 import pytest
+from PIL import Image
+
 from independent_client import (
     PHOTO,
     SEARCH,
@@ -12,7 +14,6 @@ from independent_client import (
     check_photo,
     check_refused,
 )
-from PIL import Image
 from spec_server import corpus
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -252,8 +253,9 @@ def test_words_steer_the_match(api, picture, photo_id):
     alone = ids_of(api.upload(picture[0], per_page=50))
     steered = ids_of(api.upload(picture[0], per_page=50, q="a yellow flower"))
     assert alone != steered
-    assert api.image_page(photo_id=photo_id, q="a yellow flower")["data"] != (
-        api.image_page(photo_id=photo_id)["data"]
+    assert (
+        api.image_page(photo_id=photo_id, q="a yellow flower")["data"]
+        != (api.image_page(photo_id=photo_id)["data"])
     )
 
 

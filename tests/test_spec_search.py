@@ -1,8 +1,10 @@
 """Section 4.1: search by text and filters, asked as a stranger would."""
 
 import datetime
+import itertools
 
 import pytest
+
 from independent_client import PHOTO, SEARCH, check_failure, check_invalid, check_page, check_photo
 from spec_server import corpus
 
@@ -335,7 +337,7 @@ def test_color_hex_may_be_written_in_capitals(api):
 @pytest.mark.parametrize("color", [{"color_hex": "#15b01a"}, {"color_name": "green"}])
 def test_a_larger_tolerance_lets_more_through_and_255_all(known, api, color):
     sets = [set(api.all_ids(**color, color_tolerance=t)) for t in (0, 10, 20, 40, 100, 255)]
-    for smaller, larger in zip(sets, sets[1:], strict=False):
+    for smaller, larger in itertools.pairwise(sets):
         assert smaller <= larger
     assert len(sets[-1]) == len(known.everything)
     assert len(sets[0]) < len(sets[-1])
@@ -478,16 +480,23 @@ def test_relevance_is_the_default_order(api):
     assert api.all_ids(q="sea") == api.all_ids(q="sea", sort_by="relevance")
 
 
-@pytest.mark.parametrize(
-    "query", [{"q": "sea"}, {"orientation": "square"}, {"q": "sea", "score_threshold": 0.05}]
-)
-def test_newest_is_the_same_photos_the_most_recent_first(api, query):
+def check_newest(api, **query):
     newest = api.all_photos(**query, sort_by="newest")
     assert {p["photo_id"] for p in newest} == set(api.all_ids(**query))
     days = [datetime.date.fromisoformat(photo["uploaded_on"]).toordinal() for photo in newest]
     places = [(-day, photo["photo_id"]) for day, photo in zip(days, newest, strict=True)]
     assert places == sorted(places)
     assert len(set(days)) < len(days)
+
+
+@pytest.mark.parametrize("query", [{"q": "sea"}, {"orientation": "square"}])
+def test_newest_is_the_same_photos_the_most_recent_first(api, query):
+    check_newest(api, **query)
+
+
+def test_newest_holds_to_the_threshold(api):
+    thirtieth = api.search(q="sea", per_page=30)[29]["relevance_score"]
+    check_newest(api, q="sea", score_threshold=repr(thirtieth))
 
 
 # -- fields ------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ _KEPT_LINES = 10_000
 _PATH_LENGTH = 256
 _TRACE_LENGTH = 16_384
 _KEY = re.compile(r"sl_[A-Za-z0-9_-]{20,}")
+# What a terminal would obey, line feeds aside, and what some programs take for one.
+_CONTROLS = {n: f"\\u{n:04x}" for n in (*range(10), *range(11, 32), *range(127, 160), 8232, 8233)}
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -175,7 +177,9 @@ class Log:
         head = f"{known.pop('time')} {level.upper()} {known.pop('message')}"
         known.pop("event")
         about = "".join(f" {name}={value}" for name, value in known.items())
-        text = head + about.replace("\n", "\\n") + ("\n" + _struck(trace.rstrip()) if trace else "")
+        text = _plain(head + about).replace("\n", "\\n")
+        if trace:
+            text += "\n" + _plain(_struck(trace.rstrip()))
         self._put(text.encode(errors="backslashreplace"))
 
     def flush(self, timeout_s: float = 1.0) -> bool:
@@ -273,8 +277,12 @@ def _plain_path(path: str) -> str:
     if len(path) > _PATH_LENGTH:
         path = path[:_PATH_LENGTH] + "..."
     if not path.isascii():
-        path = path.encode(errors="backslashreplace").decode()
+        path = path.encode("ascii", errors="backslashreplace").decode()
     return _struck(path)
+
+
+def _plain(text: str) -> str:
+    return text if text.isascii() and text.isprintable() else text.translate(_CONTROLS)
 
 
 def _struck(text: str) -> str:

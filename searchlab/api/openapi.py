@@ -15,11 +15,11 @@ from litestar.handlers import HTTPRouteHandler
 
 from searchlab.api.openapi_answers import (
     HEADERS,
-    RESPONSES,
-    SCHEMAS,
     example_of,
     failures_of,
+    responses,
     schema_ref,
+    schemas,
     success_of,
 )
 from searchlab.api.openapi_service import SERVICE_PATHS
@@ -58,19 +58,27 @@ Keys are made with `searchlab keys create` and sent in the header `x-api-key`.
 """
 
 
-def build_document(handlers: Iterable[HTTPRouteHandler], *, base_url: str) -> dict[str, Any]:
+def placed(document: dict[str, Any], *, base_url: str) -> dict[str, Any]:
+    """Return a document that says where its service is."""
+    errors = {"description": "Every error code", "url": f"{base_url}/docs/errors"}
+    return document | {"servers": [{"url": base_url}], "externalDocs": errors}
+
+
+def build_document(handlers: Iterable[HTTPRouteHandler]) -> dict[str, Any]:
     """Describe routes.
 
     Args:
         handlers: All of the application; those without an `Operation` are the service's own.
-        base_url: Address of the service.
     """
     paths: dict[str, dict[str, Any]] = {}
-    for handler in handlers:
+    operations = []
+    places = [(place, handler) for handler in handlers for place in places_of(handler)]
+    for (path, method), handler in sorted(places, key=lambda pair: _order(*pair[0])):
         operation = operation_of(handler.opt)
         if operation is not None:
-            for path, method in places_of(handler):
-                paths.setdefault(path, {})[method] = _described(operation, path, method)
+            operations.append(operation)
+            paths.setdefault(path, {})[method] = _described(operation, path, method)
+    bodies = [operation.body for operation in operations if operation.body is not None]
     tags = [*_TAGS.values(), _SERVICE]
     return {
         "openapi": "3.1.0",
@@ -80,8 +88,6 @@ def build_document(handlers: Iterable[HTTPRouteHandler], *, base_url: str) -> di
             "description": _ABOUT,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "externalDocs": {"description": "Every error code", "url": f"{base_url}/docs/errors"},
-        "servers": [{"url": base_url}],
         "security": [{"ApiKey": []}],
         "tags": [{"name": name, "description": description} for name, description in tags],
         "paths": paths | SERVICE_PATHS,
@@ -95,8 +101,8 @@ def build_document(handlers: Iterable[HTTPRouteHandler], *, base_url: str) -> di
                 }
             },
             "headers": HEADERS,
-            "responses": RESPONSES,
-            "schemas": SCHEMAS | _bodies(paths),
+            "responses": responses(),
+            "schemas": schemas([*(operation.data for operation in operations), *bodies]),
         },
     }
 
@@ -104,21 +110,36 @@ def build_document(handlers: Iterable[HTTPRouteHandler], *, base_url: str) -> di
 def places_of(handler: HTTPRouteHandler) -> list[tuple[str, str]]:
     """List the paths, as OpenAPI writes them, and lower-case methods that a handler answers."""
     paths = [re.sub(r"\{(\w+):\w+\}", r"{\1}", path) for path in sorted(handler.paths)]
-    return [(path, str(method).lower()) for path in paths for method in sorted(handler.http_methods)]
+    return [
+        (path, str(method).lower()) for path in paths for method in sorted(handler.http_methods)
+    ]
+
+
+def _section(path: str) -> str:
+    return path.removeprefix(API_PREFIX).partition("/")[2].partition("/")[0]
+
+
+def _order(path: str, method: str) -> tuple[int, str, int]:
+    sections, methods = list(_TAGS), ["get", "post", "delete"]
+    section = _section(path)
+    at = sections.index(section) if section in sections else len(sections)
+    return at, path, methods.index(method) if method in methods else len(methods)
 
 
 def _described(operation: Operation, path: str, method: str) -> dict[str, Any]:
-    section = path.removeprefix(API_PREFIX).split("/")[1]
+    section = _section(path)
     names = re.findall(r"\{(\w+)\}", path)
     cached = method == "get" and section in {"facets", "photos"} and not operation.paginated
-    parameters = [{"name": name, "in": "path", "required": True, **_IN_PATH[name]} for name in names]
+    parameters = [
+        {"name": name, "in": "path", "required": True, **_IN_PATH[name]} for name in names
+    ]
     if operation.parameters is not None:
         parameters += _query(operation.parameters)
     if operation.replayable:
         parameters.append(_REPEATING)
+    checked = bool(parameters) or operation.body is not None
     if cached:
         parameters.append(_KNOWN)
-    checked = bool(parameters) or operation.body is not None
     described: dict[str, Any] = {
         "operationId": operation.operation_id,
         "tags": [_TAGS[section][0]],
@@ -166,10 +187,12 @@ def _parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str
     kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
     given = dict(kinds[0])
     items = given["items"] = dict(given["items"]) if "items" in given else {}
-    said = {key: given.pop(key, None) or items.pop(key, None) for key in ("description", "examples")}
+    said = {
+        key: given.pop(key, None) or items.pop(key, None) for key in ("description", "examples")
+    }
     if not items:
         del given["items"]
-    if given.get("default") in (None, []):
+    if given.get("default") in (None, ()):
         given.pop("default", None)
     found: dict[str, Any] = {"name": name, "in": "query", "required": required, "schema": given}
     if items:
@@ -202,9 +225,10 @@ def _body(operation: Operation) -> dict[str, Any]:
         }
     if operation.body is None:
         return {}
-    content = {"schema": schema_ref(operation.body), "example": example_of(operation.body)}
+    example = {
+        name: _IN_PATH[name]["example"] if name in _IN_PATH else value
+        for name, value in example_of(operation.body).items()
+        if value is not None
+    }
+    content = {"schema": schema_ref(operation.body), "example": example}
     return {"required": True, "content": {"application/json": content}}
-
-
-def _bodies(paths: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {}

@@ -102,24 +102,22 @@ class Rates:
         Returns:
             Whether it is allowed, and what is left.
         """
-        at = time.time_ns() if now is None else round(now * _SECOND)
         with self._own:
             if self._file is not None:
                 fcntl.flock(self._file, fcntl.LOCK_EX)
             try:
+                at = time.time_ns() if now is None else round(now * _SECOND)
                 place, hashed, full_at = self._find(key_id, at)
                 # After the clock was set back, nobody waits longer than for one burst.
                 full_at = min(max(full_at, at), at + self._full)
-                after = full_at + self._step
-                wait = after - self._full - at
+                wait = full_at + self._step - self._full - at
                 if wait <= 0:
-                    _SLOT.pack_into(self._map, place, hashed, after)
+                    full_at += self._step
+                _SLOT.pack_into(self._map, place, hashed, full_at)
             finally:
                 if self._file is not None:
                     fcntl.flock(self._file, fcntl.LOCK_UN)
         allowed = wait <= 0
-        if allowed:
-            full_at = after
         return Verdict(
             allowed,
             (at + self._full - full_at) // self._step,

@@ -21,7 +21,13 @@ PhotoId = Annotated[
         extra_json_schema={"format": "uuid"},
     ),
 ]
-Address = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
+Address = Annotated[
+    str,
+    Meta(
+        examples=["https://photos.example.org/media/0f3d2c1b-5a4e-5c6d-8b7a-9f8e7d6c5b4a/regular"],
+        extra_json_schema={"format": "uri"},
+    ),
+]
 Instant = Annotated[
     str,
     Meta(
@@ -36,7 +42,7 @@ Day = Annotated[
 Month = Annotated[
     str, Meta(description="`YYYY-MM`, in UTC.", examples=["2026-11"], pattern=r"^\d{4}-\d{2}$")
 ]
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, examples=[12])]
 Side = Annotated[int, Meta(ge=1, description="Pixels.", examples=[1920])]
 Orientation = Annotated[str, Meta(extra_json_schema={"enum": list(ORIENTATIONS)})]
 ColorName = Annotated[str, Meta(examples=["teal"], extra_json_schema={"enum": list(FAMILY_NAMES)})]
@@ -55,22 +61,36 @@ class Urls(msgspec.Struct, frozen=True, kw_only=True):
 class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     """The credit of a photo, ready to display."""
 
-    html: Annotated[str, Meta(description="Markup: links and escaped text.")]
-    plain: str
+    html: Annotated[
+        str,
+        Meta(
+            description="Markup: links and escaped text.",
+            examples=[
+                'Photo by <a href="https://example.org/annlee" rel="noopener">Ann Lee</a> (cc0)'
+            ],
+        ),
+    ]
+    plain: Annotated[str, Meta(examples=["Photo by Ann Lee (cc0)"])]
 
 
 class Photo(msgspec.Struct, frozen=True, kw_only=True):
     """A photo; with `fields` just the fields that were asked for."""
 
     photo_id: PhotoId
-    source_photo_id: Annotated[str, Meta(description="Identifier in the upstream library.")]
+    source_photo_id: Annotated[
+        str, Meta(description="Identifier in the upstream library.", examples=["Dwu85P9SOIk"])
+    ]
     image_url: Address
     urls: Urls
     source_image_url: Annotated[
-        str, Meta(description="Page of the photo at the upstream library; empty where unknown.")
+        str,
+        Meta(
+            description="Page of the photo at the upstream library; empty where unknown.",
+            examples=["https://example.org/photos/Dwu85P9SOIk"],
+        ),
     ]
     width: Side
-    height: Side
+    height: Annotated[Side, Meta(examples=[1280])]
     orientation: Orientation
     blur_hash: Annotated[
         str, Meta(description="Compact placeholder.", examples=["LEHV6nWB2yk8pyo0adR*.7kCMdnj"])
@@ -80,21 +100,46 @@ class Photo(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(description="Dominant colour.", pattern="^#[0-9a-fA-F]{6}$", examples=["#1f6f8b"]),
     ]
-    source: Annotated[str, Meta(description="A name from the sources facet.")]
+    source: Annotated[
+        str, Meta(description="A name from the sources facet.", examples=["unsplash"])
+    ]
     license_type: Annotated[
         str, Meta(description="A name from the licences facet.", examples=["cc0"])
     ]
-    photographer_username: Annotated[str, Meta(description="Empty where unknown.")]
-    photographer_full_name: Annotated[str, Meta(description="Empty where unknown.")]
-    photographer_url: Annotated[str, Meta(description="Empty where unknown.")]
-    source_description: Annotated[
-        str, Meta(description="Caption by the upstream library or photographer.")
+    photographer_username: Annotated[
+        str, Meta(description="Empty where unknown.", examples=["annlee"])
     ]
-    description: Annotated[str, Meta(description="Generated, in English.")]
-    alt_description: Annotated[str, Meta(description="Short accessibility text.")]
+    photographer_full_name: Annotated[
+        str, Meta(description="Empty where unknown.", examples=["Ann Lee"])
+    ]
+    photographer_url: Annotated[
+        str, Meta(description="Empty where unknown.", examples=["https://example.org/annlee"])
+    ]
+    source_description: Annotated[
+        str,
+        Meta(
+            description="Caption by the upstream library or photographer.",
+            examples=["Morning at the lake"],
+        ),
+    ]
+    description: Annotated[
+        str,
+        Meta(
+            description="Generated, in English.",
+            examples=["A teal landscape photo of a lake between mountains."],
+        ),
+    ]
+    alt_description: Annotated[
+        str, Meta(description="Short accessibility text.", examples=["a lake between mountains"])
+    ]
     relevance_score: Annotated[
         float,
-        Meta(ge=0, le=1, description="Higher is closer to the query; 1 where there is none."),
+        Meta(
+            ge=0,
+            le=1,
+            examples=[0.8731],
+            description="Higher is closer to the query; 1 where there is none.",
+        ),
     ]
     uploaded_on: Day
     attribution: Attribution
@@ -103,24 +148,30 @@ class Photo(msgspec.Struct, frozen=True, kw_only=True):
 class Collection(msgspec.Struct, frozen=True, kw_only=True):
     """A named set of photos."""
 
-    id: int
-    name: Annotated[str, Meta(min_length=1, max_length=255)]
-    description: Annotated[str, Meta(max_length=1000)] | None
+    id: Annotated[int, Meta(examples=[7])]
+    name: Annotated[str, Meta(min_length=1, max_length=255, examples=["Autumn"])]
+    description: Annotated[str, Meta(max_length=1000, examples=["Leaves and fog"])] | None
     is_public: Annotated[bool, Meta(description="Whether other accounts may read it.")]
-    cover_photo_id: Annotated[str, Meta(description="Empty while the collection has no photo.")]
+    cover_photo_id: Annotated[
+        str,
+        Meta(
+            description="Empty while the collection has no photo.",
+            examples=["0f3d2c1b-5a4e-5c6d-8b7a-9f8e7d6c5b4a"],
+        ),
+    ]
     created_at: Instant
     updated_at: Instant
-    photos_count: Count
+    photos_count: Annotated[Count, Meta(examples=[1])]
 
 
 class CollectionPhoto(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of a collection."""
 
-    id: Annotated[int, Meta(description="Identifier of the entry.")]
+    id: Annotated[int, Meta(description="Identifier of the entry.", examples=[31])]
     photo_id: PhotoId
-    photo_thumbnail_url: str
-    photo_source: str
-    photo_photographer: Annotated[str, Meta(description="Name for display.")]
+    photo_thumbnail_url: Address
+    photo_source: Annotated[str, Meta(examples=["unsplash"])]
+    photo_photographer: Annotated[str, Meta(description="Name for display.", examples=["Ann Lee"])]
     added_at: Instant
 
 
@@ -175,17 +226,19 @@ class Photographer(msgspec.Struct, frozen=True, kw_only=True):
 
     username: Annotated[str, Meta(examples=["annlee"])]
     full_name: Annotated[str, Meta(examples=["Ann Lee"])]
-    source: str
-    url: Annotated[str, Meta(description="Empty where unknown.")]
-    photos_count: Annotated[int, Meta(ge=1)]
+    source: Annotated[str, Meta(examples=["unsplash"])]
+    url: Annotated[
+        str, Meta(description="Empty where unknown.", examples=["https://example.org/annlee"])
+    ]
+    photos_count: Annotated[int, Meta(ge=1, examples=[12])]
 
 
 class Requests(msgspec.Struct, frozen=True, kw_only=True):
     """Searches of a month."""
 
     used: Count
-    limit: Count
-    remaining: Count
+    limit: Annotated[Count, Meta(examples=[5000])]
+    remaining: Annotated[Count, Meta(examples=[4988])]
 
 
 class MonthUsage(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,7 +258,7 @@ class MonthRecord(msgspec.Struct, frozen=True, kw_only=True):
 class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Months, the most recent first."""
 
-    period_months: Annotated[int, Meta(ge=1, le=24)]
+    period_months: Annotated[int, Meta(ge=1, le=24, examples=[12])]
     records: list[MonthRecord]
 
 
@@ -219,15 +272,15 @@ class DayRecord(msgspec.Struct, frozen=True, kw_only=True):
 class DailyUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Days, the oldest first."""
 
-    period_days: Annotated[int, Meta(ge=1, le=90)]
+    period_days: Annotated[int, Meta(ge=1, le=90, examples=[30])]
     records: list[DayRecord]
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Searches by one key."""
 
-    key_id: str
-    name: str
+    key_id: Annotated[str, Meta(examples=["key_3f2a91c0d4b7"])]
+    name: Annotated[str, Meta(examples=["website"])]
     created_at: Instant
     last_used_at: Annotated[Instant | None, Meta(description="Null until it is used.")]
     requests_this_month: Count
@@ -247,19 +300,25 @@ class AnswerMeta(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(
             description="Also in the header `X-Request-Id` and in the server's log.",
+            examples=["0b6c8a52-3f1d-4f6e-9c0a-7d2e5b8f4a13"],
             extra_json_schema={"format": "uuid"},
         ),
     ]
-    took_ms: Annotated[float, Meta(ge=0, description="Milliseconds.")]
+    took_ms: Annotated[float, Meta(ge=0, description="Milliseconds.", examples=[1.4])]
 
 
 class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
     """How to go on."""
 
-    per_page: Annotated[int, Meta(ge=1, le=100, description="Page size in effect.")]
-    has_more: Annotated[bool, Meta(description="Whether at least one more page exists.")]
+    per_page: Annotated[int, Meta(ge=1, le=100, description="Page size in effect.", examples=[20])]
+    has_more: Annotated[
+        bool, Meta(description="Whether at least one more page exists.", examples=[True])
+    ]
     next_cursor: Annotated[
-        str | None, Meta(description="Opaque; null exactly when `has_more` is false.")
+        str | None,
+        Meta(
+            description="Opaque; null exactly when `has_more` is false.", examples=["eyJwIjoyMH0"]
+        ),
     ]
 
 

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
+from PIL import Image
+
 from searchlab.api.multiparts import PART, AnyRequest, Body, Form, boundary_of
 from searchlab.api.problems import Invalid, Problem, invalid
 from searchlab.api.settings import Settings
@@ -191,6 +193,26 @@ async def _read(request: AnyRequest, body: Body, take: Callable[[int], None]) ->
     return form.picture()
 
 
+def open_upload(content: bytes, *, side: int) -> Image.Image:
+    """Decode an untrusted picture within the limits of uploads.
+
+    Args:
+        content: A file.
+        side: Pixels that the short side must keep where the decoder can leave out some.
+
+    Returns:
+        RGB in sRGB, upright.
+
+    Raises:
+        ImageError: The picture is refused.
+    """
+    found = check_format(content, MAX_UPLOAD_PIXELS)
+    limit = MAX_UPLOAD_PIXELS[found]
+    picture = open_rgb(content, min_side=side, formats=[found], max_pixels=limit).image
+    picture.info.clear()  # It is upright already: what EXIF says of that is no longer true.
+    return picture
+
+
 def reference_of(engine: SearchEngine, query: Query) -> Embeddings | None:
     """Embed the picture of a query, which is untrusted where it comes as bytes.
 
@@ -204,13 +226,6 @@ def reference_of(engine: SearchEngine, query: Query) -> Embeddings | None:
         NotFoundError: `photo_id` is not indexed.
     """
     if isinstance(query.image, bytes):
-        found = check_format(query.image, MAX_UPLOAD_PIXELS)
-        picture = open_rgb(
-            query.image,
-            min_side=max(WORKING_SIDE, engine.model.input_size),
-            formats=[found],
-            max_pixels=MAX_UPLOAD_PIXELS[found],
-        ).image
-        picture.info.clear()  # It is upright already: what EXIF says of that is no longer true.
+        picture = open_upload(query.image, side=max(WORKING_SIDE, engine.model.input_size))
         query = dataclasses.replace(query, image=picture)
     return engine.reference_vector(query)

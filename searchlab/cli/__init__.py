@@ -8,7 +8,7 @@ import click
 
 from searchlab import __version__
 from searchlab.cli.keys import keys
-from searchlab.cli.library import check, demo, index, search
+from searchlab.cli.library import check, demo, index, promote, search
 from searchlab.cli.models import models
 from searchlab.cli.serve import serve
 from searchlab.errors import InputError, NotFoundError, SearchlabError
@@ -20,7 +20,7 @@ def searchlab() -> None:
     """Search stock photos by meaning, compare models on judged photos, put the best in force."""
 
 
-for _command in (demo, index, search, check, models, keys, serve):
+for _command in (demo, index, search, check, promote, models, serve, keys):
     searchlab.add_command(_command)
 
 

@@ -172,3 +172,17 @@ def check(data: Path) -> None:
     library = open_library(data)
     for name in library.check():
         click.echo(f"ok {name}")
+
+
+@click.command()
+@click.argument("config_file", metavar="CONFIG", type=EXISTING_FILE)
+@data_option
+def promote(config_file: Path, data: Path) -> None:
+    """Put a chosen configuration in force, such as results/chosen.json; a server swaps to it."""
+    from searchlab.config import Config
+    from searchlab.console import ConsoleProgress
+    from searchlab.library import open_library
+
+    config = Config.load(config_file)
+    snapshot_id = open_library(data).publish(config, progress=ConsoleProgress(stderr()))
+    click.echo(f"{config.model} x {config.index} is in force: snapshot {snapshot_id}")

@@ -34,6 +34,7 @@ _FRESH_S = 1.0
 _MOST_REMEMBERED = 100_000
 
 Also = Callable[[Connection], None]
+_Outcome = int | Exception
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +100,7 @@ class Meter:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[int] = loop.create_future()
+        self.touch(caller)
         self._put(_Count(caller, limit, also, loop, future))
         return await future
 
@@ -207,7 +209,7 @@ class Meter:
             used[account_id] = most - len(places)
             for place in places:
                 item = wanted[place]
-                outcomes[place] = _outcome(connection, item, used[account_id] + 1, month)
+                outcomes[place] = self._outcome(connection, item, used[account_id] + 1, month)
                 if isinstance(outcomes[place], int):
                     used[account_id] += 1
                     by_key[account_id, item.caller.key_id] += 1
@@ -221,6 +223,21 @@ class Meter:
         if rows:
             connection.execute(self._add_day, rows)
         return outcomes, used
+
+    def _outcome(self, connection: Connection, item: _Count, number: int, month: str) -> _Outcome:
+        if number > item.limit:
+            msg = (
+                f"a plan of {item.limit:,} searches a month must have one left, got all used in "
+                f"{month}; wait for the next month (UTC), or change the plan"
+            )
+            return QuotaError(msg)
+        if item.also is not None:
+            try:
+                with self._database.explained(), connection.begin_nested():
+                    item.also(connection)
+            except Exception as error:  # it belongs to this waiter alone
+                return error
+        return number
 
     def _write_uses(self) -> _Outcome:
         with self._gate:
@@ -248,7 +265,6 @@ class Meter:
             connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
 
 
-_Outcome = int | Exception
 _USED = sa.select(usage_months.c.requests).where(
     usage_months.c.account_id == sa.bindparam("of_account"),
     usage_months.c.month == sa.bindparam("of_month"),
@@ -279,23 +295,6 @@ def _adding(database: Database, table: sa.Table, *key: str) -> sqlite.Insert:
         index_elements=key,
         set_={"requests": table.c.requests + statement.excluded.requests},
     )
-
-
-def _outcome(connection: Connection, item: _Count, number: int, month: str) -> _Outcome:
-    if number > item.limit:
-        msg = (
-            f"a plan of {item.limit:,} searches a month must have one left, got all used in "
-            f"{month}; wait for the next month (UTC), or change the plan"
-        )
-        return QuotaError(msg)
-    if item.also is None:
-        return number
-    try:
-        with connection.begin_nested():
-            item.also(connection)
-    except Exception as error:  # it belongs to this waiter alone
-        return error
-    return number
 
 
 def _copy(error: Exception) -> Exception:

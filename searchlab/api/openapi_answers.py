@@ -1,0 +1,222 @@
+"""What operations answer, as OpenAPI describes it: envelopes, errors, headers and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from searchlab.api.caching import CACHE_CONTROL
+from searchlab.api.operations import Operation
+from searchlab.api.problems import KINDS, Kind
+from searchlab.api.schema import AnswerMeta, Failure, PageInfo, Photo, Refusal
+
+_SCHEMAS = "#/components/schemas/{name}"
+_JSON = "application/json"
+_OF_EVERY_OPERATION = (
+    "BAD_REQUEST",
+    "UNAUTHORIZED",
+    "URI_TOO_LONG",
+    "RATE_LIMITED",
+    "HEADERS_TOO_LARGE",
+    "INTERNAL_ERROR",
+    "OVERLOADED",
+)
+_REQUEST_ID = "0b6c8a52-3f1d-4f6e-9c0a-7d2e5b8f4a13"
+_META = {"request_id": _REQUEST_ID, "took_ms": 1.4}
+
+
+def _header(description: str, example: str | int, **schema: Any) -> dict[str, Any]:
+    kind = "integer" if isinstance(example, int) else "string"
+    return {"description": description, "schema": {"type": kind, **schema}, "example": example}
+
+
+HEADERS: dict[str, Any] = {
+    "X-Request-Id": _header("`meta.request_id`.", _REQUEST_ID, format="uuid"),
+    "RateLimit-Policy": _header(
+        "What the key may send at once and the account may search for in a month.",
+        '"burst";q=400;w=2, "month";q=5000;w=2592000',
+    ),
+    "RateLimit": _header(
+        "What is left of both, and the seconds until it is whole again.",
+        '"burst";r=399;t=1, "month";r=4999;t=864000',
+    ),
+    "Server-Timing": _header(
+        "Milliseconds by part of the work.", "search;dur=0.412, serialise;dur=0.057, total;dur=1.4"
+    ),
+    "ETag": _header("Of `data`; weak, since `meta` differs.", 'W/"5d41402abc4b2a76b9719d91"'),
+    "Cache-Control": _header("Who may keep the answer, and how long.", CACHE_CONTROL),
+    "Retry-After": _header("Seconds to wait.", 1, minimum=0),
+    "WWW-Authenticate": _header("How to send the key.", 'ApiKey header="x-api-key"'),
+    "Idempotency-Replayed": _header("`true` on an answer that is given again.", "true"),
+    "X-Searchlab-Config": _header("The configuration that ranked.", "ddd102c1"),
+    "X-Searchlab-Snapshot": _header("The state of the library.", "000012-5d41402a"),
+    "X-Searchlab-Plan": _header(
+        "How the query was answered, over how many photos, and their share of all.",
+        "exact; candidates=349; selectivity=1.000000",
+    ),
+}
+
+
+def _headers(*names: str, may: tuple[str, ...] = ()) -> dict[str, Any]:
+    always = {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *names)}
+    return always | {name: {"$ref": f"#/components/headers/{name}"} for name in may}
+
+
+def schema_ref(kind: Any) -> dict[str, Any]:
+    """Refer to a type, which `schemas` describes."""
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=_SCHEMAS)
+    return schema
+
+
+def success_of(operation: Operation, *, cached: bool) -> dict[str, Any]:
+    """Describe the answer 200 of an operation, and 304 where it is `cached`."""
+    envelope = {
+        "success": {"const": True},
+        "data": schema_ref(operation.data),
+        "meta": schema_ref(AnswerMeta),
+        "error": {"type": "null"},
+        "pagination": schema_ref(PageInfo) if operation.paginated else {"type": "null"},
+    }
+    example = {
+        "success": True,
+        "data": example_of(operation.data),
+        "meta": _META,
+        "error": None,
+        "pagination": example_of(PageInfo) if operation.paginated else None,
+    }
+    names = ["RateLimit", "RateLimit-Policy", "Cache-Control"]
+    if operation.paginated:
+        names += ["X-Searchlab-Config", "X-Searchlab-Snapshot", "X-Searchlab-Plan"]
+    may = ["Server-Timing", *(["Idempotency-Replayed"] if operation.replayable else [])]
+    if operation.paginated and operation.replayable:
+        # An answer that is given again was not searched for again.
+        names, may = names[:3], [*may, *names[3:]]
+    if cached:
+        names.append("ETag")
+    answers = {
+        "200": {
+            "description": operation.summary,
+            "headers": _headers(*names, may=tuple(may)),
+            "content": {
+                _JSON: {
+                    "schema": {
+                        "type": "object",
+                        "properties": envelope,
+                        "required": list(envelope),
+                    },
+                    "example": example,
+                }
+            },
+        }
+    }
+    if cached:
+        answers["304"] = {
+            "description": "The answer at hand is still right; no body.",
+            "headers": _headers("ETag", "Cache-Control", "RateLimit", "RateLimit-Policy"),
+        }
+    return answers
+
+
+def failures_of(operation: Operation, *, checked: bool) -> dict[str, Any]:
+    """Describe the errors of an operation; `checked` where it validates anything."""
+    codes = {*_OF_EVERY_OPERATION, *operation.problems}
+    if operation.replayable:
+        codes.add("REQUEST_IN_FLIGHT")
+    by_status: dict[int, list[Kind]] = {}
+    for kind in KINDS.values():
+        if kind.code in codes:
+            by_status.setdefault(kind.status, []).append(kind)
+    answers = {
+        str(status): {"$ref": f"#/components/responses/{kinds[0].code}"}
+        if len(kinds) == 1
+        else _failure(kinds)
+        for status, kinds in by_status.items()
+    }
+    if checked:
+        answers["422"] = {"$ref": "#/components/responses/INVALID"}
+    return dict(sorted(answers.items()))
+
+
+def _failure(kinds: list[Kind]) -> dict[str, Any]:
+    code = {"enum": [kind.code for kind in kinds]}
+    envelope = {
+        "success": {"const": False},
+        "data": {"type": "null"},
+        "meta": schema_ref(AnswerMeta),
+        "error": {"allOf": [schema_ref(Failure), {"properties": {"code": code}}]},
+        "pagination": {"type": "null"},
+    }
+    examples = {
+        kind.code: {
+            "summary": kind.meaning,
+            "value": {
+                "success": False,
+                "data": None,
+                "meta": _META,
+                "error": {"code": kind.code, "message": kind.example, "details": {}},
+                "pagination": None,
+            },
+        }
+        for kind in kinds
+    }
+    names = ["WWW-Authenticate"] if kinds[0].status == 401 else []
+    may = ["RateLimit", "RateLimit-Policy"]
+    if kinds[0].status in {429, 503}:
+        names.append("Retry-After")
+    if kinds[0].status == 409:
+        may.append("Retry-After")
+    schema = {"type": "object", "properties": envelope, "required": list(envelope)}
+    return {
+        "description": "\n".join(f"`{k.code}`: {k.meaning} {k.fix}" for k in kinds),
+        "headers": _headers(*names, may=tuple(may)),
+        "content": {_JSON: {"schema": schema, "examples": examples}},
+    }
+
+
+def responses() -> dict[str, Any]:
+    """Describe every error by its code, and a failed validation as `INVALID`."""
+    msg = "per_page must be an integer <= 100, got 101"
+    example = {"detail": [{"loc": ["query", "per_page"], "msg": msg, "type": "out_of_range"}]}
+    invalid = {
+        "description": "A value is missing, of the wrong type, out of range or cannot be combined.",
+        "headers": _headers(may=("RateLimit", "RateLimit-Policy")),
+        "content": {_JSON: {"schema": schema_ref(Refusal), "example": example}},
+    }
+    return {code: _failure([kind]) for code, kind in KINDS.items()} | {"INVALID": invalid}
+
+
+def schemas(types: Iterable[Any]) -> dict[str, Any]:
+    """Describe types and what they are made of."""
+    every = [*types, AnswerMeta, PageInfo, Failure, Refusal]
+    _, components = msgspec.json.schema_components(every, ref_template=_SCHEMAS)
+    if Photo.__name__ in components:
+        # `fields` may leave out any.
+        del components[Photo.__name__]["required"]
+    return dict(sorted(components.items()))
+
+
+def example_of(kind: Any) -> Any:
+    """Make up a value of a type, of the examples that its fields bring."""
+    (schema,), components = msgspec.json.schema_components([kind], ref_template="{name}")
+    return _example(schema, components)
+
+
+def _example(schema: dict[str, Any], components: dict[str, Any]) -> Any:
+    if "$ref" in schema:
+        return _example(components[schema["$ref"]], components)
+    for given in ("examples", "enum"):
+        if given in schema:
+            return schema[given][0]
+    for given in ("const", "default"):
+        if given in schema:
+            return schema[given]
+    if "anyOf" in schema:
+        return _example(schema["anyOf"][0], components)
+    if schema["type"] == "object":
+        fields = schema.get("properties", {})
+        return {name: _example(field, components) for name, field in fields.items()}
+    if schema["type"] == "array":
+        return [_example(schema["items"], components)]
+    return {"integer": 1, "number": 1.0, "boolean": False, "null": None}.get(schema["type"], "")

@@ -1,0 +1,134 @@
+"""The service's own paths, outside the API and without a key, as OpenAPI describes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from searchlab.photos import URL_SIZES
+
+_TAGS = ["Service"]
+_OPEN: list[Any] = []
+_REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
+_NOT_FOUND = {"$ref": "#/components/responses/NOT_FOUND"}
+_OVERLOADED = {"$ref": "#/components/responses/OVERLOADED"}
+_HEALTH = {
+    "type": "object",
+    "properties": {
+        "status": {"enum": ["ok", "not ready"]},
+        "ready": {"type": "boolean"},
+        "version": {"type": "string"},
+        "snapshot_id": {"type": "string"},
+        "config_id": {"type": "string"},
+        "n_photos": {"type": "integer", "minimum": 0},
+    },
+    "required": ["status", "ready", "version", "snapshot_id", "config_id", "n_photos"],
+}
+_HEALTHY = {
+    "status": "ok",
+    "ready": True,
+    "version": "0.1.0",
+    "snapshot_id": "000012-5d41402a",
+    "config_id": "ddd102c1",
+    "n_photos": 349,
+}
+_PICTURES = ("image/jpeg", "image/png", "image/webp", "image/avif", "image/gif", "image/tiff")
+
+
+def _picture(description: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "headers": _REQUEST_ID
+        | {
+            "ETag": {"$ref": "#/components/headers/ETag"},
+            "Cache-Control": {"$ref": "#/components/headers/Cache-Control"},
+        },
+        "content": {kind: {} for kind in _PICTURES},
+    }
+
+
+SERVICE_PATHS: dict[str, Any] = {
+    "/media/{photo_id}/{size}": {
+        "get": {
+            "operationId": "getPicture",
+            "tags": _TAGS,
+            "summary": "Get the picture of a photo",
+            "description": "The addresses in `urls` lead here for photos that the service itself "
+            "keeps. With their `v` they may be kept for ever.",
+            "security": _OPEN,
+            "parameters": [
+                {
+                    "name": "photo_id",
+                    "in": "path",
+                    "required": True,
+                    "schema": {"type": "string", "minLength": 1},
+                },
+                {
+                    "name": "size",
+                    "in": "path",
+                    "required": True,
+                    "schema": {"enum": list(URL_SIZES)},
+                    "example": "regular",
+                },
+                {
+                    "name": "v",
+                    "in": "query",
+                    "description": "Version of the picture, as in `urls`.",
+                    "schema": {"type": "string"},
+                },
+                {
+                    "name": "If-None-Match",
+                    "in": "header",
+                    "schema": {"type": "string"},
+                },
+                {
+                    "name": "Range",
+                    "in": "header",
+                    "schema": {"type": "string"},
+                    "example": "bytes=0-1023",
+                },
+            ],
+            "responses": {
+                "200": _picture("The picture."),
+                "206": _picture("The part that `Range` asks for."),
+                "304": {"description": "The picture at hand is still right; no body."},
+                "404": _NOT_FOUND,
+                "416": {"description": "The picture is shorter than `Range` asks for."},
+                "503": _OVERLOADED,
+            },
+        }
+    },
+    "/health": {
+        "get": {
+            "operationId": "getHealth",
+            "tags": _TAGS,
+            "summary": "Whether the server can answer",
+            "security": _OPEN,
+            "responses": {
+                str(status): {
+                    "description": description,
+                    "headers": _REQUEST_ID,
+                    "content": {"application/json": {"schema": _HEALTH, "example": example}},
+                }
+                for status, description, example in (
+                    (200, "It can.", _HEALTHY),
+                    (503, "It cannot yet.", _HEALTHY | {"status": "not ready", "ready": False}),
+                )
+            },
+        }
+    },
+    "/metrics": {
+        "get": {
+            "operationId": "getMetrics",
+            "tags": _TAGS,
+            "summary": "Figures of all workers, for Prometheus",
+            "security": _OPEN,
+            "responses": {
+                "200": {
+                    "description": "The text format of Prometheus.",
+                    "headers": _REQUEST_ID,
+                    "content": {"text/plain": {"schema": {"type": "string"}}},
+                }
+            },
+        }
+    },
+}

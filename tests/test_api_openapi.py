@@ -1,0 +1,352 @@
+"""The reference: it says of every route what the route does, and loads nothing from elsewhere."""
+
+import base64
+import hashlib
+import re
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from searchlab.api.app import create_app
+from searchlab.api.docs_page import ROUTES, errors_page, handlers_of, reference_page
+from searchlab.api.exchange import Exchange, attach
+from searchlab.api.openapi import build_document, placed, places_of
+from searchlab.api.openapi_answers import example_of
+from searchlab.api.operations import operation_of
+from searchlab.api.parameters import fields_of
+from searchlab.api.problems import KINDS
+from searchlab.api.schema import Collection, CollectionWithPhotos, Photo
+from searchlab.api.settings import Settings
+from searchlab.photos import PHOTO_FIELDS
+
+# The service's own paths that are pages for people, or other names of paths that are described.
+UNSAID = {"/docs", "/docs/errors", "/openapi.json", "/ready", "/media/{photo_id}"}
+HERE = "http://testserver.local"
+
+
+@pytest.fixture(scope="module")
+def handlers(tmp_path_factory):
+    """Those of the application, which opens nothing before it is started."""
+    front = create_app(Settings(data=tmp_path_factory.mktemp("nothing"), access_log=False))
+    return handlers_of(front._app)
+
+
+@pytest.fixture(scope="module")
+def document(handlers):
+    return placed(build_document(handlers), base_url=HERE)
+
+
+@pytest.fixture(scope="module")
+def operations(document):
+    return {
+        operation["operationId"]: operation
+        for methods in document["paths"].values()
+        for operation in methods.values()
+    }
+
+
+def resolve(document, node):
+    while "$ref" in node:
+        found = document
+        for step in node["$ref"].removeprefix("#/").split("/"):
+            found = found[step]
+        node = found
+    return node
+
+
+def parameters_of(operation):
+    return {one["name"]: one for one in operation["parameters"]}
+
+
+def validator(document, schema):
+    return Draft202012Validator(schema | {"components": document["components"]})
+
+
+# -- every route ------------------------------------------------------------------------------
+
+
+def test_every_route_of_the_api_is_described_and_nothing_else(handlers, document):
+    routes = {
+        place
+        for handler in handlers
+        for place in places_of(handler)
+        if place[0].startswith("/api/")
+    }
+    described = {
+        (path, method)
+        for path, methods in document["paths"].items()
+        for method in methods
+        if path.startswith("/api/")
+    }
+    assert described == routes
+    assert len(routes) == 20
+
+
+def test_every_path_of_the_service_is_described_or_a_page_for_people(handlers, document):
+    served = {path for handler in handlers for path, _ in places_of(handler)}
+    described = set(document["paths"])
+    assert described <= served
+    assert served - described <= UNSAID
+
+
+def test_every_operation_has_a_name_of_its_own_and_a_known_tag(document, operations):
+    n_operations = sum(len(methods) for methods in document["paths"].values())
+    assert len(operations) == n_operations
+    tags = {tag["name"] for tag in document["tags"]}
+    assert {operation["tags"][0] for operation in operations.values()} == tags
+
+
+def test_parameters_are_the_fields_that_are_read(handlers, operations):
+    for handler in handlers:
+        said = operation_of(handler.opt)
+        if said is None or said.parameters is None:
+            continue
+        found = [p for p in operations[said.operation_id]["parameters"] if p["in"] == "query"]
+        fields = fields_of(said.parameters)
+        assert [(p["name"], p["required"]) for p in found] == [(f.name, f.required) for f in fields]
+        repeatable = [p["name"] for p in found if p["schema"].get("type") == "array"]
+        assert repeatable == [field.name for field in fields if field.repeatable]
+
+
+@pytest.mark.parametrize(
+    ("operation", "name", "expected"),
+    [
+        ("searchPhotosByText", "q", {"type": "string", "maxLength": 500}),
+        (
+            "searchPhotosByText",
+            "color_tolerance",
+            {"type": "integer", "minimum": 0, "maximum": 255, "default": 20},
+        ),
+        (
+            "searchPhotosByText",
+            "per_page",
+            {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
+        ),
+        ("searchPhotosByText", "limit", {"type": "integer", "minimum": 1, "maximum": 100}),
+        ("searchPhotosByText", "score_threshold", {"type": "number", "minimum": 0, "maximum": 1}),
+        (
+            "searchPhotosByText",
+            "orientation",
+            {
+                "type": "array",
+                "items": {"type": "string", "enum": ["landscape", "portrait", "square"]},
+            },
+        ),
+        (
+            "searchPhotosByImage",
+            "text_alpha",
+            {"type": "number", "minimum": 0, "maximum": 10, "default": 1.7},
+        ),
+        ("suggestPhotographers", "q", {"type": "string", "minLength": 1, "maxLength": 100}),
+        (
+            "suggestPhotographers",
+            "limit",
+            {"type": "integer", "minimum": 1, "maximum": 50, "default": 10},
+        ),
+        (
+            "getMonthlyUsage",
+            "months",
+            {"type": "integer", "minimum": 1, "maximum": 24, "default": 12},
+        ),
+        ("getDailyUsage", "days", {"type": "integer", "minimum": 1, "maximum": 90, "default": 30}),
+        ("getCollection", "collection_id", {"type": "integer"}),
+    ],
+)
+def test_ranges_and_defaults_are_those_of_the_specification(operations, operation, name, expected):
+    assert parameters_of(operations[operation])[name]["schema"] == expected
+
+
+def test_a_key_is_asked_for_everywhere_but_on_the_services_own_paths(document):
+    assert document["security"] == [{"ApiKey": []}]
+    scheme = document["components"]["securitySchemes"]["ApiKey"]
+    assert (scheme["type"], scheme["in"], scheme["name"]) == ("apiKey", "header", "x-api-key")
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            assert operation.get("security") == (None if path.startswith("/api/") else [])
+
+
+def test_every_post_takes_an_idempotency_key(document):
+    for methods in document["paths"].values():
+        if "post" in methods:
+            key = parameters_of(methods["post"])["Idempotency-Key"]
+            assert (key["in"], key.get("required", False)) == ("header", False)
+            assert "Idempotency-Replayed" in methods["post"]["responses"]["200"]["headers"]
+
+
+def test_a_picture_is_sent_as_a_form_with_the_part_image(operations):
+    body = operations["searchPhotosByImage"]["requestBody"]
+    form = body["content"]["multipart/form-data"]
+    assert body["required"] is False
+    assert form["schema"]["properties"]["image"]["format"] == "binary"
+
+
+def test_what_is_cached_says_so(operations):
+    cached = {name for name, one in operations.items() if "304" in one["responses"]}
+    assert cached - {"getPicture"} == {
+        "getPhoto",
+        "listColors",
+        "listSources",
+        "listOrientations",
+        "listLicenses",
+        "suggestPhotographers",
+        "getPhotographer",
+    }
+    assert all("ETag" in operations[name]["responses"]["200"]["headers"] for name in cached)
+
+
+# -- answers ----------------------------------------------------------------------------------
+
+
+def test_statuses_are_those_of_the_problems_that_may_come(handlers, operations):
+    for handler in handlers:
+        said = operation_of(handler.opt)
+        if said is not None:
+            answers = operations[said.operation_id]["responses"]
+            expected = {str(KINDS[code].status) for code in said.problems}
+            expected |= {"200", "400", "401", "414", "429", "431", "500", "503"}
+            expected |= {"409"} if said.replayable else set()
+            assert expected <= set(answers) <= expected | {"304", "422"}
+
+
+def test_a_picture_search_can_fail_in_every_way_that_one_can(document, operations):
+    answers = operations["searchPhotosByImage"]["responses"]
+    assert list(answers) == [
+        "200",
+        "400",
+        "401",
+        "404",
+        "409",
+        "410",
+        "413",
+        "414",
+        "415",
+        "422",
+        "429",
+        "431",
+        "500",
+        "503",
+    ]
+    limited = resolve(document, answers["429"])
+    examples = limited["content"]["application/json"]["examples"]
+    assert set(examples) == {"RATE_LIMITED", "QUOTA_EXCEEDED"}
+    assert "Retry-After" in limited["headers"]
+
+
+def test_every_reference_leads_somewhere(document):
+    text = msgspec.json.encode(document).decode()
+    references = set(re.findall(r'"\$ref":"([^"]+)"', text))
+    assert len(references) > 40
+    for reference in references:
+        assert resolve(document, {"$ref": reference})
+
+
+def test_every_example_of_a_body_and_an_answer_fits_its_schema(document, operations):
+    contents = [
+        content
+        for operation in operations.values()
+        for part in (*operation["responses"].values(), operation.get("requestBody", {}))
+        for content in resolve(document, part).get("content", {}).values()
+    ]
+    n_checked = 0
+    for content in contents:
+        examples = [one["value"] for one in content.get("examples", {}).values()]
+        examples += [content["example"]] if "example" in content else []
+        for example in examples:
+            validator(document, content["schema"]).validate(example)
+            n_checked += 1
+    assert n_checked > 150
+
+
+def test_every_example_of_a_parameter_fits_its_schema(document, operations):
+    for operation in operations.values():
+        for parameter in operation.get("parameters", []):
+            examples = [one["value"] for one in parameter.get("examples", {}).values()]
+            examples += [parameter["example"]] if "example" in parameter else []
+            for example in examples:
+                validator(document, parameter["schema"]).validate(example)
+
+
+def test_a_photo_has_the_fields_of_the_specification_and_any_may_be_left_out(document, make_photo):
+    schema = document["components"]["schemas"]["Photo"]
+    assert tuple(schema["properties"]) == PHOTO_FIELDS
+    assert "required" not in schema
+    record = make_photo(1).to_dict(relevance_score=0.5)
+    validator(document, {"$ref": "#/components/schemas/Photo"}).validate(record)
+    assert msgspec.convert(record, Photo).photo_id == record["photo_id"]
+
+
+def test_only_a_single_collection_has_photos():
+    assert "photos" not in example_of(Collection)
+    assert len(example_of(CollectionWithPhotos)["photos"]) == 1
+
+
+def test_a_loader_of_schemathesis_reads_every_operation(document, operations):
+    import schemathesis
+
+    schema = schemathesis.openapi.from_dict(document)
+    schema.validate()
+    assert len([found.ok() for found in schema.get_all_operations()]) == len(operations)
+
+
+# -- pages ------------------------------------------------------------------------------------
+
+
+class Pages:
+    def __init__(self):
+        self.app = Litestar(ROUTES, openapi_config=None)
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "http":
+            attach(scope, Exchange(base_url=HERE))
+        await self.app(scope, receive, send)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with TestClient(Pages()) as client:
+        yield client
+
+
+def test_the_document_is_served_with_the_address_of_the_service(client):
+    answer = client.get("/openapi.json")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["openapi"] == "3.1.0"
+    assert answer.json()["info"]["version"] == "v1.0.0"
+    assert answer.json()["servers"] == [{"url": HERE}]
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/errors"])
+def test_a_page_allows_its_own_script_and_style_and_nothing_else(client, path):
+    answer = client.get(path)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for kind in ("script", "style"):
+        for content in re.findall(rf"<{kind}>(.*?)</{kind}>", answer.text, re.DOTALL):
+            digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+            assert f"{kind}-src 'sha256-{digest}'" in policy
+
+
+@pytest.mark.parametrize("page", [reference_page(), errors_page()], ids=["reference", "errors"])
+def test_a_page_loads_nothing_from_elsewhere(page):
+    assert re.findall(r"(?:src|href)=\"(?:https?:)?//", page) == []
+    assert "@import" not in page
+    assert "url(" not in page
+    assert re.findall(r"\sstyle=|\son\w+=\"", page) == []
+
+
+def test_every_error_is_explained_with_an_example_and_what_to_do():
+    page = errors_page()
+    assert re.findall(r'<h2 id="(\w+)">(\d+) ', page) == sorted(
+        [(kind.code, str(kind.status)) for kind in KINDS.values()] + [("422", "422")],
+        key=lambda pair: int(pair[1]),
+    )
+    assert page.count("What to do.") == len(KINDS) + 1
+
+
+def test_examples_of_errors_are_text_and_not_markup():
+    assert "<pre>{&quot;detail&quot;: [{&quot;loc&quot;" in errors_page()

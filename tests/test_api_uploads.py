@@ -1,0 +1,499 @@
+"""Uploads: the multipart body, its limits, and the places where pictures are looked at."""
+
+import asyncio
+import gzip
+import io
+import struct
+import threading
+import zlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from litestar import Request
+from PIL import Image
+
+from apis import api
+from searchlab.api import multiparts
+from searchlab.api.problems import Invalid, Problem, problem_of
+from searchlab.api.uploads import DecodeSlots, read_picture, reference_of
+from searchlab.config import Config
+from searchlab.errors import ImageError
+from searchlab.ingest import index_photos
+from searchlab.library import create_library
+from searchlab.queries import Query
+from searchlab.scan import check_root
+
+SEARCH = "/api/v1/search/photos"
+FORM = "multipart/form-data; boundary=cut"
+LIMIT = 100_000
+
+
+def encoded(image, kind, **options):
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def picture(width=48, height=32):
+    return Image.linear_gradient("L").resize((width, height)).convert("RGB")
+
+
+PNG = encoded(picture(), "PNG")
+
+
+def part(name, content, extra=""):
+    head = f'--cut\r\nContent-Disposition: form-data; name="{name}"{extra}\r\n\r\n'
+    return head.encode() + content + b"\r\n"
+
+
+def form(*parts):
+    return b"".join(parts) + b"--cut--\r\n"
+
+
+# -- through the whole application ------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    place = tmp_path_factory.mktemp("uploads")
+    (place / "photos").mkdir()
+    for color in ("red", "green", "blue", "white"):
+        Image.new("RGB", (40, 30), color).save(place / "photos" / f"{color}.png")
+    library = create_library(place / "library")
+    index_photos(library, [check_root(place / "photos")], config=Config(model="palette"))
+    return library
+
+
+@pytest.fixture(scope="module")
+def served(place):
+    with api(place.folder, max_upload_bytes=LIMIT) as found:
+        yield found
+
+
+@pytest.fixture
+def send(served):
+    def send(body, kind=FORM, **headers):
+        return served.client.post(SEARCH, content=body, headers={"content-type": kind, **headers})
+
+    return send
+
+
+def places(response):
+    assert response.status_code == 422, response.text
+    assert set(response.json()) == {"detail"}
+    return [detail["loc"] for detail in response.json()["detail"]]
+
+
+def code(response):
+    assert response.json()["success"] is False
+    return response.status_code, response.json()["error"]["code"]
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF"])
+def test_a_picture_is_taken_whatever_its_name_and_type_say(served, kind):
+    red = encoded(Image.new("RGB", (60, 40), "red"), kind)
+    upload = {"image": ("notes.txt", red, "text/html")}
+    response = served.client.post(SEARCH, files=upload, params={"fields": "color_name"})
+    assert response.status_code == 200
+    assert response.json()["data"][0] == {"color_name": "red"}
+
+
+@pytest.mark.parametrize("kind", ["GIF", "TIFF", "BMP", "ICO", "JPEG2000", "PDF"])
+def test_other_pictures_are_no_accepted_type(send, kind):
+    found = send(form(part("image", encoded(picture(), kind), '; filename="a.jpg"')))
+    assert code(found) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    assert "JPEG, PNG, WEBP or AVIF" in found.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("content", [b"hello", b"<svg/>", b"<html><img>", b"\0" * 40, b"\xff\xd8"])
+def test_other_files_are_no_accepted_type(send, content):
+    assert code(send(form(part("image", content)))) == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+def test_a_damaged_picture_is_a_failed_validation(send):
+    assert places(send(form(part("image", PNG[:-30])))) == [["body", "image"]]
+
+
+@pytest.mark.parametrize("body", [b"", b"--cut--\r\n"])
+def test_without_a_picture_there_must_be_a_photo_id(send, body):
+    assert places(send(body)) == [["query", "photo_id"]]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "image/png", "text/plain; x=multipart", ""])
+def test_another_content_type_is_refused_where_a_body_comes(send, kind):
+    assert code(send(PNG, kind)) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    assert places(send(b"", kind)) == [["query", "photo_id"]]
+
+
+def test_a_packed_body_is_refused(send):
+    body = gzip.compress(form(part("image", PNG)))
+    assert code(send(body, **{"content-encoding": "gzip"})) == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"hello",
+        b"--cut",
+        b"--cut\r\n",
+        part("image", PNG),
+        form(part("image", PNG)).replace(b"--cut--", b"--CUT--"),
+        form(b"--cut\r\nContent-Type: image/png\r\n\r\n" + PNG + b"\r\n"),
+        form(b"--cut\r\nno colon\r\n\r\n" + PNG + b"\r\n"),
+        form(b"--cut\r\nContent-Disposition: attachment\r\n\r\n" + PNG + b"\r\n"),
+        form(b'--cut\r\nContent-Disposition: form-data; name="\xff"\r\n\r\n' + PNG + b"\r\n"),
+        form(part("image", PNG, '; filename="' + "n" * 5_000 + '"')),
+        form(part("image", PNG, "\r\nX-A: b" * 20)),
+        form(*[part("x", b"")] * 17),
+        b"--cut\r\n" + b"x" * 90_000,
+        b"x" * 90_000,
+    ],
+    ids=range(14),
+)
+def test_a_broken_form_is_a_failed_validation_of_the_body(send, body):
+    assert places(send(body)) == [["body"]]
+
+
+@pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary="])
+def test_a_form_without_a_boundary_is_broken(send, kind):
+    assert places(send(form(part("image", PNG)), kind)) == [["body"]]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        form(part("picture", PNG)),
+        form(part("image", b"")),
+        form(part("image", b"", '; filename=""')),
+        form(part("image", PNG), part("image", PNG)),
+        form(part("", PNG)),
+        form(part("Image", PNG)),
+    ],
+)
+def test_there_must_be_one_part_image_with_something_in_it(send, body):
+    assert places(send(body)) == [["body", "image"]]
+
+
+def test_parameters_in_the_form_are_not_passed_over_in_silence(send):
+    found = send(form(part("q", b"boat"), part("image", PNG), part("per_page", b"3")))
+    assert places(found) == [["body", "q"], ["body", "per_page"]]
+    assert "in the URL's query" in found.json()["detail"][0]["msg"]
+
+
+def test_other_parts_are_passed_over(send):
+    assert send(form(part("submit", b"Go"), part("image", PNG))).status_code == 200
+
+
+def test_a_body_may_have_the_largest_size_and_not_a_byte_more(send):
+    empty = len(form(part("image", PNG), part("rest", b"")))
+    for extra, status in ((0, 200), (1, 413)):
+        body = form(part("image", PNG), part("rest", bytes(LIMIT - empty + extra)))
+        assert len(body) == LIMIT + extra
+        found = send(body)
+        assert found.status_code == status
+    assert code(found) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_a_body_that_does_not_say_its_size_is_counted(send):
+    found = send(iter([b"--cut\r\n"] + [b"x" * 40_000] * 3))
+    assert code(found) == (413, "PAYLOAD_TOO_LARGE")
+
+
+# -- the body, piece by piece -----------------------------------------------------------------
+
+
+def request_of(messages, headers=()):
+    """Make a request whose body comes in these pieces; None ends it early, ... is a long pause."""
+    left = list(messages)
+
+    async def receive():
+        piece = left.pop(0)
+        if piece is ...:
+            await asyncio.sleep(3600)
+        if piece is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": piece, "more_body": bool(left)}
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/",
+        "query_string": b"",
+        "headers": [(b"content-type", FORM.encode()), *headers],
+        "route_handler": SimpleNamespace(resolve_request_max_body_size=lambda: None),
+        "state": {},
+        "app": None,
+    }
+    return Request(scope, receive), left
+
+
+async def reading(messages, headers=(), *, slots=None, limit=LIMIT):
+    request, left = request_of(messages, headers)
+    mine = slots or DecodeSlots(1, timeout_s=5)
+    try:
+        return await read_picture(request, SimpleNamespace(max_upload_bytes=limit), mine)
+    finally:
+        reading.left = left
+        assert mine._buffered == 0
+        if slots is None:
+            mine.close()
+
+
+def refusal(*arguments, **options):
+    with pytest.raises((Problem, Invalid)) as caught:
+        asyncio.run(reading(*arguments, **options))
+    return caught.value
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([b"\r\n--cu", b"\r\n--cut", b"\r", b"\n", b"--", b"t", b"\0", b"a"])),
+    st.lists(st.integers(0, 400), max_size=6),
+)
+def test_a_picture_is_the_same_however_the_body_is_cut(noise, cuts):
+    noisy = PNG + b"".join(noise).replace(b"--cut", b"--CUT")
+    body = form(part("first", b"1"), part("image", noisy))
+    ends = sorted({min(cut, len(body)) for cut in cuts} | {len(body)})
+    pieces = [body[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    assert asyncio.run(reading(pieces)) == noisy
+
+
+def test_a_body_may_come_byte_by_byte():
+    body = form(part("image", PNG))
+    assert asyncio.run(reading([bytes([byte]) for byte in body])) == PNG
+
+
+def test_a_connection_that_ends_within_the_body_is_a_failed_validation():
+    found = refusal([form(part("image", PNG))[:50], None])
+    assert [detail.loc for detail in found.details] == [("body",)]
+    assert problem_of(found) is found
+
+
+def test_a_body_that_pauses_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(multiparts, "_IDLE_S", 0.01)
+    assert refusal([b"--cut", ...]).details[0].type == "timeout"
+
+
+async def read_once(request):
+    slots = DecodeSlots(1, timeout_s=5)
+    try:
+        return await read_picture(request, SimpleNamespace(max_upload_bytes=LIMIT), slots)
+    finally:
+        slots.close()
+
+
+def test_a_body_that_trickles_is_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(multiparts, "_WHOLE_S", 0.02)
+
+    async def receive():
+        await asyncio.sleep(0.005)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    request, _ = request_of([])
+    request.receive = receive
+    with pytest.raises(Invalid) as caught:
+        asyncio.run(read_once(request))
+    assert caught.value.details[0].type == "timeout"
+
+
+def test_what_is_refused_is_read_on_so_that_the_answer_arrives():
+    announced = (b"content-length", b"300000")
+    assert refusal([b"x" * 100_000] * 3, [announced]).kind.status == 413
+    assert reading.left == []
+
+
+def test_what_is_far_too_large_is_not_read_to_its_end():
+    assert refusal([b"x" * 100_000] * 9).kind.status == 413
+    assert len(reading.left) == 3
+
+
+def test_who_asks_before_sending_is_answered_at_once():
+    headers = [(b"content-length", b"300000"), (b"expect", b"100-continue")]
+    assert refusal([b"x" * 100_000] * 3, headers).kind.status == 413
+    assert len(reading.left) == 3
+
+
+def test_bodies_that_are_read_at_once_are_bounded_together():
+    slots = DecodeSlots(1, timeout_s=5, max_buffered=len(PNG) + 10)
+
+    async def two():
+        body = form(part("image", PNG))
+        request, _ = request_of([body[:-10], ...])
+        first = asyncio.create_task(
+            read_picture(request, SimpleNamespace(max_upload_bytes=LIMIT), slots)
+        )
+        await asyncio.sleep(0.01)
+        with pytest.raises(Problem) as caught:
+            await read_picture(
+                request_of([body])[0], SimpleNamespace(max_upload_bytes=LIMIT), slots
+            )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        return caught.value, await reading([body], slots=slots)
+
+    problem, again = asyncio.run(two())
+    slots.close()
+    assert problem.kind.code == "OVERLOADED"
+    assert problem.headers["Retry-After"] == "2"
+    assert again == PNG
+
+
+# -- places -----------------------------------------------------------------------------------
+
+
+def with_slots(work, **options):
+    async def run():
+        slots = DecodeSlots(**{"count": 1, "timeout_s": 5, **options})
+        try:
+            return await work(slots)
+        finally:
+            slots.close()
+
+    return asyncio.run(run())
+
+
+def test_work_is_done_in_another_thread_and_its_result_comes_back():
+    async def work(slots):
+        return await slots.run(lambda a, b: (a + b, threading.current_thread().name), 2, b=3)
+
+    total, thread = with_slots(work)
+    assert total == 5
+    assert thread.startswith("pictures")
+
+
+def test_an_exception_comes_back_as_it_is():
+    def fail():
+        raise ImageError("no picture", reason="damaged")  # noqa: EM101
+
+    with pytest.raises(ImageError, match="no picture"):
+        with_slots(lambda slots: slots.run(fail))
+
+
+def test_without_memory_the_answer_is_to_come_again():
+    def fail():
+        raise MemoryError
+
+    with pytest.raises(Problem) as caught:
+        with_slots(lambda slots: slots.run(fail))
+    assert caught.value.kind.code == "OVERLOADED"
+
+
+def test_a_place_is_waited_for_and_not_for_ever():
+    async def work(slots):
+        gate = threading.Event()
+        first = asyncio.create_task(slots.run(gate.wait))
+        await asyncio.sleep(0)
+        with pytest.raises(Problem) as caught:
+            await slots.run(int)
+        gate.set()
+        return caught.value, await first, await slots.run(int)
+
+    problem, *others = with_slots(work, wait_s=0.02)
+    assert problem.kind.code == "OVERLOADED"
+    assert int(problem.headers["Retry-After"]) >= 1
+    assert others == [True, 0]
+
+
+def test_no_more_than_so_many_wait():
+    async def work(slots):
+        gate = threading.Event()
+        tasks = [asyncio.create_task(slots.run(gate.wait)) for _ in range(4)]
+        done, waiting = await asyncio.wait(tasks, timeout=0.05)
+        gate.set()
+        return [task.exception().kind.code for task in done], [await task for task in waiting]
+
+    assert with_slots(work, waiting=2, wait_s=5) == (["OVERLOADED"], [True, True, True])
+
+
+def test_what_takes_too_long_keeps_its_place_until_it_is_really_done():
+    async def work(slots):
+        gate = threading.Event()
+        with pytest.raises(Invalid) as late:
+            await slots.run(gate.wait)
+        with pytest.raises(Problem) as full:
+            await slots.run(int)
+        gate.set()
+        return late.value.details[0], full.value.kind.code, await slots.run(int)
+
+    detail, full, then = with_slots(work, timeout_s=0.02, wait_s=0.05)
+    assert (detail.loc, detail.type) == (("body", "image"), "timeout")
+    assert (full, then) == ("OVERLOADED", 0)
+
+
+def test_a_request_that_goes_away_leaves_its_place_taken_until_the_work_is_done():
+    async def work(slots):
+        gate = threading.Event()
+        gone = asyncio.create_task(slots.run(gate.wait))
+        await asyncio.sleep(0.01)
+        gone.cancel()
+        await asyncio.gather(gone, return_exceptions=True)
+        with pytest.raises(Problem):
+            await slots.run(int)
+        gate.set()
+        return await slots.run(int)
+
+    assert with_slots(work, wait_s=0.05) == 0
+
+
+def test_as_many_work_at_once_as_there_are_places():
+    async def work(slots):
+        both = threading.Barrier(2)
+        return await asyncio.gather(*(slots.run(both.wait, 5) for _ in range(2)))
+
+    assert sorted(with_slots(work, count=2)) == [0, 1]
+
+
+# -- what a picture is to the model -----------------------------------------------------------
+
+
+def saying(width, height):
+    """A small PNG that says to be of another size."""
+    body = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return PNG[:12] + body + struct.pack(">I", zlib.crc32(body)) + PNG[33:]
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF"])
+@pytest.mark.parametrize("orientation", [1, 3, 6])
+def test_an_upload_is_embedded_like_a_file_of_the_library(place, kind, orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    rng = np.random.default_rng(0)
+    image = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8)).resize((900, 600))
+    query = Query(image=encoded(image, kind, exif=exif))
+    found = reference_of(place.engine, query)
+    assert found.tolist() == place.engine.reference_vector(query).tolist()
+
+
+def test_an_indexed_photo_and_words_need_no_picture(place):
+    engine = place.engine
+    photo_id = engine.table.photo(1).photo_id
+    by_photo = Query(photo_id=photo_id)
+    assert reference_of(engine, by_photo).tolist() == engine.reference_vector(by_photo).tolist()
+    assert reference_of(engine, Query(text="red")) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        saying(8_000, 5_001),
+        encoded(picture(), "JPEG").replace(
+            struct.pack(">HH", 32, 48), struct.pack(">HH", 12_000, 12_000), 1
+        ),
+        b"RIFF\x40\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x3f\x1f\0\x88\x13\0" + bytes(40),
+    ],
+    ids=["PNG", "JPEG", "WEBP"],
+)
+def test_a_picture_of_too_many_pixels_is_too_large(place, content):
+    with pytest.raises(ImageError) as caught:
+        reference_of(place.engine, Query(image=content))
+    assert problem_of(caught.value).kind.status == 413
+
+
+@pytest.mark.parametrize("kind", ["GIF", "TIFF"])
+def test_the_model_is_shown_no_other_format(place, kind):
+    with pytest.raises(ImageError) as caught:
+        reference_of(place.engine, Query(image=encoded(picture(), kind)))
+    assert problem_of(caught.value).kind.status == 415

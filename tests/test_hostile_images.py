@@ -1,0 +1,570 @@
+"""Hostile uploads: each is a clean refusal or a right picture, in bounded memory and time."""
+
+import io
+import json
+import struct
+import subprocess
+import sys
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageCms
+
+from searchlab.api.problems import Problem, problem_of
+from searchlab.api.uploads import open_upload
+from searchlab.errors import ImageError
+from searchlab.image_bytes import excess
+
+KINDS = ("JPEG", "PNG", "WEBP", "AVIF")
+RED = (220, 30, 30)
+
+
+def look(content):
+    """The size of the picture as displayed, or the status that refuses it."""
+    try:
+        return open_upload(bytes(content), side=400).size
+    except ImageError as error:
+        found = problem_of(error)
+        return found.kind.status if isinstance(found, Problem) else 422
+
+
+def encoded(image, kind, **options):
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def plain(kind, size=(64, 48), **options):
+    return encoded(Image.new("RGB", size, RED), kind, **options)
+
+
+# -- how the files are made -------------------------------------------------------------------
+
+
+def segment(marker, data=b""):
+    return b"\xff" + bytes([marker]) + struct.pack(">H", len(data) + 2) + data
+
+
+def jpeg(*segments, rest=None):
+    """A JPEG with something put in behind its first two bytes."""
+    return b"\xff\xd8" + b"".join(segments) + (plain("JPEG") if rest is None else rest)[2:]
+
+
+def many_scans(n_scans, width=64, height=64):
+    """A progressive JPEG of gray blocks that is gone over `n_scans` times."""
+    runs = -(-(-(-width // 8) * -(-height // 8)) // 32_767)
+    bits = ("0" + "1" * 13 + "0") * runs
+    bits += "1" * (-len(bits) % 8)
+    data = int(bits, 2).to_bytes(len(bits) // 8, "big").replace(b"\xff", b"\xff\0")
+    first = bytes(-(-(-(-width // 8) * -(-height // 8)) // 8))
+    return b"".join(
+        [
+            b"\xff\xd8",
+            segment(0xDB, b"\0" + b"\1" * 64),
+            segment(0xC2, b"\x08" + struct.pack(">HH", height, width) + b"\x01\x01\x11\0"),
+            segment(0xC4, b"\x10\1" + bytes(15) + b"\xe0"),
+            segment(0xC4, b"\0\1" + bytes(15) + b"\0"),
+            segment(0xDA, b"\1\1\0\0\0\0") + first,
+            (segment(0xDA, b"\1\1\0\1\x3f\0") + data) * (n_scans - 1),
+            b"\xff\xd9",
+        ]
+    )
+
+
+def chunk(kind, data=b""):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(width, height, *extra, data=None, depth=8, color=2, packed=None):
+    header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0)
+    if packed is None:
+        row = 1 + -(-width * depth * {0: 1, 2: 3, 3: 1, 6: 4}[color] // 8)
+        packed = zlib.compress(bytes(row * height) if data is None else data)
+    parts = [chunk(b"IHDR", header), *extra, chunk(b"IDAT", packed), chunk(b"IEND")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def zeros(n_bytes):
+    packer = zlib.compressobj(1)
+    block = bytes(2**20)
+    packed = [packer.compress(block) for _ in range(n_bytes // 2**20)]
+    return b"".join([*packed, packer.compress(bytes(n_bytes % 2**20)), packer.flush()])
+
+
+def riff(*chunks):
+    body = b"WEBP" + b"".join(
+        kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
+        for kind, data in chunks
+    )
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def three(number):
+    return struct.pack("<I", number)[:3]
+
+
+def animated_webp(n_frames):
+    frame = plain("WEBP", (4, 3), lossless=True)[12:]
+    place = three(0) + three(0) + three(3) + three(2) + three(40) + b"\0"
+    canvas = b"\x02\0\0\0" + three(3) + three(2)
+    frames = [(b"ANMF", place + frame)] * n_frames
+    return riff((b"VP8X", canvas), (b"ANIM", bytes(6)), *frames)
+
+
+def animated_png(n_frames):
+    def control(number):
+        return chunk(b"fcTL", struct.pack(">IIIIIHHBB", number, 4, 3, 0, 0, 1, 25, 0, 0))
+
+    packed = zlib.compress(bytes(13 * 3))
+    frames = [
+        control(2 * number - 1) + chunk(b"fdAT", struct.pack(">I", 2 * number) + packed)
+        for number in range(1, n_frames)
+    ]
+    content = png(4, 3, chunk(b"acTL", struct.pack(">II", n_frames, 0)), control(0), packed=packed)
+    end = len(content) - 12
+    return content[:end] + b"".join(frames) + content[end:]
+
+
+def box(kind, data):
+    return struct.pack(">I", len(data) + 8) + kind + data
+
+
+def avif_with(n_items, *, where=b""):
+    """An AVIF whose list of items names `n_items` of them."""
+    content = plain("AVIF")
+    at = content.index(b"meta") - 4
+    size = struct.unpack_from(">I", content, at)[0]
+    inner = content[at + 12 : at + size]
+    old = inner.index(b"iloc") - 4
+    old_size = struct.unpack_from(">I", inner, old)[0]
+    items = b"".join(struct.pack(">IHHH", number, 0, 0, 0) for number in range(1, n_items + 1))
+    listed = box(b"iloc", b"\x02\0\0\0\0\0" + struct.pack(">I", n_items) + items)
+    meta = box(b"meta", bytes(4) + inner[:old] + listed + inner[old + old_size :])
+    return content[:at] + (box(where, meta) if where else meta) + content[at + size :]
+
+
+def exif_block(*entries, order="<", start=8):
+    head = {"<": b"II*\0", ">": b"MM\0*"}[order]
+    body = b"".join(struct.pack(order + "HHII", *entry) for entry in entries)
+    return head + struct.pack(order + "IH", start, len(entries)) + body + bytes(4)
+
+
+# -- bombs ------------------------------------------------------------------------------------
+
+WEBP_CANVAS = riff((b"VP8X", b"\0\0\0\0" + b"\xff\x1f\0" * 2), (b"VP8L", bytes(20)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        png(2**31 - 1, 2**31 - 1, data=b""),
+        png(40_000, 40_000, data=b""),
+        png(6_400, 6_400, data=b"", depth=16, color=6),
+        jpeg(rest=plain("JPEG").replace(struct.pack(">HH", 48, 64), b"\xff\xff\xff\xff", 1)),
+        many_scans(1, 12_000, 12_000),
+        WEBP_CANVAS,
+        riff((b"VP8L", b"\x2f\xff\xff\xff\x0f" + bytes(30))),
+        riff((b"VP8 ", b"\x10\0\0\x9d\x01\x2a\xff\x3f\xff\x3f" + bytes(30))),
+    ],
+    ids=range(8),
+)
+def test_a_picture_that_says_it_is_huge_is_too_large(content):
+    assert look(content) == 413
+
+
+def test_an_avif_that_says_it_is_huge_is_refused():
+    content = bytearray(plain("AVIF"))
+    at = content.index(b"ispe") + 8
+    content[at : at + 8] = struct.pack(">II", 30_000, 30_000)
+    assert look(content) in {413, 422}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        jpeg(segment(0xFE) * 70_000),
+        jpeg(b"\xff" * 70_000),
+        jpeg(b"\xff\0" * 70_000),
+        jpeg(b"\xff\xe0\0\2" + bytes(70_000)),
+        many_scans(101),
+        png(1, 1, chunk(b"teSt") * 70_000),
+        png(1, 1, chunk(b"IDAT") * 70_000),
+        avif_with(7_000),
+        avif_with(7_000, where=b"moov"),
+        avif_with(7_000) + box(b"ipco", bytes(80_000)) + bytes(5),
+        plain("AVIF") + box(b"free", b"") * 70_000,
+    ],
+    ids=range(11),
+)
+def test_a_file_of_countless_parts_is_refused_before_it_is_decoded(content):
+    with pytest.raises(ImageError) as caught:
+        open_upload(content, side=400)
+    assert caught.value.reason == "too complex"
+    assert look(content) == 422
+
+
+def test_files_as_encoders_write_them_are_no_flood():
+    noise = Image.effect_noise((640, 480), 90)
+    small_parts = encoded(noise, "PNG")
+    at = small_parts.index(b"IDAT") - 4
+    size = struct.unpack_from(">I", small_parts, at)[0]
+    data = small_parts[at + 8 : at + 8 + size]
+    parts = [chunk(b"IDAT", data[start : start + 64]) for start in range(0, size, 64)]
+    thumbnail = segment(0xE1, b"Exif\0\0" + exif_block() + plain("JPEG", (80, 60)))
+    contents = [
+        small_parts[:at] + b"".join(parts) + small_parts[at + 12 + size :],
+        encoded(noise, "JPEG", progressive=True),
+        encoded(noise, "JPEG", restart_marker_blocks=1),
+        jpeg(thumbnail, rest=encoded(noise, "JPEG", progressive=True)),
+        encoded(noise, "AVIF", icc_profile=bytes(200_000), exif=exif_block()),
+    ]
+    assert [look(content) for content in contents] == [(640, 480)] * 5
+    assert look(many_scans(100)) == (64, 64)
+
+
+def test_data_beyond_the_picture_is_not_unpacked():
+    assert look(png(1, 1, packed=zeros(200 * 2**20))) == (1, 1)
+
+
+@pytest.mark.parametrize("kind", [b"zTXt", b"iCCP"])
+def test_a_text_that_unpacks_to_a_flood_is_damaged(kind):
+    assert look(png(1, 1, chunk(kind, b"name\0\0" + zeros(64 * 2**20)))) == 422
+
+
+def test_many_texts_that_unpack_to_a_flood_are_damaged():
+    text = chunk(b"zTXt", b"name\0\0" + zeros(2**20 - 1))
+    assert look(png(1, 1, text * 100)) == 422
+
+
+# -- cut short, and made of noise -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cut_at_every_length_it_is_refused_or_whole(kind):
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 8, 3), dtype=np.uint8))
+    content = encoded(noise, kind)
+    found = [look(content[:length]) for length in range(1, len(content) + 1)]
+    assert set(found) <= {415, 422, (8, 6)}
+    assert found[-1] == (8, 6)
+    assert found[len(found) // 2] == 422
+
+
+STARTS = {kind: plain(kind)[:40] for kind in KINDS}
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.binary(max_size=400))
+@example(b"")
+@example(b"\xff\xd8\xff")
+def test_noise_is_refused(noise):
+    assert look(noise) in {415, 422}
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.sampled_from(KINDS), st.integers(3, 40), st.binary(max_size=400))
+def test_noise_after_a_good_beginning_is_refused_or_a_picture(kind, length, noise):
+    found = look(STARTS[kind][:length] + noise)
+    assert found in {413, 415, 422} or min(found) >= 1
+
+
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from(KINDS),
+    st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=6),
+    st.integers(0, 10**6),
+    st.binary(max_size=20),
+)
+def test_a_changed_file_is_refused_or_a_picture(kind, changes, place, inserted):
+    content = bytearray(plain(kind, (16, 12)))
+    for at, value in changes:
+        content[at % len(content)] = value
+    at = place % len(content)
+    found = look(content[:at] + inserted + content[at:])
+    assert found in {413, 415, 422} or min(found) >= 1
+
+
+# -- files of two kinds -----------------------------------------------------------------------
+
+
+def zipped():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("evil.js", "alert(1)")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tail", [zipped(), b"<script>alert(1)</script>", b"%PDF-1.7"])
+def test_what_is_put_behind_a_picture_does_not_matter(kind, tail):
+    assert look(plain(kind) + tail) in {(64, 48), 422}
+    if kind in {"JPEG", "PNG"}:
+        assert look(plain(kind) + tail) == (64, 48)
+
+
+def test_what_is_written_into_a_comment_does_not_matter():
+    script = b"<script>alert(1)</script>"
+    assert look(jpeg(segment(0xFE, script))) == (64, 48)
+    assert look(png(4, 3, chunk(b"tEXt", b"Comment\0" + script))) == (4, 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (plain("GIF"), 415),
+        (b"GIF89a/*" + bytes(30) + b"*/=alert(1)", 415),
+        (b"\xff\xd8\xff\xe0<html><script>alert(1)</script></html>", 422),
+        (b"\x89PNG\r\n\x1a\n<html>", 422),
+        (b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>", 415),
+        (b"<?xml version='1.0'?><!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><svg/>", 415),
+        (b"%!PS\n(/etc/passwd) run", 415),
+        (b"push graphic-context\nimage over 0,0 0,0 'url(http://a.test)'", 415),
+        (zipped(), 415),
+        (b"RIFF\x24\0\0\0WAVEfmt ", 415),
+        (b"RIFF\x04\0\0\0WEBP", 422),
+        (box(b"ftyp", b"heic\0\0\0\0mif1heic"), 415),
+        (box(b"ftyp", b"mp42\0\0\0\0mp42isom"), 415),
+        (box(b"ftyp", b"avif\0\0\0\0avifmif1"), 422),
+        (b"\0\0\0\xffftypavif", 422),
+        (b"\xef\xbb\xbf" + plain("PNG"), 415),
+        (b"\n" + plain("JPEG"), 415),
+    ],
+    ids=range(17),
+)
+def test_what_only_pretends_to_be_a_picture_is_refused(content, status):
+    assert look(content) == status
+
+
+# -- colours that are stored in odd ways ------------------------------------------------------
+
+
+def adobe(transform):
+    return segment(0xEE, b"Adobe\0\x64\0\0\0\0" + bytes([transform]))
+
+
+@pytest.mark.parametrize("marker", [adobe(0), adobe(1), adobe(2), adobe(9), b""])
+def test_any_adobe_marker_gives_some_picture(marker):
+    stored = encoded(Image.new("CMYK", (64, 48), (0, 255, 255, 0)), "JPEG")
+    at = stored.index(b"\xff\xee")
+    bare = stored[:at] + stored[at + 2 + struct.unpack_from(">H", stored, at + 2)[0] :]
+    assert look(jpeg(marker, rest=bare)) == (64, 48)
+    assert look(jpeg(marker)) == (64, 48)
+
+
+def test_half_an_adobe_marker_is_damage():
+    assert look(jpeg(segment(0xEE, b"Adobe"))) == 422
+
+
+@pytest.mark.parametrize(
+    ("image", "options", "expected"),
+    [
+        (Image.new("CMYK", (9, 9), (0, 255, 255, 0)), {}, (255, 0, 0)),
+        (Image.new("L", (9, 9), 77), {}, (77, 77, 77)),
+    ],
+)
+def test_jpegs_of_other_colour_models_are_right(image, options, expected):
+    found = open_upload(encoded(image, "JPEG", quality=95, **options), side=9).getpixel((4, 4))
+    assert max(abs(a - b) for a, b in zip(found, expected, strict=True)) <= 4
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (png(1, 1, depth=16, color=0, data=b"\0\x80\x80"), (128, 128, 128)),
+        (png(1, 1, depth=16, color=2, data=b"\0\xff\xff\0\0\x80\0"), (255, 0, 128)),
+        (png(1, 1, depth=16, color=6, data=b"\0" + b"\xff\xff\0\0\0\0\0\0"), (255, 255, 255)),
+        (png(8, 1, depth=1, color=0, data=b"\0\xff"), (255, 255, 255)),
+        (png(1, 1, chunk(b"PLTE", bytes(RED)), color=3, data=b"\0\0"), RED),
+        (
+            png(1, 1, chunk(b"PLTE", bytes(RED)), chunk(b"tRNS", b"\0"), color=3, data=b"\0\0"),
+            (255, 255, 255),
+        ),
+        (png(1, 1, color=6, data=b"\0" + bytes(RED) + b"\xff"), RED),
+    ],
+    ids=range(7),
+)
+def test_pngs_of_any_depth_and_palette_are_right(content, expected):
+    assert open_upload(content, side=1).getpixel((0, 0)) == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        png(2, 1, chunk(b"PLTE", bytes(RED)), color=3, data=b"\0\xff\xfe"),
+        png(1, 1, chunk(b"PLTE", bytes(RED)), chunk(b"tRNS", bytes(300)), color=3, data=b"\0\0"),
+        png(1, 1, chunk(b"tRNS", b"\0"), data=b"\0\0\0\0"),
+        png(1, 1, chunk(b"PLTE", b"\0"), color=3, data=b"\0\0"),
+        png(1, 1, chunk(b"gAMA", bytes(4)), chunk(b"cHRM", bytes(32)), data=b"\0\0\0\0"),
+        png(1, 1, chunk(b"sBIT", bytes(99)), chunk(b"pHYs", b""), data=b"\0\0\0\0"),
+    ],
+    ids=range(6),
+)
+def test_palettes_and_chunks_that_do_not_fit_are_refused_or_passed_over(content):
+    assert look(content) in {422, (1, 1), (2, 1)}
+
+
+# -- metadata ---------------------------------------------------------------------------------
+
+ENDLESS = exif_block(*[(300 + number, 1, 60_000, 8) for number in range(4_900)])
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_orientation_is_heeded(kind, orientation):
+    image = Image.new("RGB", (80, 40), "white")
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    expected = (80, 40) if orientation < 5 else (40, 80)
+    assert look(encoded(image, kind, exif=exif)) == expected
+
+
+@pytest.mark.parametrize(
+    "exif",
+    [
+        exif_block((0x0112, 3, 1, 0)),
+        exif_block((0x0112, 3, 1, 9)),
+        exif_block((0x0112, 3, 1, 65_535)),
+        exif_block((0x0112, 3, 2**31, 6)),
+        exif_block((0x0112, 2, 1, 6)),
+        exif_block((0x0112, 99, 1, 6)),
+        exif_block((0x0112, 3, 1, 6), start=2**31),
+        exif_block(start=0),
+        exif_block((0x8769, 4, 1, 8), (0x014A, 4, 1, 8)),
+        b"II*\0",
+        b"MM\0*\0\0\0\x08\xff\xff",
+        b"\0" * 30,
+        b"",
+    ],
+    ids=range(13),
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nonsense_about_the_orientation_is_passed_over(kind, exif):
+    content = {
+        "JPEG": jpeg(segment(0xE1, b"Exif\0\0" + exif)),
+        "PNG": png(64, 48, chunk(b"eXIf", exif)),
+        "WEBP": plain("WEBP", exif=exif),
+        "AVIF": plain("AVIF"),
+    }[kind]
+    assert look(content) in {(64, 48), (48, 64)}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        jpeg(segment(0xE1, b"Exif\0\0" + ENDLESS)),
+        jpeg(*[segment(0xE1, b"Exif\0\0" + bytes(65_000))] * 100),
+        jpeg(*[segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + b"<" * 60_000)] * 100),
+        jpeg(*[segment(0xFE, b"c" * 65_000)] * 100),
+        jpeg(*[segment(0xED, b"Photoshop 3.0\0" + b"8BIM" * 16_000)] * 20),
+        jpeg(*[segment(0xDB, (b"\0" + bytes(64)) * 1_000)] * 20),
+        jpeg(
+            *[
+                segment(0xE2, b"ICC_PROFILE\0" + bytes([number, 200]) + bytes(65_000))
+                for number in range(1, 201)
+            ]
+        ),
+        png(64, 48, chunk(b"eXIf", ENDLESS + bytes(5 * 2**20))),
+        png(64, 48, chunk(b"tEXt", b"XML:com.adobe.xmp\0" + b"<a>" * 10**6)),
+        plain("WEBP", exif=ENDLESS + bytes(5 * 2**20), xmp=b"<a>" * 10**6),
+        plain("WEBP", icc_profile=bytes(5 * 2**20)),
+    ],
+    ids=range(11),
+)
+def test_huge_metadata_does_not_matter(content):
+    assert look(content) == (64, 48)
+
+
+def test_profiles_that_lie_are_refused_or_passed_over():
+    good = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        profile = bytearray(good.replace("sRGB".encode("utf-16-be"), "SWAP".encode("utf-16-be")))
+        for at in rng.integers(0, len(profile), 8):
+            profile[at] = rng.integers(256)
+        assert look(plain("JPEG", icc_profile=bytes(profile))) == (64, 48)
+
+
+# -- odd sizes and many frames ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        png(0, 0),
+        png(0, 5),
+        jpeg(rest=plain("JPEG").replace(struct.pack(">HH", 48, 64), bytes(4), 1)),
+        jpeg(rest=plain("JPEG").replace(struct.pack(">HH", 48, 64), b"\0\0\0\x40", 1)),
+        riff((b"VP8 ", b"\x10\0\0\x9d\x01\x2a" + bytes(30))),
+    ],
+    ids=range(5),
+)
+def test_a_picture_without_any_pixel_is_damaged(content):
+    assert look(content) == 422
+
+
+@pytest.mark.parametrize("size", [(1, 100_000), (100_000, 1), (1, 1)])
+def test_a_thread_of_pixels_is_a_picture(size):
+    assert look(png(*size)) == size
+
+
+@pytest.mark.parametrize("content", [animated_webp(10_000), animated_png(10_000)], ids="wp")
+def test_of_ten_thousand_frames_the_first_is_looked_at(content):
+    assert look(content) == (4, 3)
+
+
+def test_of_an_animated_avif_the_first_frame_is_looked_at():
+    frames = [Image.new("RGB", (16, 12), color) for color in ("red", "green", "blue")]
+    content = encoded(frames[0], "AVIF", save_all=True, append_images=frames[1:])
+    red, green, _ = open_upload(content, side=1).getpixel((8, 6))
+    assert red > 200 > 60 > green
+
+
+def test_frames_beyond_the_canvas_are_refused_or_passed_over():
+    frame = plain("WEBP", (400, 300), lossless=True)[12:]
+    place = three(0) + three(0) + three(399) + three(299) + three(40) + b"\0"
+    canvas = b"\x02\0\0\0" + three(3) + three(2)
+    content = riff((b"VP8X", canvas), (b"ANIM", bytes(6)), (b"ANMF", place + frame))
+    assert look(content) in {422, (4, 3)}
+
+
+# -- memory and time --------------------------------------------------------------------------
+
+MEASURE = """
+import json, resource, sys
+sys.path.insert(0, sys.argv[1])
+resource.setrlimit(resource.RLIMIT_CPU, (90, 90))
+import test_hostile_images as made
+made.look(made.plain("PNG"))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+found = [made.look(content()) for content in (
+    lambda: made.png(6_000, 6_000, color=6, packed=made.zeros(6_000 * 24_001)),
+    lambda: made.png(2, 2, packed=made.zeros(300 * 2**20)),
+    lambda: made.many_scans(100, 3_000, 3_000),
+    lambda: made.jpeg(made.segment(0xE1, b"Exif\\0\\0" + made.ENDLESS)),
+    lambda: made.animated_webp(10_000),
+)]
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps([found, (after - before) // 1024]))
+"""
+
+
+def test_the_worst_of_them_together_stay_within_a_gigabyte():
+    place = str(__file__).rpartition("/")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, place], capture_output=True, text=True, check=True
+    )
+    found, mib = json.loads(done.stdout)
+    assert found[0] == [6_000, 6_000]
+    assert found[-1] == [4, 3]
+    assert 100 < mib < 1_024
+
+
+def test_only_the_frame_of_a_file_is_looked_at():
+    assert excess(b"", "JPEG") is None
+    assert excess(b"\xff\xd8\xff", "JPEG") is None
+    assert excess(b"\x89PNG\r\n\x1a\n\xff\xff\xff\xff", "PNG") is None
+    assert excess(b"\0\0\0\1ftyp", "AVIF") is None
+    assert excess(b"RIFF", "WEBP") is None

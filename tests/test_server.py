@@ -1,0 +1,434 @@
+"""The server: starting, stopping, workers that die, and the command that runs it."""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from PIL import Image
+from prometheus_client.parser import text_string_to_metric_families
+
+from searchlab.api import run_folders
+from searchlab.api.run_folders import run_folder
+from searchlab.api.server import Supervisor, bind
+from searchlab.api.settings import Settings
+from searchlab.config import Config
+from searchlab.errors import ConflictError, InputError, SearchlabError
+from searchlab.library import open_library
+from served import create_key, run_command, serving
+
+APP = """
+import asyncio, os, sys
+from searchlab.config import Config
+from searchlab.errors import DataError
+
+MARKS = os.environ["MARKS"]
+
+def mark(word):
+    with open(os.path.join(MARKS, f"{word}-{os.getpid()}"), "w"):
+        pass
+
+def create():
+    return app
+
+def refuse():
+    return refusing
+
+async def refusing(scope, receive, send):
+    raise DataError("the library must be whole, got a part")
+
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        await receive()
+        await asyncio.sleep(0.3)
+        mark("warm")
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        mark("closed")
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    if scope["path"] == "/slow":
+        mark("busy")
+        await asyncio.sleep(0.5)
+    body = str(os.getpid()).encode()
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+"""
+
+
+class Supervised:
+    """A supervisor of workers that run the small application above, in a thread."""
+
+    def __init__(self, folder, monkeypatch, *, workers=1, app="create"):
+        self.marks = folder / "marks"
+        self.marks.mkdir()
+        (folder / "small_app.py").write_text(APP, encoding="utf-8")
+        monkeypatch.setenv("PYTHONPATH", str(folder))
+        monkeypatch.setenv("MARKS", str(self.marks))
+        self.notes = []
+        self._listener = bind("127.0.0.1", 0)
+        self.port = self._listener.getsockname()[1]
+        settings = Settings(data=folder, workers=workers)
+        self.supervisor = Supervisor(settings, self._listener, app=f"small_app:{app}")
+        self._thread = threading.Thread(target=self.supervisor.run, args=(self.notes.append,))
+
+    def __enter__(self):
+        try:
+            self.supervisor.start()
+        except BaseException:
+            self.supervisor.close()
+            raise
+        self._thread.start()
+        return self
+
+    def __exit__(self, *about):
+        self.stop()
+
+    def stop(self):
+        if self._thread.is_alive():
+            self.supervisor.stop()
+            self._thread.join()
+            self.supervisor.close()
+
+    def ask(self, path="/"):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request("GET", path)
+            return int(connection.getresponse().read())
+        finally:
+            connection.close()
+
+    def marked(self, word):
+        return sorted(int(path.name.split("-")[1]) for path in self.marks.glob(f"{word}-*"))
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "waited for 60 s"
+        time.sleep(0.01)
+
+
+def ask_until(server, condition):
+    while not condition():
+        server.ask()
+    server.ask()
+
+
+@pytest.fixture
+def supervised(tmp_path, monkeypatch):
+    def start(**options):
+        return Supervised(tmp_path, monkeypatch, **options)
+
+    return start
+
+
+# -- workers ------------------------------------------------------------------------------------
+
+
+def test_a_connection_is_refused_until_a_worker_is_warm(supervised):
+    waiting = supervised()
+    with pytest.raises(ConnectionRefusedError):
+        waiting.ask()
+    with waiting:
+        assert waiting.marked("warm") == [waiting.ask()]
+
+
+def test_several_workers_answer_on_one_port(supervised):
+    with supervised(workers=2) as server, ThreadPoolExecutor(8) as clients:
+        found = set(clients.map(server.ask, ["/slow"] * 16))
+        assert found == set(server.supervisor.pids)
+
+
+def test_told_to_stop_it_finishes_what_it_is_working_on_and_takes_nothing_new(supervised):
+    with supervised() as server, ThreadPoolExecutor(2) as clients:
+        running = clients.submit(server.ask, "/slow")
+        wait_until(lambda: server.marked("busy"))
+        stopping = clients.submit(server.stop)
+        wait_until(lambda: server._listener.fileno() == -1)
+        with pytest.raises(OSError, match=r"refused|reset"):
+            ask_until(server, stopping.done)
+        (pid,) = server.marked("warm")
+        assert running.result() == pid
+        stopping.result()
+        assert server.marked("closed") == [pid]
+
+
+def test_an_idle_connection_does_not_hold_up_the_end(supervised):
+    with supervised() as server:
+        idle = socket.create_connection(("127.0.0.1", server.port))
+        idle.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert idle.recv(1000).startswith(b"HTTP/1.1 200 OK")
+        server.stop()
+        assert idle.recv(1000) == b""
+        idle.close()
+
+
+def test_a_worker_that_is_killed_is_replaced_and_nobody_is_refused_meanwhile(supervised):
+    with supervised() as server:
+        (before,) = server.supervisor.pids
+        os.kill(before, signal.SIGKILL)
+        wait_until(lambda: server.notes)
+        (after,) = {server.ask() for _ in range(3)}
+        assert after != before
+        assert server.notes == ["worker 1 died; starting another"]
+
+
+def test_a_worker_that_cannot_start_says_why(supervised):
+    with pytest.raises(SearchlabError, match="the library must be whole, got a part"):
+        supervised(app="refuse").__enter__()
+
+
+ORPHANED = """
+import sys
+from pathlib import Path
+from searchlab.api.server import Supervisor, bind
+from searchlab.api.settings import Settings
+supervisor = Supervisor(
+    Settings(data=Path(), workers=2), bind("127.0.0.1", 0), app="small_app:create"
+)
+supervisor.start()
+print(*supervisor.pids, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_workers_stop_when_the_server_is_killed(supervised):
+    server = supervised()
+    with subprocess.Popen(
+        [sys.executable, "-c", ORPHANED], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        pids = sorted(map(int, parent.stdout.readline().split()))
+        parent.kill()
+        parent.wait()
+        wait_until(lambda: server.marked("closed") == pids)
+    server.supervisor.close()
+
+
+# -- the socket -----------------------------------------------------------------------------------
+
+
+def test_a_port_in_use_is_refused_with_what_to_do():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(
+            ConflictError, match=rf"port must be free, got {port}, one in use; stop"
+        ):
+            bind("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("host", ["203.0.113.7", "no such host", "a" * 300, "\0"])
+def test_a_host_of_another_machine_is_refused(host):
+    with pytest.raises(InputError, match="host must be a name or address of this machine"):
+        bind(host, 0)
+
+
+# -- the run folder -------------------------------------------------------------------------------
+
+
+def test_a_run_folder_is_there_for_as_long_as_it_is_used(tmp_path):
+    with run_folder(tmp_path) as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        with run_folder(tmp_path) as other:
+            assert other != folder
+        assert folder.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path):
+    leftover = tmp_path / "searchlab-serve-0"
+    leftover.mkdir()
+    (leftover / "in-use").write_bytes(b"")
+    (leftover / "worker-000.counts").write_bytes(b"")
+    with run_folder(tmp_path):
+        assert not leftover.exists()
+
+
+def test_counters_are_kept_in_memory_where_the_system_has_a_place_for_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(run_folders, "_MEMORY", tmp_path)
+    with run_folder() as folder:
+        assert folder.parent == tmp_path
+
+
+# -- the command ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    photos = folder / "photos"
+    photos.mkdir()
+    for name in ("red", "green", "blue"):
+        Image.new("RGB", (8, 6), name).save(photos / f"{name}.png")
+    done = run_command("index", "--data", folder / "library", "--model", "palette", photos)
+    assert done.returncode == 0, done.stderr
+    return folder / "library"
+
+
+@pytest.fixture(scope="module")
+def server(library):
+    with serving(library, "--workers", 2, "--log-format", "json") as running:
+        yield running
+
+
+def get(server, path, **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    try:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+    finally:
+        connection.close()
+
+
+def metrics_of(server):
+    status, _, body = get(server, "/metrics")
+    assert status == 200
+    families = text_string_to_metric_families(body.decode())
+    return {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+@pytest.mark.parametrize("path", ["/health", "/ready"])
+def test_health_says_what_is_served_and_needs_no_key(server, path):
+    status, headers, body = get(server, path)
+    about = json.loads(body)
+    assert (status, headers["cache-control"]) == (200, "no-store")
+    assert about["snapshot_id"] == server.snapshot
+    assert about["config_id"] in server.log
+    assert (about["status"], about["ready"], about["n_photos"]) == ("ok", True, 3)
+
+
+def test_metrics_need_no_key_and_count_what_all_workers_answered(server):
+    key = ("searchlab_requests_total", "/health", "2xx", "GET")
+    before = metrics_of(server).get(key, 0)
+    for _ in range(20):
+        get(server, "/health")
+    found = metrics_of(server)
+    assert found[key] == before + 20
+    assert found["searchlab_workers",] == 2
+
+
+def test_a_key_made_while_it_runs_works_at_once(server):
+    secret = create_key(server.data)
+    status, headers, _ = get(server, "/api/v1/search/photos?q=red", **{"x-api-key": secret})
+    assert status == 200
+    assert headers["RateLimit-Policy"] == '"burst";q=400;w=2, "month";q=5000;w=2592000'
+
+
+def test_the_log_holds_the_request_and_neither_key_nor_query(server):
+    secret = create_key(server.data)
+    _, headers, _ = get(server, f"/api/v1/facets/colors?q={secret}", **{"x-api-key": secret})
+    wait_until(lambda: headers["X-Request-Id"] in server.log)
+    (line,) = [line for line in server.log.splitlines() if headers["X-Request-Id"] in line]
+    about = json.loads(line)
+    assert (about["path"], about["status"]) == ("/api/v1/facets/colors", 200)
+    assert about["plan"] == "free"
+    assert secret not in server.log
+
+
+def test_counts_survive_the_worker_that_counted(server):
+    key = ("searchlab_requests_total", "/health", "2xx", "GET")
+    for _ in range(10):
+        get(server, "/health")
+    before = metrics_of(server)[key]
+    for pid in server.workers:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: server.log.count("died; starting another") >= 2)
+    wait_until(lambda: metrics_of(server)["searchlab_workers",] == 2)
+    assert metrics_of(server)[key] == before
+
+
+def test_a_second_server_on_the_same_port_is_refused_in_one_line(server):
+    done = run_command("serve", "--data", server.data, "--port", server.port)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"searchlab: port must be free, got {server.port}, one in use; "
+        "stop what uses it or choose another with --port\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--workers", "0"], "workers must be from 1 to 256, got 0"),
+        (["--port", "65536"], "port must be from 0 to 65535, got 65536"),
+        (["--host", "203.0.113.7"], "host must be a name or address of this machine"),
+        (["--base-url", "ftp://x"], "base_url must be like https://"),
+        (["--config", "no-such.json"], "no-such.json must hold a config as JSON"),
+        (["--database-url", "mysql://u:pass@h/d"], ""),
+        (["--rate", "0"], "rate_per_second must be from"),
+    ],
+)
+def test_what_cannot_be_served_ends_with_2_and_one_line(library, options, told):
+    done = run_command("serve", "--data", library, "--port", 0, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "pass@" not in done.stderr
+
+
+def test_a_folder_that_is_no_library_ends_with_2_and_one_line(tmp_path):
+    done = run_command("serve", "--data", tmp_path / "none")
+    assert done.returncode == 2
+    assert "a library must hold library.json" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_library_whose_snapshot_is_damaged_ends_with_2_and_one_line(library, tmp_path):
+    copy = tmp_path / "library"
+    shutil.copytree(library, copy)
+    (vectors,) = copy.glob("snapshots/*/vectors.npy")
+    vectors.write_bytes(b"damaged")
+    done = run_command("serve", "--data", copy, "--port", 0)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "must be as it was written" in done.stderr
+
+
+def test_a_configuration_is_put_in_force_before_anything_is_served(library, tmp_path):
+    copy = tmp_path / "library"
+    shutil.copytree(library, copy)
+    before = open_library(copy).snapshot()
+    wanted = Config(model="palette", depth=123)
+    chosen = tmp_path / "chosen.json"
+    chosen.write_text(json.dumps({"config": wanted.to_dict()}), encoding="utf-8")
+    with serving(copy, "--config", chosen) as running:
+        about = json.loads(get(running, "/health")[2])
+    expected = wanted.with_model_id(before.config.model_id).config_id
+    assert about["config_id"] == expected != before.config.config_id
+
+
+def test_interrupted_it_ends_with_0_and_leaves_nothing(library):
+    with serving(library, "--no-access-log") as running:
+        workers = running.workers
+        assert running.stop(signal.SIGINT) == 0
+        assert len(running.log.splitlines()) == 1
+    for pid in workers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+HEAVY = ("torch", "ranx", "matplotlib", "sklearn", "numba", "pandas", "scipy")
+
+
+def test_a_worker_loads_nothing_that_answers_do_not_need():
+    code = (
+        "import json, sys\n"
+        "import searchlab.api.worker, searchlab.api.app\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(json.loads(done.stdout)).isdisjoint(HEAVY)

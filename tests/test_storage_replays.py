@@ -1,0 +1,228 @@
+"""Replays: one action for a key, whoever repeats it, whatever dies in between."""
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from searchlab.errors import InputError
+from searchlab.storage.replays import Claim, InFlightError, Replay, Replays
+from searchlab.storage.schema import replays
+from tests.databases import BACKENDS, HOSTILE, ODD, Clock, fresh_database, start
+
+PATH = "/api/v1/collections"
+
+
+@pytest.fixture(params=BACKENDS)
+def database(request, tmp_path):
+    with fresh_database(request.param, tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def clock():
+    return Clock(2024, 2, 29, 12)
+
+
+@pytest.fixture
+def records(database, clock):
+    return Replays(database, clock=clock)
+
+
+def claim(**changes):
+    values = {"account_id": 1, "method": "POST", "path": PATH, "key": "k", "fingerprint": "f"}
+    return Claim(**(values | changes))
+
+
+def finish(database, records, mine, body=b'{"success":true}'):
+    with database.writing() as connection:
+        records.finish(connection, mine, status=200, body=body)
+
+
+def rows(database):
+    with database.reading() as connection:
+        return connection.scalar(sa.select(sa.func.count()).select_from(replays))
+
+
+def test_the_first_request_owns_the_key_and_its_answer_is_replayed(database, records):
+    mine = claim()
+    assert records.begin(mine) is None
+    finish(database, records, mine)
+    again = Replay(200, b'{"success":true}', "application/json")
+    assert [records.begin(claim()), records.begin(claim())] == [again, again]
+
+
+def test_the_answer_comes_back_byte_by_byte(database, records):
+    mine, body = claim(), bytes(range(256)) * 1000
+    records.begin(mine)
+    with database.writing() as connection:
+        records.finish(connection, mine, status=409, body=body, content_type="text/x; q=1")
+    assert records.begin(claim()) == Replay(409, body, "text/x; q=1")
+
+
+@pytest.mark.parametrize(
+    "other", [{"account_id": 2}, {"method": "PUT"}, {"path": "/other"}, {"key": "K"}]
+)
+def test_another_account_method_path_or_key_is_another_request(database, records, other):
+    mine = claim()
+    records.begin(mine)
+    finish(database, records, mine)
+    assert records.begin(claim(**other)) is None
+
+
+def test_texts_that_run_together_are_told_apart(records):
+    assert records.begin(claim(path="/a", key="bc")) is None
+    assert records.begin(claim(path="/ab", key="c")) is None
+    assert records.begin(claim(account_id=1, method="1POST")) is None
+    assert records.begin(claim(account_id=11)) is None
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, *ODD, "", "x" * 1_000_000])
+def test_keys_paths_and_fingerprints_may_be_anything(database, records, text):
+    mine = claim(key=text, path=text, fingerprint=text)
+    assert records.begin(mine) is None
+    finish(database, records, mine)
+    assert records.begin(replace(mine, owner="other")).status == 200
+
+
+def test_the_same_key_with_another_body_is_refused(database, records):
+    mine = claim()
+    records.begin(mine)
+    with pytest.raises(InputError, match="Idempotency-Key must come with the same request"):
+        records.begin(claim(fingerprint=b"other"))
+    finish(database, records, mine)
+    with pytest.raises(InputError, match="take a new key"):
+        records.begin(claim(fingerprint=b"other"))
+
+
+def test_a_request_in_flight_elsewhere_is_a_conflict(records, clock):
+    records.begin(claim())
+    clock.now += timedelta(seconds=59)
+    with pytest.raises(InFlightError, match="whose first request is not answered yet"):
+        records.begin(claim())
+
+
+def test_a_key_whose_owner_died_is_free_after_a_minute(database, records, clock):
+    records.begin(claim())
+    clock.now += timedelta(seconds=60)
+    second = claim()
+    assert records.begin(second) is None
+    with pytest.raises(InFlightError):
+        records.begin(claim())
+    finish(database, records, second)
+    assert records.begin(claim()).status == 200
+
+
+def test_an_owner_that_was_slow_cannot_finish_any_more(database, records, clock):
+    slow, quick = claim(), claim()
+    records.begin(slow)
+    clock.now += timedelta(seconds=60)
+    records.begin(quick)
+    with pytest.raises(InFlightError, match="taken over by another"):
+        finish(database, records, slow, b"slow")
+    finish(database, records, quick, b"quick")
+    with pytest.raises(InFlightError):
+        finish(database, records, slow, b"slow")
+    records.forget(slow)
+    assert records.begin(claim()).body == b"quick"
+
+
+def test_an_answer_is_there_only_if_its_action_is(database, records):
+    mine = claim()
+    records.begin(mine)
+
+    def act():
+        with database.writing() as connection:
+            records.finish(connection, mine, status=200, body=b"")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        act()
+    with pytest.raises(InFlightError):
+        records.begin(claim())
+
+
+def test_a_forgotten_key_is_free_at_once(records):
+    mine = claim()
+    records.begin(mine)
+    records.forget(mine)
+    assert records.begin(claim(fingerprint="other")) is None
+
+
+def test_a_finished_key_is_not_forgotten(database, records):
+    mine = claim()
+    records.begin(mine)
+    finish(database, records, mine)
+    records.forget(mine)
+    assert records.begin(claim()).status == 200
+
+
+def test_answers_are_kept_for_a_day(database, records, clock):
+    mine = claim()
+    records.begin(mine)
+    finish(database, records, mine)
+    clock.now += timedelta(hours=24) - timedelta(seconds=1)
+    assert records.begin(claim()).status == 200
+    clock.now += timedelta(seconds=1)
+    later = claim(fingerprint="other")
+    assert records.begin(later) is None
+    finish(database, records, later, b"later")
+    assert records.begin(claim(fingerprint="other")).body == b"later"
+
+
+def test_older_answers_are_deleted_now_and_then(database, records, clock, monkeypatch):
+    for key in ("a", "b", "c"):
+        records.begin(claim(key=key))
+    clock.now += timedelta(hours=25)
+    records.begin(claim(key="d"))
+    assert rows(database) == 4
+    monkeypatch.setattr("searchlab.storage.replays._PRUNED_EVERY_S", 0.0)
+    records.begin(claim(key="e"))
+    assert rows(database) == 2
+
+
+def test_of_many_at_once_one_owns_the_key(records):
+    outcomes = []
+
+    def try_it():
+        try:
+            outcomes.append(records.begin(claim()))
+        except InFlightError:
+            outcomes.append("in flight")
+
+    threads = [threading.Thread(target=try_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(str, outcomes)) == ["None"] + ["in flight"] * 7
+
+
+OWN_AND_DIE = """
+import os, signal, sys
+from searchlab.storage.database import open_database
+from searchlab.storage.replays import Claim, Replays
+database = open_database(sys.argv[1])
+records = Replays(database)
+mine = Claim(1, "POST", sys.argv[2], "k", "f")
+print(records.begin(mine), flush=True)
+with database.writing() as connection:
+    records.finish(connection, mine, status=200, body=b"")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_that_dies_before_its_commit_leaves_the_key_to_another(database):
+    url = database.engine.url.render_as_string(hide_password=False)
+    worker = start(OWN_AND_DIE, url, PATH)
+    assert worker.communicate()[0] == "None\n"
+    assert worker.returncode == -9
+    records = Replays(database)
+    with pytest.raises(InFlightError):
+        records.begin(claim())
+    with database.writing() as connection:
+        long_ago = Clock(2024, 1, 1).now
+        connection.execute(replays.update().values(claimed_at=long_ago))
+    assert records.begin(claim()) is None

@@ -1,0 +1,436 @@
+"""The meter and the records of usage: exact counts, limits that hold, windows that are whole."""
+
+import asyncio
+from datetime import date
+
+import pytest
+import sqlalchemy as sa
+
+from searchlab.errors import ConflictError, DataError, InputError, QuotaError
+from searchlab.storage import usage
+from searchlab.storage.accounts import Caller, create_key, list_keys, revoke_key
+from searchlab.storage.keyring import KeyRing
+from searchlab.storage.meter import Meter
+from searchlab.storage.schema import accounts, usage_days, usage_months
+from searchlab.storage.values import days_back, months_back, utc_now
+from tests.databases import BACKENDS, Clock, fresh_database, run
+
+
+@pytest.fixture(params=BACKENDS)
+def database(request, tmp_path):
+    with fresh_database(request.param, tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def clock():
+    return Clock(2024, 2, 29, 12)
+
+
+@pytest.fixture
+def meter(database, clock):
+    meter = Meter(database, clock=clock)
+    yield meter
+    meter.close()
+
+
+def caller_of(database, account="acme", name="server"):
+    record, secret = create_key(database, account=account, name=name)
+    ring = KeyRing(database)
+    caller = ring.find(secret)
+    ring.close()
+    assert caller.key_id == record.key_id
+    return caller
+
+
+def used(database, caller, today):
+    return usage.month(database, caller.account_id, today, limit=0)["requests"]["used"]
+
+
+def add_account(connection, name):
+    connection.execute(accounts.insert().values(name=name, plan="free", created_at=utc_now()))
+
+
+# -- counting ---------------------------------------------------------------------------------
+
+
+def test_a_count_returns_the_number_of_this_search_in_the_month(database, meter):
+    caller = caller_of(database)
+
+    async def search():
+        return [await meter.count(caller, limit=100) for _ in range(3)]
+
+    assert run(search()) == [1, 2, 3]
+
+
+def test_many_at_once_get_each_number_once(database, meter, clock):
+    caller = caller_of(database)
+
+    async def search():
+        return await asyncio.gather(*(meter.count(caller, limit=10**9) for _ in range(500)))
+
+    assert sorted(run(search())) == list(range(1, 501))
+    assert used(database, caller, clock.now.date()) == 500
+
+
+def test_what_is_counted_is_committed_before_it_returns(database, meter, clock):
+    caller = caller_of(database)
+
+    async def search():
+        seen = []
+        for _ in range(5):
+            await meter.count(caller, limit=100)
+            seen.append(used(database, caller, clock.now.date()))
+        return seen
+
+    assert run(search()) == [1, 2, 3, 4, 5]
+
+
+def test_accounts_are_counted_apart_and_their_keys_together(database, meter, clock):
+    first, second = caller_of(database), caller_of(database, name="other")
+    beta = caller_of(database, account="beta")
+
+    async def search():
+        await asyncio.gather(
+            *(meter.count(caller, limit=100) for caller in [first] * 3 + [second] * 2 + [beta])
+        )
+
+    run(search())
+    today = clock.now.date()
+    assert [used(database, caller, today) for caller in (first, second, beta)] == [5, 5, 1]
+
+
+def test_a_new_month_starts_at_one_and_the_old_one_stays(database, meter, clock):
+    caller = caller_of(database)
+    run(meter.count(caller, limit=1))
+    clock.now = Clock(2024, 3, 1).now
+    assert run(meter.count(caller, limit=1)) == 1
+    assert used(database, caller, date(2024, 2, 29)) == 1
+    assert used(database, caller, date(2024, 3, 1)) == 1
+
+
+# -- the limit --------------------------------------------------------------------------------
+
+
+def test_the_limit_is_reached_and_never_passed(database, meter, clock):
+    caller = caller_of(database)
+
+    async def search():
+        counts = (meter.count(caller, limit=7) for _ in range(50))
+        return await asyncio.gather(*counts, return_exceptions=True)
+
+    outcomes = run(search())
+    assert sorted(n for n in outcomes if isinstance(n, int)) == [1, 2, 3, 4, 5, 6, 7]
+    assert sum(isinstance(n, QuotaError) for n in outcomes) == 43
+    assert used(database, caller, clock.now.date()) == 7
+    assert usage.daily(database, caller.account_id, 1, clock.now.date())["records"] == [
+        {"date": "2024-02-29", "requests": 7}
+    ]
+
+
+def test_a_refusal_says_what_to_do(database, meter):
+    caller = caller_of(database)
+    with pytest.raises(QuotaError, match="all used in 2024-02; wait for the next month"):
+        run(meter.count(caller, limit=0))
+
+
+def test_a_smaller_plan_than_what_was_used_leaves_nothing_and_no_less(database, meter, clock):
+    caller = caller_of(database)
+    for _ in range(3):
+        run(meter.count(caller, limit=3))
+    with pytest.raises(QuotaError):
+        run(meter.count(caller, limit=2))
+    record = usage.month(database, caller.account_id, clock.now.date(), limit=2)
+    assert record == {
+        "period": "2024-02",
+        "requests": {"used": 3, "limit": 2, "remaining": 0},
+    }
+
+
+def test_two_meters_share_one_limit(database, meter, clock):
+    caller = caller_of(database)
+    other = Meter(database, clock=clock)
+
+    async def search():
+        counts = [one.count(caller, limit=30) for one in (meter, other) for _ in range(40)]
+        return await asyncio.gather(*counts, return_exceptions=True)
+
+    outcomes = run(search())
+    other.close()
+    assert sorted(n for n in outcomes if isinstance(n, int)) == list(range(1, 31))
+
+
+# -- in the same transaction ------------------------------------------------------------------
+
+
+def test_what_goes_along_is_committed_with_the_count(database, meter):
+    caller = caller_of(database)
+    assert run(meter.count(caller, limit=9, also=lambda c: add_account(c, "along"))) == 1
+    with database.reading() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(accounts)) == 2
+
+
+def test_what_goes_along_and_fails_is_its_waiters_alone(database, meter, clock):
+    caller = caller_of(database)
+
+    def fail(connection):
+        add_account(connection, "half")
+        add_account(connection, "acme")  # there is one
+
+    async def search():
+        return await asyncio.gather(
+            meter.count(caller, limit=9),
+            meter.count(caller, limit=9, also=fail),
+            meter.count(caller, limit=9, also=lambda c: add_account(c, "whole")),
+            meter.count(caller, limit=9),
+            return_exceptions=True,
+        )
+
+    outcomes = run(search())
+    assert sorted(n for n in outcomes if isinstance(n, int)) == [1, 2, 3]
+    assert isinstance(outcomes[1], DataError)
+    assert used(database, caller, clock.now.date()) == 3
+    with database.reading() as connection:
+        assert set(connection.scalars(sa.select(accounts.c.name))) == {"acme", "whole"}
+
+
+def test_an_error_of_what_goes_along_comes_out_as_it_is(database, meter, clock):
+    caller = caller_of(database)
+
+    def refuse(_connection):
+        msg = "no"
+        raise ConflictError(msg)
+
+    with pytest.raises(ConflictError, match=r"^no$"):
+        run(meter.count(caller, limit=9, also=refuse))
+    assert used(database, caller, clock.now.date()) == 0
+
+
+def test_a_search_over_the_limit_runs_nothing_along(database, meter):
+    caller = caller_of(database)
+    with pytest.raises(QuotaError):
+        run(meter.count(caller, limit=0, also=lambda c: add_account(c, "along")))
+    with database.reading() as connection:
+        assert list(connection.scalars(sa.select(accounts.c.name))) == ["acme"]
+
+
+# -- failures ---------------------------------------------------------------------------------
+
+
+def test_a_commit_that_fails_fails_its_waiters_and_no_later_ones(database, meter, clock):
+    caller = caller_of(database)
+    with database.writing() as connection:
+        connection.exec_driver_sql("ALTER TABLE usage_days RENAME TO hidden")
+
+    async def search():
+        counts = (meter.count(caller, limit=9) for _ in range(3))
+        return await asyncio.gather(*counts, return_exceptions=True)
+
+    try:
+        outcomes = run(search())
+    finally:
+        with database.writing() as connection:
+            connection.exec_driver_sql("ALTER TABLE hidden RENAME TO usage_days")
+    assert [type(outcome) for outcome in outcomes] == [DataError] * 3
+    assert used(database, caller, clock.now.date()) == 0
+    assert run(meter.count(caller, limit=9)) == 1
+
+
+def test_a_caller_that_the_database_does_not_take_fails_and_no_later_one(database, meter):
+    caller = caller_of(database)
+    with pytest.raises(InputError):
+        run(meter.count(Caller(2**63, "key_0", "free"), limit=9))
+    assert run(meter.count(caller, limit=9)) == 1
+
+
+def test_a_waiter_that_gives_up_disturbs_nobody(database, meter):
+    caller = caller_of(database)
+
+    async def search():
+        impatient = asyncio.create_task(meter.count(caller, limit=9))
+        await asyncio.sleep(0)
+        impatient.cancel()
+        return await meter.count(caller, limit=9)
+
+    assert run(search()) in (1, 2)
+
+
+def test_a_loop_that_is_gone_disturbs_nobody(database, meter):
+    caller = caller_of(database)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(meter.count(caller, limit=9))
+    loop.run_until_complete(asyncio.sleep(0, loop.call_soon(task.cancel)))
+    loop.close()
+    assert run(meter.count(caller, limit=9)) in (1, 2)
+
+
+def test_closing_writes_what_waits_and_a_closed_meter_counts_no_more(database, clock):
+    meter = Meter(database, clock=clock)
+    caller = caller_of(database)
+
+    async def search():
+        counts = [asyncio.create_task(meter.count(caller, limit=99)) for _ in range(20)]
+        await asyncio.sleep(0)
+        meter.close()
+        meter.close()
+        return await asyncio.gather(*counts)
+
+    assert run(search()) == list(range(1, 21))
+    with pytest.raises(ConflictError, match="the meter must be open"):
+        run(meter.count(caller, limit=9))
+
+
+# -- what is known cheaply --------------------------------------------------------------------
+
+
+def test_used_follows_the_counts_of_this_process_at_once(database, meter):
+    caller = caller_of(database)
+    assert meter.used(caller) == 0
+    run(meter.count(caller, limit=9))
+    assert meter.used(caller) == 1
+
+
+def test_used_follows_other_processes_within_a_second(database, meter, clock, monkeypatch):
+    caller = caller_of(database)
+    assert meter.used(caller) == 0
+    other = Meter(database, clock=clock)
+    run(other.count(caller, limit=9))
+    other.close()
+    monkeypatch.setattr("searchlab.storage.meter._FRESH_S", 0.0)
+    assert meter.used(caller) == 1
+
+
+def test_used_starts_anew_with_the_month(database, meter, clock):
+    caller = caller_of(database)
+    run(meter.count(caller, limit=9))
+    clock.now = Clock(2024, 3, 1).now
+    assert meter.used(caller) == 0
+
+
+def test_a_key_was_last_used_when_it_was_touched(database, meter, clock):
+    caller = caller_of(database)
+    assert list_keys(database)[0].last_used_at is None
+    meter.touch(caller)
+    run(meter.flush())
+    assert list_keys(database)[0].last_used_at == clock.now
+    clock.now = Clock(2024, 2, 28).now  # another machine whose clock is behind
+    meter.touch(caller)
+    run(meter.flush())
+    assert list_keys(database)[0].last_used_at == Clock(2024, 2, 29, 12).now
+
+
+def test_a_count_touches_its_key(database, meter, clock):
+    caller = caller_of(database)
+    run(meter.count(caller, limit=9))
+    run(meter.flush())
+    assert list_keys(database)[0].last_used_at == clock.now
+
+
+def test_closing_writes_the_last_uses(database, clock):
+    caller = caller_of(database)
+    meter = Meter(database, clock=clock)
+    meter.touch(caller)
+    meter.close()
+    assert list_keys(database)[0].last_used_at == clock.now
+
+
+# -- records ----------------------------------------------------------------------------------
+
+
+def fill(database, caller, days, months):
+    with database.writing() as connection:
+        for day, requests in days.items():
+            row = {"account_id": caller.account_id, "day": day, "key_id": caller.key_id}
+            connection.execute(usage_days.insert().values(row | {"requests": requests}))
+        for month, requests in months.items():
+            row = {"account_id": caller.account_id, "month": month, "requests": requests}
+            connection.execute(usage_months.insert().values(row))
+
+
+def test_an_idle_account_has_records_of_zeros(database):
+    caller, today = caller_of(database), date(2024, 1, 1)
+    assert usage.month(database, caller.account_id, today, limit=5000) == {
+        "period": "2024-01",
+        "requests": {"used": 0, "limit": 5000, "remaining": 5000},
+    }
+    assert usage.monthly(database, caller.account_id, 2, today) == {
+        "period_months": 2,
+        "records": [{"month": "2024-01", "requests": 0}, {"month": "2023-12", "requests": 0}],
+    }
+    assert usage.daily(database, caller.account_id, 2, today) == {
+        "period_days": 2,
+        "records": [{"date": "2023-12-31", "requests": 0}, {"date": "2024-01-01", "requests": 0}],
+    }
+
+
+def test_monthly_records_are_whole_and_the_latest_comes_first(database):
+    caller, other = caller_of(database), caller_of(database, account="beta")
+    months = {"2024-02": 3, "2023-12": 5, "2022-03": 7, "2022-02": 9, "2024-03": 11}
+    fill(database, caller, {}, months)
+    fill(database, other, {}, {"2024-01": 100})
+    record = usage.monthly(database, caller.account_id, 24, date(2024, 2, 29))
+    assert record["period_months"] == len(record["records"]) == 24
+    assert record["records"][:3] == [
+        {"month": "2024-02", "requests": 3},
+        {"month": "2024-01", "requests": 0},
+        {"month": "2023-12", "requests": 5},
+    ]
+    assert record["records"][-1] == {"month": "2022-03", "requests": 7}
+
+
+def test_daily_records_are_whole_and_the_oldest_comes_first(database):
+    caller, other = caller_of(database), caller_of(database, account="beta")
+    second = caller_of(database, name="other")
+    days = {date(2024, 3, 1): 3, date(2024, 2, 29): 5, date(2023, 12, 3): 7, date(2023, 12, 2): 9}
+    fill(database, caller, days, {})
+    fill(database, second, {date(2024, 3, 1): 20}, {})
+    fill(database, other, {date(2024, 3, 1): 100}, {})
+    record = usage.daily(database, caller.account_id, 90, date(2024, 3, 1))
+    assert record["period_days"] == len(record["records"]) == 90
+    assert record["records"][0] == {"date": "2023-12-03", "requests": 7}
+    assert record["records"][-2:] == [
+        {"date": "2024-02-29", "requests": 5},
+        {"date": "2024-03-01", "requests": 23},
+    ]
+
+
+def test_records_by_key_add_up_to_the_month_and_forget_idle_revoked_keys(database, clock):
+    caller, second = caller_of(database), caller_of(database, name="other")
+    revoked, idle = caller_of(database, name="revoked"), caller_of(database, name="idle")
+    caller_of(database, account="beta")
+    fill(database, caller, {date(2024, 1, 31): 50, date(2024, 2, 1): 3, date(2024, 2, 29): 4}, {})
+    fill(database, revoked, {date(2024, 2, 2): 5}, {})
+    for gone in (revoked, idle):
+        revoke_key(database, gone.key_id)
+    found = usage.by_key(database, caller.account_id, clock.now.date())["keys"]
+    shown = [(k["key_id"], k["name"], k["requests_this_month"], k["requests_today"]) for k in found]
+    assert shown == [
+        (caller.key_id, "server", 7, 4),
+        (second.key_id, "other", 0, 0),
+        (revoked.key_id, "revoked", 5, 0),
+    ]
+    assert found[0]["last_used_at"] is None
+    assert found[0]["created_at"].endswith("+00:00")
+
+
+def test_the_days_and_months_of_the_longest_windows_are_kept_and_older_ones_deleted(
+    database, clock
+):
+    caller = caller_of(database)
+    today = clock.now.date()
+    fill(
+        database,
+        caller,
+        {days_back(today, 91)[0]: 1, days_back(today, 90)[0]: 2},
+        {months_back(today, 25)[-1]: 1, months_back(today, 24)[-1]: 2},
+    )
+    meter = Meter(database, clock=clock)
+    run(meter.count(caller, limit=9))
+    meter.close()
+    with database.reading() as connection:
+        days = connection.scalars(sa.select(usage_days.c.requests).order_by(usage_days.c.day))
+        assert list(days) == [2, 1]
+        months = connection.scalars(
+            sa.select(usage_months.c.requests).order_by(usage_months.c.month)
+        )
+        assert list(months) == [2, 1]
