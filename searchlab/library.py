@@ -5,6 +5,7 @@ DIR/CURRENT           name of the snapshot in force
 DIR/snapshots/NAME/   photos.columns, vectors.npy, the graph, manifest.json; never changed
 DIR/cache.db          what was learnt from contents, so that nothing is embedded twice
 DIR/thumbnails/       small pictures by content
+DIR/renditions/       larger ones that a server has made on demand
 DIR/secret.key        signs cursors
 DIR/writer.lock       held by whoever writes
 """
@@ -219,10 +220,7 @@ class Library:
             ExpiredCursorError: The snapshot is gone.
         """
         place = self.folder / "snapshots" / name
-        msg = (
-            f"cursor must belong to a snapshot that is kept, got one of {name!r}; "
-            "the library has changed since, search again"
-        )
+        msg = f"cursor must belong to a snapshot that is kept, got one of {name!r}; search again"
         if not place.is_dir():
             raise ExpiredCursorError(msg)
         try:

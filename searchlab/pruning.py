@@ -11,7 +11,7 @@ from searchlab.tables import PhotoTable
 
 
 def prune(library: Library) -> None:
-    """Drop vectors, facts and thumbnails of photos that have left, and of models no more in use.
+    """Drop what is kept of photos that have left, and vectors of models that are no more in use.
 
     What the kept snapshots hold stays, so that going back to one of them embeds nothing.
 
@@ -42,3 +42,6 @@ def prune(library: Library) -> None:
         for small in library.thumbnails.glob("*/*"):
             if small.stem not in stems or small.suffix != ".webp":
                 small.unlink()
+        for rendition in (library.folder / "renditions").glob("*/*/*"):
+            if rendition.stem not in stems:
+                rendition.unlink(missing_ok=True)

@@ -187,7 +187,7 @@ class RenditionFiles:
                 source.close()
         return None
 
-    def make(self, photo: Photo, size: str, roots: Sequence[Root]) -> bytes:
+    def make(self, photo: Photo, size: str, *, roots: Sequence[Root]) -> bytes:
         """Make a smaller picture, and keep it for the next time.
 
         Args:

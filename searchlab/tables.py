@@ -248,6 +248,10 @@ class PhotoTable:
         """Build the record at a row."""
         return _photo(self.row(row))
 
+    def column(self, name: str) -> Texts:
+        """Return a text column, mapped from the file; `name` is one of `TEXT_COLUMNS`."""
+        return self._texts[name]
+
     def texts(self, name: str) -> Iterator[str]:
         """Iterate over a text column in row order."""
         return iter(self._texts[name])

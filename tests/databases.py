@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import psycopg
 
@@ -69,16 +70,27 @@ def empty_url(backend, folder):
         psql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@functools.cache
+def _template():
+    with tempfile.TemporaryDirectory() as folder:
+        database = open_database(sqlite_url(Path(folder)))
+        database.migrate()
+        database.close()
+        return (Path(folder) / "api.db").read_bytes()
+
+
 @contextmanager
 def fresh_database(backend, folder):
     """Open a database whose tables are empty; on PostgreSQL all tests take turns at one."""
     if backend == "sqlite":
+        file = folder / "api.db"
+        file.touch(mode=0o600)
+        file.write_bytes(_template())
         database = open_database(sqlite_url(folder))
-        database.migrate()
     else:
         database = open_database(_shared_url())
-        tables = ", ".join(METADATA.tables)
         with database.writing() as connection:
+            tables = ", ".join(METADATA.tables)
             connection.exec_driver_sql(f"TRUNCATE {tables} RESTART IDENTITY CASCADE")
     try:
         yield database

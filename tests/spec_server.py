@@ -1,6 +1,6 @@
 """The server that the specification's tests ask: a library whose every record is known.
 
-54 bundled photographs of nine sources and 66 plain pictures, whose colours, sizes, dates and
+Two dozen bundled photographs of nine sources and 90 plain pictures, whose colours, sizes, dates and
 credits are made so that each rule has something to decide. Started once, when a test first needs
 it; stopped when Python ends.
 """
@@ -11,6 +11,7 @@ import functools
 import json
 import shutil
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -34,16 +35,18 @@ PEOPLE = (
 )
 LICENSES = ("cc0", "by", "public-domain")
 ACCOUNTS = {"paid": "scale", "free": "free", "other": "free"}
-ENOUGH = ("--rate", "1000000", "--burst", "1000000")
+OPTIONS = ("--workers", "2", "--rate", "1000000", "--burst", "1000000")
 
 
 def plain_records(folder):
     """Write plain pictures and return their records, with what is to be seen in them."""
     first_day = datetime.date(2020, 1, 1)
     records = []
-    for number in range(66):
+    for number in range(90):
         shade, (width, height) = SHADES[number % 11], SIZES[number % 3]
         username, full_name = PEOPLE[number % 6]
+        if number % 12 == 11:
+            username, full_name = f"amateur-{number}", f"Ama {number}"
         source = ("scikit-learn", "palapeli-data")[number // 6 % 2]
         file = f"plain-{number:02d}.png"
         Image.new("RGB", (width, height), shade).save(folder / file)
@@ -71,14 +74,14 @@ def plain_records(folder):
 
 
 def bundled_records(folder):
-    """Copy bundled photographs of every source and return their records."""
+    """Copy up to three bundled photographs of every source and return their records."""
     lines = (BUNDLED / "photos.jsonl").read_text(encoding="utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
-    stamps = [record for record in records if record["source"] == "tuxpaint-stamps"]
-    for record in (kept := [r for r in records if r not in stamps] + stamps[:1]):
-        shutil.copy(BUNDLED / record["file"], folder)
-        record["file"] = Path(record["file"]).name
-    return kept
+    kept = defaultdict(list)
+    for record in map(json.loads, lines):
+        if len(kept[record["source"]]) < 3:
+            shutil.copy(BUNDLED / record["file"], folder)
+            kept[record["source"]].append(record | {"file": Path(record["file"]).name})
+    return [record for records in kept.values() for record in records]
 
 
 class Corpus:
@@ -103,7 +106,7 @@ class Corpus:
         self.command("index", photos)
         self.keys = {name: self.create_key(name, plan=plan) for name, plan in ACCOUNTS.items()}
         self.clients = []
-        self.server = Served(self.data, *ENOUGH)
+        self.server = Served(self.data, *OPTIONS)
         self.base_url = self.server.base_url
 
     def command(self, command, *arguments, **options):

@@ -1,6 +1,5 @@
 """What holds for every request, whatever it asks: key first, headers, limits, clean failures."""
 
-import json
 import uuid
 
 import pytest
@@ -237,3 +236,16 @@ def test_a_failure_of_ours_is_a_clean_500_without_its_reason(served, monkeypatch
     assert found.status_code == 500
     assert found.json()["error"]["code"] == "INTERNAL_ERROR"
     assert "secret" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        (SEARCH, "GET, OPTIONS, POST"),
+        ("/api/v1/collections/1", "DELETE, GET, OPTIONS"),
+        ("/api/v1/usage", "GET, OPTIONS"),
+    ],
+)
+def test_options_name_every_method_of_a_path(served, path, allowed):
+    found = served.client.options(path)
+    assert (found.status_code, found.headers["allow"]) == (204, allowed)

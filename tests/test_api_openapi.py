@@ -159,6 +159,15 @@ def test_ranges_and_defaults_are_those_of_the_specification(operations, operatio
     assert parameters_of(operations[operation])[name]["schema"] == expected
 
 
+@pytest.mark.parametrize(
+    ("fields", "fits"),
+    [("photo_id", True), ("urls, photo_id", True), ("photographer", False), ("", False)],
+)
+def test_fields_are_names_of_photo_fields(document, operations, fields, fits):
+    schema = parameters_of(operations["getPhoto"])["fields"]["schema"]
+    assert validator(document, schema).is_valid(fields) is fits
+
+
 def test_a_key_is_asked_for_everywhere_but_on_the_services_own_paths(document):
     assert document["security"] == [{"ApiKey": []}]
     scheme = document["components"]["securitySchemes"]["ApiKey"]

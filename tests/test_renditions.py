@@ -43,7 +43,7 @@ class Shop:
         with pytest.raises(NotFoundError) as caught:
             self.files.original(photo, self.roots)
         with pytest.raises(NotFoundError):
-            self.files.make(photo, "small", self.roots)
+            self.files.make(photo, "small", roots=self.roots)
         assert str(self.folder) not in str(caught.value)
         return str(caught.value).rpartition("got ")[2]
 
@@ -213,7 +213,7 @@ def opened(content):
 @pytest.mark.parametrize(("size", "expected"), [("small", 480), ("regular", 1080), ("large", 1920)])
 def test_a_rendition_has_its_longest_side(shop, size, expected):
     photo = shop.photo("a.jpg", encoded(Image.new("RGB", (2400, 1200), "red"), "JPEG"))
-    with opened(shop.files.make(photo, size, shop.roots)) as made:
+    with opened(shop.files.make(photo, size, roots=shop.roots)) as made:
         assert (made.format, made.size) == ("WEBP", (expected, expected // 2))
 
 
@@ -222,7 +222,7 @@ def test_a_rendition_is_upright_without_metadata_and_never_larger(shop):
     exif[0x0112] = 6
     exif[0x010E] = "secret place"
     photo = shop.photo("a.jpg", encoded(Image.new("RGB", (60, 40), "red"), "JPEG", exif=exif))
-    content = shop.files.make(photo, "large", shop.roots)
+    content = shop.files.make(photo, "large", roots=shop.roots)
     with opened(content) as made:
         assert made.size == (40, 60)
         assert not made.getexif()
@@ -232,7 +232,7 @@ def test_a_rendition_is_upright_without_metadata_and_never_larger(shop):
 def test_a_rendition_is_made_once_and_found_by_content(shop):
     photo = shop.photo("a.png", RED)
     assert shop.files.find(photo, "small") is None
-    made = shop.files.make(photo, "small", shop.roots)
+    made = shop.files.make(photo, "small", roots=shop.roots)
     (shop.folder / "a.png").unlink()
     assert everything(shop.files.find(photo, "small")) == made
     assert shop.files.find(photo, "large") is None
@@ -255,7 +255,7 @@ def test_a_damaged_small_picture_is_made_again(shop, damage):
     place.parent.mkdir(parents=True)
     place.write_bytes(damage(encoded(Image.new("RGB", (4, 3), "red"), "WEBP")))
     assert shop.files.find(photo, "thumb") is None
-    made = shop.files.make(photo, "thumb", shop.roots)
+    made = shop.files.make(photo, "thumb", roots=shop.roots)
     assert everything(shop.files.find(photo, "thumb")) == made
 
 
@@ -264,7 +264,7 @@ def test_many_that_make_the_same_leave_one_whole_file(shop):
     other = RenditionFiles(shop.data)
     with ThreadPoolExecutor(4) as pool:
         makers = [shop.files, other] * 4
-        made = list(pool.map(lambda files: files.make(photo, "small", shop.roots), makers))
+        made = list(pool.map(lambda files: files.make(photo, "small", roots=shop.roots), makers))
     kept = [path for path in (shop.data / "renditions").rglob("*") if path.is_file()]
     assert [path.read_bytes() for path in kept] == [made[0]]
 
@@ -272,7 +272,7 @@ def test_many_that_make_the_same_leave_one_whole_file(shop):
 def test_a_disk_that_cannot_be_written_is_no_reason_to_send_nothing(shop):
     (shop.data / "renditions").write_text("in the way")
     photo = shop.photo("a.png", RED)
-    assert shop.files.make(photo, "small", shop.roots).startswith(b"RIFF")
+    assert shop.files.make(photo, "small", roots=shop.roots).startswith(b"RIFF")
     assert shop.files.find(photo, "small") is None
 
 
@@ -280,10 +280,10 @@ def test_the_oldest_go_where_there_are_too_many(shop, monkeypatch):
     monkeypatch.setattr(renditions, "_WRITES_PER_SWEEP", 1)
     pictures = [encoded(noise(100 + number, 80)) for number in range(4)]
     photos = [shop.photo(f"{number}.png", content) for number, content in enumerate(pictures)]
-    size = len(shop.files.make(photos[0], "small", shop.roots))
+    size = len(shop.files.make(photos[0], "small", roots=shop.roots))
     shop.files = RenditionFiles(shop.data, most_bytes=int(2.8 * size))
     for number, photo in enumerate(photos):
-        shop.files.make(photo, "small", shop.roots)
+        shop.files.make(photo, "small", roots=shop.roots)
         path = thumbnail_path(shop.data / "renditions" / "small", photo.sha256)
         os.utime(path, (number, number))
     left = [shop.files.find(photo, "small") for photo in photos]
@@ -300,7 +300,7 @@ def test_what_a_dead_writer_left_is_cleared_away(shop):
     old.write_bytes(b"RI")
     fresh.write_bytes(b"RI")
     os.utime(old, (0, 0))
-    shop.files.make(photo, "small", shop.roots)
+    shop.files.make(photo, "small", roots=shop.roots)
     assert not old.exists()
     assert fresh.exists()
 

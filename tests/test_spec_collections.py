@@ -1,6 +1,7 @@
 """Section 4.5 and the rules of 3: collections, asked as a stranger would."""
 
 import datetime
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_description_is_null_and_is_public_false_by_default(api):
 
 @pytest.mark.parametrize(
     "name",
-    ["x", "x" * 255, "語" * 255, "🌼" * 255, "<script>", "'; DROP TABLE collections; --", "\u202e",
+    ["x", " ", " x ", "x" * 255, "語" * 255, "🌼" * 255, "<script>", "'; DROP TABLE collections; --", "\u202e",
      "a\nb", "%s %(x)s {0}"],
 )  # fmt: skip
 def test_a_name_of_1_to_255_characters_is_kept_as_it_is(api, name):
@@ -137,6 +138,24 @@ def test_a_body_that_is_no_json_object_is_refused(api, body):
 def test_a_body_of_another_type_is_refused(api, kind):
     headers = {"content-type": kind} if kind else {}
     check_refused(api.http.post("/collections", content=b'{"name": "x"}', headers=headers))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["application/json; charset=utf-8", "Application/JSON", 'application/json;charset="UTF-8"'],
+)
+def test_a_json_body_may_say_its_charset(api, kind):
+    answer = api.http.post("/collections", content=b'{"name": "x"}', headers={"content-type": kind})
+    check_success(answer)
+
+
+def test_a_json_body_may_come_in_chunks_and_name_what_is_unknown(api):
+    parts = iter([b'{"na', b'me": "in ', b'parts", "id": 7, "photos": [1], "unknown": {}}'])
+    headers = {"content-type": "application/json"}
+    answer = api.http.post("/collections", content=parts, headers=headers)
+    found = check_success(answer)["data"]
+    check_record(found, COLLECTION)
+    assert found["name"] == "in parts"
 
 
 def test_a_body_of_megabytes_is_refused(api):
@@ -276,6 +295,25 @@ def test_adding_moves_updated_at(api, photos, mine):
     after = read(api, mine)
     assert check_moment(after["updated_at"]) > check_moment(before["updated_at"])
     assert after["created_at"] == before["created_at"]
+
+
+def test_of_many_who_add_one_photo_at_once_one_succeeds(api, photos, mine):
+    body = {"photo_id": photos[0]["photo_id"]}
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(
+            threads.map(lambda _: api.post(f"/collections/{mine}/photos", body), range(8))
+        )
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
+    assert read(api, mine)["photos_count"] == 1
+
+
+def test_of_many_photos_added_at_once_the_first_is_the_cover(api, known, mine):
+    ids = [known.plain(number)["photo_id"] for number in range(12)]
+    with ThreadPoolExecutor(8) as threads:
+        entries = list(threads.map(lambda photo_id: added(api, mine, photo_id), ids))
+    found = read(api, mine)
+    assert found["photos_count"] == len(found["photos"]) == 12
+    assert found["cover_photo_id"] == min(entries, key=lambda entry: entry["id"])["photo_id"]
 
 
 # -- removing ----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import socket
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
 from independent_client import (
@@ -238,6 +239,57 @@ def test_no_answer_lets_a_browser_run_or_guess(known, api, path):
     headers = api.get(path.format(photo_id=known.plain(0)["photo_id"])).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert "default-src 'none'" in headers["content-security-policy"]
+
+
+# -- connections -------------------------------------------------------------------------------
+
+
+def test_a_connection_serves_on_after_every_kind_of_refusal(known):
+    headers = {"x-api-key": known.keys["paid"]}
+    with httpx.Client(base_url=f"{known.base_url}/api/v1", headers=headers, verify=False) as http:
+        for _ in range(2):
+            check_success(http.get("/usage"))
+            check_refused(http.post("/collections", content=b"{" * 50_000))
+            check_refused(http.post("/nowhere", content=b"x" * 1_000_000))
+            check_refused(http.post("/usage", content=b"x" * 100_000))
+            check_refused(http.get("/usage", headers={"x-api-key": "wrong"}))
+            check_refused(
+                http.post(SEARCH, headers={"x-api-key": ""}, files={"image": b"x" * 9999})
+            )
+            check_refused(http.post(SEARCH, files={"image": b"x" * 1_000_000}))
+            check_success(http.get("/facets/colors"))
+
+
+def test_who_expects_to_be_told_to_go_on_is_told(known, api):
+    body = b'{"name": "expected"}'
+    head = (
+        f"POST /api/v1/collections HTTP/1.1\r\nHost: a\r\nx-api-key: {api.key}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        "Expect: 100-continue\r\nConnection: close\r\n\r\n"
+    )
+    address = urlsplit(known.base_url)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as wire:
+        wire.sendall(head.encode())
+        assert wire.recv(1000).startswith(b"HTTP/1.1 100 ")
+        wire.sendall(body)
+        assert wire.recv(65_536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_requests_sent_in_one_go_are_answered_in_their_order(known, api):
+    one = f"GET /api/v1/facets/%s HTTP/1.1\r\nHost: a\r\nx-api-key: {api.key}\r\n%s\r\n"
+    raw = one % ("orientations", "") + one % ("colors", "") + one % ("x", "Connection: close\r\n")
+    answer = sent(known, raw.encode())
+    places = [answer.index(word) for word in (b"landscape", b'"red"', b"NOT_FOUND")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("path", ["/facets/colors", "/usage", "/search/photos?q=sea"])
+def test_head_and_options_are_answered_without_a_fault(api, path):
+    for method in ("HEAD", "OPTIONS"):
+        answer = api.http.request(method, path)
+        assert answer.status_code in {200, 204, 405}
+        if method == "HEAD":
+            assert answer.content == b""
 
 
 # -- limits of time ----------------------------------------------------------------------------

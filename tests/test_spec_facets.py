@@ -99,6 +99,15 @@ def test_suggestions_do_not_paginate(api):
     assert check_success(api.get(SUGGEST, q="a"))["pagination"] is None
 
 
+@pytest.mark.parametrize("path", ["/facets/colors", "/facets/sources", SUGGEST + "?q=ann"])
+def test_a_facet_that_has_not_changed_is_not_sent_again(api, path):
+    tag = api.get(path).headers["etag"]
+    answer = api.http.get(path, headers={"if-none-match": f'"other", {tag}'})
+    assert (answer.status_code, answer.content) == (304, b"")
+    assert answer.headers["etag"] == tag
+    check_success(api.http.get(path, headers={"if-none-match": '"other"'}))
+
+
 # -- suggestions -------------------------------------------------------------------------------
 
 
@@ -183,7 +192,7 @@ def test_a_username_has_an_entry_for_each_library(known, api, username, full_nam
     assert {(e["source"], e["full_name"], e["url"]) for e in found} == profiles
     assert {entry["full_name"] for entry in found} == {full_name}
     assert {entry["username"] for entry in found} == {username}
-    assert sum(entry["photos_count"] for entry in found) == 11
+    assert sum(entry["photos_count"] for entry in found) == 15
     assert len(found) == 2
     for entry in found:
         check_record(entry, PHOTOGRAPHER)

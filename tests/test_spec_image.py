@@ -168,6 +168,10 @@ def test_a_picture_of_too_many_bytes_is_413(api):
     check_failure(api.upload(b"\xff\xd8\xff\xe0" + b"\0" * (21 * 2**20)), 413, "PAYLOAD_TOO_LARGE")
 
 
+def test_a_picture_of_almost_too_many_bytes_is_accepted(api, picture):
+    assert ids_of(api.upload(picture[0] + b"\0" * (19 * 2**20)))[0] == picture[1]
+
+
 def test_a_part_without_bytes_and_a_part_of_another_name_are_invalid(api, picture):
     check_invalid(api.upload(b""), "body", "image")
     check_invalid(api.upload(picture[0], name="picture"), "body", "image")

@@ -59,6 +59,14 @@ def test_an_unknown_photo_is_not_found(api, unknown, path):
         check_failure(answer, 404, "NOT_FOUND")
 
 
+def test_a_photo_that_has_not_changed_is_not_sent_again(api, photo_id):
+    tag = api.get(f"/photos/{photo_id}").headers["etag"]
+    answer = api.http.get(f"/photos/{photo_id}", headers={"if-none-match": tag})
+    assert (answer.status_code, answer.content) == (304, b"")
+    other = api.get(f"/photos/{photo_id}", fields="photo_id").headers["etag"]
+    assert other != tag
+
+
 # -- similar -----------------------------------------------------------------------------------
 
 

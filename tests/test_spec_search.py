@@ -82,12 +82,21 @@ def test_attribution_is_escaped_and_names_title_photographer_and_licence(known):
     assert "https://example.org/people/4" in photo["attribution"]["html"]
 
 
-def test_links_of_a_photo_lead_to_pictures(known, api):
+def test_links_of_a_photo_lead_to_pictures(known):
     photo = known.plain(1)
     for url in (photo["image_url"], *photo["urls"].values()):
-        answer = api.http.get(url)
+        answer = known.client().http.get(url)  # a browser has no key
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("image/")
+
+
+def test_an_answer_says_which_state_of_what_answered(api):
+    headers = api.get(SEARCH, q="sea").headers
+    assert headers["x-searchlab-config"]
+    assert headers["x-searchlab-snapshot"]
+    assert headers["x-searchlab-plan"].startswith("exact")
+    timings = {part.split(";")[0].strip() for part in headers["server-timing"].split(",")}
+    assert {"embed", "filter", "search", "serialise"} <= timings
 
 
 # -- q -----------------------------------------------------------------------------------------
@@ -260,7 +269,7 @@ def test_the_licence_free_is_accepted_where_no_photo_has_it(api):
 def test_photographer_is_an_exact_username(api, select, username):
     found = set(api.all_ids(photographer=username))
     assert found == select(lambda photo: photo["photographer_username"] == username)
-    assert len(found) == 11
+    assert len(found) == 15
 
 
 @pytest.mark.parametrize("username", ["nobody", "an", "ANN", "Ann Lee", "100__wool", "%"])

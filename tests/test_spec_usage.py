@@ -263,6 +263,14 @@ def test_searches_beyond_the_quota_are_refused_and_the_rest_works(known):
     check_page(thrifty.get(SEARCH, q="sea"))
 
 
+def test_less_than_nothing_never_remains(known):
+    api = known.new_account("lowered", plan="free")
+    spend(known, "lowered", 6_000)
+    assert api.data("/usage")["requests"] == {"used": 6_000, "limit": 5_000, "remaining": 0}
+    check_failure(api.get(SEARCH, q="sea"), 429, "QUOTA_EXCEEDED")
+    assert used(api) == 6_000
+
+
 @pytest.mark.parametrize(
     ("path", "params"),
     [

@@ -1,6 +1,7 @@
 """Databases: URLs, transactions, errors in our words, migrations."""
 
 import sqlite3
+import threading
 
 import pytest
 import sqlalchemy as sa
@@ -11,7 +12,7 @@ from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.storage import database as module
 from searchlab.storage.database import BusyError, open_database, sqlite_url
 from searchlab.storage.migrating import steps
-from searchlab.storage.schema import METADATA, accounts, replays
+from searchlab.storage.schema import METADATA, VERSION, accounts, replays
 from searchlab.storage.values import UtcMoment, utc_now
 from tests.databases import BACKENDS, HOSTILE, ODD, empty_url, fresh_database, psql, start
 
@@ -113,7 +114,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path):
 @pytest.mark.parametrize("name", ["api.db", "api.db.lock"])
 def test_a_place_that_cannot_be_written_is_told(tmp_path, name):
     (tmp_path / name).mkdir()
-    with pytest.raises(DataError, match="can be written, got"):
+    with pytest.raises(DataError, match="written, got"):
         open_database(sqlite_url(tmp_path)).migrate()
 
 
@@ -171,6 +172,42 @@ def test_messages_hold_no_values(database):
         add_account(connection, "geheim")
     assert "geheim" not in str(caught.value)
     assert "[SQL parameters hidden" in str(caught.value.__cause__)
+
+
+def test_a_thread_that_waits_too_long_for_another_is_told(database, monkeypatch):
+    monkeypatch.setattr(module, "BUSY_TIMEOUT_S", 0.01)
+    if database.file is None:
+        with database.writing() as connection:
+            add_account(connection, "acme")
+        database = open_database(database.engine.url.render_as_string(hide_password=False))
+    outcomes = []
+
+    def write():
+        try:
+            with database.writing() as connection:
+                connection.execute(accounts.update().values(plan="free"))
+        except BusyError as error:
+            outcomes.append(str(error))
+
+    with database.writing() as connection:
+        connection.execute(accounts.update().values(plan="scale"))
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join()
+    write()
+    assert len(outcomes) == 1
+    assert "must be free, got" in outcomes[0]
+    database.close()
+
+
+def test_a_reader_sees_one_state_throughout_and_writes_nothing(database):
+    with database.reading() as connection:
+        count = sa.select(sa.func.count()).select_from(accounts)
+        assert connection.scalar(count) == 0
+        with database.writing() as other:
+            add_account(other, "acme")
+        assert connection.scalar(count) == 0
+    assert names(database) == ["acme"]
 
 
 # -- transactions -----------------------------------------------------------------------------
@@ -234,7 +271,33 @@ def test_migrations_make_the_tables_of_the_schema(database):
 
 def test_the_steps_follow_one_another_and_have_one_end():
     assert [step.revision for step in steps().walk_revisions()] == ["0001"]
-    assert steps().get_heads() == ["0001"]
+    assert steps().get_heads() == [VERSION]
+
+
+def test_the_version_is_known_and_none_before_there_is_one(url):
+    database = open_database(url)
+    assert database.version() is None
+    database.migrate()
+    assert database.version() == "0001"
+    database.close()
+
+
+def test_asking_for_the_version_makes_no_file(tmp_path):
+    assert open_database(sqlite_url(tmp_path)).version() is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_serving_loads_no_migrations_where_all_is_done_and_nothing_heavy(database):
+    code = """
+import sys
+from searchlab.storage import collections, database, keyring, meter, replays, usage
+database.open_database(sys.argv[1]).migrate()
+names = {name.split(".")[0] for name in sys.modules}
+heavy = {"alembic", "torch", "ranx", "matplotlib", "sklearn", "numba", "pandas", "numpy"}
+print(sorted(names & heavy))
+"""
+    url = database.engine.url.render_as_string(hide_password=False)
+    assert start(code, url).communicate()[0] == "[]\n"
 
 
 def test_migrating_again_keeps_what_is_there(database):

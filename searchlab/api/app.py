@@ -11,8 +11,9 @@ from typing import Any, cast
 from litestar import Litestar, Request, Response
 from litestar.datastructures import State
 from litestar.enums import MediaType
+from litestar.routes import HTTPRoute
 
-from searchlab.api import media
+from searchlab.api import docs_page, media
 from searchlab.api.envelope import encode_failure
 from searchlab.api.exchange import Services, exchange_of
 from searchlab.api.front import App, Front
@@ -44,9 +45,9 @@ def create_app(settings: Settings | None = None) -> Front:
     settings = settings or Settings.from_env()
     log = Log(settings.log_format, access=settings.access_log)
     forward_library_logs(log)
-    modules = (search, photos, facets, collections, usage, system, media)
+    modules = (search, photos, facets, collections, usage, system, media, docs_page)
     app = Litestar(
-        route_handlers=[route for module in modules for route in module.ROUTES],
+        route_handlers=[handler for module in modules for handler in module.ROUTES],
         exception_handlers={Exception: _refuse},
         lifespan=[_opened(settings, log)],
         openapi_config=None,
@@ -54,7 +55,19 @@ def create_app(settings: Settings | None = None) -> Front:
         state=State({"log": log}),
         request_max_body_size=None,  # each operation bounds its own body
     )
-    return Front(cast(App, app), services=lambda: app.state.services, log=log)
+    return Front(
+        cast(App, app), services=lambda: app.state.services, log=log, methods=_methods(app)
+    )
+
+
+def _methods(app: Litestar) -> dict[str, bytes]:
+    """List the methods of each path; Litestar's own OPTIONS forgets all but one handler's."""
+    found: dict[str, set[str]] = {}
+    for route in app.routes:
+        if isinstance(route, HTTPRoute):
+            for handler in route.route_handlers:
+                found.setdefault(route.path_format, set()).update(map(str, handler.http_methods))
+    return {path: ", ".join(sorted(methods)).encode() for path, methods in found.items()}
 
 
 def _opened(settings: Settings, log: Log) -> Any:
@@ -98,6 +111,10 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     stack.callback(measures.close)
     shelf = Shelf(settings.data)
     _tell(measures, shelf.current)
+    slots = DecodeSlots(settings.decode_slots, timeout_s=settings.decode_timeout_s)
+    stack.callback(slots.close)
+    renditions = Renditions(shelf)
+    stack.callback(renditions.close)
     return Services(
         settings=settings,
         shelf=shelf,
@@ -107,8 +124,8 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
         rates=rates,
         replays=Replays(database),
         collections=Collections(database),
-        slots=DecodeSlots(settings.decode_slots, timeout_s=settings.decode_timeout_s),
-        renditions=Renditions(shelf),
+        slots=slots,
+        renditions=renditions,
         measures=measures,
     )
 

@@ -8,7 +8,7 @@ within becomes a clean answer, and its traceback goes to the log alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
 from searchlab.api.cross_origin import CrossOrigin
@@ -41,15 +41,24 @@ _LOCKED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'no
 class Front:
     """An ASGI application around another one."""
 
-    def __init__(self, app: App, *, services: Callable[[], Services], log: Log) -> None:
+    def __init__(
+        self,
+        app: App,
+        *,
+        services: Callable[[], Services],
+        log: Log,
+        methods: Mapping[str, bytes],
+    ) -> None:
         """Wrap an application.
 
         Args:
             app: What answers, Litestar's.
             services: Returns what the worker has opened; called once it is ready.
             log: Takes a line for each request.
+            methods: What `Allow` says of each path, by its template.
         """
         self._app = app
+        self._methods = methods
         self._services = services
         self._log = log
 
@@ -61,7 +70,9 @@ class Front:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
-        await _Passage(self._services(), self._log, scope, receive, send).run(self._app)
+        passage = _Passage(self._services(), self._log, scope, receive, send)
+        passage.methods = self._methods
+        await passage.run(self._app)
 
 
 class _Passage:
@@ -80,6 +91,7 @@ class _Passage:
         self._size = 0
         self._origin: bytes | None = None
         self._under_api = scope["path"].startswith(API_PREFIX)
+        self.methods: Mapping[str, bytes] = {}
 
     async def run(self, app: App) -> None:
         scope, measures = self._scope, self._services.measures
@@ -172,15 +184,19 @@ class _Passage:
     async def _start(self, message: Message) -> None:
         exchange = self._exchange
         self._status = message["status"]
-        headers = [*message["headers"], (b"x-request-id", exchange.request_id.encode()), *_SECURITY]
+        headers = [*message["headers"]]
+        if self._scope["method"] == "OPTIONS" and "path_template" in self._scope:
+            allowed = self.methods.get(self._scope["path_template"], b"OPTIONS")
+            headers = [(n, allowed if n == b"allow" else v) for n, v in headers]
+        headers = [*headers, (b"x-request-id", exchange.request_id.encode()), *_SECURITY]
         headers += ((n.lower().encode(), v.encode()) for n, v in exchange.headers.items())
         if self._under_api or self._status >= 400:
             headers.append(_LOCKED)
+        names = {name.lower() for name, _ in headers}
+        if b"cache-control" not in names and (self._under_api or self._status >= 400):
+            headers.append((b"cache-control", b"no-store"))
         if self._under_api:
-            names = {name.lower() for name, _ in headers}
             headers += [pair for pair in self._limits() if pair[0] not in names]
-            if b"cache-control" not in names:
-                headers.append((b"cache-control", b"no-store"))
             if exchange.timings:
                 headers.append((b"server-timing", _timing(exchange)))
             if self._origin is not None:

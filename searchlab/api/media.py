@@ -85,9 +85,9 @@ class Renditions:
         if size == "full":
             return await self._aside(lambda: self._original(photo, snapshot_id))
         found = await self._aside(lambda: self._files.find(photo, size))
-        return found or Source(await self._made(photo, size, snapshot_id))
+        return found or Source(await self._made(photo, size, snapshot_id=snapshot_id))
 
-    async def read(self, source: Source, at: int, n_bytes: int) -> bytes:
+    async def read(self, source: Source, at: int, *, n_bytes: int) -> bytes:
         """Read a piece of a picture, off the event loop."""
         if source.at_hand(at):
             return source.read(at, n_bytes)
@@ -112,18 +112,18 @@ class Renditions:
             return ()  # dropped in this very moment
         return self._roots[1]
 
-    async def _made(self, photo: Photo, size: str, snapshot_id: str) -> bytes:
+    async def _made(self, photo: Photo, size: str, *, snapshot_id: str) -> bytes:
         key = (photo.sha256, size)
         task = self._making.get(key)
         if task is None:
-            task = asyncio.create_task(self._make(photo, size, snapshot_id))
+            task = asyncio.create_task(self._make(photo, size, snapshot_id=snapshot_id))
             self._making[key] = task
             task.add_done_callback(lambda done: self._finish(key, done))
         return await asyncio.shield(task)  # Whoever goes away leaves the others their picture.
 
-    async def _make(self, photo: Photo, size: str, snapshot_id: str) -> bytes:
+    async def _make(self, photo: Photo, size: str, *, snapshot_id: str) -> bytes:
         return await self._slots.run(
-            lambda: self._files.make(photo, size, self._roots_of(snapshot_id))
+            lambda: self._files.make(photo, size, roots=self._roots_of(snapshot_id))
         )
 
     def _finish(self, key: tuple[str, str], task: asyncio.Task[bytes]) -> None:
@@ -144,6 +144,7 @@ class Sent:
         self,
         renditions: Renditions,
         source: Source | None,
+        *,
         headers: dict[str, str],
         span: range | None = None,
     ) -> None:
@@ -185,7 +186,7 @@ class Sent:
     async def _send_body(self, source: Source, send: Send) -> None:
         at, end = self._span.start, self._span.stop
         while at < end:
-            piece = await self._renditions.read(source, at, min(CHUNK, end - at))
+            piece = await self._renditions.read(source, at, n_bytes=min(CHUNK, end - at))
             at += len(piece)
             body: Any = {"type": "http.response.body", "body": piece, "more_body": True}
             await send(body)
@@ -223,7 +224,7 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     tag = f'"{photo.sha256}-{size}"'
     headers = {"ETag": tag, "Cache-Control": FOREVER if versioned else FOR_A_WHILE}
     if knows(request.headers.get("if-none-match"), tag):
-        return Sent(renditions, None, headers)
+        return Sent(renditions, None, headers=headers)
     source = await renditions.open(photo, size)
     kind = TYPES.get(source.kind)
     if kind is None:  # What is no picture any more, by whatever damage, is not sent as one.
@@ -241,7 +242,7 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     condition = request.headers.get("if-range")
     whole = condition is not None and condition != tag
     wanted = None if whole or request.method == "HEAD" else request.headers.get("range")
-    return Sent(renditions, source, headers, _span(wanted, source.size))
+    return Sent(renditions, source, headers=headers, span=_span(wanted, source.size))
 
 
 ROUTES: Final = [send_picture]

@@ -26,6 +26,7 @@ from searchlab.api.openapi_service import SERVICE_PATHS
 from searchlab.api.operations import Operation, operation_of
 from searchlab.api.replaying import HEADER as IDEMPOTENCY_KEY
 from searchlab.api.settings import API_PREFIX, API_VERSION
+from searchlab.photos import PHOTO_FIELDS
 
 _TAGS = {
     "search": ("Search", "Photos by what they show, and by what is known of them."),
@@ -48,6 +49,8 @@ _IN_PATH: dict[str, dict[str, Any]] = {
         "example": "annlee",
     },
 }
+_FIELD = rf"\s*({'|'.join(PHOTO_FIELDS)})\s*"
+_FIELDS = f"^{_FIELD}(,{_FIELD})*$"
 _ABOUT = """Search over free-licence stock photos by meaning, by picture and by filters.
 
 Every answer comes in one envelope: `success`, `data`, `meta`, `error` and `pagination`. A failed
@@ -162,7 +165,6 @@ _REPEATING = {
     "description": "Any text of one's own. The same key with the same request within 24 hours gets "
     "the first answer again, and nothing is done twice.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-    "example": "5a2f6c1e-autumn",
 }
 _KNOWN = {
     "name": "If-None-Match",
@@ -194,6 +196,8 @@ def _parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str
         del given["items"]
     if given.get("default") in (None, ()):
         given.pop("default", None)
+    if name == "fields":
+        given["pattern"] = _FIELDS
     found: dict[str, Any] = {"name": name, "in": "query", "required": required, "schema": given}
     if items:
         found |= {"style": "form", "explode": True}

@@ -169,7 +169,9 @@ class CollectionPhoto(msgspec.Struct, frozen=True, kw_only=True):
 
     id: Annotated[int, Meta(description="Identifier of the entry.", examples=[31])]
     photo_id: PhotoId
-    photo_thumbnail_url: Address
+    photo_thumbnail_url: Annotated[
+        str, Meta(description="As it was sent; the photo's `thumb` where nothing was.")
+    ]
     photo_source: Annotated[str, Meta(examples=["unsplash"])]
     photo_photographer: Annotated[str, Meta(description="Name for display.", examples=["Ann Lee"])]
     added_at: Instant

@@ -36,6 +36,7 @@ APP = "searchlab.api.app:create_app"
 _KILL_AFTER_S = 25.0
 _RETRY_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 _STEADY_S = 30.0
+_DIED_EARLY = "workers must live until they answer, got one that died; it has said why above"
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -103,7 +104,7 @@ class Supervisor:
             self._start(worker)
         while not self.stopping and not all(worker.ready for worker in self._workers):
             for worker in self._wait(None):
-                raise SearchlabError(worker.reason or "workers must start, got one that died")
+                raise SearchlabError(worker.reason or _DIED_EARLY)
 
     def run(self, note: Callable[[str], None]) -> None:
         """Replace workers that die, until told to stop.

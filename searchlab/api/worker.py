@@ -34,6 +34,8 @@ HEAD_TIMEOUT_MS = 30_000
 HEAD_BYTES = 128 * 1024
 # Time that running requests have to finish in once the worker is told to stop.
 GRACE_S = 20.0
+# A thread that computes holds up the event loop for so long, each time that the loop waits for it.
+_SWITCH_S = 0.001
 _CONNECTIONS = 8192
 _OPEN_FILES = 65_536
 _QUIET: dict[str, Any] = {
@@ -164,6 +166,7 @@ def main() -> None:
     """Run as `python -m searchlab.api.worker APP LISTENER REPORTS`, the last two as handles."""
     app_path, listener, reports = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     _raise_open_files()
+    sys.setswitchinterval(_SWITCH_S)
 
     def report(message: Report) -> None:
         with suppress(BrokenPipeError):

@@ -51,8 +51,8 @@ class Photographers:
     def __init__(self, table: PhotoTable) -> None:
         codes, sources = table.codes("photographer_username"), table.codes("source")
         self._usernames, self._sources = codes.values, sources.values
-        self._full_names = table._texts["photographer_full_name"]
-        self._urls = table._texts["photographer_url"]
+        self._full_names = table.column("photographer_full_name")
+        self._urls = table.column("photographer_url")
         told = np.array([bool(name.strip()) for name in codes.values], dtype=np.bool_)
         rows = np.flatnonzero(told[codes.rows] if len(told) else codes.rows)
         pairs = codes.rows[rows].astype(np.int64) * len(sources.values) + sources.rows[rows]

@@ -20,7 +20,7 @@ _LINE = 10
 
 
 class BlockFilter:
-    """A Bloom filter for each block of a text; 32 MiB for a text of any length."""
+    """A Bloom filter for each block of a text; at most 32 MiB for all of them."""
 
     def __init__(self, text: NDArray[np.uint8]) -> None:
         """Read a text, (n_bytes,), which begins and ends with an end of line."""

@@ -6,6 +6,7 @@ raises becomes an error of ours here and nowhere else, and a password is never p
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from searchlab.errors import (
     NotFoundError,
     SearchlabError,
 )
+from searchlab.storage.schema import VERSION
 
 BUSY_TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 5
@@ -38,6 +40,7 @@ _DRIVERS = {
 # 40001 serialization failure, 40P01 deadlock, 55P03 lock not available: rolled back for sure.
 _ROLLED_BACK = ("40001", "40P01", "55P03")
 _SQLITE_BUSY = (5, 6)
+_READ_ONLY = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _NO_TABLE = ("42P01", "42703")
 
 T = TypeVar("T")
@@ -63,19 +66,21 @@ class Database:
         self.name = name
         self.file = file
         self._writer = engine.execution_options(begin="IMMEDIATE")
+        self._reader = engine if file is not None else engine.execution_options(**_READ_ONLY)
         self._lookups = lookups or engine
+        self._writing = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<Database {self.name}>"
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that only reads; it sees one state throughout on SQLite.
+        """Open a transaction that only reads, and sees one state of the data throughout.
 
         Raises:
             DataError: The database cannot be reached, is damaged or not migrated.
         """
-        with self.explained(), self.engine.begin() as connection:
+        with self.explained(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
@@ -87,8 +92,22 @@ class Database:
             DataError: The database cannot be reached or written.
             InputError: A text or number that the database does not take.
         """
-        with self.explained(), self._writer.begin() as connection:
+        with self._turn(), self.explained(), self._writer.begin() as connection:
             yield connection
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        # SQLite's writers look again after a nap of up to 0.1 s; threads can wait without one.
+        if self.file is None:
+            yield
+            return
+        if not self._writing.acquire(timeout=BUSY_TIMEOUT_S):
+            msg = f"{self.name} must be free, got one that another thread holds; try again"
+            raise BusyError(msg)
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     def look_up(self, ask: Callable[[Connection], T]) -> T:
         """Ask one question in the fewest round trips, again if the connection was lost.
@@ -122,9 +141,24 @@ class Database:
         Raises:
             DataError: The database is of a newer version, or cannot be reached or written.
         """
+        if self.version() == VERSION:
+            return  # no lock, and no import that takes longer than all the rest
         from searchlab.storage.migrating import migrate
 
         migrate(self)
+
+    def version(self) -> str | None:
+        """Return the version of the tables; None while there are none.
+
+        Raises:
+            DataError: The database cannot be reached, or is damaged.
+        """
+        if self.file is not None and not self.file.exists():
+            return None
+        with self.reading() as connection:
+            if not sa.inspect(connection).has_table("alembic_version"):
+                return None
+            return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
 
     def close(self) -> None:
         """Close the connections."""
@@ -144,6 +178,9 @@ class Database:
             raise BusyError(msg) from None
         except exc.DBAPIError as error:
             raise self._error_of(error) from error
+        except exc.PendingRollbackError as error:
+            msg = f"{self.name} must stay connected, got a connection that was lost; try again"
+            raise DataError(msg) from error
         except exc.StatementError as error:  # a value that cannot even be handed to the driver
             msg = f"values must be such that {self.name} takes them, got: {error.orig}"
             raise InputError(msg) from error
@@ -164,9 +201,10 @@ class Database:
         if state in _NO_TABLE or reason.startswith(("no such table", "no such column")):
             msg = f"{self.name} must have the tables of this version, got: {reason}; migrate it"
         elif isinstance(error, exc.OperationalError):
+            check = "the URL, and that the server runs" if self.file is None else "its folder"
             msg = (
-                f"{self.name} must be a database that can be reached and written, got: {reason}; "
-                "check the folder or the URL, and that the server runs"
+                f"{self.name} must be a database that can be reached and written, "
+                f"got: {reason}; check {check}"
             )
         else:
             msg = f"{self.name} must take what is written to it, got: {reason}"
@@ -253,14 +291,25 @@ def _open_postgresql(address: URL) -> Database:
         msg = "PostgreSQL must have its driver, got none; pip install 'searchlab[postgres]'"
         raise MissingExtraError(msg) from error
     given: dict[str, Any] = {
-        "connect_args": {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "searchlab"},
+        "connect_args": {
+            "application_name": "searchlab",
+            "connect_timeout": CONNECT_TIMEOUT_S,
+            "tcp_user_timeout": int(BUSY_TIMEOUT_S * 1000),
+            **address.query,  # what the URL says goes first
+        },
         "pool_timeout": BUSY_TIMEOUT_S,
         "hide_parameters": True,
     }
-    given["connect_args"] |= address.query  # what the URL says goes first
     engine = sa.create_engine(address, pool_size=POOL_SIZE, pool_pre_ping=True, **given)
     # No ping before each look-up: one whose connection was lost is asked again instead.
     lookups = sa.create_engine(address, pool_size=2, isolation_level="AUTOCOMMIT", **given)
+    patience = f"SET lock_timeout = {int(BUSY_TIMEOUT_S * 1000)}"
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: Any) -> None:
+        connection.execute(patience)
+        connection.commit()
+
     host = address.host or address.query.get("host") or "localhost"
     name = f"postgresql://{host}/{address.database or ''}"
     return Database(engine, name=name, file=None, lookups=lookups)

@@ -53,29 +53,22 @@ class KeyRing:
             and time.monotonic() < known.until
         ):
             return known.caller
-        return self._learn(secret, digest)
-
-    def _learn(self, secret: str, digest: bytes) -> Caller | None:
-        generation = self._in_force()
+        self._generation = generation = self._generation.current()
+        if generation.read() % 2:
+            generation.heal()
         # Read before the database is: what changes in between makes the answer worthless.
         before = generation.read()
         caller = self._database.look_up(lambda connection: find_caller(connection, secret))
-        self._known.pop(digest, None)
-        if caller is not None and before % 2 == 0:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-            self._known[digest] = _Known(caller, before, time.monotonic() + _KEPT_S)
+        self._remember(digest, caller, generation=before)
         return caller
 
-    def _in_force(self) -> Generation:
-        generation, file = self._generation, self._database.file
-        if generation is None or file is None or generation.is_replaced():
-            generation = Generation(file)  # type: ignore[arg-type]
-            self._generation = generation
+    def _remember(self, digest: bytes, caller: Caller | None, *, generation: int) -> None:
+        if caller is None or generation % 2:
+            self._known.pop(digest, None)
+            return
+        if len(self._known) >= _MOST_KEPT:
             self._known.clear()
-        if generation.read() % 2:
-            generation.heal()
-        return generation
+        self._known[digest] = _Known(caller, generation, time.monotonic() + _KEPT_S)
 
     def close(self) -> None:
         """Forget what is remembered."""

@@ -78,12 +78,13 @@ class Generation:
         """Return the number."""
         return self._value[0]
 
-    def is_replaced(self) -> bool:
-        """Tell whether another file has taken its place, as after a restored backup."""
+    def current(self) -> Generation:
+        """Return itself, or another one if the file was replaced, as by a restored backup."""
         try:
-            return self._path.stat().st_ino != self._inode
+            replaced = self._path.stat().st_ino != self._inode
         except OSError:
-            return True
+            replaced = True
+        return Generation(self._file) if replaced else self
 
     @contextmanager
     def changing(self) -> Iterator[None]:

@@ -235,8 +235,10 @@ class Meter:
             try:
                 with self._database.explained(), connection.begin_nested():
                     item.also(connection)
-            except Exception as error:  # it belongs to this waiter alone
-                return error
+            except Exception as error:
+                if connection.invalidated:  # lost, and all that was written with it
+                    raise
+                return error  # it belongs to this waiter alone
         return number
 
     def _write_uses(self) -> _Outcome:

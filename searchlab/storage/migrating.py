@@ -36,6 +36,7 @@ def migrate(database: Database) -> None:
             _prepare(database, database.file)
         connection = stack.enter_context(database.writing())
         if database.file is None:
+            connection.exec_driver_sql("SET LOCAL lock_timeout = '60s'")  # as the lock of SQLite
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
         known = steps()
         _check_known(database, connection, known)

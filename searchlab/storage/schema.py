@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from searchlab.storage.values import UtcMoment
 
+VERSION = "0001"  # the last of the steps in `migrations/versions`
 METADATA = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",

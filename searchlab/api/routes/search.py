@@ -20,7 +20,7 @@ from searchlab.api.requests import Conditions, ImageSearch, NextPage, Similar, T
 from searchlab.api.schema import Photo
 from searchlab.api.selection import selected_fields
 from searchlab.api.shelf import Shown
-from searchlab.api.uploads import read_picture
+from searchlab.api.uploads import read_picture, reference_of
 from searchlab.filters import PhotoFilter
 from searchlab.queries import Query, Slice
 
@@ -188,7 +188,6 @@ async def _first_by_image(
         msg = f"a search must bring either the part image or photo_id, got {came}"
         raise Invalid([Detail(("query", "photo_id"), msg, "one_of")])
     services = services_of(request)
-    reference = None
     query = Query(
         text=asked.q,
         image=picture,
@@ -205,7 +204,7 @@ async def _first_by_image(
         return await _first_page(request, query, asked.per_page, "image")
     shown = services.shelf.current
     with exchange_of(request).timed("decode"):
-        reference = await services.slots.run(shown.engine.reference_vector, query)
+        reference = await services.slots.run(reference_of, shown.engine, query)
     audience = _audience(request, "image")
     found = await shown.run(
         lambda: shown.engine.slice(
