@@ -374,6 +374,8 @@ def strange_client(port: int, name: str, data: bytes, patience_s: float) -> str:
 def measure_servers(out: Path, options: argparse.Namespace) -> None:
     """Measure each server that is installed on the same body."""
     for name, (server, app) in SERVERS.items():
+        if options.smoke and app == "bare_app":
+            continue
         needed = {server, app.removesuffix("_app")} & {"uvicorn", "fastapi"}
         path = out / "http" / "servers" / f"{name}.json"
         if missing := [one for one in needed if importlib.util.find_spec(one) is None]:
@@ -393,15 +395,32 @@ def measure_servers(out: Path, options: argparse.Namespace) -> None:
         write(path, "http_servers", "27-kb-body", {"server": name}, rows, strange=strange)
 
 
+def plain_library(data: Path, photos: Path) -> None:
+    """Index 60 plain pictures with the lightest model: enough to see that all works."""
+    from PIL import Image
+
+    photos.mkdir()
+    for number in range(60):
+        shade = (number * 4, 255 - number * 4, number * 40 % 256)
+        Image.new("RGB", (48, 32), shade).save(photos / f"{number}.png")
+    words = ["index", "--data", str(data), "--model", "palette", str(photos)]
+    subprocess.run([*MAIN, *words], check=True, capture_output=True)
+
+
 def measure_api(out: Path, options: argparse.Namespace) -> None:
     """Measure what the API's operations cost on the bundled photos."""
     from searchlab.demo import build_demo_library
+    from searchlab.library import open_library
 
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "library"
-        if options.library is not None:
-            shutil.copytree(options.library, data)
-        engine = build_demo_library(data).engine
+        if options.smoke:
+            plain_library(data, Path(folder) / "photos")
+            engine = open_library(data).engine
+        else:
+            if options.library is not None:
+                shutil.copytree(options.library, data, ignore=shutil.ignore_patterns("api.db*"))
+            engine = build_demo_library(data).engine
         path = out / "http" / "api" / f"{engine.config.config_id}.json"
         if path.exists() and not options.force:
             sys.stdout.write(f"{path} is there; --force measures again\n")
@@ -429,7 +448,8 @@ def measure_api(out: Path, options: argparse.Namespace) -> None:
             load(urls["usage"], pids, connections=16, seconds=1, headers={"x-api-key": key})
             rows = measure_rows(urls, pids, options, {"x-api-key": key})
         setting = {"workers": options.workers, "n_photos": len(engine.table)}
-        write(path, "http_api", "demo", setting, rows, config=engine.config.to_dict())
+        dataset = "plain" if options.smoke else "demo"
+        write(path, "http_api", dataset, setting, rows, config=engine.config.to_dict())
 
 
 def measure_rows(

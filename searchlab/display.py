@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from searchlab.queries import Hit, Page
 
-_STYLE = """
+STYLE = """
 .searchlab-page{font:13px/1.4 system-ui,sans-serif;color:#222;background:#fff;padding:8px}
 .searchlab-grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(180px,1fr));gap:14px}
 .searchlab-card{margin:0;border:1px solid #ddd;border-radius:6px;overflow:hidden;background:#fff}
@@ -39,7 +39,7 @@ def page_html(page: Page, *, title: str = "") -> str:
     plan = f'<p class="searchlab-plan">{html.escape(page.plan.explain())}\n{summary}</p>'
     cards = "".join(_card(place, hit) for place, hit in enumerate(page, start=page.start))
     return (
-        f'<style>{_STYLE}</style><div class="searchlab-page">{heading}{plan}'
+        f'<style>{STYLE}</style><div class="searchlab-page">{heading}{plan}'
         f'<div class="searchlab-grid">{cards}</div></div>'
     )
 

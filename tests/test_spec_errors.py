@@ -1,6 +1,7 @@
 """Sections 2.1, 7 and 9: one shape for every answer, asked as a stranger would."""
 
 import socket
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import httpx
@@ -180,14 +181,14 @@ def test_odd_headers_change_no_answer(api, name, value):
 
 
 def sent(known, raw):
-    """Send bytes as they are, and return all that comes back."""
+    """Send bytes as they are, and return all that comes back before the connection ends."""
     address = urlsplit(known.base_url)
-    with socket.create_connection((address.hostname, address.port), timeout=10) as wire:
+    parts = []
+    with socket.create_connection((address.hostname, address.port), timeout=3) as wire:
         wire.sendall(raw)
-        wire.shutdown(socket.SHUT_WR)
-        parts = []
-        while part := wire.recv(65_536):
-            parts.append(part)
+        with suppress(TimeoutError, ConnectionResetError):
+            while part := wire.recv(65_536):
+                parts.append(part)
     return b"".join(parts)
 
 
@@ -204,7 +205,7 @@ def sent(known, raw):
         b"POST /api/v1/collections HTTP/1.1\r\nHost: a\r\nContent-Length: abc\r\n\r\n",
         b"POST /api/v1/collections HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
         b"POST /api/v1/collections HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"G" * 100_000,
+        b"G" * 200_000,
     ],
 )
 def test_what_is_no_http_gets_no_html_and_no_trace_and_stops_nothing(known, api, raw):
@@ -221,8 +222,11 @@ def test_a_body_that_breaks_off_stops_nothing(known, api):
         "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
     )
     before = len(api.data("/collections"))
-    answer = sent(known, head.encode() + b'{"name": "x"')
-    assert not answer.startswith(b"HTTP/1.1 2")
+    address = urlsplit(known.base_url)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as wire:
+        wire.sendall(head.encode() + b'{"name": "x"}')
+        wire.shutdown(socket.SHUT_WR)
+        assert not wire.recv(1000).startswith(b"HTTP/1.1 2")
     assert len(api.data("/collections")) == before
 
 

@@ -200,6 +200,15 @@ def test_a_thread_that_waits_too_long_for_another_is_told(database, monkeypatch)
     database.close()
 
 
+def test_a_question_that_takes_too_long_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BUSY_TIMEOUT_S", 0.01)
+    with (
+        fresh_database("postgresql", tmp_path) as database,
+        pytest.raises(DataError, match="statement timeout"),
+    ):
+        database.look_up(lambda connection: connection.exec_driver_sql("SELECT pg_sleep(60)"))
+
+
 def test_a_reader_sees_one_state_throughout_and_writes_nothing(database):
     with database.reading() as connection:
         count = sa.select(sa.func.count()).select_from(accounts)

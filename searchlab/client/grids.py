@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from searchlab.display import _STYLE
+from searchlab.display import STYLE
 from searchlab.photos import web_url
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def grid_html(photos: Sequence[Photo], *, summary: str = "") -> str:
     head = f'<p class="searchlab-plan">{html.escape(summary)}</p>' if summary else ""
     cards = "".join(map(_card, photos))
     return (
-        f'<style>{_STYLE}</style><div class="searchlab-page">{head}'
+        f'<style>{STYLE}</style><div class="searchlab-page">{head}'
         f'<div class="searchlab-grid">{cards}</div></div>'
     )
 

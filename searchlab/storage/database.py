@@ -284,6 +284,13 @@ def _open_sqlite(address: URL) -> Database:
     return Database(engine, name=str(file), file=file)
 
 
+def _on_connect(engine: Engine, statement: str) -> None:
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: Any) -> None:
+        connection.execute(statement)
+        connection.commit()
+
+
 def _open_postgresql(address: URL) -> Database:
     try:
         import psycopg  # noqa: F401
@@ -303,13 +310,9 @@ def _open_postgresql(address: URL) -> Database:
     engine = sa.create_engine(address, pool_size=POOL_SIZE, pool_pre_ping=True, **given)
     # No ping before each look-up: one whose connection was lost is asked again instead.
     lookups = sa.create_engine(address, pool_size=2, isolation_level="AUTOCOMMIT", **given)
-    patience = f"SET lock_timeout = {int(BUSY_TIMEOUT_S * 1000)}"
-
-    @event.listens_for(engine, "connect")
-    def _prepare(connection: Any, _record: Any) -> None:
-        connection.execute(patience)
-        connection.commit()
-
+    patience_ms = int(BUSY_TIMEOUT_S * 1000)
+    _on_connect(engine, f"SET lock_timeout = {patience_ms}")
+    _on_connect(lookups, f"SET statement_timeout = {patience_ms}")
     host = address.host or address.query.get("host") or "localhost"
     name = f"postgresql://{host}/{address.database or ''}"
     return Database(engine, name=name, file=None, lookups=lookups)
