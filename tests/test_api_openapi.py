@@ -18,6 +18,7 @@ from searchlab.api.openapi_answers import example_of
 from searchlab.api.operations import operation_of
 from searchlab.api.parameters import fields_of
 from searchlab.api.problems import KINDS
+from searchlab.api.requests import NO_NUL
 from searchlab.api.schema import Collection, CollectionWithPhotos, Photo
 from searchlab.api.settings import Settings
 from searchlab.photos import PHOTO_FIELDS
@@ -114,7 +115,7 @@ def test_parameters_are_the_fields_that_are_read(handlers, operations):
 @pytest.mark.parametrize(
     ("operation", "name", "expected"),
     [
-        ("searchPhotosByText", "q", {"type": "string", "maxLength": 500}),
+        ("searchPhotosByText", "q", {"type": "string", "maxLength": 500, "pattern": NO_NUL}),
         (
             "searchPhotosByText",
             "color_tolerance",
@@ -140,7 +141,11 @@ def test_parameters_are_the_fields_that_are_read(handlers, operations):
             "text_alpha",
             {"type": "number", "minimum": 0, "maximum": 10, "default": 1.7},
         ),
-        ("suggestPhotographers", "q", {"type": "string", "minLength": 1, "maxLength": 100}),
+        (
+            "suggestPhotographers",
+            "q",
+            {"type": "string", "minLength": 1, "maxLength": 100, "pattern": NO_NUL},
+        ),
         (
             "suggestPhotographers",
             "limit",

@@ -16,7 +16,7 @@ from litestar import Request
 from PIL import Image
 
 from apis import api
-from searchlab.api import multiparts
+from searchlab.api import bodies
 from searchlab.api.problems import Invalid, Problem, problem_of
 from searchlab.api.uploads import DecodeSlots, read_picture, reference_of
 from searchlab.config import Config
@@ -273,7 +273,7 @@ def test_a_connection_that_ends_within_the_body_is_a_failed_validation():
 
 
 def test_a_body_that_pauses_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(multiparts, "_IDLE_S", 0.01)
+    monkeypatch.setattr(bodies, "_IDLE_S", 0.01)
     assert refusal([b"--cut", ...]).details[0].type == "timeout"
 
 
@@ -286,7 +286,7 @@ async def read_once(request):
 
 
 def test_a_body_that_trickles_is_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(multiparts, "_WHOLE_S", 0.02)
+    monkeypatch.setattr(bodies, "_WHOLE_S", 0.02)
 
     async def receive():
         await asyncio.sleep(0.005)

@@ -91,6 +91,7 @@ class _Passage:
         self._size = 0
         self._origin: bytes | None = None
         self._under_api = scope["path"].startswith(API_PREFIX)
+        self._body_left = False
         self.methods: Mapping[str, bytes] = {}
 
     async def run(self, app: App) -> None:
@@ -104,7 +105,7 @@ class _Passage:
                     await self._start({"status": 204, "headers": preflight})
                     await self._send({"type": "http.response.body", "body": b""})
                 else:
-                    await app(scope, self._receive, self._back)
+                    await app(scope, self._in, self._back)
             except Exception as error:
                 if self._status:
                     raise
@@ -129,6 +130,8 @@ class _Passage:
                 self._origin = value
             elif name == b"access-control-request-method":
                 requested = value
+            elif name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
+                self._body_left = True
         if size > MAX_HEADER_BYTES:
             msg = f"headers must have at most {MAX_HEADER_BYTES:,} bytes, got {size:,}"
             raise Problem(msg, "HEADERS_TOO_LARGE")
@@ -174,6 +177,12 @@ class _Passage:
     def _cross_origin(self) -> CrossOrigin:
         return CrossOrigin(self._services.settings.cors_origins)
 
+    async def _in(self) -> Message:
+        message = await self._receive()
+        if not message.get("more_body", False):
+            self._body_left = False
+        return message
+
     async def _back(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             await self._start(message)
@@ -192,6 +201,8 @@ class _Passage:
         headers += ((n.lower().encode(), v.encode()) for n, v in exchange.headers.items())
         if self._under_api or self._status >= 400:
             headers.append(_LOCKED)
+        if self._body_left:  # nobody will read it, so the next request could not be told from it
+            headers.append((b"connection", b"close"))
         names = {name.lower() for name, _ in headers}
         if b"cache-control" not in names and (self._under_api or self._status >= 400):
             headers.append((b"cache-control", b"no-store"))

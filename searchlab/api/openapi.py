@@ -25,6 +25,7 @@ from searchlab.api.openapi_answers import (
 from searchlab.api.openapi_service import SERVICE_PATHS
 from searchlab.api.operations import Operation, operation_of
 from searchlab.api.replaying import HEADER as IDEMPOTENCY_KEY
+from searchlab.api.requests import NO_NUL
 from searchlab.api.settings import API_PREFIX, API_VERSION
 from searchlab.photos import PHOTO_FIELDS
 
@@ -198,6 +199,9 @@ def _parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str
         given.pop("default", None)
     if name == "fields":
         given["pattern"] = _FIELDS
+    text = items or given
+    if text["type"] == "string" and not {"enum", "format", "pattern"} & set(text):
+        text["pattern"] = NO_NUL
     found: dict[str, Any] = {"name": name, "in": "query", "required": required, "schema": given}
     if items:
         found |= {"style": "form", "explode": True}
@@ -217,8 +221,9 @@ def _body(operation: Operation) -> dict[str, Any]:
             "format": "binary",
             "description": "JPEG, PNG, WebP or AVIF, told by its content.",
         }
+        # A form without any part is as good as no body.
         form = {
-            "schema": {"type": "object", "properties": {"image": image}, "required": ["image"]},
+            "schema": {"type": "object", "properties": {"image": image}},
             "encoding": {"image": {"contentType": kinds}},
         }
         described = "The picture; no body with `photo_id` or `cursor`."

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from litestar import Request
 
+from searchlab.api.bodies import Body
 from searchlab.api.problems import Detail, Invalid, Problem, invalid
 from searchlab.errors import shown
 
@@ -168,7 +169,7 @@ async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -
     if kind != "application/json":
         msg = f"the body must be application/json, got {shown(kind)}"
         raise Problem(msg, "UNSUPPORTED_MEDIA_TYPE")
-    body = await read_bytes(request, MAX_BODY_BYTES)
+    body = await _whole(request)
     try:
         given = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -203,20 +204,14 @@ def _check_text(name: str, value: str, loc: tuple[str, ...]) -> None:
         raise invalid(loc, msg, "string_unicode")
 
 
-async def read_bytes(request: Request[Any, Any, Any], most: int) -> bytes:
-    """Read a body of at most `most` bytes.
-
-    Raises:
-        Problem: It has more.
-    """
-    parts, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > most:
-            msg = f"the body must have at most {most:,} bytes, got more"
-            raise Problem(msg, "PAYLOAD_TOO_LARGE")
-        parts.append(chunk)
-    return b"".join(parts)
+async def _whole(request: Request[Any, Any, Any]) -> bytes:
+    body = Body(request, MAX_BODY_BYTES)
+    try:
+        body.check_announced()
+        return b"".join([chunk async for chunk in body.chunks()])
+    except (Problem, Invalid):
+        await body.drain()
+        raise
 
 
 def _built(struct: type[Parameters], values: dict[str, Any], wrong: list[Detail]) -> Parameters:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from litestar.exceptions import HTTPException
 
 from searchlab import errors
+from searchlab.storage.database import BusyError
 from searchlab.storage.replays import InFlightError
 
 INTERNAL = "INTERNAL_ERROR"
@@ -223,6 +224,7 @@ CODES: dict[type[Exception], str] = {
     errors.NotFoundError: "NOT_FOUND",
     errors.ConflictError: "CONFLICT",
     InFlightError: "REQUEST_IN_FLIGHT",
+    BusyError: "OVERLOADED",
     errors.ForbiddenError: "FORBIDDEN",
     errors.QuotaError: "QUOTA_EXCEEDED",
     errors.MissingExtraError: INTERNAL,
@@ -256,7 +258,7 @@ def problem_of(error: Exception) -> Problem | Invalid:
     code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), INTERNAL)
     if code == "":
         return invalid(_place(str(error)), str(error))
-    if code == "REQUEST_IN_FLIGHT":
+    if code in {"REQUEST_IN_FLIGHT", "OVERLOADED"}:
         return Problem(str(error), code, headers={"Retry-After": "1"})
     if code == INTERNAL:
         return Problem(KINDS[INTERNAL].example, INTERNAL)

@@ -21,6 +21,10 @@ from searchlab.queries import (
     MAX_TEXT_ALPHA,
 )
 
+NO_NUL = "^[^\\u0000]*$"
+"""Pattern of any text that is taken: JSON and URLs can carry NUL, databases and C cannot."""
+
+_TEXT = {"pattern": NO_NUL}
 MAX_TOLERANCE = 255
 DEFAULT_TOLERANCE = 20
 
@@ -205,15 +209,19 @@ class Days(msgspec.Struct, frozen=True, kw_only=True):
 class NewCollection(msgspec.Struct, frozen=True, kw_only=True):
     """POST /collections."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=255, examples=["Autumn"])]
-    description: Annotated[str, Meta(max_length=1000)] | None = None
+    name: Annotated[
+        str, Meta(min_length=1, max_length=255, examples=["Autumn"], extra_json_schema=_TEXT)
+    ]
+    description: Annotated[str, Meta(max_length=1000, extra_json_schema=_TEXT)] | None = None
     is_public: Annotated[bool, Meta(description="Whether other accounts may read it.")] = False
 
 
 class NewCollectionPhoto(msgspec.Struct, frozen=True, kw_only=True):
     """POST /collections/{collection_id}/photos; what is left out is taken from the index."""
 
-    photo_id: Annotated[str, Meta(min_length=1, max_length=100)]
-    photo_thumbnail_url: Annotated[str, Meta(max_length=2000)] | None = None
-    photo_source: Annotated[str, Meta(max_length=255)] | None = None
-    photo_photographer: Annotated[str, Meta(max_length=255)] | None = None
+    photo_id: Annotated[str, Meta(min_length=1, max_length=100, extra_json_schema=_TEXT)]
+    photo_thumbnail_url: Annotated[str, Meta(max_length=2000, extra_json_schema=_TEXT)] | None = (
+        None
+    )
+    photo_source: Annotated[str, Meta(max_length=255, extra_json_schema=_TEXT)] | None = None
+    photo_photographer: Annotated[str, Meta(max_length=255, extra_json_schema=_TEXT)] | None = None

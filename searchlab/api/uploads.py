@@ -17,7 +17,8 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from PIL import Image
 
-from searchlab.api.multiparts import PART, AnyRequest, Body, Form, boundary_of
+from searchlab.api.bodies import AnyRequest, Body
+from searchlab.api.multiparts import PART, Form, boundary_of
 from searchlab.api.problems import Invalid, Problem, invalid
 from searchlab.api.settings import Settings
 from searchlab.engine import SearchEngine

@@ -73,6 +73,7 @@ class Meter:
         self._closed = False
         self._touched: dict[str, datetime] = {}
         self._used: dict[int, _Used] = {}
+        self._dated: dict[str, float] = {}
         self._pruned_on: date | None = None
         self._add_month = _adding(database, usage_months, "account_id", "month").returning(
             usage_months.c.requests
@@ -222,7 +223,20 @@ class Meter:
         ]
         if rows:
             connection.execute(self._add_day, rows)
+        self._write_first_uses(connection, {key_id for _, key_id in by_key})
         return outcomes, used
+
+    def _write_first_uses(self, connection: Connection, key_ids: set[str]) -> None:
+        # So that no other worker sees a key that was counted and yet never used.
+        now = time.monotonic()
+        due = [key for key in sorted(key_ids) if now - self._dated.get(key, -_FRESH_S) >= _FRESH_S]
+        if not due:
+            return
+        moment = self._clock()
+        connection.execute(_TOUCH, [{"of_key": key_id, "at": moment} for key_id in due])
+        if len(self._dated) >= _MOST_REMEMBERED:
+            self._dated.clear()
+        self._dated.update(dict.fromkeys(due, now))
 
     def _outcome(self, connection: Connection, item: _Count, number: int, month: str) -> _Outcome:
         if number > item.limit:

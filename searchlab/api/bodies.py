@@ -1,0 +1,94 @@
+"""Bodies: the bytes of a request as they come, within limits of size and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+from litestar import Request
+from litestar.exceptions import InternalServerException
+
+from searchlab.api.problems import Invalid, Problem, invalid
+
+# A pause between two pieces of a body, and the whole of it.
+_IDLE_S, _WHOLE_S = 20.0, 180.0
+# Once a body is refused, this much more of it is read, so that the sender gets to read the answer.
+_DRAINED_BODIES, _DRAIN_S = 4, 10.0
+
+AnyRequest = Request[Any, Any, Any]
+
+
+class Body:
+    """The bytes of a request, within limits of size and time."""
+
+    def __init__(self, request: AnyRequest, max_bytes: int) -> None:
+        """Take the body of a request.
+
+        Args:
+            request: Whose body has not been read.
+            max_bytes: Size of the largest body.
+        """
+        self._headers = request.headers
+        self._stream = request.stream()
+        self._max_bytes = max_bytes
+        self._n_bytes = 0
+        self._ended = False
+        self._deadline = asyncio.get_running_loop().time() + _WHOLE_S
+
+    def check_announced(self) -> None:
+        """Refuse a body that says by itself that it is too large.
+
+        Raises:
+            Problem: It does (413).
+        """
+        announced = self._headers.get("content-length", "")
+        # The least that is too much is as good as any, and a number of any length is no trouble.
+        if announced.isascii() and announced.isdigit() and int(announced[:18]) > self._max_bytes:
+            raise self._too_large()
+
+    def _too_large(self) -> Problem:
+        msg = f"the body must have at most {self._max_bytes:,} bytes, got more; scale it down"
+        return Problem(msg, "PAYLOAD_TOO_LARGE")
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Iterate over the non-empty pieces of the body.
+
+        Raises:
+            Problem: It is too large (413).
+            Invalid: It takes too long, or the connection ends within it.
+        """
+        while chunk := await self._next():
+            self._n_bytes += len(chunk)
+            if self._n_bytes > self._max_bytes:
+                raise self._too_large()
+            yield chunk
+
+    async def _next(self) -> bytes:
+        until = min(self._deadline, asyncio.get_running_loop().time() + _IDLE_S)
+        try:
+            async with asyncio.timeout_at(until):
+                async for chunk in self._stream:
+                    if chunk:
+                        return chunk
+        except TimeoutError:
+            self._ended = True
+            msg = f"body must come within {_WHOLE_S:g} s and never pause for {_IDLE_S:g} s"
+            raise invalid(("body",), msg, "timeout") from None
+        except InternalServerException:  # Litestar's word for a connection that has ended.
+            self._ended = True
+            raise invalid(("body",), "body must come whole, got a part of it") from None
+        self._ended = True
+        return b""
+
+    async def drain(self) -> None:
+        """Read on for a while without keeping anything, for a sender that only then listens."""
+        unread = self._n_bytes == 0 and "expect" in self._headers  # It waits for a word to begin.
+        if self._ended or unread:
+            return
+        most = self._n_bytes + _DRAINED_BODIES * self._max_bytes
+        with suppress(Invalid, TimeoutError):
+            async with asyncio.timeout(_DRAIN_S):
+                while self._n_bytes < most and (chunk := await self._next()):
+                    self._n_bytes += len(chunk)

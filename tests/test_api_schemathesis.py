@@ -1,0 +1,124 @@
+"""Requests made up from the OpenAPI document, good and bad ones: no answer may say otherwise.
+
+A longer run of the same: `SEARCHLAB_FUZZ=300 pytest tests/test_api_schemathesis.py`, with another
+seed by `SEARCHLAB_FUZZ_SEED=2`. A failure comes with the curl line that repeats it; `$KEY` is any
+key of the library.
+"""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+import schemathesis
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import Status, events, from_schema
+
+from spec_server import corpus
+
+EXAMPLES = int(os.environ.get("SEARCHLAB_FUZZ", "4"))
+SEED = int(os.environ.get("SEARCHLAB_FUZZ_SEED", "1"))
+
+# What a made-up identifier names is not there, or there already.
+TAKEN = ["2xx", "304", "404", "409"]
+# What fits the document and may be refused all the same, by rules that OpenAPI has no words for.
+# Each 422 of these is held against REASONS: a refusal for anything else is a failure.
+REFUSED = {
+    # Rules between parameters, names that depend on the photos (422); a cursor must be one that was
+    # given out (422), for a snapshot that is still kept (410).
+    "searchPhotosByText": ["410", "422"],
+    # The same, and either a picture or photo_id (422); the bytes must be a picture (415).
+    "searchPhotosByImage": ["410", "415", "422"],
+    "similarPhotos": ["410", "422"],
+    # An Idempotency-Key that came with another body before.
+    "createCollection": ["422"],
+    "addCollectionPhoto": ["422"],
+    # A range may begin beyond the end of the picture.
+    "getPicture": ["416"],
+}
+REASONS = ("xxxx",)
+
+
+def configuration(*phases):
+    """Configure a run of some phases over all operations."""
+    of_phases = {name: {"enabled": name in phases} for name in PHASES}
+    operations = [
+        {
+            "include-operation-id": operation,
+            "checks": {"positive_data_acceptance": {"expected-statuses": [*TAKEN, *statuses]}},
+        }
+        for operation, statuses in REFUSED.items()
+    ]
+    return SchemathesisConfig.from_dict(
+        {
+            "seed": SEED,
+            "phases": of_phases,
+            "operations": operations,
+            "cache": {"enabled": False},
+            "generation": {"max-examples": EXAMPLES, "database": "none"},
+        }
+    )
+
+
+PHASES = ("examples", "coverage", "fuzzing", "stateful")
+
+
+def run(known, *phases):
+    """Ask the server, and return what was asked and all that is wrong with its answers."""
+    key = known.keys["other"]
+    schema = schemathesis.openapi.from_url(
+        f"{known.base_url}/openapi.json", config=configuration(*phases)
+    )
+    schema.config.headers = {"x-api-key": key}
+    operations, wrong, n_cases = set(), [], 0
+    for event in from_schema(schema).execute():
+        if isinstance(event, events.NonFatalError | events.FatalError):
+            wrong.append(str(event))
+        if isinstance(event, events.ScenarioFinished):
+            n_cases += len(event.recorder.interactions)
+            operations |= {node.value.operation.label for node in event.recorder.cases.values()}
+            wrong += failures(event.recorder)
+            wrong += refusals(event.recorder)
+    return SimpleNamespace(operations=operations, wrong=wrong, n_cases=n_cases)
+
+
+def failures(recorder):
+    return [
+        f"{node.failure_info.failure}\n{node.failure_info.code_sample}"
+        for nodes in recorder.checks.values()
+        for node in nodes
+        if node.status == Status.FAILURE
+    ]
+
+
+def refusals(recorder):
+    """List what was good and refused for no reason that is known."""
+    found = []
+    for case_id, interaction in recorder.interactions.items():
+        case, response = recorder.cases[case_id].value, interaction.response
+        if response is None or response.status_code != 422 or not case.meta:
+            continue
+        if case.meta.generation.mode.is_positive:
+            found += [
+                f"{case.operation.label} {detail}"
+                for detail in response.json()["detail"]
+                if not detail["msg"].startswith(REASONS)
+            ]
+    return found
+
+
+@pytest.fixture(scope="module")
+def known():
+    return corpus()
+
+
+def test_answers_are_those_of_the_document(known):
+    done = run(known, "examples", "coverage", "fuzzing")
+    print(len(done.operations), done.n_cases)
+    assert "\n\n".join(done.wrong) == ""
+    assert len(done.operations) == 23
+
+
+def test_answers_of_requests_that_follow_each_other_are_too(known):
+    done = run(known, "stateful")
+    print(len(done.operations), done.n_cases)
+    assert "\n\n".join(done.wrong) == ""
