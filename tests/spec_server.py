@@ -9,6 +9,7 @@ import atexit
 import datetime
 import functools
 import json
+import os
 import shutil
 import tempfile
 from collections import defaultdict
@@ -19,6 +20,7 @@ from PIL import Image
 
 from independent_client import Api
 from searchlab.cli import searchlab
+from searchlab.storage.database import sqlite_url
 from served import Served
 
 BUNDLED = Path(__file__).parents[1] / "datasets" / "demo"
@@ -34,6 +36,7 @@ PEOPLE = (
     ("", ""),
 )
 LICENSES = ("cc0", "by", "public-domain")
+_DATABASE = "SEARCHLAB_SPEC_DATABASE_URL"
 ACCOUNTS = {"paid": "scale", "free": "free", "other": "free"}
 OPTIONS = ("--workers", "2", "--rate", "1000000", "--burst", "1000000")
 
@@ -91,11 +94,14 @@ class Corpus:
         records: What was said of each photo.
         base_url: Address of the server.
         today: Day of indexing, which is that of photos whose record names none.
+        database_url: Where keys and counts are kept: in the library, unless the environment names
+            another database under SEARCHLAB_SPEC_DATABASE_URL.
     """
 
     def __init__(self, folder):
         self.folder = folder
         self.data = folder / "library"
+        self.database_url = os.environ.get(_DATABASE) or sqlite_url(self.data)
         photos = folder / "photos"
         photos.mkdir()
         self.records = bundled_records(photos) + plain_records(photos)
@@ -106,7 +112,7 @@ class Corpus:
         self.command("index", photos)
         self.keys = {name: self.create_key(name, plan=plan) for name, plan in ACCOUNTS.items()}
         self.clients = []
-        self.server = Served(self.data, *OPTIONS)
+        self.server = Served(self.data, *OPTIONS, *self.database)
         self.base_url = self.server.base_url
 
     def command(self, command, *arguments, **options):
@@ -119,8 +125,17 @@ class Corpus:
 
     def create_key(self, account, name="first", **options):
         """Make a key as `searchlab keys create` does: it is the last line printed."""
-        told = self.command("keys create", account=account, name=name, **options)
+        told = self.key_command("create", account=account, name=name, **options)
         return told.splitlines()[-1]
+
+    def key_command(self, command, **options):
+        """Run one of the commands on keys."""
+        return self.command(f"keys {command}", **{"database-url": self.database_url} | options)
+
+    @property
+    def database(self):
+        """The option that names the database, for a server of one's own."""
+        return ("--database-url", self.database_url)
 
     @functools.cached_property
     def everything(self):

@@ -3,13 +3,12 @@
 import http.client
 import json
 import re
-import socket
 from urllib.parse import quote
 
 import httpx
 import pytest
 
-from independent_client import UUID, check_invalid, check_refused, check_success
+from independent_client import UUID, check_refused, check_success
 from spec_server import corpus
 
 TEXTS = {

@@ -35,7 +35,16 @@ REFUSED = {
     # A range may begin beyond the end of the picture.
     "getPicture": ["416"],
 }
-REASONS = ("xxxx",)
+REASONS = (
+    "color_name and color_hex cannot be combined, got ",
+    "a query must have a text, an image, a photo_id or a filter, got none of them",
+    "a search must bring either the part image or photo_id, got ",
+    "source must be one of ",
+    "license_type must be one of ",
+    "cursor must be the next_cursor of a page of this search, got another text",
+    "Idempotency-Key must come with the same request again, got one that was used with another; ",
+    "image must ",
+)
 
 
 def configuration(*phases):
@@ -84,10 +93,20 @@ def run(known, *phases):
 def failures(recorder):
     return [
         f"{node.failure_info.failure}\n{node.failure_info.code_sample}"
-        for nodes in recorder.checks.values()
+        for case_id, nodes in recorder.checks.items()
         for node in nodes
         if node.status == Status.FAILURE
+        and not (node.name == "ensure_resource_availability" and is_replayed(recorder, case_id))
     ]
+
+
+def is_replayed(recorder, case_id):
+    """Tell whether a case goes on from an answer that was given again.
+
+    Such an answer names what was made when it was given first, and that may be deleted by now.
+    """
+    parent = recorder.interactions.get(recorder.cases[case_id].parent_id)
+    return parent is not None and "idempotency-replayed" in parent.response.headers
 
 
 def refusals(recorder):
@@ -113,12 +132,10 @@ def known():
 
 def test_answers_are_those_of_the_document(known):
     done = run(known, "examples", "coverage", "fuzzing")
-    print(len(done.operations), done.n_cases)
     assert "\n\n".join(done.wrong) == ""
     assert len(done.operations) == 23
 
 
 def test_answers_of_requests_that_follow_each_other_are_too(known):
     done = run(known, "stateful")
-    print(len(done.operations), done.n_cases)
     assert "\n\n".join(done.wrong) == ""

@@ -11,15 +11,19 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
 from searchlab.api import run_folders
+from searchlab.api import server as server_module
 from searchlab.api.run_folders import run_folder
 from searchlab.api.server import Supervisor, bind
 from searchlab.api.settings import Settings
+from searchlab.cli import searchlab
 from searchlab.config import Config
 from searchlab.errors import ConflictError, InputError, SearchlabError
 from searchlab.library import open_library
@@ -27,6 +31,7 @@ from served import create_key, run_command, serving
 
 APP = """
 import asyncio, os, sys
+from searchlab.cli import searchlab
 from searchlab.config import Config
 from searchlab.errors import DataError
 
@@ -55,9 +60,9 @@ async def app(scope, receive, send):
         mark("closed")
         await send({"type": "lifespan.shutdown.complete"})
         return
-    if scope["path"] == "/slow":
+    if scope["path"] in ("/slow", "/endless"):
         mark("busy")
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5 if scope["path"] == "/slow" else 60)
     body = str(os.getpid()).encode()
     headers = [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -161,6 +166,37 @@ def test_told_to_stop_it_finishes_what_it_is_working_on_and_takes_nothing_new(su
         assert running.result() == pid
         stopping.result()
         assert server.marked("closed") == [pid]
+
+
+def test_told_twice_it_does_not_wait_for_what_is_running(supervised, monkeypatch):
+    monkeypatch.setattr(server_module, "_IMPATIENT_S", 0)
+    with supervised() as server, ThreadPoolExecutor(2) as clients:
+        running = clients.submit(server.ask, "/endless")
+        wait_until(lambda: server.marked("busy"))
+        stopping = clients.submit(server.stop)
+        wait_until(lambda: server._listener.fileno() == -1)
+        server.supervisor.stop()
+        stopping.result(30)
+        with pytest.raises((OSError, http.client.HTTPException)):
+            running.result(30)
+
+
+def test_a_worker_that_cannot_be_replaced_at_once_is_replaced_later(supervised, monkeypatch):
+    monkeypatch.setattr(server_module, "_RETRY_S", (0.0,))
+    with supervised() as server:
+        starting = server_module.subprocess.Popen
+        failures = iter([OSError(11, "Resource temporarily unavailable")])
+
+        def start(*arguments, **options):
+            for failure in failures:
+                raise failure
+            return starting(*arguments, **options)
+
+        monkeypatch.setattr(server_module.subprocess, "Popen", start)
+        os.kill(server.supervisor.pids[0], signal.SIGKILL)
+        wait_until(lambda: len(server.notes) == 2)
+        assert server.notes[1] == "worker 1 cannot be started: Resource temporarily unavailable"
+        assert server.ask() in server.marked("warm")
 
 
 def test_an_idle_connection_does_not_hold_up_the_end(supervised):
@@ -373,16 +409,16 @@ def test_a_second_server_on_the_same_port_is_refused_in_one_line(server):
     ],
 )
 def test_what_cannot_be_served_ends_with_2_and_one_line(library, options, told):
-    done = run_command("serve", "--data", library, "--port", 0, *options)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = CliRunner().invoke(searchlab, ["serve", "--data", str(library), "--port", "0", *options])
+    assert (done.exit_code, done.stdout) == (2, "")
     assert told in done.stderr
     assert done.stderr.count("\n") == 1
     assert "pass@" not in done.stderr
 
 
 def test_a_folder_that_is_no_library_ends_with_2_and_one_line(tmp_path):
-    done = run_command("serve", "--data", tmp_path / "none")
-    assert done.returncode == 2
+    done = CliRunner().invoke(searchlab, ["serve", "--data", str(tmp_path / "none")])
+    assert done.exit_code == 2
     assert "a library must hold library.json" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -392,33 +428,43 @@ def test_a_library_whose_snapshot_is_damaged_ends_with_2_and_one_line(library, t
     shutil.copytree(library, copy)
     (vectors,) = copy.glob("snapshots/*/vectors.npy")
     vectors.write_bytes(b"damaged")
-    done = run_command("serve", "--data", copy, "--port", 0)
-    assert done.returncode == 2
+    done = CliRunner().invoke(searchlab, ["serve", "--data", str(copy), "--port", "0"])
+    assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
     assert "must be as it was written" in done.stderr
 
 
-def test_a_configuration_is_put_in_force_before_anything_is_served(library, tmp_path):
+def test_a_configuration_is_served_and_an_interrupt_ends_it_with_0_and_leaves_nothing(
+    library, tmp_path
+):
     copy = tmp_path / "library"
     shutil.copytree(library, copy)
     before = open_library(copy).snapshot()
     wanted = Config(model="palette", depth=123)
     chosen = tmp_path / "chosen.json"
     chosen.write_text(json.dumps({"config": wanted.to_dict()}), encoding="utf-8")
-    with serving(copy, "--config", chosen) as running:
+    with serving(copy, "--config", chosen, "--no-access-log") as running:
         about = json.loads(get(running, "/health")[2])
-    expected = wanted.with_model_id(before.config.model_id).config_id
-    assert about["config_id"] == expected != before.config.config_id
-
-
-def test_interrupted_it_ends_with_0_and_leaves_nothing(library):
-    with serving(library, "--no-access-log") as running:
         workers = running.workers
         assert running.stop(signal.SIGINT) == 0
         assert len(running.log.splitlines()) == 1
-    for pid in workers:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    expected = wanted.with_model_id(before.config.model_id).config_id
+    assert about["config_id"] == expected != before.config.config_id
+    assert [pid for pid in workers if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_a_configuration_that_cannot_be_served_ends_with_2_and_one_line(library, tmp_path):
+    chosen = tmp_path / "chosen.json"
+    other = Config(model="palette", model_id="palette-ffffffffffff").to_dict()
+    chosen.write_text(json.dumps({"config": other}), encoding="utf-8")
+    before = (library / "CURRENT").read_text()
+    words = ["serve", "--data", str(library), "--port", "0", "--config", str(chosen)]
+    done = CliRunner().invoke(searchlab, words)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("searchlab: ")
+    assert "palette-ffffffffffff" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (library / "CURRENT").read_text() == before
 
 
 HEAVY = ("torch", "ranx", "matplotlib", "sklearn", "numba", "pandas", "scipy")

@@ -96,7 +96,7 @@ def test_a_new_key_works_at_once(known):
 def test_a_revoked_key_is_refused_at_once(known):
     api = known.new_account("revoked", name="lost")
     (key,) = api.data("/usage/by-key")["keys"]
-    known.command(f"keys revoke {key['key_id']}")
+    known.key_command(f"revoke {key['key_id']}")
     check_failure(api.get("/usage"), 401, "UNAUTHORIZED")
     kept = known.new_account("revoked", name="kept")
     check_success(kept.get("/usage"))

@@ -1,10 +1,10 @@
 """Sections 2.7, 4.6 and 8: usage, quotas and plans, asked as a stranger would."""
 
 import datetime
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import delete, insert, select
 
 from independent_client import (
     INTEGER,
@@ -17,6 +17,8 @@ from independent_client import (
     check_record,
     check_success,
 )
+from searchlab.storage.database import open_database
+from searchlab.storage.schema import accounts, usage_months
 from spec_server import corpus
 
 
@@ -231,12 +233,13 @@ def test_usage_is_that_of_the_account_alone(known, fresh):
 def spend(known, account, requests):
     """Set the used requests of an account's month, as if it had searched so often."""
     month = datetime.datetime.now(datetime.UTC).strftime("%Y-%m")
-    with sqlite3.connect(known.data / "api.db", timeout=10) as database:
-        (number,) = database.execute(
-            "SELECT id FROM accounts WHERE name = ?", (account,)
-        ).fetchone()
-        database.execute("DELETE FROM usage_months WHERE account_id = ?", (number,))
-        database.execute("INSERT INTO usage_months VALUES (?, ?, ?)", (number, month, requests))
+    database = open_database(known.database_url)
+    with database.writing() as connection:
+        number = connection.scalar(select(accounts.c.id).where(accounts.c.name == account))
+        mine = usage_months.c.account_id == number
+        connection.execute(delete(usage_months).where(mine))
+        row = {"account_id": number, "month": month, "requests": requests}
+        connection.execute(insert(usage_months).values(row))
     database.close()
 
 

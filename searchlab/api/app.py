@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from litestar import Litestar, Request, Response
+from litestar.connection import ASGIConnection
 from litestar.datastructures import State
 from litestar.enums import MediaType
+from litestar.handlers import BaseRouteHandler
 from litestar.routes import HTTPRoute
 
 from searchlab.api import docs_page, media
@@ -20,7 +22,8 @@ from searchlab.api.front import App, Front
 from searchlab.api.logs import Log, forward_library_logs
 from searchlab.api.measures import Measures
 from searchlab.api.media import Renditions
-from searchlab.api.problems import Problem, problem_of
+from searchlab.api.operations import operation_of
+from searchlab.api.problems import KINDS, Problem, problem_of
 from searchlab.api.rates import Rates
 from searchlab.api.routes import collections, facets, photos, search, system, usage
 from searchlab.api.settings import Settings
@@ -49,6 +52,7 @@ def create_app(settings: Settings | None = None) -> Front:
     app = Litestar(
         route_handlers=[handler for module in modules for handler in module.ROUTES],
         exception_handlers={Exception: _refuse},
+        guards=[_keyed],
         lifespan=[_opened(settings, log)],
         openapi_config=None,
         logging_config=None,
@@ -133,6 +137,12 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
 def _tell(measures: Measures, shown: Shown) -> None:
     engine = shown.engine
     measures.serving(engine.snapshot_id, engine.config.config_id, len(engine.table))
+
+
+def _keyed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Hold the door once more: no operation answers anybody whom Front did not let in."""
+    if operation_of(handler.opt) is not None and exchange_of(connection).caller is None:
+        raise Problem(KINDS["UNAUTHORIZED"].example, "UNAUTHORIZED")
 
 
 def _refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from litestar import Request
+    from litestar.connection import ASGIConnection
 
     from searchlab.api.measures import Measures
     from searchlab.api.media import Renditions
@@ -91,7 +92,7 @@ def attach(scope: Any, exchange: Exchange) -> None:
     scope.setdefault("state", {})[_KEY] = exchange
 
 
-def exchange_of(request: Request[Any, Any, Any]) -> Exchange:
+def exchange_of(request: ASGIConnection[Any, Any, Any, Any]) -> Exchange:
     """Return the exchange that a request belongs to."""
     found: Exchange = request.scope["state"][_KEY]
     return found

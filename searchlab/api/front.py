@@ -90,7 +90,8 @@ class _Passage:
         self._status = 0
         self._size = 0
         self._origin: bytes | None = None
-        self._under_api = scope["path"].startswith(API_PREFIX)
+        # The router takes several slashes for one: what it would find under /api/ needs a key.
+        self._under_api = f"/{scope['path'].lstrip('/')}".startswith(API_PREFIX)
         self._body_left = False
         self.methods: Mapping[str, bytes] = {}
 

@@ -16,11 +16,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
-from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
@@ -36,6 +33,7 @@ APP = "searchlab.api.app:create_app"
 _KILL_AFTER_S = 25.0
 _RETRY_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 _STEADY_S = 30.0
+_IMPATIENT_S = 1.0
 _DIED_EARLY = "workers must live until they answer, got one that died; it has said why above"
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -78,6 +76,7 @@ class Supervisor:
         self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
         self._selector = selectors.DefaultSelector()
         self.stopping = False
+        self._told_at = 0.0
         self._wake, self._woken = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
@@ -89,9 +88,18 @@ class Supervisor:
         return [worker.process.pid for worker in self._workers if worker.process is not None]
 
     def stop(self) -> None:
-        """Have `run` end; safe in a signal handler."""
-        self.stopping = True
-        with suppress(BlockingIOError):  # enough calls are waiting
+        """Have `run` end; told again a second later, do not wait for running requests either.
+
+        Safe in a signal handler.
+        """
+        now = time.monotonic()
+        if not self.stopping:
+            self.stopping, self._told_at = True, now
+        elif now - self._told_at > _IMPATIENT_S:
+            for worker in self._workers:
+                if worker.process is not None:
+                    worker.process.kill()
+        with suppress(OSError):  # enough calls are waiting, or it has ended
             self._wake.send(b"\0")
 
     def start(self) -> None:
@@ -118,7 +126,11 @@ class Supervisor:
                 note(f"worker {worker.number} died{about}; starting another")
             for worker in self._workers:
                 if worker.process is None and time.monotonic() >= worker.due:
-                    self._start(worker)
+                    try:
+                        self._start(worker)
+                    except OSError as error:  # no process or no memory to be had at the moment
+                        worker.due = time.monotonic() + _RETRY_S[-1]
+                        note(f"worker {worker.number} cannot be started: {error.strerror}")
 
     def close(self) -> None:
         """Take no more connections, let running requests finish, and end all workers."""
@@ -155,6 +167,9 @@ class Supervisor:
                 # What the terminal sends to stop goes to this process alone.
                 process_group=0,
             )
+        except OSError:
+            os.close(ours)
+            raise
         finally:
             os.close(theirs)
         worker.reports, worker.heard, worker.reason, worker.ready = ours, b"", "", False
@@ -232,7 +247,9 @@ def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
         finally:
             database.close()
         if settings.config is not None:
-            _publish(settings.data, settings.config)
+            from searchlab.api.publishing import put_in_force
+
+            put_in_force(library, settings.config)
         if library.snapshot() is None:
             msg = f"a library must hold photos to be served, got an empty one: {settings.data}"
             raise NotFoundError(msg)
@@ -305,35 +322,6 @@ def bind(host: str, port: int) -> socket.socket:
         msg = f"port must be free, got {port}, {reason}"
         raise ConflictError(msg) from error
     return listener
-
-
-def _publish(data: Path, file: Path) -> None:
-    # In a process of its own: building loads a model, and this process lives long.
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        pool.submit(publish_config, data, file).result()
-
-
-def publish_config(data: Path, file: Path) -> str:
-    """Put a configuration in force unless it is; returns the name of the snapshot in force.
-
-    Raises:
-        DataError: The file holds none.
-        MismatchError: It was measured with other weights than those that are installed.
-        NotFoundError: Nothing was indexed yet.
-    """
-    from searchlab.config import Config
-    from searchlab.library import open_library
-    from searchlab.models import load_model
-
-    library = open_library(data)
-    config = Config.load(file)
-    found = library.snapshot()
-    if found is not None and found.config.config_id == config.config_id:
-        return found.snapshot_id
-    config = config.with_model_id(load_model(config.model).model_id)
-    if found is not None and found.config.config_id == config.config_id:
-        return found.snapshot_id
-    return library.publish(config)
 
 
 @contextmanager

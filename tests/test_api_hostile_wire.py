@@ -1,0 +1,244 @@
+"""Hostile HTTP: bytes on the wire that no client library would send."""
+
+import re
+import socket
+import time
+
+import httpx
+import pytest
+
+from independent_client import check_failure, check_invalid, check_success
+from spec_server import corpus
+
+COLLECTIONS = b"/api/v1/collections"
+JSON = b"Content-Type: application/json\r\n"
+USAGE = b"/api/v1/usage"
+
+
+@pytest.fixture(scope="module")
+def known():
+    return corpus()
+
+
+@pytest.fixture(scope="module")
+def api(known):
+    return known.new_account("wire", plan="scale")
+
+
+def head(api, method, target, extra=b"", *, close=True):
+    last = b"Connection: close\r\n" if close else b""
+    key = b"x-api-key: " + api.key.encode() + b"\r\n"
+    return method + b" " + target + b" HTTP/1.1\r\nHost: a\r\n" + key + last + extra + b"\r\n"
+
+
+def raw(api, data, *, seconds=15):
+    """Send bytes, and return all that comes back until the server closes."""
+    url = httpx.URL(api.base_url)
+    with socket.create_connection((url.host, url.port), timeout=seconds) as wire:
+        wire.sendall(data)
+        parts = []
+        while part := wire.recv(65_536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def answers_of(data):
+    """Split what came back into answers, which all have a length."""
+    found = []
+    while data:
+        first, _, data = data.partition(b"\r\n\r\n")
+        status, *lines = first.split(b"\r\n")
+        headers = [tuple(line.split(b": ", 1)) for line in lines]
+        length = int(dict(headers).get(b"content-length", b"0"))
+        code = int(status.split()[1])
+        found.append(httpx.Response(code, headers=headers, content=data[:length]))
+        data = data[length:]
+    return found
+
+
+def answer(api, data, **options):
+    (found,) = answers_of(raw(api, data, **options))
+    return found
+
+
+def check_no_http(found):
+    """Check what the server says to bytes that are no HTTP: 400 and nothing else."""
+    assert found.status_code in {400, 431}, found.text
+    assert found.text == ""
+
+
+# -- methods and targets -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "method", [b"M" * 1_000, b"get", b"G!#$%&'*+-.^_`|~T", b"PROPFIND", b"0", b"SEARCH"]
+)
+def test_any_method_is_refused_cleanly(api, method):
+    found = answer(api, head(api, method, USAGE))
+    check_failure(found, 405, "METHOD_NOT_ALLOWED")
+    assert found.headers["allow"] == "GET, OPTIONS"
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [(b"CONNECT", b"example.org:443", 404), (b"OPTIONS", b"*", 404),
+     (b"GET", b"//evil.example/%2e%2e", 404), (b"GET", b"/api/v1/../v1/usage", 404),
+     (b"GET", b"/api/v1/%2e%2e/v1/usage", 404), (b"GET", b"/API/v1/usage", 404),
+     (b"GET", b"/api/v1/usage%2f..%2fusage", 404), (b"GET", b"/api\\v1\\usage", 404),
+     (b"GET", b"/api/v1/usage;x=1", 404)],
+)  # fmt: skip
+def test_a_target_is_taken_to_the_letter(api, method, target, status):
+    check_failure(answer(api, head(api, method, target)), status, "NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [b"//api/v1", b"///api//v1", b"/%2fapi/v1", b"/%2Fapi%2Fv1", b"/./api/v1", b"/%2e/api/v1",
+     b"/x/../api/v1", b"/%61pi/v1", b"/api%2fv1", b"/API/v1", b"/api/v1/", b"/;/api/v1", b"/\\api/v1",
+     b"http://a/api/v1", b"http://a//api/v1", b"/api/v1/usage/..", b"/docs/../api/v1"],
+)  # fmt: skip
+@pytest.mark.parametrize("target", [b"/facets/colors", b"/usage", b"/search/photos?q=a"])
+def test_no_spelling_of_a_path_gets_by_without_a_key(api, start, target):
+    line = b"GET " + start + target + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    found = answer(api, line)
+    if found.status_code == 400:
+        return check_no_http(found)
+    assert found.status_code in {401, 404}, found.text
+    check_failure(found, found.status_code)
+    return None
+
+
+def test_the_host_of_a_target_opens_nothing(api):
+    found = answer(api, head(api, b"GET", b"http://evil.example/api/v1/usage"))
+    check_success(found)
+    assert "evil" not in found.text
+
+
+# -- lengths and bodies ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [b"Content-Length: 14\r\nContent-Length: 15\r\n", b"Content-Length: 14, 15\r\n",
+     b"Content-Length: +14\r\n", b"Content-Length: 0x0e\r\n",
+     b"Content-Length: 99999999999999999999999\r\n", b"Transfer-Encoding: xchunked\r\n",
+     b"Transfer-Encoding : chunked\r\n", b"Transfer-Encoding: chunked, identity\r\n",
+     b"X-A: b\r\n c\r\n", b"X-A: b\0c\r\n", b"X-A: b\x01c\r\n", b"X A: b\r\n", b": b\r\n", b"X-A\r\n"],
+)  # fmt: skip
+def test_headers_that_can_be_read_in_two_ways_are_refused(api, extra):
+    before = len(api.data("/collections"))
+    data = head(api, b"POST", COLLECTIONS, JSON + extra) + b'{"name": "ab"}'
+    check_no_http(answer(api, data))
+    assert len(api.data("/collections")) == before
+
+
+def test_of_two_lengths_no_second_request_is_made(api):
+    """A proxy that believes the other length must not have let a request in unseen."""
+    hidden = (
+        head(api, b"POST", COLLECTIONS, JSON + b"Content-Length: 17\r\n") + b'{"name": "hidden"}'
+    )
+    extra = JSON + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"
+    found = answers_of(raw(api, head(api, b"POST", COLLECTIONS, extra) + b"0\r\n\r\n" + hidden))
+    check_invalid(found[0], "body")
+    assert len(found) == 1
+    assert "hidden" not in {each["name"] for each in api.data("/collections")}
+
+
+def test_a_body_in_pieces_is_one_body(api):
+    pieces = b"".join(b"1\r\n%c\r\n" % byte for byte in b'{"name": "in pieces"}') + b"0\r\n\r\n"
+    extra = JSON + b"Transfer-Encoding: chunked\r\n"
+    found = answer(api, head(api, b"POST", COLLECTIONS, extra) + pieces)
+    assert check_success(found)["data"]["name"] == "in pieces"
+
+
+@pytest.mark.parametrize("piece", [b"x" * 8_192, b"[" * 100])
+def test_a_body_in_pieces_without_end_is_cut_off(api, piece):
+    url = httpx.URL(api.base_url)
+    chunk = b"%x\r\n%s\r\n" % (len(piece), piece) * (8_192 // len(piece))
+    with socket.create_connection((url.host, url.port), timeout=15) as wire:
+        wire.sendall(head(api, b"POST", COLLECTIONS, JSON + b"Transfer-Encoding: chunked\r\n"))
+        sent = 0
+        try:
+            while sent < 50_000_000:
+                wire.sendall(chunk)
+                sent += len(chunk)
+        except OSError:
+            pass
+        else:
+            raise AssertionError(sent)
+    check_success(api.get("/usage"))
+
+
+def test_a_length_that_is_far_too_large_is_refused_before_the_body_has_come(api):
+    extra = JSON + b"Content-Length: 9223372036854775807\r\n"
+    # As much as is read on for, so that a sender that is busy sending gets to read the answer.
+    data = head(api, b"POST", COLLECTIONS, extra) + b" " * 1_000_000
+    check_failure(answer(api, data), 413, "PAYLOAD_TOO_LARGE")
+
+
+@pytest.mark.parametrize("target", [COLLECTIONS, b"/api/v1/search/photos"])
+def test_a_body_that_breaks_off_is_the_senders_fault(known, api, target):
+    kind = JSON if target == COLLECTIONS else b"Content-Type: multipart/form-data; boundary=x\r\n"
+    url = httpx.URL(api.base_url)
+    data = head(api, b"POST", target, kind + b"Content-Length: 100\r\n") + b'{"name": "x"'
+    before = known.server.log.count(" 500 POST")
+    with socket.create_connection((url.host, url.port), timeout=15) as wire:
+        wire.sendall(data)
+        time.sleep(0.3)  # so that the request is being worked on
+        wire.shutdown(socket.SHUT_WR)
+        came = wire.recv(65_536)
+    if came:  # to a sender that cannot send any more, the server may as well say nothing
+        check_invalid(answers_of(came)[0], "body")
+    assert known.server.log.count(" 500 POST") == before
+
+
+def test_a_get_with_a_body_is_answered_as_without(api):
+    first = head(api, b"GET", USAGE, b"Content-Length: 5\r\n", close=False) + b"GET /"
+    first, *rest = answers_of(raw(api, first + head(api, b"GET", b"/api/v1/facets/orientations")))
+    assert "period" in check_success(first)["data"]
+    for each in rest:  # or the connection was closed, since nobody had read the body
+        assert len(check_success(each)["data"]) == 3
+
+
+# -- several requests on a connection ----------------------------------------------------------
+
+
+def test_requests_in_one_go_are_answered_in_their_order(api):
+    targets = [USAGE, b"/api/v1/nowhere", b"/api/v1/collections/x", b"/api/v1/facets/orientations"]
+    data = [head(api, b"GET", target, close=False) for target in targets] * 5
+    found = answers_of(raw(api, b"".join([*data, head(api, b"GET", b"/health")])))
+    assert [each.status_code for each in found] == [200, 404, 422, 200] * 5 + [200]
+    assert len({each.headers["x-request-id"] for each in found}) == 21
+
+
+def test_the_key_of_one_request_does_not_open_the_next(api):
+    keyless = b"GET /api/v1/usage HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    found = answers_of(raw(api, head(api, b"GET", USAGE, close=False) + keyless))
+    check_success(found[0])
+    check_failure(found[1], 401, "UNAUTHORIZED")
+
+
+def test_after_a_refused_body_the_rest_of_it_is_no_request(api):
+    hidden = head(api, b"GET", b"/api/v1/facets/orientations")
+    extra = b"Content-Type: text/plain\r\nContent-Length: %d\r\n" % len(hidden)
+    found = answers_of(raw(api, head(api, b"POST", COLLECTIONS, extra) + hidden))
+    check_failure(found[0], 415, "UNSUPPORTED_MEDIA_TYPE")
+    assert len(found) == 1
+
+
+# -- the log -----------------------------------------------------------------------------------
+
+LINE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00 [ -~]+|searchlab serves [ -~]+", re.ASCII)
+
+
+def test_no_line_of_the_log_is_the_callers(known, api):
+    forged = b"%0d%0a2026-11-21T00:00:00.000%2B00:00%20200%20GET%20/forged%20%1b[31m%e2%80%a8%c2%85"
+    check_failure(answer(api, head(api, b"GET", b"/api/v1/" + forged)), 404)
+    check_failure(answer(api, head(api, b"X" * 500, USAGE)), 405)
+    deadline = time.monotonic() + 10
+    while "forged" not in known.server.log and time.monotonic() < deadline:
+        time.sleep(0.05)
+    lines = known.server.log.splitlines()
+    assert any("forged" in line for line in lines)
+    assert [line for line in lines if not LINE.fullmatch(line)] == []
+    assert [line for line in lines if re.match(r"\S+ 5\d\d ", line)] == []
