@@ -10,8 +10,9 @@ Servers get the same application, Litestar with a 27 KB body made beforehand, an
 is measured is the server. Where FastAPI is installed, it answers with 20 records as it is usually
 written. The API is the real one, with key, limits, counting and log, on the bundled photos.
 
-CPU is that of the worker, all its threads, from the system's accounts; it depends much less on
-what else the machine does than the times that clients see. `wrk` sends, each connection one
+All are asked in turn, round after round, and the median round counts. CPU is that of the worker,
+all its threads, from the system's accounts; it depends less on what else the machine does than the
+times that clients see. `wrk` sends, each connection one
 request after the other; where it is missing, a small client of our own does, which is slower
 than some servers and says so in the file.
 """
@@ -26,13 +27,14 @@ import os
 import re
 import shutil
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,7 @@ from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 CONNECTIONS = (1, 16, 64)
+SECONDS = 2
 PACKAGES = ("granian", "uvicorn", "uvloop", "httptools", "litestar", "msgspec", "fastapi")
 MAIN = [sys.executable, "-c", "from searchlab.cli import main; main()"]
 
@@ -372,27 +375,35 @@ def strange_client(port: int, name: str, data: bytes, patience_s: float) -> str:
 
 
 def measure_servers(out: Path, options: argparse.Namespace) -> None:
-    """Measure each server that is installed on the same body."""
-    for name, (server, app) in SERVERS.items():
-        if options.smoke and app == "bare_app":
-            continue
-        needed = {server, app.removesuffix("_app")} & {"uvicorn", "fastapi"}
-        path = out / "http" / "servers" / f"{name}.json"
-        if missing := [one for one in needed if importlib.util.find_spec(one) is None]:
-            sys.stdout.write(f"{name} needs {', '.join(missing)}, which is not installed\n")
-            continue
-        if path.exists() and not options.force:
-            sys.stdout.write(f"{path} is there; --force measures again\n")
-            continue
-        serve = granian if server == "granian" else uvicorn
-        with serve(app) as (address, pids):
-            url = f"{address}/api/v1/search/photos?q=@&per_page=20"
-            load(url, pids, connections=16, seconds=1, headers={})
-            rows = measure_rows({"search": url}, pids, options, {})
-            strange = {}
-            if app == "litestar_app":
-                strange = strange_clients(address, 1.0 if options.smoke else PATIENCE_S)
-        write(path, "http_servers", "27-kb-body", {"server": name}, rows, strange=strange)
+    """Measure all servers that are installed on the same body, in turn."""
+    folder = out / "http" / "servers"
+    with ExitStack() as running:
+        served: dict[str, tuple[str, list[int]]] = {}
+        for name, (server, app) in SERVERS.items():
+            needed = {server, app.removesuffix("_app")} & {"uvicorn", "fastapi"}
+            missing = [one for one in needed if importlib.util.find_spec(one) is None]
+            if missing:
+                sys.stdout.write(f"{name} needs {', '.join(missing)}, which is not installed\n")
+            elif (folder / f"{name}.json").exists() and not options.force:
+                sys.stdout.write(f"{name} is on record; --force measures again\n")
+            elif not options.smoke or app != "bare_app":
+                serve = granian if server == "granian" else uvicorn
+                served[name] = running.enter_context(serve(app))
+        asked = {
+            name: (f"{address}/api/v1/search/photos?q=@&per_page=20", pids, {})
+            for name, (address, pids) in served.items()
+        }
+        rows = measure_in_turn(asked, options)
+        strange = {
+            name: strange_clients(address, 1.0 if options.smoke else PATIENCE_S)
+            for name, (address, _) in served.items()
+            if SERVERS[name][1] == "litestar_app"
+        }
+    for name in served:
+        mine = [row for row in rows if row["asked"] == name]
+        setting: dict[str, object] = {"server": name}
+        path = folder / f"{name}.json"
+        write(path, "http_servers", "27-kb-body", setting, mine, strange=strange.get(name))
 
 
 def plain_library(data: Path, photos: Path) -> None:
@@ -445,32 +456,40 @@ def measure_api(out: Path, options: argparse.Namespace) -> None:
                 "an unknown key": f"{api}/usage?",
                 "health": f"{address}/health",
             }
-            load(urls["usage"], pids, connections=16, seconds=1, headers={"x-api-key": key})
-            rows = measure_rows(urls, pids, options, {"x-api-key": key})
+            asked: Asked = {
+                name: (url, pids, {} if name == "an unknown key" else {"x-api-key": key})
+                for name, url in urls.items()
+            }
+            rows = measure_in_turn(asked, options)
         setting = {"workers": options.workers, "n_photos": len(engine.table)}
         dataset = "plain" if options.smoke else "demo"
         write(path, "http_api", dataset, setting, rows, config=engine.config.to_dict())
 
 
-def measure_rows(
-    urls: dict[str, str], pids: list[int], options: argparse.Namespace, headers: dict[str, str]
-) -> list[dict[str, object]]:
-    """Measure each address at each number of connections."""
-    seconds = 1 if options.smoke else options.runs
-    connections = (16,) if options.smoke else CONNECTIONS
+Asked = dict[str, tuple[str, list[int], dict[str, str]]]
+
+
+def measure_in_turn(asked: Asked, options: argparse.Namespace) -> list[dict[str, object]]:
+    """Measure addresses again and again, so that all meet the same machine; medians.
+
+    Args:
+        asked: Name -> address, process ids, headers.
+        options: How often, and whether all of it.
+    """
+    rounds, connections = (1, (16,)) if options.smoke else (options.runs, CONNECTIONS)
+    found: dict[tuple[str, int], list[dict[str, float]]] = {}
+    for url, pids, headers in asked.values():
+        load(url, pids, connections=16, seconds=1, headers=headers)
+    for _ in range(rounds):
+        for name, (url, pids, headers) in asked.items():
+            for count in connections:
+                seconds = 1 if options.smoke else SECONDS
+                row = load(url, pids, connections=count, seconds=seconds, headers=headers)
+                found.setdefault((name, count), []).append(row)
     return [
-        {
-            "asked": name,
-            **load(
-                url,
-                pids,
-                connections=count,
-                seconds=seconds,
-                headers={} if name == "an unknown key" else headers,
-            ),
-        }
-        for name, url in urls.items()
-        for count in connections
+        {"asked": name}
+        | {figure: statistics.median([row[figure] for row in rows]) for figure in rows[0]}
+        for (name, _), rows in found.items()
     ]
 
 
@@ -542,8 +561,9 @@ COLUMNS = {
     "failed": "failed",
 }
 INTRODUCTION = """
-Written by `benchmarks/bench_http.py`. CPU is that of the worker for one request; requests/s and
-milliseconds are what clients saw on a machine that others used at the same time.
+Written by `benchmarks/bench_http.py`. All are asked in turn, and the median round counts. CPU is
+that of the worker for one request; requests/s and milliseconds are what clients saw on a machine
+that others used at the same time.
 """.strip()
 
 
@@ -553,7 +573,7 @@ def main() -> None:
     parser.add_argument("--dataset", choices=["servers", "api", "all"], default="all")
     parser.add_argument("--library", type=Path, help="a demo library to copy, to save its making")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--runs", type=int, default=5, help="seconds for each row")
+    parser.add_argument("--runs", type=int, default=3, help="rounds of two seconds each")
     parser.add_argument("--force", action="store_true")
     parser.add_argument("--smoke", action="store_true", help="a second a row, 16 connections")
     parser.add_argument("--out", type=Path, default=ROOT / "results")

@@ -161,6 +161,7 @@ class Soak:
         self.order: list[str] = []
         self.note_snapshot()
         self.memory_mib: list[float] = []
+        self.away_s: list[float] = []
 
     @property
     def over(self) -> bool:
@@ -451,6 +452,7 @@ class Soak:
             if self.ends - time.monotonic() < 3:
                 return
             turn += 1
+            began = time.monotonic()
             if turn % 4 == 2:
                 code = await asyncio.to_thread(self.server.stop, signal.SIGTERM)
                 if code:
@@ -465,6 +467,8 @@ class Soak:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self.random.choice(workers), signal.SIGKILL)
                 self.ledger.done["workers killed"] += 1
+            if turn % 2 == 0:
+                self.away_s.append(time.monotonic() - began)
 
     async def watchers(self) -> None:
         """Note how much memory the workers hold."""
@@ -523,6 +527,7 @@ class Soak:
             "searches_acknowledged": ledger.acknowledged.total(),
             "searches_broken_off": ledger.unknown.total(),
             **{name.replace(" ", "_"): count for name, count in sorted(ledger.done.items())},
+            "most_s_to_stop_and_start_the_server": round(max(self.away_s, default=0.0), 1),
             "p50_ms": round(float(np.percentile(took, 50)), 2),
             "p99_ms": round(float(np.percentile(took, 99)), 2),
             "worker_mib_first": round(float(first), 1),

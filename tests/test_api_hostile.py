@@ -273,6 +273,17 @@ def test_any_text_as_a_header_of_a_body(api, name):
     assert found_unclean(answers) == {}
 
 
+def test_any_text_as_a_key_opens_nothing_and_is_told_the_same(api):
+    said = set()
+    for raw in TEXTS.values():
+        key = re.sub(rb"[\0-\x1f\x7f]", b"", raw if isinstance(raw, bytes) else raw.encode())
+        answer = ask(api, "GET", "/api/v1/usage", x_api_key=key)
+        assert unclean(answer) == ""
+        assert answer.status_code == 401
+        said.add(answer.json()["error"]["message"])
+    assert len(said) == 1
+
+
 # -- bodies ------------------------------------------------------------------------------------
 
 
@@ -324,3 +335,22 @@ def test_any_body_of_a_new_collection(api):
     assert taken <= {"the same key twice", "the same key, once wrong", "prototypes"}
     (made,) = [answer.json()["data"] for name, answer in answers if name == "prototypes"]
     assert made["is_public"] is False
+
+
+FILES = ("NUL", "a lone surrogate", "Latin-1", "line ends", "markup", "right to left", "nothing",
+         "a path upwards", "the same with backslashes", "8,000 characters")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "head", [b'name="image"; filename="%s"', b'name="%s"', b"name=\"image\"; filename*=UTF-8''%s"]
+)
+def test_any_text_as_the_name_of_a_file_or_a_part(known, api, head):
+    picture = (known.photos / "plain-00.png").read_bytes()
+    answers = []
+    for text in FILES:
+        raw = TEXTS[text]
+        name = (raw if isinstance(raw, bytes) else raw.encode()).replace(b'"', b"%22")
+        body = b"--x\r\nContent-Disposition: form-data; %s\r\n\r\n%s\r\n--x--\r\n"
+        body %= (head % name, picture)
+        answers.append((text, send(api, body, SEARCH, "multipart/form-data; boundary=x")))
+    assert found_unclean(answers) == {}

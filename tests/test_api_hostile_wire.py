@@ -94,8 +94,9 @@ def test_a_target_is_taken_to_the_letter(api, method, target, status):
 @pytest.mark.parametrize(
     "start",
     [b"//api/v1", b"///api//v1", b"/%2fapi/v1", b"/%2Fapi%2Fv1", b"/./api/v1", b"/%2e/api/v1",
-     b"/x/../api/v1", b"/%61pi/v1", b"/api%2fv1", b"/API/v1", b"/api/v1/", b"/;/api/v1", b"/\\api/v1",
-     b"http://a/api/v1", b"http://a//api/v1", b"/api/v1/usage/..", b"/docs/../api/v1"],
+     b"/x/../api/v1", b"/%61pi/v1", b"/api%2fv1", b"/API/v1", b"/api/v1/", b"/;/api/v1",
+     b"/\\api/v1", b"http://a/api/v1", b"http://a//api/v1", b"/api/v1/usage/..",
+     b"/docs/../api/v1"],
 )  # fmt: skip
 @pytest.mark.parametrize("target", [b"/facets/colors", b"/usage", b"/search/photos?q=a"])
 def test_no_spelling_of_a_path_gets_by_without_a_key(api, start, target):
@@ -114,6 +115,37 @@ def test_the_host_of_a_target_opens_nothing(api):
     assert "evil" not in found.text
 
 
+@pytest.mark.parametrize("length", [40_000, 100_000])
+def test_what_is_too_long_is_told_so(api, length):
+    long = b"x" * length
+    for target in (b"/api/v1/" + long, b"/api/v1/search/photos?q=" + long, b"/media/" + long):
+        found = answer(api, head(api, b"GET", target))
+        assert found.status_code == 414
+        if found.text:  # beyond 65,534 bytes it is none of HTTP's targets any more
+            check_failure(found, 414, "URI_TOO_LONG")
+    for extra in (b"X-Long: " + long, b"Cookie: " + long, b"X-" + long + b": 1"):
+        check_failure(answer(api, head(api, b"GET", USAGE, extra + b"\r\n")), 431)
+    many = b"".join(b"X-%d: 1\r\n" % number for number in range(90)) + b"X-Y: " + long + b"\r\n"
+    check_failure(answer(api, head(api, b"GET", USAGE, many)), 431, "HEADERS_TOO_LARGE")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [b"", b"evil.example", b"a b", b"<script>", b"a:99999999", b"[::1", b"\xff", b"a@b/c?d#e"],
+)
+def test_a_host_is_an_address_or_of_no_use(api, host):
+    line = head(api, b"GET", b"/api/v1/search/photos?q=a&per_page=1").replace(
+        b"Host: a\r\n", b"Host: " + host + b"\r\n"
+    )
+    found = answer(api, line)
+    if found.status_code == 400:
+        return found.text and check_failure(found, 400, "BAD_REQUEST")
+    (photo,) = check_success(found)["data"]
+    address = photo["urls"]["thumb"].partition("/media/")[0]
+    assert address in {api.base_url, "http://evil.example"}
+    return None
+
+
 # -- lengths and bodies ------------------------------------------------------------------------
 
 
@@ -123,7 +155,8 @@ def test_the_host_of_a_target_opens_nothing(api):
      b"Content-Length: +14\r\n", b"Content-Length: 0x0e\r\n",
      b"Content-Length: 99999999999999999999999\r\n", b"Transfer-Encoding: xchunked\r\n",
      b"Transfer-Encoding : chunked\r\n", b"Transfer-Encoding: chunked, identity\r\n",
-     b"X-A: b\r\n c\r\n", b"X-A: b\0c\r\n", b"X-A: b\x01c\r\n", b"X A: b\r\n", b": b\r\n", b"X-A\r\n"],
+     b"X-A: b\r\n c\r\n", b"X-A: b\0c\r\n", b"X-A: b\x01c\r\n", b"X A: b\r\n", b": b\r\n",
+     b"X-A\r\n"],
 )  # fmt: skip
 def test_headers_that_can_be_read_in_two_ways_are_refused(api, extra):
     before = len(api.data("/collections"))

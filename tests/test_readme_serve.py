@@ -1,4 +1,4 @@
-"""The README's section "Serve": each of its lines, against a server, with the answer it promises."""
+"""The README's section "Serve": each of its lines against a server, with what it promises."""
 
 import contextlib
 import io
@@ -25,7 +25,7 @@ BUNDLED = HERE / "datasets" / "demo"
 README = (HERE / "README.md").read_text(encoding="utf-8")
 SECTION = README.partition("\n## Serve\n")[2].partition("\n## ")[0]
 ADDRESS = "http://127.0.0.1:8000"
-KEPT = 4  # photos of each source, so that a library is there within seconds
+KEPT = 3  # photos of each source, so that a library is there within seconds
 
 
 def block(marker):

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -250,6 +252,33 @@ def test_workers_stop_when_the_server_is_killed(supervised):
     server.supervisor.close()
 
 
+def exchange(server, data):
+    """Send bytes on a connection of their own and return the status lines that come back."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+        client.sendall(data + b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        came = b""
+        while part := client.recv(65_536):
+            came += part
+    return re.findall(rb"HTTP/1\.1 (\d+)", came)
+
+
+PLAIN = b"GET / HTTP/1.1\r\nHost: a\r\n"
+
+
+def test_strange_requests_are_refused_and_hold_up_nobody(supervised):
+    with supervised() as server, ExitStack() as stack:
+        for _ in range(200):
+            half = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            half.sendall(PLAIN[:9])
+        assert exchange(server, 3 * (PLAIN + b"\r\n")) == [b"200"] * 4
+        assert exchange(server, PLAIN + b"X: " + b"a" * 100_000 + b"\r\n\r\n") == [b"200"] * 2
+        assert exchange(server, PLAIN + b"X: " + b"a" * 1_000_000 + b"\r\n\r\n") == [b"431"]
+        assert exchange(server, b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n") == [b"414"]
+        assert exchange(server, PLAIN + b"X: a\0b\r\n\r\n") == [b"400"]
+        assert exchange(server, PLAIN + b"Content-Length: -1\r\n\r\n") == [b"400"]
+        assert exchange(server, b"\x16\x03\x01\r\n\r\n") == [b"400"]
+
+
 # -- the socket -----------------------------------------------------------------------------------
 
 
@@ -414,6 +443,65 @@ def test_what_cannot_be_served_ends_with_2_and_one_line(library, options, told):
     assert told in done.stderr
     assert done.stderr.count("\n") == 1
     assert "pass@" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "environment"),
+    [
+        (
+            "--data D --host 0.0.0.0 --port 81 --workers 3 --config c.json --base-url https://a.b "
+            "--cors-origin https://x.y --cors-origin * --database-url postgresql://h/d --rate 5 "
+            "--burst 7 --max-in-flight 9 --max-upload-mib 2 --decode-slots 4 --decode-timeout 1.5 "
+            "--log-format json --no-access-log",
+            {},
+        ),
+        (
+            "",
+            {
+                "SEARCHLAB_DATA": "D",
+                "SEARCHLAB_HOST": "0.0.0.0",
+                "SEARCHLAB_PORT": "81",
+                "SEARCHLAB_WORKERS": "3",
+                "SEARCHLAB_CONFIG": "c.json",
+                "SEARCHLAB_BASE_URL": "https://a.b",
+                "SEARCHLAB_CORS_ORIGINS": "https://x.y *",
+                "SEARCHLAB_DATABASE_URL": "postgresql://h/d",
+                "SEARCHLAB_RATE": "5",
+                "SEARCHLAB_BURST": "7",
+                "SEARCHLAB_MAX_IN_FLIGHT": "9",
+                "SEARCHLAB_MAX_UPLOAD_MIB": "2",
+                "SEARCHLAB_DECODE_SLOTS": "4",
+                "SEARCHLAB_DECODE_TIMEOUT": "1.5",
+                "SEARCHLAB_LOG_FORMAT": "json",
+                "SEARCHLAB_ACCESS_LOG": "false",
+            },
+        ),
+    ],
+)
+def test_options_and_variables_say_the_same(monkeypatch, words, environment):
+    told = []
+    monkeypatch.setattr(server_module, "serve", told.append)
+    done = CliRunner().invoke(searchlab, ["serve", *words.split()], env=environment)
+    assert (done.exit_code, done.output) == (0, "")
+    expected = Settings(
+        data=Path("D"),
+        config=Path("c.json"),
+        database_url="postgresql://h/d",
+        host="0.0.0.0",
+        port=81,
+        workers=3,
+        base_url="https://a.b",
+        cors_origins=("https://x.y", "*"),
+        rate_per_second=5,
+        rate_burst=7,
+        max_in_flight=9,
+        max_upload_bytes=2 * 2**20,
+        decode_slots=4,
+        decode_timeout_s=1.5,
+        log_format="json",
+        access_log=False,
+    )
+    assert told == [expected]
 
 
 def test_a_folder_that_is_no_library_ends_with_2_and_one_line(tmp_path):

@@ -33,7 +33,7 @@ SHOWN = st.fixed_dictionaries(
         "fields": st.lists(st.sampled_from(sorted(PHOTO)), min_size=1, max_size=4, unique=True),
         "limit": st.sampled_from([1, 2, 7, 20, 100]),
         "sort_by": st.sampled_from(["relevance", "newest"]),
-        "score_threshold": st.sampled_from([0, 0.001, 0.01, 0.1, 0.5, 1]),
+        "score_threshold": st.sampled_from([0, 0.001, 0.005, 0.01, 0.5, 1]),
     },
 )
 many = settings(

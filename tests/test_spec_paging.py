@@ -2,7 +2,7 @@
 
 import pytest
 
-from independent_client import SEARCH, check_page, check_refused, check_success
+from independent_client import SEARCH, check_failure, check_page, check_refused, check_success
 from spec_server import corpus
 
 
@@ -77,6 +77,21 @@ def test_with_a_cursor_other_parameters_are_ignored(api):
     plain = api.page(cursor=cursor)["data"]
     changed = {"q": "mountain", "orientation": "square", "sort_by": "newest", "limit": 1}
     assert api.page(cursor=cursor, **changed)["data"] == plain
+
+
+@pytest.mark.parametrize(
+    "ignored",
+    [{"per_page": "abc"}, {"limit": "0"}, {"color_name": "octarine"}, {"q": "x" * 501},
+     {"color_name": "red", "color_hex": "#e50000"}, {"after_date": "never"}, {"source": ""}],
+)  # fmt: skip
+def test_even_where_they_are_invalid(api, ignored):
+    cursor = api.page(q="sea", per_page=5)["pagination"]["next_cursor"]
+    assert api.page(cursor=cursor, **ignored)["data"] == api.page(cursor=cursor)["data"]
+
+
+def test_but_unknown_fields_are_invalid_with_a_cursor_too(api):
+    cursor = api.page(q="sea", per_page=5)["pagination"]["next_cursor"]
+    check_failure(api.get(SEARCH, cursor=cursor, fields="nope"), 400, "INVALID_FIELDS")
 
 
 def test_fields_may_differ_from_page_to_page(api):

@@ -140,7 +140,8 @@ KINDS = {
         (
             "HEADERS_TOO_LARGE",
             431,
-            "The headers have too many bytes.",
+            "The headers have too many bytes. More than 100 of them, or what is no HTTP at all, is "
+            "refused by the server below the API, without a body.",
             "headers must have at most 16,384 bytes, got 20,000",
             "Send fewer or shorter headers.",
         ),

@@ -107,7 +107,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[
             int,
             Meta(
-                ge=1, le=MAX_LIMIT, description="Most results over all pages; no cap if left out."
+                ge=1,
+                le=MAX_LIMIT,
+                description="Most results over all pages: the nearest, in either order; no cap if left out.",
             ),
         ]
         | None
@@ -179,7 +181,9 @@ class Similar(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[
             int,
             Meta(
-                ge=1, le=MAX_LIMIT, description="Most results over all pages; no cap if left out."
+                ge=1,
+                le=MAX_LIMIT,
+                description="Most results over all pages: the nearest, in either order; no cap if left out.",
             ),
         ]
         | None

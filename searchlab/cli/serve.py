@@ -49,6 +49,7 @@ _MIB = 2**20
 @click.option(
     "--rate",
     "rate_per_second",
+    envvar="SEARCHLAB_RATE",
     type=float,
     default=200.0,
     show_default=True,
@@ -57,6 +58,7 @@ _MIB = 2**20
 @click.option(
     "--burst",
     "rate_burst",
+    envvar="SEARCHLAB_BURST",
     type=int,
     default=400,
     show_default=True,
@@ -86,6 +88,7 @@ _MIB = 2**20
 @click.option(
     "--decode-timeout",
     "decode_timeout_s",
+    envvar="SEARCHLAB_DECODE_TIMEOUT",
     type=float,
     default=10.0,
     show_default=True,
