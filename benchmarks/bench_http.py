@@ -12,9 +12,8 @@ written. The API is the real one, with key, limits, counting and log, on the bun
 
 All are asked in turn, round after round, and the median round counts. CPU is that of the worker,
 all its threads, from the system's accounts; it depends less on what else the machine does than the
-times that clients see. `wrk` sends, each connection one
-request after the other; where it is missing, a small client of our own does, which is slower
-than some servers and says so in the file.
+times that clients see. `wrk` sends, each connection one request after the other; where it is
+missing, a small client of our own does, which is slower than some servers; the file says which.
 """
 
 from __future__ import annotations
@@ -546,7 +545,7 @@ def write_tables(folder: Path) -> None:
             for name in told[0]["metrics"]["strange_clients"]:
                 cells = " | ".join(one["metrics"]["strange_clients"][name] for one in told)
                 lines.append(f"| {name} | {cells} |")
-            lines.append("")
+            lines += ["", *DECISION.splitlines(), ""]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")
     sys.stdout.write(f"{folder / 'README.md'}\n")
@@ -560,6 +559,13 @@ COLUMNS = {
     "p99 ms": "p99_ms",
     "failed": "failed",
 }
+DECISION = """
+`searchlab serve` runs on granian: its tail is the shorter one, since its sockets are not served by
+the thread that runs Python, and it closes connections that send nothing or half a request and
+bounds a request's head, which uvicorn does not. What granian lacks, `searchlab/api/server.py` and
+`worker.py` add: workers on one socket that is open while one of them is replaced, a worker that
+listens only once it is warm, an end that waits for running requests but not for ever.
+""".strip()
 INTRODUCTION = """
 Written by `benchmarks/bench_http.py`. All are asked in turn, and the median round counts. CPU is
 that of the worker for one request; requests/s and milliseconds are what clients saw on a machine

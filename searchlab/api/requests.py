@@ -109,7 +109,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
             Meta(
                 ge=1,
                 le=MAX_LIMIT,
-                description="Most results over all pages: the nearest, in either order; no cap if left out.",
+                description="Most results over all pages: the nearest, in either order.",
             ),
         ]
         | None
@@ -183,7 +183,7 @@ class Similar(msgspec.Struct, frozen=True, kw_only=True):
             Meta(
                 ge=1,
                 le=MAX_LIMIT,
-                description="Most results over all pages: the nearest, in either order; no cap if left out.",
+                description="Most results over all pages: the nearest, in either order.",
             ),
         ]
         | None
