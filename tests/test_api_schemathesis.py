@@ -15,7 +15,7 @@ from schemathesis.engine import Status, events, from_schema
 
 from spec_server import corpus
 
-EXAMPLES = int(os.environ.get("SEARCHLAB_FUZZ", "4"))
+EXAMPLES = int(os.environ.get("SEARCHLAB_FUZZ", "3"))
 SEED = int(os.environ.get("SEARCHLAB_FUZZ_SEED", "1"))
 
 # What a made-up identifier names is not there, or there already.
