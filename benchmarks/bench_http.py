@@ -546,6 +546,15 @@ def write_tables(folder: Path) -> None:
                 cells = " | ".join(one["metrics"]["strange_clients"][name] for one in told)
                 lines.append(f"| {name} | {cells} |")
             lines += ["", *DECISION.splitlines(), ""]
+    for path in sorted(folder.glob("soak/*.json")):
+        result = json.loads(path.read_text())
+        seconds = result["config"]["seconds"]
+        lines += [f"## Soak: everything at once for {seconds} seconds", "", "| | |", "|---|---:|"]
+        for name, value in result["metrics"].items():
+            if isinstance(value, int | float):
+                lines.append(f"| {name.replace('_', ' ')} | {value:,} |")
+        broken = result["metrics"]["broken"]
+        lines += ["", f"Promises that were not kept: {len(broken) or 'none'}.", *broken, ""]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")
     sys.stdout.write(f"{folder / 'README.md'}\n")
@@ -560,16 +569,17 @@ COLUMNS = {
     "failed": "failed",
 }
 DECISION = """
-`searchlab serve` runs on granian: its tail is the shorter one, since its sockets are not served by
-the thread that runs Python, and it closes connections that send nothing or half a request and
-bounds a request's head, which uvicorn does not. What granian lacks, `searchlab/api/server.py` and
-`worker.py` add: workers on one socket that is open while one of them is replaced, a worker that
-listens only once it is warm, an end that waits for running requests but not for ever.
+`searchlab serve` runs on granian. Under load it costs as much CPU as uvicorn, for a lone connection
+more, since each request changes threads; in return its tail over many connections is shorter: its
+sockets do not wait for Python. It closes connections that send nothing or half a request and bounds
+a request's head, which uvicorn does not. What it lacks, `searchlab/api/server.py` and `worker.py`
+add: one socket for all workers, open while one of them is replaced; a worker that listens only once
+it is warm; an end that waits for running requests, but not for ever.
 """.strip()
 INTRODUCTION = """
-Written by `benchmarks/bench_http.py`. All are asked in turn, and the median round counts. CPU is
-that of the worker for one request; requests/s and milliseconds are what clients saw on a machine
-that others used at the same time.
+Written by `benchmarks/bench_http.py` and `benchmarks/soak_http.py`. All are asked in turn, and the
+median round counts. CPU is that of the worker for one request; requests/s and milliseconds are what
+clients saw on a machine that others used at the same time.
 """.strip()
 
 

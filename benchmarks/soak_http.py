@@ -42,7 +42,7 @@ from typing import Any
 
 import httpx
 import numpy as np
-from bench_http import MAIN, ROOT, WORDS, plain_library
+from bench_http import MAIN, ROOT, WORDS, plain_library, write_tables
 from PIL import Image
 
 from searchlab.demo import build_demo_library
@@ -614,6 +614,7 @@ def main() -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     sys.stdout.write(json.dumps(figures, indent=1) + f"\n{path}\n")
+    write_tables(options.out / "http")
     sys.exit(1 if figures["broken"] else 0)
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from itsdangerous import BadData, URLSafeSerializer
 from numpy.typing import NDArray
 
-from searchlab.errors import CursorError
+from searchlab.errors import CursorError, DataError
 from searchlab.filters import PhotoFilter
 from searchlab.queries import Query
+
+KEY_BYTES = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,3 +113,20 @@ def _query(values: dict[str, Any], vector: NDArray[np.float32] | None) -> Query:
         score_threshold=values.get("t"),
         limit=values.get("l"),
     )
+
+
+def read_key(path: Path) -> bytes:
+    """Read the secret that signs a library's cursors.
+
+    Raises:
+        DataError: It is missing or damaged.
+    """
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        msg = f"{path} must sign cursors, got: {error.strerror}; index again to make a new one"
+        raise DataError(msg) from error
+    if len(key) != KEY_BYTES:
+        msg = f"{path} must hold {KEY_BYTES} bytes, got {len(key)}; delete it and index again"
+        raise DataError(msg)
+    return key

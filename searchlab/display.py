@@ -1,9 +1,13 @@
-"""How a page looks in a notebook: a grid of photos with scores, colours, credit and the plan."""
+"""How a page looks in a notebook: a grid of photos with scores, colours, credit and the plan.
+
+A library's own pages and those of the API's client are made of the same cards.
+"""
 
 from __future__ import annotations
 
 import base64
 import html
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,32 +40,92 @@ def page_html(page: Page, *, title: str = "") -> str:
     heading = f"<h4>{html.escape(title)}</h4>" if title else ""
     more = "More pages follow." if page.has_more else "This is the last page."
     summary = f"{len(page)} of up to {page.per_page} results. {more}"
-    plan = f'<p class="searchlab-plan">{html.escape(page.plan.explain())}\n{summary}</p>'
-    cards = "".join(_card(place, hit) for place, hit in enumerate(page, start=page.start))
+    cards = (_card(place, hit) for place, hit in enumerate(page, start=page.start))
+    return sheet_html(cards, heading=heading, summary=f"{page.plan.explain()}\n{summary}")
+
+
+def sheet_html(cards: Iterable[str], *, heading: str = "", summary: str = "") -> str:
+    """Lay out cards in a grid.
+
+    Args:
+        cards: Markup of each, in order.
+        heading: Markup above them.
+        summary: Text between heading and cards.
+    """
+    said = f'<p class="searchlab-plan">{html.escape(summary)}</p>' if summary else ""
     return (
-        f'<style>{STYLE}</style><div class="searchlab-page">{heading}{plan}'
-        f'<div class="searchlab-grid">{cards}</div></div>'
+        f'<style>{STYLE}</style><div class="searchlab-page">{heading}{said}'
+        f'<div class="searchlab-grid">{"".join(cards)}</div></div>'
     )
 
 
-def _card(place: int, hit: Hit) -> str:
-    photo, score = hit.photo, hit.relevance_score
-    name = html.escape(photo.source_description or photo.alt_description)
-    size = f"{photo.width} × {photo.height}, {html.escape(photo.source)}"
+def card_html(
+    *,
+    image: str = "",
+    alt: str = "",
+    place: int | None = None,
+    score: float | None = None,
+    color_name: str = "",
+    color_hex: str = "",
+    name: str = "",
+    lines: Iterable[str] = (),
+) -> str:
+    """Render a photo; what is empty or None is left out.
+
+    Args:
+        image: Address of the picture; `alt` stands where there is none.
+        alt: Text.
+        place: In the results, from 1.
+        score: From 0 to 1.
+        color_name: Text.
+        color_hex: `#` and six digits.
+        name: Text.
+        lines: Markup of what comes last, in small letters; those that are empty are left out.
+    """
+    picture = f'<span class="searchlab-small">{html.escape(alt)}</span>'
+    if image:
+        picture = f'<img src="{html.escape(image)}" alt="{html.escape(alt)}" loading="lazy">'
+    number = "" if place is None else f"<b>{place}.</b> "
+    small = "".join(f'<div class="searchlab-small">{line}</div>' for line in lines if line)
     return (
-        f'<figure class="searchlab-card"><div class="searchlab-frame">{_image(hit)}</div>'
-        f"<figcaption><b>{place}.</b> {score:.3f}"
-        f'<div class="searchlab-track"><div style="width:{100 * score:.1f}%"></div></div>'
-        f'<div><span class="searchlab-chip" style="background:{photo.color_hex}"></span>'
-        f"{html.escape(photo.color_name)} {photo.color_hex}</div>"
-        f'<div>{name}</div><div class="searchlab-small">{size}</div>'
-        f'<div class="searchlab-small">{photo.attribution["html"]}</div></figcaption></figure>'
+        f'<figure class="searchlab-card"><div class="searchlab-frame">{picture}</div>'
+        f"<figcaption>{number}{_bar(score)}{_chip(color_name, color_hex)}"
+        f"<div>{html.escape(name)}</div>{small}</figcaption></figure>"
+    )
+
+
+def _bar(score: float | None) -> str:
+    if score is None:
+        return ""
+    bar = f'<div style="width:{100 * score:.1f}%"></div>'
+    return f'{score:.3f}<div class="searchlab-track">{bar}</div>'
+
+
+def _chip(color_name: str, color_hex: str) -> str:
+    if not color_hex:
+        return ""
+    shade = html.escape(color_hex)
+    chip = f'<span class="searchlab-chip" style="background:{shade}"></span>'
+    return f"<div>{chip}{html.escape(color_name)} {shade}</div>"
+
+
+def _card(place: int, hit: Hit) -> str:
+    photo = hit.photo
+    size = f"{photo.width} × {photo.height}, {html.escape(photo.source)}"
+    return card_html(
+        image=_image(hit),
+        alt=photo.alt_description,
+        place=place,
+        score=hit.relevance_score,
+        color_name=photo.color_name,
+        color_hex=photo.color_hex,
+        name=photo.source_description or photo.alt_description,
+        lines=[size, photo.attribution["html"]],
     )
 
 
 def _image(hit: Hit) -> str:
-    alt = html.escape(hit.photo.alt_description)
     if hit.thumbnail is None or not hit.thumbnail.exists():
-        return f'<span class="searchlab-small">{alt}</span>'
+        return ""
     data = base64.b64encode(hit.thumbnail.read_bytes()).decode()
-    return f'<img src="data:image/webp;base64,{data}" alt="{alt}" loading="lazy">'
+    return f"data:image/webp;base64,{data}"

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import itertools
 import secrets
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +23,7 @@ from searchlab.indexes import VectorIndex
 from searchlab.indexes.exact import nearest_rows
 from searchlab.models.canaries import Witness
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.paging import Ranking, cut_page
 from searchlab.photos import Photo
 from searchlab.planner import make_plan
 from searchlab.queries import (
@@ -39,28 +37,9 @@ from searchlab.queries import (
     check_count,
 )
 from searchlab.tables import PhotoTable
+from searchlab.text_vectors import TextVectors
 
-_CACHED_TEXTS = 65_536
 _PARTS = ("filter", "embed", "search")
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """The head of a ranking, or all of it.
-
-    Attributes:
-        rows: (m,) int64 positions, best first.
-        scores: (m,) float64 relevance scores, 0 to 1.
-        total: Photos in the whole ranking.
-        plan: How it was made.
-        timings: Milliseconds by part: `filter`, `embed`, `search`.
-    """
-
-    rows: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    total: int
-    plan: QueryPlan
-    timings: dict[str, float]
 
 
 class SearchEngine:
@@ -86,6 +65,7 @@ class SearchEngine:
         key: bytes | None = None,
         thumbnail: Callable[[Photo], Path | None] | None = None,
         witness: Witness | None = None,
+        texts: TextVectors | None = None,
     ) -> None:
         """Put together what belongs together.
 
@@ -98,6 +78,7 @@ class SearchEngine:
             key: Secret that signs cursors; one that nobody knows if left out.
             thumbnail: Finds the small picture of a photo.
             witness: What the model embedded when the photos were.
+            texts: Vectors of query texts by the same model, to share with other engines.
 
         Raises:
             MismatchError: The parts are not of one library and one model.
@@ -123,33 +104,16 @@ class SearchEngine:
         self._thumbnail = thumbnail
         self._witness = witness or Witness({})
         self.build_s = 0.0
-        self._texts: OrderedDict[str, Embeddings] = OrderedDict()
-        self._lock = threading.Lock()
+        self._texts = TextVectors(model) if texts is None else texts
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed query texts in one batch and keep their vectors."""
-        new = list(dict.fromkeys(text for text in texts if text not in self._texts))
-        if new:
-            self._witness.check(self.model, "text")
-            self._keep(new, self.model.encode_texts(new))
-
-    def _keep(self, texts: Sequence[str], rows: Embeddings) -> None:
-        with self._lock:
-            # Copies: a row of a batch would keep the whole batch alive.
-            self._texts.update((text, row.copy()) for text, row in zip(texts, rows, strict=True))
-            while len(self._texts) > _CACHED_TEXTS:
-                self._texts.popitem(last=False)
+        self._witness.check(self.model, "text")
+        self._texts.warm(texts)
 
     def _text_vector(self, text: str) -> Embeddings:
-        with self._lock:
-            known = self._texts.get(text)
-            if known is not None:
-                self._texts.move_to_end(text)
-        if known is None:
-            self._witness.check(self.model, "text")
-            known = self.model.encode_texts([text])[0]
-            self._keep([text], known[np.newaxis])
-        return known
+        self._witness.check(self.model, "text")
+        return self._texts.of(text)
 
     def reference_vector(self, query: Query) -> Embeddings | None:
         """Return the (dim,) embedding of the query's picture; None if it brings none.
@@ -317,30 +281,7 @@ class SearchEngine:
                 config_id=self.config.config_id,
                 audience=audience,
             )
-        ranking, end, more = self._page(here, live)
-        rows, scores = ranking.rows[here.position : end], ranking.scores[here.position : end]
-        if live is not None:
-            rows, scores = rows[live[rows]], scores[live[rows]]
-        return Slice(
-            rows=rows,
-            scores=scores,
-            start=here.position + 1,
-            per_page=here.per_page,
-            next_cursor=replace(here, position=end).seal(self._key) if more else None,
-            plan=ranking.plan,
-            timings=ranking.timings,
-        )
-
-    def _page(self, here: Cursor, live: NDArray[np.bool_] | None) -> tuple[Ranking, int, bool]:
-        # Where the page ends in the ranking, and whether anything comes behind it.
-        end = here.position + here.per_page
-        if live is None:
-            ranking = self.rank(here.query, end, reference=here.vector)
-            return ranking, end, ranking.total > end
-        ranking = self.rank(here.query, reference=here.vector)
-        left = here.position + np.flatnonzero(live[ranking.rows[here.position :]])
-        more = len(left) > here.per_page
-        return ranking, int(left[here.per_page]) if more else ranking.total, more
+        return cut_page(self.rank, here, live, key=self._key)
 
     def search(
         self,

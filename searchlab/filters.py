@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.colors import DEFAULT_TOLERANCE, FAMILIES, parse_hex, within_hex, within_name
+from searchlab.colors import (
+    DEFAULT_TOLERANCE,
+    FAMILIES,
+    MAX_TOLERANCE,
+    parse_hex,
+    within_hex,
+    within_name,
+)
 from searchlab.errors import InputError, shown
 from searchlab.photos import ORIENTATIONS, day_number
 from searchlab.tables import PhotoTable
@@ -67,9 +74,10 @@ class PhotoFilter:
         if (
             isinstance(tolerance, bool)
             or not isinstance(tolerance, int)
-            or not 0 <= tolerance <= 255
+            or not 0 <= tolerance <= MAX_TOLERANCE
         ):
-            msg = f"color_tolerance must be an integer from 0 to 255, got {shown(tolerance)}"
+            limits = f"from 0 to {MAX_TOLERANCE}"
+            msg = f"color_tolerance must be an integer {limits}, got {shown(tolerance)}"
             raise InputError(msg)
         _check_known("orientation", self.orientation, list(ORIENTATIONS))
         if self.after_date is not None:

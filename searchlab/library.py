@@ -28,7 +28,7 @@ from searchlab.building import build_snapshot
 from searchlab.cache import ContentCache
 from searchlab.catalog import build_vectors
 from searchlab.config import Config
-from searchlab.cursors import Cursor
+from searchlab.cursors import KEY_BYTES, Cursor, read_key
 from searchlab.engine import SearchEngine
 from searchlab.errors import (
     ConflictError,
@@ -41,6 +41,7 @@ from searchlab.files import write_atomically
 from searchlab.indexes import INDEXES
 from searchlab.models import load_model
 from searchlab.models.canaries import Witness
+from searchlab.models.protocol import Embedder
 from searchlab.photos import Photo
 from searchlab.pipeline import thumbnail_path
 from searchlab.progress import Progress
@@ -54,8 +55,7 @@ from searchlab.snapshots import (
     open_snapshot,
 )
 from searchlab.tables import PhotoTable
-
-_KEY_BYTES = 32
+from searchlab.text_vectors import TextVectors
 
 
 class Library:
@@ -90,10 +90,12 @@ class Library:
         if found != FORMAT:
             msg = f"{about} must be of format {FORMAT}, got {found!r}; index into a new folder"
             raise DataError(msg)
-        self._key = _read_key(folder / KEY_FILE)
+        self._key = read_key(folder / KEY_FILE)
         self._engines: dict[str, SearchEngine] = {}
+        self._texts: dict[str, TextVectors] = {}
         self._live: dict[tuple[str, str], NDArray[np.bool_]] = {}
         self._opening = threading.Lock()
+        self._opening_live = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<Library {self.folder}>"
@@ -175,8 +177,14 @@ class Library:
                     key=self._key,
                     thumbnail=self.thumbnail,
                     witness=Witness(found.canaries),
+                    texts=self._texts_of(model),
                 )
             return self._engines[name]
+
+    def _texts_of(self, model: Embedder) -> TextVectors:
+        if model.model_id not in self._texts:
+            self._texts = {model.model_id: TextVectors(model)}  # one model's take memory enough
+        return self._texts[model.model_id]
 
     def _drop_gone(self) -> None:
         # Files of a deleted snapshot keep their disk space for as long as they are mapped.
@@ -232,12 +240,15 @@ class Library:
         current = current_id(self.folder)
         if current is None or current == name:
             return engine, None
-        if (name, current) not in self._live:
-            # Only its photos: nobody waits here until the engine of the new state is open.
-            table = PhotoTable.open(self.folder / "snapshots" / current / "photos.columns")
-            self._live = {pair: live for pair, live in self._live.items() if pair[1] == current}
-            self._live[name, current] = engine.table.rows_in(table)
-        return engine, self._live[name, current]
+        with self._opening_live:
+            live = self._live.get((name, current))
+            if live is None:
+                # Only its photos: nobody waits here until the engine of the new state is open.
+                table = PhotoTable.open(self.folder / "snapshots" / current / "photos.columns")
+                live = engine.table.rows_in(table)
+                known = {pair: found for pair, found in self._live.items() if pair[1] == current}
+                self._live = known | {(name, current): live}
+        return engine, live
 
     def thumbnail(self, photo: Photo) -> Path | None:
         """Find the small picture of a photo; None where there is none."""
@@ -354,18 +365,6 @@ def _nothing_indexed(folder: Path) -> str:
     )
 
 
-def _read_key(path: Path) -> bytes:
-    try:
-        key = path.read_bytes()
-    except OSError as error:
-        msg = f"{path} must sign cursors, got: {error.strerror}; index again to make a new one"
-        raise DataError(msg) from error
-    if len(key) != _KEY_BYTES:
-        msg = f"{path} must hold {_KEY_BYTES} bytes, got {len(key)}; delete it and index again"
-        raise DataError(msg)
-    return key
-
-
 def open_library(folder: Path | str) -> Library:
     """Open a library on disk.
 
@@ -390,7 +389,7 @@ def create_library(folder: Path | str) -> Library:
         msg = f"a library must lie in a folder that can be written, got {place}: {error.strerror}"
         raise InputError(msg) from error
     if not (place / KEY_FILE).exists():
-        write_atomically(place / KEY_FILE, secrets.token_bytes(_KEY_BYTES), mode=0o600)
+        write_atomically(place / KEY_FILE, secrets.token_bytes(KEY_BYTES), mode=0o600)
     if not (place / LIBRARY_FILE).exists():
         made = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
         about = json.dumps({"format": FORMAT, "created_at": made})

@@ -96,6 +96,7 @@ def api(library, **changes):
                 make_client=make_client,
                 database=database,
                 app=app,
+                loop=loop,
                 library=library,
             )
     database.close()

@@ -1,19 +1,32 @@
 """What holds for every request, whatever it asks: key first, headers, limits, clean failures."""
 
+import asyncio
+import json
+import threading
+import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
 
 from apis import api
 from searchlab import errors
+from searchlab.api import front
+from searchlab.api.app import _keyed
+from searchlab.api.exchange import Exchange, attach
 from searchlab.api.plans import PLANS
-from searchlab.api.problems import CODES, KINDS, Invalid, problem_of
+from searchlab.api.problems import CODES, KINDS, Invalid, Problem, problem_of
+from searchlab.api.routes import search
+from searchlab.api.settings import Settings
 from searchlab.config import Config
 from searchlab.ingest import index_photos
 from searchlab.library import create_library
 from searchlab.scan import check_root
-from searchlab.storage.accounts import revoke_key
+from searchlab.storage import schema
+from searchlab.storage.accounts import PLAN_NAMES, revoke_key
 
 SEARCH = "/api/v1/search/photos"
 
@@ -155,7 +168,7 @@ def test_a_key_that_asks_too_fast_is_told_to_wait(folder):
 
 
 def test_the_month_s_searches_are_counted_and_then_refused(folder, monkeypatch):
-    few = PLANS["free"].__class__(name="free", requests_per_month=2, similar_pages=1)
+    few = PLANS["free"].__class__(name="free", requests_per_month=2, similar_paged=False)
     monkeypatch.setitem(PLANS, "free", few)
     with api(folder) as served:
         client = served.make_client(account="frugal", plan="free")
@@ -249,3 +262,184 @@ def test_a_failure_of_ours_is_a_clean_500_without_its_reason(served, monkeypatch
 def test_options_name_every_method_of_a_path(served, path, allowed):
     found = served.client.options(path)
     assert (found.status_code, found.headers["allow"]) == (204, allowed)
+
+
+def test_a_worker_that_is_full_still_says_that_it_is_well(folder):
+    with api(folder, max_in_flight=1) as served:
+        measures = served.app._services().measures
+        for _ in range(5):
+            measures.started()  # somebody else's
+        for path in ("/health", "/ready", "/metrics"):
+            assert served.anonymous.get(path).status_code == 200
+        assert served.anonymous.get("/docs/errors").status_code == 503
+
+
+class Dawdling:
+    """A client of one request whose body comes when it is told to."""
+
+    def __init__(self, served, key=None):
+        self._loop = served.loop
+        self._sent = asyncio.Queue()
+        self.status = None
+        self._body = b""
+        head = [(b"host", b"photos.test"), (b"content-length", b"20")]
+        head += [(b"content-type", b"application/json")]
+        head += [(b"x-api-key", (key or served.key).encode())]
+        scope = {"type": "http", "method": "POST", "path": "/api/v1/collections"}
+        scope |= {"asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http"}
+        scope |= {"raw_path": b"/api/v1/collections", "query_string": b"", "root_path": ""}
+        scope |= {"headers": head, "server": ("photos.test", 80), "client": ("1.2.3.4", 5)}
+        answering = served.app(scope, self._sent.get, self._take)
+        self._done = asyncio.run_coroutine_threadsafe(answering, self._loop)
+
+    async def _take(self, message):
+        self.status = message.get("status", self.status)
+        self._body += message.get("body", b"")
+
+    def goes_on(self, body=b'{"name": "x"}       '):
+        message = {"type": "http.request", "body": body, "more_body": False}
+        asyncio.run_coroutine_threadsafe(self._sent.put(message), self._loop).result(10)
+
+    def answer(self):
+        self._done.result(20)
+        return self.status, json.loads(self._body)
+
+
+def wait_until(met):
+    for _ in range(500):
+        if met():
+            return
+        time.sleep(0.01)
+    pytest.fail("it did not come to that")
+
+
+def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatch):
+    with api(folder, max_in_flight=3) as served:
+        measures = served.app._services().measures
+        slow = []
+        for number in range(8):
+            slow.append(Dawdling(served))
+            wait_until(lambda: measures.waiting > number)  # noqa: B023 - called here and now
+        assert measures.in_flight == 0
+        assert b"searchlab_requests_waiting 8.0" in served.anonymous.get("/metrics").content
+        assert served.client.get(SEARCH, params={"q": "red"}).status_code == 200
+        # A key has no more than its part of the places, another one has its own.
+        status, found = Dawdling(served).answer()
+        assert (status, found["error"]["code"]) == (429, "RATE_LIMITED")
+        other = Dawdling(served, served.make_client(account="other").headers["x-api-key"])
+        # Once all places are taken, nobody who may have to be waited for is let in.
+        wait_until(lambda: measures.waiting == 9)
+        monkeypatch.setattr(served.app._services().waiting, "_most", 9)
+        third = served.make_client(account="third")
+        status, found = Dawdling(served, third.headers["x-api-key"]).answer()
+        assert (status, found["error"]["code"]) == (503, "OVERLOADED")
+        assert third.get(SEARCH, params={"q": "red"}).status_code == 200
+        for client in (*slow, other):
+            client.goes_on()
+            assert client.answer()[0] == 200
+        assert (measures.waiting, measures.in_flight) == (0, 0)
+
+
+@pytest.fixture
+def hanging(monkeypatch):
+    """The questions to the database that are made to hang, until the test is over."""
+    go_on = threading.Event()
+    monkeypatch.setattr(front, "_ADMISSION_S", 0.2)
+
+    def hang(holder, name):
+        ask = getattr(holder, name)
+        monkeypatch.setattr(holder, name, lambda *about: (go_on.wait(20), ask(*about))[1])
+
+    yield hang
+    go_on.set()
+
+
+def test_a_database_that_hangs_holds_up_nobody_who_does_not_need_it(folder, hanging):
+    with api(folder) as served:
+        hanging(served.app._services().keys, "find")
+        stranger = served.make_client(account="stranger")
+        with ThreadPoolExecutor(6) as clients:
+            asked = [clients.submit(stranger.get, "/api/v1/usage") for _ in range(6)]
+            assert served.anonymous.get("/docs/errors").status_code == 200
+            for found in (waiting.result(20) for waiting in asked):
+                assert (found.status_code, found.json()["error"]["code"]) == (503, "OVERLOADED")
+                assert found.headers["retry-after"] == "1"
+                assert found.headers["x-request-id"]
+
+
+def test_what_an_account_has_used_is_not_waited_for_without_end(folder, hanging):
+    with api(folder) as served:
+        services = served.app._services()
+        hanging(services.meter, "used")
+        services.meter.known = lambda _caller: None
+        found = served.client.get("/api/v1/usage")
+        assert (found.status_code, found.json()["error"]["code"]) == (503, "OVERLOADED")
+
+
+def test_an_account_of_a_plan_that_is_none_is_told_so(served):
+    client = served.make_client(account="enterprising")
+    with served.database.writing() as connection:
+        connection.execute(
+            schema.accounts.update()
+            .where(schema.accounts.c.name == "enterprising")
+            .values(plan="enterprise")
+        )
+    client = served.make_client(account="enterprising", plan=None)
+    found = client.get("/api/v1/facets/colors")
+    assert (found.status_code, found.json()["error"]["code"]) == (403, "FORBIDDEN")
+    assert found.headers["x-request-id"] == found.json()["meta"]["request_id"]
+
+
+def test_the_plans_are_those_that_keys_are_made_for():
+    assert tuple(PLANS) == PLAN_NAMES
+
+
+def test_a_key_that_is_asked_for_a_second_time_is_refused_the_same_way(served):
+    request = SimpleNamespace(scope={"state": {}}, app=SimpleNamespace(state=SimpleNamespace()))
+    request.app.state.services = served.app._services()
+    attach(request.scope, Exchange())
+    handler = SimpleNamespace(opt=search.search_by_text.opt)
+    with pytest.raises(Problem) as refused:
+        _keyed(request, handler)
+    assert refused.value.headers == {"WWW-Authenticate": 'ApiKey header="x-api-key"'}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("https://a.example/", "https://a.example"),
+        ("HTTPS://A.Example", "https://a.example"),
+        ("https://a.example:443", "https://a.example"),
+        ("http://a.example:8080/", "http://a.example:8080"),
+        ("*", "*"),
+    ],
+)
+def test_origins_are_kept_as_browsers_write_them(given, kept):
+    assert Settings(data=Path(), cors_origins=(given,)).cors_origins == (kept,)
+
+
+@pytest.mark.parametrize("given", ["https://a.example/x", "a.example", "https://a.example:x"])
+def test_an_origin_that_no_browser_would_send_is_refused(given):
+    with pytest.raises(errors.InputError, match="cors_origins must be"):
+        Settings(data=Path(), cors_origins=(given,))
+
+
+def test_the_address_of_links_may_end_with_a_slash_and_have_a_path():
+    assert Settings(data=Path(), base_url="http://h/").base_url == "http://h"
+    settings = Settings(data=Path(), base_url="https://h.example:81/photos/")
+    assert settings.base_url == "https://h.example:81/photos"
+    with pytest.raises(errors.InputError, match="base_url must be like"):
+        Settings(data=Path(), base_url="https://h/?q=1")
+
+
+def test_a_plan_of_one_page_of_similar_photos_takes_any_size_of_it(served):
+    client = served.make_client(account="small", plan="free")
+    photo_id = client.get(SEARCH, params={"q": "red"}).json()["data"][0]["photo_id"]
+    for asked, n_photos in (({}, 4), ({"per_page": 100}, 4), ({"per_page": 2}, 2)):
+        found = client.get(f"/api/v1/photos/{photo_id}/similar", params=asked).json()
+        assert len(found["data"]) == n_photos
+        assert found["pagination"]["next_cursor"] is None
+
+
+def test_what_serves_is_not_told_in_detail(served):
+    assert served.anonymous.get("/docs/errors").headers["server"] == "searchlab"

@@ -13,7 +13,7 @@ from litestar.testing import TestClient
 from searchlab.api.app import create_app
 from searchlab.api.docs_page import ROUTES, errors_page, handlers_of, reference_page
 from searchlab.api.exchange import Exchange, attach
-from searchlab.api.openapi import build_document, placed, places_of
+from searchlab.api.openapi import EncodedDocument, build_document, placed, places_of
 from searchlab.api.openapi_answers import example_of
 from searchlab.api.operations import operation_of
 from searchlab.api.parameters import fields_of
@@ -21,6 +21,7 @@ from searchlab.api.problems import KINDS
 from searchlab.api.requests import NO_NUL
 from searchlab.api.schema import Collection, CollectionWithPhotos, Photo
 from searchlab.api.settings import Settings
+from searchlab.api.worker import HEAD_BYTES
 from searchlab.photos import PHOTO_FIELDS
 
 # The service's own paths that are pages for people, or other names of paths that are described.
@@ -330,6 +331,7 @@ def test_the_document_is_served_with_the_address_of_the_service(client):
     assert answer.json()["openapi"] == "3.1.0"
     assert answer.json()["info"]["version"] == "v1.0.0"
     assert answer.json()["servers"] == [{"url": HERE}]
+    assert answer.headers["vary"] == "Host"
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/errors"])
@@ -351,6 +353,20 @@ def test_a_page_loads_nothing_from_elsewhere(page):
     assert "@import" not in page
     assert "url(" not in page
     assert re.findall(r"\sstyle=|\son\w+=\"", page) == []
+
+
+def test_the_document_is_encoded_once_for_every_address(document):
+    encoded = EncodedDocument(document)
+    for address in ("https://photos.example.org", 'http://"a\\b'):
+        expected = placed(document, base_url=address)
+        assert msgspec.json.decode(encoded.placed(base_url=address)) == expected
+
+
+def test_what_the_server_answers_by_itself_is_said():
+    page = errors_page()
+    assert f"{HEAD_BYTES // 1024} KiB" in page
+    assert "100 headers" in page
+    assert "without a body" in page
 
 
 def test_every_error_is_explained_with_an_example_and_what_to_do():

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from litestar import Request
 from msgspec import Meta
 
-from searchlab.api.parameters import MAX_BODY_BYTES, fields_of, read, read_body
+from searchlab.api.parameters import MAX_BODY_BYTES, fields_of, read, read_body, read_path
 from searchlab.api.problems import Invalid, Problem
-from searchlab.api.requests import ImageSearch, NewCollection, TextSearch
+from searchlab.api.requests import ImageSearch, NewCollection, OneCollection, TextSearch
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,6 +201,39 @@ def test_a_body_of_another_type_is_refused(kind):
 
 def test_the_type_of_a_body_may_have_parameters():
     body_of(NewCollection, b'{"name": "a"}', "Application/JSON; charset=utf-8")
+
+
+def in_path(text):
+    request = ask("")
+    request.scope["path_params"] = {"collection_id": text}
+    return read_path(OneCollection, request).collection_id
+
+
+@pytest.mark.parametrize(("text", "value"), [("7", 7), ("-1", -1), ("9" * 4_000, 2**63 - 1)])
+def test_a_parameter_in_the_path_is_converted(text, value):
+    assert in_path(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.0", "1 ", "\u0661", "9" * 4_001])
+def test_a_parameter_in_the_path_that_cannot_be_converted_is_named(text):
+    with pytest.raises(Invalid) as caught:
+        in_path(text)
+    (detail,) = caught.value.details
+    assert (detail.loc, detail.type) == (("path", "collection_id"), "int_parsing")
+
+
+def test_json_that_trickles_has_less_time_than_a_picture(monkeypatch):
+    monkeypatch.setattr("searchlab.api.parameters.JSON_S", 0.02)
+    request = ask("", b"")
+
+    async def receive():
+        await asyncio.sleep(0.005)
+        return {"type": "http.request", "body": b"{", "more_body": True}
+
+    request.receive = receive
+    with pytest.raises(Invalid) as caught:
+        asyncio.run(read_body(NewCollection, request))
+    assert [detail.type for detail in caught.value.details] == ["timeout"]
 
 
 def test_a_body_beyond_the_limit_is_refused():

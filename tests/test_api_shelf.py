@@ -8,9 +8,14 @@ import pytest
 from PIL import Image
 
 from apis import api
+from searchlab.api.shelf import Shelf
 from searchlab.config import Config
+from searchlab.engine import SearchEngine
+from searchlab.errors import DataError
+from searchlab.filters import PhotoFilter
 from searchlab.ingest import index_photos
 from searchlab.library import create_library, open_library
+from searchlab.queries import Query
 from searchlab.scan import check_root
 from searchlab.snapshots import KEPT, current_id
 
@@ -157,3 +162,88 @@ def test_a_state_that_cannot_be_opened_leaves_the_old_one_answering(served, plac
     index(place)
     wait_for(served, library)
     assert len(first_page(served.client, q="red")[0]) == 11
+
+
+def shelf_of(served):
+    return served.app._services().shelf
+
+
+def test_whoever_looks_for_new_states_outlives_a_moment_without_one(served, place):
+    current = place / "library" / "CURRENT"
+    current.rename(current.with_suffix(".x"))
+    time.sleep(0.3)
+    current.with_suffix(".x").rename(current)
+    put(place, 600)
+    index(place)
+    wait_for(served, place / "library")
+    assert len(first_page(served.client, q="red")[0]) == 10
+
+
+@pytest.mark.parametrize("error", [MemoryError("no memory"), DataError("too many open files")])
+def test_a_state_that_could_not_be_opened_is_tried_again(served, place, monkeypatch, capfd, error):
+    shelf, tries = shelf_of(served), []
+    show = shelf._show
+
+    def fail_twice(engine):
+        tries.append(engine.snapshot_id)
+        if len(tries) <= 2:
+            raise error
+        return show(engine)
+
+    monkeypatch.setattr(shelf, "_show", fail_twice)
+    put(place, 601)
+    index(place)
+    wait_for(served, place / "library")
+    assert len(first_page(served.client, q="red")[0]) == 10
+    assert tries == [current_id(place / "library")] * 3
+    measures = served.app._services().measures.totals()
+    assert (measures["swaps", "done"][0], measures["swaps", "failed"][0]) == (1, 1)
+
+
+def test_a_model_of_pictures_is_warm_when_the_state_comes_in(place, monkeypatch):
+    seen = []
+    embed = SearchEngine.reference_vector
+
+    def watched(engine, query):
+        seen.append(query.kind)
+        return embed(engine, query)
+
+    monkeypatch.setattr(SearchEngine, "reference_vector", watched)
+    Shelf(place / "library")
+    assert "image" in seen
+
+
+@pytest.mark.parametrize(
+    ("query", "end", "short"),
+    [
+        (Query(text="red"), 20, True),
+        (Query(filter=PhotoFilter(color_name="teal")), 20, True),
+        (Query(text="red"), 1_000, True),
+        (Query(text="red"), 1_001, False),
+        (Query(text="red", score_threshold=0.0), 20, False),
+        (Query(text="red", sort_by="newest"), 20, False),
+        (Query(text="字" * 500), 20, False),
+        (Query(filter=PhotoFilter(color_name="teal", color_tolerance=254)), 20, False),
+        (Query(filter=PhotoFilter(color_hex="#008080")), 20, False),
+    ],
+)
+def test_only_what_is_short_for_certain_is_ranked_on_the_event_loop(served, query, end, short):
+    edition = replace(shelf_of(served).current, quick=True)
+    assert edition.is_short(query, end) is short
+    assert not replace(edition, quick=False).is_short(query, end)
+    everything = np.ones(len(edition.engine.table), dtype=bool)
+    assert not replace(edition, live=everything).is_short(query, end)
+
+
+def test_texts_that_were_embedded_are_known_in_the_next_state(served, place, monkeypatch):
+    first_page(served.client, q="a very blue sea")
+    put(place, 602)
+    index(place)
+    wait_for(served, place / "library")
+    model = shelf_of(served).current.engine.model
+
+    def refuse(texts):
+        pytest.fail(f"embedded again: {texts}")
+
+    monkeypatch.setattr(model, "encode_texts", refuse)
+    assert len(first_page(served.client, q="a very blue sea")[0]) == 10

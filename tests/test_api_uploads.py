@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import hashlib
 import io
 import struct
 import threading
@@ -17,8 +18,9 @@ from PIL import Image
 
 from apis import api
 from searchlab.api import bodies
+from searchlab.api.decode_slots import DecodeSlots
 from searchlab.api.problems import Invalid, Problem, problem_of
-from searchlab.api.uploads import DecodeSlots, read_picture, reference_of
+from searchlab.api.uploads import fingerprint_of, read_picture, reference_of
 from searchlab.config import Config
 from searchlab.errors import ImageError
 from searchlab.ingest import index_photos
@@ -266,6 +268,45 @@ def test_a_body_may_come_byte_by_byte():
     assert asyncio.run(reading([bytes([byte]) for byte in body])) == PNG
 
 
+def crumbs(n_pieces, n_bytes):
+    body = b"--cut\r\n" + bytes(n_pieces * n_bytes)
+    return [body[at : at + n_bytes] for at in range(0, n_pieces * n_bytes, n_bytes)]
+
+
+def test_a_body_in_crumbs_without_end_is_refused_and_not_read_on():
+    found = refusal(crumbs(3_000, 1))
+    assert [(detail.loc, detail.type) for detail in found.details] == [(("body",), "pieces")]
+    assert len(reading.left) == 3_000 - 1_002
+
+
+def test_a_body_in_the_small_segments_of_a_network_is_no_body_in_crumbs():
+    found = refusal(crumbs(3_000, 536), limit=2_000_000)
+    assert [detail.type for detail in found.details] == ["value_error"]  # read, and broken
+
+
+def test_what_follows_gets_large_pieces_however_the_body_is_cut():
+    async def sizes():
+        request, _ = request_of([bytes(1_000)] * 150)
+        return [len(piece) async for piece in bodies.Body(request, 10**6).chunks()]
+
+    assert asyncio.run(sizes()) == [66_000, 66_000, 18_000]
+
+
+def test_a_picture_is_told_from_others_only_where_the_answer_is_to_be_kept():
+    async def fingerprints():
+        keyed, _ = request_of([], [(b"idempotency-key", b"k")])
+        plain, _ = request_of([])
+        return [
+            await fingerprint_of(request, content)
+            for request, content in ((plain, PNG), (keyed, PNG), (keyed, PNG + b"1"), (keyed, None))
+        ]
+
+    without, first, other, empty = asyncio.run(fingerprints())
+    assert without == b""
+    assert len({first, other, empty}) == 3
+    assert first == hashlib.sha256(PNG).digest()
+
+
 def test_a_connection_that_ends_within_the_body_is_a_failed_validation():
     found = refusal([form(part("image", PNG))[:50], None])
     assert [detail.loc for detail in found.details] == [("body",)]
@@ -317,10 +358,11 @@ def test_who_asks_before_sending_is_answered_at_once():
 
 
 def test_bodies_that_are_read_at_once_are_bounded_together():
-    slots = DecodeSlots(1, timeout_s=5, max_buffered=len(PNG) + 10)
+    large = PNG + bytes(70_000)
+    slots = DecodeSlots(1, timeout_s=5, max_buffered=len(large) + 10)
 
     async def two():
-        body = form(part("image", PNG))
+        body = form(part("image", large))
         request, _ = request_of([body[:-10], ...])
         first = asyncio.create_task(
             read_picture(request, SimpleNamespace(max_upload_bytes=LIMIT), slots)
@@ -337,8 +379,8 @@ def test_bodies_that_are_read_at_once_are_bounded_together():
     problem, again = asyncio.run(two())
     slots.close()
     assert problem.kind.code == "OVERLOADED"
-    assert problem.headers["Retry-After"] == "2"
-    assert again == PNG
+    assert problem.headers["Retry-After"] == "1"
+    assert again == large
 
 
 # -- places -----------------------------------------------------------------------------------

@@ -35,6 +35,8 @@ def block(marker):
 
 
 COMMANDS = re.search(r"```sh\n(.*?)```", SECTION, re.DOTALL)[1].splitlines()
+CREATE = re.match(r"KEY=\$\((.*)\)", COMMANDS[0])[1]
+SERVE = COMMANDS[1]
 CURL = block("<!-- example: curl -->").splitlines()
 CLIENT = block("<!-- example: client -->")
 (PHOTO_ID,) = re.findall(r"/photos/([0-9a-f-]{36})/similar", SECTION)
@@ -68,15 +70,16 @@ def place(tmp_path_factory):
     some_photos(photos)
     command(["index", "--data", str(data), "--model", "mini", str(photos)])
     shutil.copy(photos / "sklearn-china.jpg", folder / "my-photo.jpg")
-    create, serve = (shlex.split(line, comments=True) for line in COMMANDS)
+    create, serve = (shlex.split(line, comments=True) for line in (CREATE, SERVE))
     told = command(create[1:], SEARCHLAB_DATA=str(data))
     options = serve[serve.index("--workers") :]
     with serving(data, *options) as server:
-        yield folder, server.base_url, told.splitlines()[-1]
+        yield folder, server.base_url, told.strip()
 
 
 def test_the_commands_of_the_section_are_those_that_were_run():
-    create, serve = (shlex.split(line, comments=True) for line in COMMANDS)
+    create, serve = (shlex.split(line, comments=True) for line in (CREATE, SERVE))
+    assert len(COMMANDS) == 2
     assert create[:3] == ["searchlab", "keys", "create"]
     assert serve[:4] == ["searchlab", "serve", "--port", ADDRESS.rpartition(":")[2]]
     assert len(CURL) == 6

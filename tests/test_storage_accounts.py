@@ -9,9 +9,17 @@ import threading
 import pytest
 import sqlalchemy as sa
 
+from searchlab.api.plans import PLANS
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.storage import keyring as keyring_module
-from searchlab.storage.accounts import Caller, create_key, list_keys, plan_of, revoke_key
+from searchlab.storage.accounts import (
+    PLAN_NAMES,
+    Caller,
+    create_key,
+    list_keys,
+    plan_of,
+    revoke_key,
+)
 from searchlab.storage.database import open_database, sqlite_url
 from searchlab.storage.keyring import KeyRing
 from searchlab.storage.locks import Generation
@@ -69,6 +77,18 @@ def test_naming_another_plan_changes_the_account_and_naming_none_leaves_it(datab
     assert plan_of(database, "acme") == "growth"
     create_key(database, account="acme", name="c", plan="scale")
     assert [record.plan for record in list_keys(database)] == ["scale"] * 3
+
+
+@pytest.mark.parametrize("plan", ["enterprise", "", "Free", "free ", 7, *HOSTILE])
+def test_a_plan_that_there_is_not_is_refused(database, plan):
+    with pytest.raises(InputError, match="plan must be one of free, starter, growth, scale, got"):
+        create_key(database, account="acme", name="a", plan=plan)
+    assert list_keys(database) == []
+    assert plan_of(database, "acme") is None
+
+
+def test_the_api_knows_the_same_plans():
+    assert tuple(PLANS) == PLAN_NAMES
 
 
 @pytest.mark.parametrize("name", ["", "x" * 101, " a", "a ", "\t", "a\nb", "a\u200bb", *HOSTILE, 7])
@@ -180,6 +200,32 @@ def test_a_changed_plan_is_seen_at_once(database, ring):
     assert ring.find(secret).plan == "free"
     create_key(database, account="acme", name="b", plan="scale")
     assert ring.find(secret).plan == "scale"
+
+
+def test_who_is_remembered_is_found_without_the_database_until_keys_change(tmp_path, monkeypatch):
+    with fresh_database("sqlite", tmp_path) as database:
+        ring = KeyRing(database)
+        record, secret = create_key(database, account="acme", name="a")
+        assert ring.remembered(secret) is None
+        caller = ring.find(secret)
+        with monkeypatch.context() as patch:
+            patch.setattr(database, "look_up", None)
+            assert ring.remembered(secret) == caller
+            assert ring.remembered("nonsense") is None
+        create_key(database, account="acme", name="b")
+        assert ring.remembered(secret) is None
+        assert ring.find(secret) == ring.remembered(secret) == caller
+        revoke_key(database, record.key_id)
+        assert ring.remembered(secret) is None
+        ring.close()
+
+
+def test_postgresql_is_always_asked(tmp_path):
+    with fresh_database("postgresql", tmp_path) as database:
+        ring = KeyRing(database)
+        _, secret = create_key(database, account="acme", name="a")
+        assert ring.find(secret) is not None
+        assert ring.remembered(secret) is None
 
 
 def test_what_is_remembered_is_forgotten_after_seconds(tmp_path, monkeypatch):

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from searchlab.errors import ConflictError, ForbiddenError, InputError, NotFoundError
+from searchlab.storage import collections as module
 from searchlab.storage.accounts import create_key
-from searchlab.storage.collections import Collections
+from searchlab.storage.collections import Collections, FullError
 from tests.databases import BACKENDS, HOSTILE, ODD, Clock, fresh_database
 
 ACME, BETA = 1, 2
@@ -212,13 +213,60 @@ def test_removing_a_photo_that_is_not_in_it_is_not_found(store, photo_id):
 
 
 @pytest.mark.parametrize("field", ["photo_id", *PHOTO])
-@pytest.mark.parametrize("text", ["x" * 2049, *HOSTILE])
+@pytest.mark.parametrize("text", ["x" * 2001, *HOSTILE])
 def test_photo_texts_that_cannot_be_stored_are_refused(store, field, text):
     made = store.create()
     values = {"photo_id": "p1", field: text}
     with pytest.raises(InputError, match=f"{field} must"):
         store.add(ACME, made, **values)
     assert store.cover(made) == ""
+
+
+def test_a_thumbnail_that_was_not_sent_is_left_to_the_reader(store):
+    made = store.create()
+    added = store.add(ACME, made, "p1", photo_thumbnail_url=None)
+    assert added["photo_thumbnail_url"] is None
+    assert store.get(ACME, made)["photos"] == [added]
+
+
+# -- how many ---------------------------------------------------------------------------------
+
+
+def test_an_account_has_so_many_collections_and_another_its_own(store, monkeypatch):
+    monkeypatch.setattr(module, "MAX_COLLECTIONS", 2)
+    first, _ = store.create(), store.create()
+    with pytest.raises(FullError, match="at most 2 collections, got one more; delete one first"):
+        store.create()
+    store.create(BETA)
+    store.delete(ACME, first)
+    store.create()
+    assert len(store.list(ACME)) == 2
+
+
+def test_a_collection_has_so_many_photos(store, monkeypatch):
+    monkeypatch.setattr(module, "MAX_PHOTOS", 2)
+    made, other = store.create(), store.create()
+    store.add(ACME, made, "p1")
+    store.add(ACME, made, "p2")
+    with pytest.raises(FullError, match="at most 2 photos, got one more; remove one first"):
+        store.add(ACME, made, "p3")
+    with pytest.raises(ConflictError):
+        store.add(ACME, made, "p2")
+    store.add(ACME, other, "p3")
+    store.remove(ACME, made, "p1")
+    store.add(ACME, made, "p3")
+    assert store.get(ACME, made)["photos_count"] == 2
+
+
+def test_of_many_who_take_the_last_place_one_succeeds(store, monkeypatch):
+    monkeypatch.setattr(module, "MAX_COLLECTIONS", 3)
+    monkeypatch.setattr(module, "MAX_PHOTOS", 3)
+    made = store.create()
+    outcomes = at_once(*[store.create] * 6)
+    assert outcomes.count(FullError) == 4
+    outcomes = at_once(*(lambda n=n: store.add(ACME, made, f"p{n}") for n in range(6)))
+    assert outcomes.count(FullError) == 3
+    assert store.get(ACME, made)["photos_count"] == 3
 
 
 # -- delete -----------------------------------------------------------------------------------
@@ -301,7 +349,7 @@ def at_once(*actions):
     def note(action):
         try:
             outcomes.append(action())
-        except (ConflictError, NotFoundError) as error:
+        except (ConflictError, ForbiddenError, NotFoundError) as error:
             outcomes.append(type(error))
 
     threads = [threading.Thread(target=note, args=(action,)) for action in actions]

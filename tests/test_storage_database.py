@@ -10,8 +10,16 @@ from alembic.runtime.migration import MigrationContext
 
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.storage import database as module
-from searchlab.storage.database import BusyError, open_database, sqlite_url
-from searchlab.storage.migrating import steps
+from searchlab.storage.collections import Collections
+from searchlab.storage.database import (
+    BusyError,
+    UnreachableDatabaseError,
+    UnstorableError,
+    open_database,
+    sqlite_url,
+)
+from searchlab.storage.migrating import migrate, steps
+from searchlab.storage.replays import Attempt, Replays
 from searchlab.storage.schema import METADATA, VERSION, accounts, replays
 from searchlab.storage.values import UtcMoment, utc_now
 from tests.databases import BACKENDS, HOSTILE, ODD, empty_url, fresh_database, psql, start
@@ -98,10 +106,11 @@ def test_every_way_to_say_postgresql_takes_the_one_driver(scheme):
 
 def test_a_server_that_cannot_be_reached_is_told_without_the_password():
     database = open_database("postgresql://user:geheim@localhost:1/name")
-    with pytest.raises(DataError, match="postgresql://localhost/name must be a database") as caught:
+    told = "postgresql://localhost/name must be a database"
+    with pytest.raises(UnreachableDatabaseError, match=told) as caught:
         database.migrate()
     assert "geheim" not in str(caught.value)
-    with pytest.raises(DataError, match="Connection refused"):
+    with pytest.raises(UnreachableDatabaseError, match="Connection refused"):
         database.look_up(lambda connection: connection.scalar(sa.select(1)))
 
 
@@ -161,7 +170,8 @@ def test_any_other_text_comes_back_as_it_was(database, text):
 
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])
 def test_a_number_beyond_64_bits_is_an_input_error(database, number):
-    with pytest.raises(InputError, match="must be such that"), database.reading() as connection:
+    told = "must be such that"
+    with pytest.raises(UnstorableError, match=told), database.reading() as connection:
         connection.execute(sa.select(accounts).where(accounts.c.id == number)).all()
 
 
@@ -204,7 +214,7 @@ def test_a_question_that_takes_too_long_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BUSY_TIMEOUT_S", 0.01)
     with (
         fresh_database("postgresql", tmp_path) as database,
-        pytest.raises(DataError, match="statement timeout"),
+        pytest.raises(UnreachableDatabaseError, match="statement timeout"),
     ):
         database.look_up(lambda connection: connection.exec_driver_sql("SELECT pg_sleep(60)"))
 
@@ -279,7 +289,7 @@ def test_migrations_make_the_tables_of_the_schema(database):
 
 
 def test_the_steps_follow_one_another_and_have_one_end():
-    assert [step.revision for step in steps().walk_revisions()] == ["0001"]
+    assert [step.revision for step in steps().walk_revisions()] == ["0002", "0001"]
     assert steps().get_heads() == [VERSION]
 
 
@@ -287,7 +297,7 @@ def test_the_version_is_known_and_none_before_there_is_one(url):
     database = open_database(url)
     assert database.version() is None
     database.migrate()
-    assert database.version() == "0001"
+    assert database.version() == VERSION
     database.close()
 
 
@@ -358,8 +368,110 @@ def test_a_database_of_a_newer_version_is_left_alone(url):
     database.migrate()
     with database.writing() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(DataError, match="must be of version 0001 or older, got '9999'; a newer"):
+    with pytest.raises(
+        DataError, match=f"must be of version {VERSION} or older, got '9999'; a newer"
+    ):
         database.migrate()
+    database.close()
+
+
+def add_entries(database, *addresses):
+    """Make the collection 1 with an entry for each address, as the first version did."""
+    with database.writing() as connection:
+        add_account(connection, "acme")
+        moment = "2024-02-29 12:00:00+00:00" if database.file is None else "2024-02-29 12:00:00"
+        connection.exec_driver_sql(
+            "INSERT INTO collections (account_id, name, is_public, created_at, updated_at) "
+            f"VALUES (1, 'dunes', {'false' if database.file is None else '0'}, "
+            f"'{moment}', '{moment}')"
+        )
+        for number, address in enumerate(addresses, start=1):
+            connection.exec_driver_sql(
+                "INSERT INTO collection_photos (collection_id, photo_id, photo_thumbnail_url, "
+                "photo_source, photo_photographer, added_at) "
+                f"VALUES (1, 'p{number}', '{address}', 'nasa', 'Ann', '{moment}')"
+            )
+
+
+def entries(database):
+    with database.reading() as connection:
+        return connection.exec_driver_sql(
+            "SELECT id, photo_thumbnail_url FROM collection_photos ORDER BY id"
+        ).all()
+
+
+def test_links_that_we_made_ourselves_and_scripts_are_forgotten_and_others_stay(url):
+    database = open_database(url)
+    migrate(database, to="0001")
+    add_entries(
+        database,
+        "http://evil.example/media/p1/thumb?v=0a1b2c3d",
+        "https://example.org/media/p1/thumb",
+        "javascript:alert(1)",
+        "",
+        "http://example.org/thumb.jpg",
+    )
+    database.migrate()
+    assert entries(database) == [
+        (1, None),
+        (2, "https://example.org/media/p1/thumb"),
+        (3, None),
+        (4, None),
+        (5, "http://example.org/thumb.jpg"),
+    ]
+    database.close()
+
+
+def test_an_entry_gets_no_id_of_before_the_migration(url):
+    database = open_database(url)
+    migrate(database, to="0001")
+    add_entries(database, "http://example.org/1", "http://example.org/2")
+    with database.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM collection_photos")
+    database.migrate()
+    with database.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM collections")
+        connection.exec_driver_sql("DELETE FROM accounts")
+    with database.writing() as connection:
+        add_account(connection, "beta")
+        account = connection.scalar(sa.select(accounts.c.id))
+        store = Collections(database)
+        made = store.create(connection, account, name="new")["id"]
+        added = store.add_photo(
+            connection,
+            account,
+            made,
+            photo_id="p",
+            photo_thumbnail_url=None,
+            photo_source="nasa",
+            photo_photographer="Ann",
+        )
+    assert (account, made, added["id"]) == (2, 2, 3)
+    database.close()
+
+
+def test_deleting_a_collection_deletes_its_entries_after_the_migration_too(url):
+    database = open_database(url)
+    migrate(database, to="0001")
+    add_entries(database, "http://example.org/1")
+    database.migrate()
+    with database.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM collections")
+    assert entries(database) == []
+    database.close()
+
+
+def test_answers_of_before_the_migration_are_given_again(url):
+    database = open_database(url)
+    migrate(database, to="0001")
+    records, mine = Replays(database), Attempt(1, "POST", "/", "k", "f")
+    assert records.begin(mine) is None
+    with database.writing() as connection:
+        values = {"status": 200, "body": b'{"id":7}', "content_type": "application/json"}
+        connection.execute(replays.update().values(values))
+    assert records.begin(Attempt(1, "POST", "/", "open", "f")) is None
+    database.migrate()
+    assert records.begin(Attempt(1, "POST", "/", "k", "f")).body == b'{"id":7}'
     database.close()
 
 

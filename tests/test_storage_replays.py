@@ -1,5 +1,6 @@
 """Replays: one action for a key, whoever repeats it, whatever dies in between."""
 
+import json
 import threading
 from dataclasses import replace
 from datetime import timedelta
@@ -8,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from searchlab.errors import InputError
-from searchlab.storage.replays import Claim, InFlightError, Replay, Replays
+from searchlab.storage.replays import Attempt, InFlightError, Replay, Replays
 from searchlab.storage.schema import replays
 from tests.databases import BACKENDS, HOSTILE, ODD, Clock, fresh_database, start
 
@@ -31,9 +32,9 @@ def records(database, clock):
     return Replays(database, clock=clock)
 
 
-def claim(**changes):
+def attempt(**changes):
     values = {"account_id": 1, "method": "POST", "path": PATH, "key": "k", "fingerprint": "f"}
-    return Claim(**(values | changes))
+    return Attempt(**(values | changes))
 
 
 def finish(database, records, mine, body=b'{"success":true}'):
@@ -47,76 +48,76 @@ def rows(database):
 
 
 def test_the_first_request_owns_the_key_and_its_answer_is_replayed(database, records):
-    mine = claim()
+    mine = attempt()
     assert records.begin(mine) is None
     finish(database, records, mine)
     again = Replay(200, b'{"success":true}', "application/json")
-    assert [records.begin(claim()), records.begin(claim())] == [again, again]
+    assert [records.begin(attempt()), records.begin(attempt())] == [again, again]
 
 
 def test_the_answer_comes_back_byte_by_byte(database, records):
-    mine, body = claim(), bytes(range(256)) * 1000
+    mine, body = attempt(), bytes(range(256)) * 1000
     records.begin(mine)
     with database.writing() as connection:
         records.finish(connection, mine, status=409, body=body, content_type="text/x; q=1")
-    assert records.begin(claim()) == Replay(409, body, "text/x; q=1")
+    assert records.begin(attempt()) == Replay(409, body, "text/x; q=1")
 
 
 @pytest.mark.parametrize(
     "other", [{"account_id": 2}, {"method": "PUT"}, {"path": "/other"}, {"key": "K"}]
 )
 def test_another_account_method_path_or_key_is_another_request(database, records, other):
-    mine = claim()
+    mine = attempt()
     records.begin(mine)
     finish(database, records, mine)
-    assert records.begin(claim(**other)) is None
+    assert records.begin(attempt(**other)) is None
 
 
 def test_texts_that_run_together_are_told_apart(records):
-    assert records.begin(claim(path="/a", key="bc")) is None
-    assert records.begin(claim(path="/ab", key="c")) is None
-    assert records.begin(claim(account_id=1, method="1POST")) is None
-    assert records.begin(claim(account_id=11)) is None
+    assert records.begin(attempt(path="/a", key="bc")) is None
+    assert records.begin(attempt(path="/ab", key="c")) is None
+    assert records.begin(attempt(account_id=1, method="1POST")) is None
+    assert records.begin(attempt(account_id=11)) is None
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, *ODD, "", "x" * 1_000_000])
 def test_keys_paths_and_fingerprints_may_be_anything(database, records, text):
-    mine = claim(key=text, path=text, fingerprint=text)
+    mine = attempt(key=text, path=text, fingerprint=text)
     assert records.begin(mine) is None
     finish(database, records, mine)
     assert records.begin(replace(mine, owner="other")).status == 200
 
 
 def test_the_same_key_with_another_body_is_refused(database, records):
-    mine = claim()
+    mine = attempt()
     records.begin(mine)
     with pytest.raises(InputError, match="Idempotency-Key must come with the same request"):
-        records.begin(claim(fingerprint=b"other"))
+        records.begin(attempt(fingerprint=b"other"))
     finish(database, records, mine)
     with pytest.raises(InputError, match="take a new key"):
-        records.begin(claim(fingerprint=b"other"))
+        records.begin(attempt(fingerprint=b"other"))
 
 
 def test_a_request_in_flight_elsewhere_is_a_conflict(records, clock):
-    records.begin(claim())
+    records.begin(attempt())
     clock.now += timedelta(seconds=59)
     with pytest.raises(InFlightError, match="whose first request is not answered yet"):
-        records.begin(claim())
+        records.begin(attempt())
 
 
 def test_a_key_whose_owner_died_is_free_after_a_minute(database, records, clock):
-    records.begin(claim())
+    records.begin(attempt())
     clock.now += timedelta(seconds=60)
-    second = claim()
+    second = attempt()
     assert records.begin(second) is None
     with pytest.raises(InFlightError):
-        records.begin(claim())
+        records.begin(attempt())
     finish(database, records, second)
-    assert records.begin(claim()).status == 200
+    assert records.begin(attempt()).status == 200
 
 
 def test_an_owner_that_was_slow_cannot_finish_any_more(database, records, clock):
-    slow, quick = claim(), claim()
+    slow, quick = attempt(), attempt()
     records.begin(slow)
     clock.now += timedelta(seconds=60)
     records.begin(quick)
@@ -126,11 +127,11 @@ def test_an_owner_that_was_slow_cannot_finish_any_more(database, records, clock)
     with pytest.raises(InFlightError):
         finish(database, records, slow, b"slow")
     records.forget(slow)
-    assert records.begin(claim()).body == b"quick"
+    assert records.begin(attempt()).body == b"quick"
 
 
 def test_an_answer_is_there_only_if_its_action_is(database, records):
-    mine = claim()
+    mine = attempt()
     records.begin(mine)
 
     def act():
@@ -141,46 +142,73 @@ def test_an_answer_is_there_only_if_its_action_is(database, records):
     with pytest.raises(KeyError):
         act()
     with pytest.raises(InFlightError):
-        records.begin(claim())
+        records.begin(attempt())
 
 
 def test_a_forgotten_key_is_free_at_once(records):
-    mine = claim()
+    mine = attempt()
     records.begin(mine)
     records.forget(mine)
-    assert records.begin(claim(fingerprint="other")) is None
+    assert records.begin(attempt(fingerprint="other")) is None
 
 
 def test_a_finished_key_is_not_forgotten(database, records):
-    mine = claim()
+    mine = attempt()
     records.begin(mine)
     finish(database, records, mine)
     records.forget(mine)
-    assert records.begin(claim()).status == 200
+    assert records.begin(attempt()).status == 200
 
 
 def test_answers_are_kept_for_a_day(database, records, clock):
-    mine = claim()
+    mine = attempt()
     records.begin(mine)
     finish(database, records, mine)
     clock.now += timedelta(hours=24) - timedelta(seconds=1)
-    assert records.begin(claim()).status == 200
+    assert records.begin(attempt()).status == 200
     clock.now += timedelta(seconds=1)
-    later = claim(fingerprint="other")
+    later = attempt(fingerprint="other")
     assert records.begin(later) is None
     finish(database, records, later, b"later")
-    assert records.begin(claim(fingerprint="other")).body == b"later"
+    assert records.begin(attempt(fingerprint="other")).body == b"later"
 
 
 def test_older_answers_are_deleted_now_and_then(database, records, clock, monkeypatch):
     for key in ("a", "b", "c"):
-        records.begin(claim(key=key))
+        records.begin(attempt(key=key))
     clock.now += timedelta(hours=25)
-    records.begin(claim(key="d"))
+    records.begin(attempt(key="d"))
     assert rows(database) == 4
     monkeypatch.setattr("searchlab.storage.replays._PRUNED_EVERY_S", 0.0)
-    records.begin(claim(key="e"))
+    records.begin(attempt(key="e"))
     assert rows(database) == 2
+
+
+def test_old_answers_go_a_few_at_a_time_and_faster_than_new_ones_come(
+    database, records, clock, monkeypatch
+):
+    monkeypatch.setattr("searchlab.storage.replays._PRUNED_AT_ONCE", 2)
+    for key in "abcde":
+        records.begin(attempt(key=key))
+    clock.now += timedelta(hours=25)
+    again = Replays(database, clock=clock)
+    left = []
+    for key in "vwxyz":
+        again.begin(attempt(key=key))
+        left.append(rows(database))
+    assert left == [4, 3, 3, 4, 5]  # two go and one comes, until the last old one is gone
+
+
+def test_a_page_of_photos_takes_a_fraction_of_its_size(database, records):
+    record = {f"field_{n}": f"https://example.org/photos/{n}?size=thumb" for n in range(20)}
+    body = json.dumps([record | {"photo_id": n} for n in range(100)]).encode()
+    mine = attempt()
+    records.begin(mine)
+    finish(database, records, mine, body)
+    with database.reading() as connection:
+        stored = connection.scalar(sa.select(sa.func.length(replays.c.body)))
+    assert stored < len(body) / 10
+    assert records.begin(attempt()).body == body
 
 
 def test_of_many_at_once_one_owns_the_key(records):
@@ -188,7 +216,7 @@ def test_of_many_at_once_one_owns_the_key(records):
 
     def try_it():
         try:
-            outcomes.append(records.begin(claim()))
+            outcomes.append(records.begin(attempt()))
         except InFlightError:
             outcomes.append("in flight")
 
@@ -203,10 +231,10 @@ def test_of_many_at_once_one_owns_the_key(records):
 OWN_AND_DIE = """
 import os, signal, sys
 from searchlab.storage.database import open_database
-from searchlab.storage.replays import Claim, Replays
+from searchlab.storage.replays import Attempt, Replays
 database = open_database(sys.argv[1])
 records = Replays(database)
-mine = Claim(1, "POST", sys.argv[2], "k", "f")
+mine = Attempt(1, "POST", sys.argv[2], "k", "f")
 print(records.begin(mine), flush=True)
 with database.writing() as connection:
     records.finish(connection, mine, status=200, body=b"")
@@ -221,8 +249,8 @@ def test_a_process_that_dies_before_its_commit_leaves_the_key_to_another(databas
     assert worker.returncode == -9
     records = Replays(database)
     with pytest.raises(InFlightError):
-        records.begin(claim())
+        records.begin(attempt())
     with database.writing() as connection:
         long_ago = Clock(2024, 1, 1).now
         connection.execute(replays.update().values(claimed_at=long_ago))
-    assert records.begin(claim()) is None
+    assert records.begin(attempt()) is None

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from searchlab.errors import ConflictError, DataError, InputError, QuotaError
 from searchlab.storage import usage
 from searchlab.storage.accounts import Caller, create_key, list_keys, revoke_key
+from searchlab.storage.database import BusyError
 from searchlab.storage.keyring import KeyRing
 from searchlab.storage.meter import Meter
 from searchlab.storage.schema import accounts, usage_days, usage_months
@@ -276,8 +277,9 @@ def test_closing_writes_what_waits_and_a_closed_meter_counts_no_more(database, c
         return await asyncio.gather(*counts)
 
     assert run(search()) == list(range(1, 21))
-    with pytest.raises(ConflictError, match="the meter must be open"):
+    with pytest.raises(BusyError, match="the meter must be open"):
         run(meter.count(caller, limit=9))
+    assert meter.known(caller) == 20
 
 
 # -- what is known cheaply --------------------------------------------------------------------
@@ -305,6 +307,53 @@ def test_used_starts_anew_with_the_month(database, meter, clock):
     run(meter.count(caller, limit=9))
     clock.now = Clock(2024, 3, 1).now
     assert meter.used(caller) == 0
+
+
+def test_what_is_known_without_asking_is_read_behind_the_scenes(database, meter, clock):
+    caller = caller_of(database)
+    other = Meter(database, clock=clock)
+    run(other.count(caller, limit=9))
+    other.close()
+    assert meter.known(caller) is None
+    run(meter.flush())
+    assert meter.known(caller) == 1
+    run(meter.count(caller, limit=9))
+    assert meter.known(caller) == 2
+    clock.now = Clock(2024, 3, 1).now
+    assert meter.known(caller) is None
+    run(meter.flush())
+    assert meter.known(caller) == 0
+
+
+def test_what_is_known_stays_so_and_is_asked_again_where_it_cannot_be_read(
+    database, meter, clock, monkeypatch
+):
+    caller = caller_of(database)
+    run(meter.count(caller, limit=9))
+    monkeypatch.setattr("searchlab.storage.meter._FRESH_S", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "look_up", refuse)
+        assert meter.known(caller) == 1
+        run(meter.flush())
+        assert meter.known(caller) == 1
+    other = Meter(database, clock=clock)
+    run(other.count(caller, limit=9))
+    other.close()
+    assert meter.known(caller) == 1
+    run(meter.flush())
+    assert meter.known(caller) == 2
+
+
+def refuse(*_arguments):
+    raise MemoryError
+
+
+def test_a_day_on_which_nothing_can_be_deleted_stops_no_counting(database, clock, monkeypatch):
+    monkeypatch.setattr("searchlab.storage.meter.days_back", refuse)
+    meter = Meter(database, clock=clock)
+    caller = caller_of(database)
+    assert [run(meter.count(caller, limit=9)) for _ in range(3)] == [1, 2, 3]
+    meter.close()
 
 
 def test_a_key_was_last_used_when_it_was_touched(database, meter, clock):

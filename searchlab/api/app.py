@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,21 +17,23 @@ from litestar.handlers import BaseRouteHandler
 from litestar.routes import HTTPRoute
 
 from searchlab.api import docs_page, media
+from searchlab.api.decode_slots import DecodeSlots
 from searchlab.api.envelope import encode_failure
 from searchlab.api.exchange import Services, exchange_of
-from searchlab.api.front import App, Front
+from searchlab.api.front import App, Front, unauthorized
 from searchlab.api.logs import Log, forward_library_logs
 from searchlab.api.measures import Measures
 from searchlab.api.media import Renditions
 from searchlab.api.operations import operation_of
-from searchlab.api.problems import KINDS, Problem, problem_of
+from searchlab.api.problems import Problem, problem_of
 from searchlab.api.rates import Rates
 from searchlab.api.routes import collections, facets, photos, search, system, usage
 from searchlab.api.settings import Settings
-from searchlab.api.shelf import Shelf, Shown
-from searchlab.api.uploads import DecodeSlots
+from searchlab.api.shelf import Edition, Shelf
+from searchlab.api.threads import Threads
+from searchlab.api.waiting import Waiting
 from searchlab.storage.collections import Collections
-from searchlab.storage.database import open_database, sqlite_url
+from searchlab.storage.database import POOL_SIZE, open_database, sqlite_url
 from searchlab.storage.keyring import KeyRing
 from searchlab.storage.meter import Meter
 from searchlab.storage.replays import Replays
@@ -82,11 +85,13 @@ def _opened(settings: Settings, log: Log) -> Any:
             services = await asyncio.to_thread(_open, settings, stack)
             app.state.services = services
 
-            def swapped(shown: Shown) -> None:
-                _tell(services.measures, shown)
-                log.event("new snapshot in force", snapshot=shown.engine.snapshot_id)
+            def swapped(edition: Edition) -> None:
+                _tell(services.measures, edition)
+                services.measures.swapped("done")
+                log.event("new snapshot in force", snapshot=edition.engine.snapshot_id)
 
             def failed(error: Exception) -> None:
+                services.measures.swapped("failed")
                 log.error("a new snapshot cannot be opened; the old one goes on", error)
 
             watching = asyncio.create_task(
@@ -94,8 +99,7 @@ def _opened(settings: Settings, log: Log) -> Any:
             )
             yield
             watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+            await asyncio.gather(watching, return_exceptions=True)
 
     return lifespan
 
@@ -104,6 +108,7 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     database = open_database(settings.database_url or sqlite_url(settings.data))
     stack.callback(database.close)
     database.migrate()
+    threads = _threads(stack)
     keys = KeyRing(database)
     stack.callback(keys.close)
     meter = Meter(database)
@@ -131,18 +136,33 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
         slots=slots,
         renditions=renditions,
         measures=measures,
+        waiting=Waiting(measures, settings.max_in_flight),
+        **threads,
     )
 
 
-def _tell(measures: Measures, shown: Shown) -> None:
-    engine = shown.engine
+def _threads(stack: AsyncExitStack) -> dict[str, Threads]:
+    cores = os.cpu_count() or 1
+    found = {
+        "database_threads": Threads("database", POOL_SIZE, waiting=128),
+        "key_threads": Threads("keys", 4, waiting=256),
+        "search_threads": Threads("search", cores, waiting=256),
+        "health_threads": Threads("health", 1, waiting=64),
+    }
+    for threads in found.values():
+        stack.callback(threads.close)
+    return found
+
+
+def _tell(measures: Measures, edition: Edition) -> None:
+    engine = edition.engine
     measures.serving(engine.snapshot_id, engine.config.config_id, len(engine.table))
 
 
 def _keyed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Hold the door once more: no operation answers anybody whom Front did not let in."""
     if operation_of(handler.opt) is not None and exchange_of(connection).caller is None:
-        raise Problem(KINDS["UNAUTHORIZED"].example, "UNAUTHORIZED")
+        raise unauthorized(connection.app.state.services)
 
 
 def _refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

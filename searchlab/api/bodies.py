@@ -12,8 +12,12 @@ from litestar.exceptions import InternalServerException
 
 from searchlab.api.problems import Invalid, Problem, invalid
 
-# A pause between two pieces of a body, and the whole of it.
-_IDLE_S, _WHOLE_S = 20.0, 180.0
+# A pause between two pieces of a body, and the whole of it: of a picture, and of JSON.
+_IDLE_S, _WHOLE_S, JSON_S = 20.0, 180.0, 10.0
+# Pieces are handed on in this size: however a body is cut, what follows has as little work.
+_GATHERED = 64 * 1024
+# Each piece costs time of its own, so they must have a size on the average, the first few excepted.
+_FEW_PIECES, _LEAST_PIECE = 1_000, 512
 # Once a body is refused, this much more of it is read, so that the sender gets to read the answer.
 _DRAINED_BODIES, _DRAIN_S = 4, 10.0
 
@@ -23,19 +27,24 @@ AnyRequest = Request[Any, Any, Any]
 class Body:
     """The bytes of a request, within limits of size and time."""
 
-    def __init__(self, request: AnyRequest, max_bytes: int) -> None:
+    def __init__(
+        self, request: AnyRequest, max_bytes: int, *, whole_s: float | None = None
+    ) -> None:
         """Take the body of a request.
 
         Args:
             request: Whose body has not been read.
             max_bytes: Size of the largest body.
+            whole_s: Seconds that all of it may take; what a picture may if left out.
         """
         self._headers = request.headers
         self._stream = request.stream()
         self._max_bytes = max_bytes
         self._n_bytes = 0
+        self._n_pieces = 0
         self._ended = False
-        self._deadline = asyncio.get_running_loop().time() + _WHOLE_S
+        self._whole_s = _WHOLE_S if whole_s is None else whole_s
+        self._deadline = asyncio.get_running_loop().time() + self._whole_s
 
     def check_announced(self) -> None:
         """Refuse a body that says by itself that it is too large.
@@ -53,28 +62,42 @@ class Body:
         return Problem(msg, "PAYLOAD_TOO_LARGE")
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Iterate over the non-empty pieces of the body.
+        """Iterate over the body, in pieces that are as large whatever they come in.
 
         Raises:
             Problem: It is too large (413).
-            Invalid: It takes too long, or the connection ends within it.
+            Invalid: It takes too long, comes in crumbs, or the connection ends within it.
         """
-        while chunk := await self._next():
-            self._n_bytes += len(chunk)
+        gathered = bytearray()
+        while piece := await self._next():
             if self._n_bytes > self._max_bytes:
                 raise self._too_large()
-            yield chunk
+            if self._in_crumbs:
+                msg = f"body must come in pieces of {_LEAST_PIECE} bytes and more, got smaller ones"
+                raise invalid(("body",), msg, "pieces")
+            gathered += piece
+            if len(gathered) >= _GATHERED:
+                yield bytes(gathered)
+                gathered.clear()
+        if gathered:
+            yield bytes(gathered)
+
+    @property
+    def _in_crumbs(self) -> bool:
+        return self._n_pieces > _FEW_PIECES + self._n_bytes // _LEAST_PIECE
 
     async def _next(self) -> bytes:
         until = min(self._deadline, asyncio.get_running_loop().time() + _IDLE_S)
         try:
             async with asyncio.timeout_at(until):
-                async for chunk in self._stream:
-                    if chunk:
-                        return chunk
+                async for piece in self._stream:
+                    if piece:
+                        self._n_bytes += len(piece)
+                        self._n_pieces += 1
+                        return piece
         except TimeoutError:
             self._ended = True
-            msg = f"body must come within {_WHOLE_S:g} s and never pause for {_IDLE_S:g} s"
+            msg = f"body must come within {self._whole_s:g} s and never pause for {_IDLE_S:g} s"
             raise invalid(("body",), msg, "timeout") from None
         except InternalServerException:  # Litestar's word for a connection that has ended.
             self._ended = True
@@ -90,5 +113,5 @@ class Body:
         most = self._n_bytes + _DRAINED_BODIES * self._max_bytes
         with suppress(Invalid, TimeoutError):
             async with asyncio.timeout(_DRAIN_S):
-                while self._n_bytes < most and (chunk := await self._next()):
-                    self._n_bytes += len(chunk)
+                while self._n_bytes < most and not self._in_crumbs and await self._next():
+                    pass

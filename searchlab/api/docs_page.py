@@ -14,14 +14,13 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-import msgspec
 from litestar import Litestar, Request, Response, get
 from litestar.enums import MediaType
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
 from searchlab.api.exchange import exchange_of
-from searchlab.api.openapi import build_document, placed
+from searchlab.api.openapi import EncodedDocument, build_document
 from searchlab.api.problems import KINDS, Kind
 
 _CODE = re.compile(r"`([^`]+)`")
@@ -32,6 +31,12 @@ _INVALID = Kind(
     '{"detail": [{"loc": ["query", "per_page"], "msg": "per_page must be an integer <= 100, '
     'got 101", "type": "out_of_range"}]}',
     "`loc` says where, `msg` says what must hold. This body alone has no envelope and no code.",
+)
+# What no line of ours can answer, since it does not get so far.
+_BEFORE_US = (
+    (431, "The request line and the headers have more than 128 KiB together."),
+    (431, "There are more than 100 headers, of any size."),
+    (400, "The request line or a header cannot be read as HTTP at all."),
 )
 
 
@@ -47,16 +52,21 @@ def handlers_of(app: Litestar) -> list[HTTPRouteHandler]:
     return list(found.values())
 
 
+@cache
 def errors_page() -> str:
     """Explain every error code, from the table that the answers come from."""
     kinds = sorted([*KINDS.values(), _INVALID], key=lambda kind: kind.status)
     table = "".join(_error(kind) for kind in kinds)
+    bare = "".join(f"<li>{status}: {_marked(when)}</li>" for status, when in _BEFORE_US)
     return _page(
         "Errors",
         "<main><h1>Errors</h1><p>Everything that fails has the envelope of everything else, with "
         "<code>success</code> false, <code>data</code> null and <code>error</code> holding "
         "<code>code</code>, <code>message</code> and <code>details</code>. A failed validation "
-        f"alone has a body of its own.</p>{table}</main>",
+        f'alone has a body of its own.</p>{table}<h2 id="server">Answers without a body</h2>'
+        "<p>What cannot be taken for a request is answered by the HTTP server: the status alone, "
+        f"without a body and a request id, and the end of the connection.</p><ul>{bare}</ul>"
+        "</main>",
     )
 
 
@@ -73,6 +83,7 @@ def _marked(text: str) -> str:
     return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
+@cache
 def reference_page() -> str:
     """Return the page that reads the OpenAPI document and sends requests."""
     return _page("Reference", f"<main></main><script>{_static('docs.js')}</script>")
@@ -99,6 +110,7 @@ def _static(name: str) -> str:
     return files("searchlab.api").joinpath("static", name).read_text(encoding="utf-8")
 
 
+@cache
 def _policy() -> str:
     sources = {
         kind: base64.b64encode(hashlib.sha256(_static(name).encode()).digest()).decode()
@@ -120,10 +132,11 @@ def openapi_document(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return the OpenAPI document."""
     state = request.app.state
     if "openapi" not in state:
-        state.openapi = build_document(handlers_of(request.app))
-    document = placed(state.openapi, base_url=exchange_of(request).base_url)
-    headers = {"Cache-Control": "no-cache", "Access-Control-Allow-Origin": "*"}
-    return Response(msgspec.json.encode(document), media_type=MediaType.JSON, headers=headers)
+        state.openapi = EncodedDocument(build_document(handlers_of(request.app)))
+    document = state.openapi.placed(base_url=exchange_of(request).base_url)
+    # Without an address in the settings, the document's is the one that it was asked for at.
+    headers = {"Cache-Control": "no-cache", "Access-Control-Allow-Origin": "*", "Vary": "Host"}
+    return Response(document, media_type=MediaType.JSON, headers=headers)
 
 
 @get("/docs", sync_to_thread=False)

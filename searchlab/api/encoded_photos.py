@@ -12,14 +12,24 @@ from searchlab.photos import PHOTO_FIELDS, Photo
 from searchlab.tables import PhotoTable
 
 MEDIA_PREFIX = "/media/"
-_KEPT = 20_000  # about 40 MB
+_KEPT_BYTES = 32 * 2**20
+_OVERHEAD = 1_000  # of one template, beside its text
 _VERSION_LENGTH = 8
+
+
+def version_of(photo: Photo) -> str:
+    """Return what tells a picture from the one that was there before it."""
+    return photo.sha256[:_VERSION_LENGTH]
 
 
 class _Template(NamedTuple):
     # The record before and after the score, each cut where the address goes; no tail, no score.
     head: list[bytes]
     tail: list[bytes] | None
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(map(len, self.head)) + sum(map(len, self.tail or ())) + _OVERHEAD
 
 
 class EncodedPhotos:
@@ -31,6 +41,7 @@ class EncodedPhotos:
     def __init__(self, table: PhotoTable) -> None:
         self._table = table
         self._templates: OrderedDict[tuple[int, tuple[str, ...]], _Template] = OrderedDict()
+        self._n_bytes = 0
         # Nobody can have put these words into a record.
         self._base = secrets.token_hex(16)
         self._score = secrets.token_hex(16)
@@ -50,8 +61,9 @@ class EncodedPhotos:
         template = self._templates.get(key)
         if template is None:
             template = self._templates[key] = self._encode(row, fields)
-            if len(self._templates) > _KEPT:
-                self._templates.popitem(last=False)
+            self._n_bytes += template.n_bytes
+            while self._n_bytes > _KEPT_BYTES and len(self._templates) > 1:
+                self._n_bytes -= self._templates.popitem(last=False)[1].n_bytes
         base = base_url.encode()
         encoded = base.join(template.head)
         if template.tail is not None:
@@ -77,5 +89,5 @@ class EncodedPhotos:
         if not url.startswith(MEDIA_PREFIX):
             return url
         # A picture that changes gets another address, so that every address may be kept for ever.
-        version = f"?v={photo.sha256[:_VERSION_LENGTH]}" if photo.sha256 else ""
+        version = f"?v={version_of(photo)}" if photo.sha256 else ""
         return f"{self._base}{url}{version}"

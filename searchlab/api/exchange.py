@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from litestar import Request
     from litestar.connection import ASGIConnection
 
+    from searchlab.api.decode_slots import DecodeSlots
     from searchlab.api.measures import Measures
     from searchlab.api.media import Renditions
     from searchlab.api.rates import Rates, Verdict
     from searchlab.api.settings import Settings
     from searchlab.api.shelf import Shelf
-    from searchlab.api.uploads import DecodeSlots
+    from searchlab.api.threads import Threads
+    from searchlab.api.waiting import Waiting
+    from searchlab.storage.accounts import Caller
     from searchlab.storage.collections import Collections
     from searchlab.storage.database import Database
-    from searchlab.storage.keyring import Caller, KeyRing
+    from searchlab.storage.keyring import KeyRing
+    from searchlab.storage.meter import Meter
     from searchlab.storage.replays import Replays
-    from searchlab.storage.usage import Meter
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _KEY = "searchlab.exchange"
 
@@ -72,7 +78,11 @@ class Exchange:
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """What one worker answers with; made at its start, closed at its end."""
+    """What one worker answers with; made at its start, closed at its end.
+
+    What may wait for something has threads of its own: a database that hangs holds up no search,
+    and neither of them the question whether the worker is well.
+    """
 
     settings: Settings
     shelf: Shelf
@@ -85,6 +95,19 @@ class Services:
     slots: DecodeSlots
     renditions: Renditions
     measures: Measures
+    waiting: Waiting
+    database_threads: Threads
+    key_threads: Threads
+    search_threads: Threads
+    health_threads: Threads
+
+    async def in_database(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do work with the database in one of its threads.
+
+        Raises:
+            Problem: Too much waits already (503).
+        """
+        return await self.database_threads.run(work, *args, **kwargs)
 
 
 def attach(scope: Any, exchange: Exchange) -> None:

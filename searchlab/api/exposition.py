@@ -16,7 +16,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from searchlab import __version__
-from searchlab.api.measures import BUCKETS_S, IN_FLIGHT, Name
+from searchlab.api.measures import BUCKETS_S, IN_FLIGHT, WAITING, Name
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -47,6 +47,7 @@ class _Summed(Collector):
         for family, text, label in (
             ("searches", "Searches answered, by the way they were planned.", "mode"),
             ("refusals", "Requests refused, by the reason.", "reason"),
+            ("swaps", "New snapshots seen while serving, by what came of them.", "outcome"),
         ):
             counter = CounterMetricFamily(f"searchlab_{family}", text, labels=[label])
             for name, values in self._series(family):
@@ -56,6 +57,11 @@ class _Summed(Collector):
             "searchlab_requests_in_flight",
             "Requests being worked on.",
             value=self._totals.get(IN_FLIGHT, [0.0])[0],
+        )
+        yield GaugeMetricFamily(
+            "searchlab_requests_waiting",
+            "Requests that wait for their clients to send or to take bytes.",
+            value=self._totals.get(WAITING, [0.0])[0],
         )
         yield from self._about_workers()
 

@@ -7,11 +7,13 @@ within becomes a clean answer, and its traceback goes to the log alone.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import Any, TypeAlias, TypeVar
 
 from searchlab.api.cross_origin import CrossOrigin
+from searchlab.api.encoded_photos import MEDIA_PREFIX
 from searchlab.api.envelope import encode_failure
 from searchlab.api.exchange import Exchange, Services, attach
 from searchlab.api.logs import Log
@@ -19,21 +21,28 @@ from searchlab.api.plans import PLANS
 from searchlab.api.problems import KINDS, Problem, problem_of
 from searchlab.api.rates import rate_headers
 from searchlab.api.settings import API_PREFIX
+from searchlab.api.threads import overloaded
 from searchlab.storage.accounts import Caller
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Any, Receive, Send], Awaitable[None]]
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 
 MAX_HEADER_BYTES = 16 * 1024
 MAX_TARGET_BYTES = 32 * 1024
-_HOST = re.compile(r"[A-Za-z0-9.\-_\[\]:]{1,255}", re.ASCII)
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._\-]{1,253})(?::[0-9]{1,5})?", re.ASCII)
 _SECURITY = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
+    (b"server", b"searchlab"),
 ]
+# What tells that a full worker is well is never sent away: it would be taken for dead.
+_ALWAYS = frozenset({"/health", "/ready", "/metrics"})
+_ADMISSION_S = 3.0
 # Answers of the API hold nothing that a browser should run; the pages under /docs say otherwise.
 _LOCKED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
@@ -70,8 +79,7 @@ class Front:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
-        passage = _Passage(self._services(), self._log, scope, receive, send)
-        passage.methods = self._methods
+        passage = _Passage(self._services(), self._log, self._methods, scope, receive, send)
         await passage.run(self._app)
 
 
@@ -79,10 +87,17 @@ class _Passage:
     """One request on its way in and out."""
 
     def __init__(
-        self, services: Services, log: Log, scope: Any, receive: Receive, send: Send
+        self,
+        services: Services,
+        log: Log,
+        methods: Mapping[str, bytes],
+        scope: Any,
+        receive: Receive,
+        send: Send,
     ) -> None:
         self._services = services
         self._log = log
+        self._methods = methods
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -92,8 +107,8 @@ class _Passage:
         self._origin: bytes | None = None
         # The router takes several slashes for one: what it would find under /api/ needs a key.
         self._under_api = f"/{scope['path'].lstrip('/')}".startswith(API_PREFIX)
+        self._keys: list[bytes] = []
         self._body_left = False
-        self.methods: Mapping[str, bytes] = {}
 
     async def run(self, app: App) -> None:
         scope, measures = self._scope, self._services.measures
@@ -106,6 +121,8 @@ class _Passage:
                     await self._start({"status": 204, "headers": preflight})
                     await self._send({"type": "http.response.body", "body": b""})
                 else:
+                    if self._under_api:
+                        await self._admit()
                     await app(scope, self._in, self._back)
             except Exception as error:
                 if self._status:
@@ -120,11 +137,11 @@ class _Passage:
     def _enter(self) -> list[tuple[bytes, bytes]] | None:
         """Look at the headers; returns the answer to a preflight request."""
         scope, services, exchange = self._scope, self._services, self._exchange
-        size, keys, host, requested = 0, [], b"", b""
+        size, host, requested = 0, b"", b""
         for name, value in scope["headers"]:
             size += len(name) + len(value) + 4
             if name == b"x-api-key":
-                keys.append(value)
+                self._keys.append(value)
             elif name == b"host":
                 host = value
             elif name == b"origin":
@@ -145,27 +162,36 @@ class _Passage:
             answer = self._cross_origin().preflight(self._origin)
             self._origin = None  # answered here, headers and all
             return answer
-        if services.measures.in_flight > services.settings.max_in_flight:
-            services.measures.refused("overload")
-            msg = "the server must have a free place, got none; wait for Retry-After seconds"
-            raise Problem(msg, "OVERLOADED", headers={"Retry-After": "1"})
-        if self._under_api:
-            self._admit(keys)
+        self._check_room()
         return None
 
-    def _admit(self, keys: list[bytes]) -> None:
+    def _check_room(self) -> None:
+        services, path = self._services, self._scope["path"]
+        if path in _ALWAYS:
+            return
+        dawdles = self._body_left or path.startswith(MEDIA_PREFIX)
+        busy = services.measures.in_flight > services.settings.max_in_flight
+        if busy or (dawdles and services.waiting.is_full):
+            services.measures.refused("overload")
+            raise overloaded()
+
+    async def _admit(self) -> None:
+        """Find out whose request it is, what it has used, and whether it comes too fast."""
         services, exchange = self._services, self._exchange
-        secret = keys[0].decode("latin-1") if len(keys) == 1 else ""
-        caller = services.keys.find(secret) if secret else None
+        secret = self._keys[0].decode("latin-1") if len(self._keys) == 1 else ""
+        caller = services.keys.remembered(secret)
+        if caller is None and secret:
+            caller = await self._ask(services.keys.find, secret)
         if caller is None:
-            services.measures.refused("key")
-            raise Problem(
-                KINDS["UNAUTHORIZED"].example,
-                "UNAUTHORIZED",
-                headers={"WWW-Authenticate": 'ApiKey header="x-api-key"'},
-            )
+            raise unauthorized(services)
         exchange.caller = caller
         services.meter.touch(caller)
+        if caller.plan not in PLANS:
+            msg = f"the account's plan must be one of {', '.join(PLANS)}, got another; ask for one"
+            raise Problem(msg, "FORBIDDEN")
+        exchange.used = services.meter.known(caller)
+        if exchange.used is None:
+            exchange.used = await self._ask(services.meter.used, caller)
         exchange.verdict = services.rates.check(caller.key_id)
         if not exchange.verdict.allowed:
             services.measures.refused("rate")
@@ -175,11 +201,24 @@ class _Passage:
             )
             raise Problem(msg, "RATE_LIMITED")
 
+    async def _ask(self, question: Callable[[Asked], Answer], about: Asked) -> Answer:
+        # The database may hang for as long as it likes; the other requests go on meanwhile.
+        try:
+            async with asyncio.timeout(_ADMISSION_S):
+                return await self._services.key_threads.run(question, about)
+        except TimeoutError:
+            self._services.measures.refused("overload")
+            raise overloaded() from None
+
     def _cross_origin(self) -> CrossOrigin:
         return CrossOrigin(self._services.settings.cors_origins)
 
     async def _in(self) -> Message:
-        message = await self._receive()
+        if self._body_left:
+            with self._services.waiting.receiving((self._exchange.caller or _NOBODY).key_id):
+                message = await self._receive()
+        else:
+            message = await self._receive()
         if not message.get("more_body", False):
             self._body_left = False
         return message
@@ -189,23 +228,34 @@ class _Passage:
             await self._start(message)
             return
         self._size += len(message.get("body", b""))
-        await self._send(message)
+        if message.get("more_body", False):  # only then the server waits until it is taken
+            with self._services.waiting.sending():
+                await self._send(message)
+        else:
+            await self._send(message)
 
     async def _start(self, message: Message) -> None:
-        exchange = self._exchange
+        headers = self._headers(message["status"], message["headers"])
         self._status = message["status"]
-        headers = [*message["headers"]]
+        await self._send(
+            {"type": "http.response.start", "status": self._status, "headers": headers}
+        )
+
+    def _headers(
+        self, status: int, given: Iterable[tuple[bytes, bytes]]
+    ) -> list[tuple[bytes, bytes]]:
+        exchange, headers = self._exchange, [*given]
         if self._scope["method"] == "OPTIONS" and "path_template" in self._scope:
-            allowed = self.methods.get(self._scope["path_template"], b"OPTIONS")
+            allowed = self._methods.get(self._scope["path_template"], b"OPTIONS")
             headers = [(n, allowed if n == b"allow" else v) for n, v in headers]
         headers = [*headers, (b"x-request-id", exchange.request_id.encode()), *_SECURITY]
         headers += ((n.lower().encode(), v.encode()) for n, v in exchange.headers.items())
-        if self._under_api or self._status >= 400:
+        if self._under_api or status >= 400:
             headers.append(_LOCKED)
         if self._body_left:  # nobody will read it, so the next request could not be told from it
             headers.append((b"connection", b"close"))
         names = {name.lower() for name, _ in headers}
-        if b"cache-control" not in names and (self._under_api or self._status >= 400):
+        if b"cache-control" not in names and (self._under_api or status >= 400):
             headers.append((b"cache-control", b"no-store"))
         if self._under_api:
             headers += [pair for pair in self._limits() if pair[0] not in names]
@@ -213,19 +263,14 @@ class _Passage:
                 headers.append((b"server-timing", _timing(exchange)))
             if self._origin is not None:
                 headers += self._cross_origin().headers(self._origin)
-        await self._send(
-            {"type": "http.response.start", "status": self._status, "headers": headers}
-        )
+        return headers
 
     def _limits(self) -> list[tuple[bytes, bytes]]:
+        # Asks nobody: an answer that is on its way must not fail for want of a number.
         exchange = self._exchange
-        caller, verdict = exchange.caller, exchange.verdict
-        if caller is None or verdict is None:
+        if exchange.caller is None or exchange.verdict is None or exchange.used is None:
             return []
-        used = exchange.used
-        if used is None:
-            used = self._services.meter.used(caller)
-        return rate_headers(verdict, PLANS[caller.plan], used)
+        return rate_headers(exchange.verdict, PLANS[exchange.caller.plan], exchange.used)
 
     async def _fail(self, error: Exception) -> None:
         problem = problem_of(error)
@@ -259,12 +304,20 @@ class _Passage:
             key_id=caller.key_id,
             account_id=caller.account_id,
             plan=caller.plan,
-            snapshot=services.shelf.current.engine.snapshot_id,
+            snapshot=exchange.headers.get("X-Searchlab-Snapshot")
+            or services.shelf.current.engine.snapshot_id,
             facts=exchange.facts,
         )
 
 
 _NOBODY = Caller(account_id=0, key_id="", plan="")
+
+
+def unauthorized(services: Services) -> Problem:
+    """Make the answer to a request without a key in force."""
+    services.measures.refused("key")
+    challenge = {"WWW-Authenticate": 'ApiKey header="x-api-key"'}
+    return Problem(KINDS["UNAUTHORIZED"].example, "UNAUTHORIZED", headers=challenge)
 
 
 def _address(scope: Any, host: bytes) -> str:

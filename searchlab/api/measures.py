@@ -25,6 +25,8 @@ Name = tuple[str, ...]
 
 BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 IN_FLIGHT = ("in_flight",)
+WAITING = ("waiting",)
+_GAUGES = (IN_FLIGHT, WAITING)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 # A file: one record about the worker, then one a series: its name as JSON, then its numbers.
@@ -46,6 +48,7 @@ class Measures:
 
     Attributes:
         in_flight: Requests that this worker is working on.
+        waiting: Requests that wait for their clients to send or to take bytes.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -65,13 +68,21 @@ class Measures:
             self._places[name] = number * _RECORD + _NAME_BYTES
         self._about: dict[str, Any] = {"pid": os.getpid()}
         self._write_about()
-        self.in_flight = 0
+        self.in_flight = self.waiting = 0
         self._write(IN_FLIGHT, 0)
+        self._write(WAITING, 0)
 
     def started(self) -> None:
         """Count a request that has come."""
         self.in_flight += 1
         self._write(IN_FLIGHT, self.in_flight)
+
+    def waits(self, change: int) -> None:
+        """Count a request that begins to wait for its client (1), or goes on (-1)."""
+        self.in_flight -= change
+        self.waiting += change
+        self._write(IN_FLIGHT, self.in_flight)
+        self._write(WAITING, self.waiting)
 
     def finished(self, *, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request that is answered.
@@ -97,6 +108,10 @@ class Measures:
         """Count a refusal: quota, rate, overload or key."""
         self._add(self._place(("refusals", reason)), 1)
 
+    def swapped(self, outcome: str) -> None:
+        """Count a new snapshot by what came of it: done or failed."""
+        self._add(self._place(("swaps", outcome)), 1)
+
     def serving(self, snapshot_id: str, config_id: str, n_photos: int) -> None:
         """Say what this worker answers from now on."""
         self._about |= {"snapshot": snapshot_id, "config": config_id, "n_photos": n_photos}
@@ -104,7 +119,8 @@ class Measures:
 
     def close(self) -> None:
         """Let the file go to the next worker."""
-        self._write(IN_FLIGHT, 0)
+        for name in _GAUGES:
+            self._write(name, 0)
         self._map.close()
         os.close(self._file)
         if self._alone is not None:
@@ -122,7 +138,7 @@ class Measures:
         for content in self._contents():
             lives = _about(content) is not None
             for number, name in enumerate(_names(content), start=1):
-                if name == IN_FLIGHT and not lives:
+                if name in _GAUGES and not lives:
                     continue  # what a dead worker was working on, nobody is
                 values = _NUMBERS.unpack_from(content, number * _RECORD + _NAME_BYTES)
                 before = sums.get(name, [0.0] * _VALUES)

@@ -7,21 +7,23 @@ and can run nothing in a browser.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 from litestar import Request, route
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp
 
 from searchlab.api.caching import knows
-from searchlab.api.exchange import services_of
+from searchlab.api.decode_slots import DecodeSlots
+from searchlab.api.encoded_photos import version_of
+from searchlab.api.exchange import exchange_of, services_of
+from searchlab.api.ranges import Sent, span_of
 from searchlab.api.shelf import Shelf
-from searchlab.api.uploads import DecodeSlots, overloaded
+from searchlab.api.threads import overloaded
 from searchlab.errors import DataError, NotFoundError, shown
 from searchlab.photos import URL_SIZES, Photo
-from searchlab.renditions import CHUNK, RenditionFiles, Source
+from searchlab.renditions import RenditionFiles, Source
 from searchlab.scan import Root
 from searchlab.snapshots import read_roots
 
@@ -37,8 +39,6 @@ FOREVER: Final = "public, max-age=31536000, immutable"
 FOR_A_WHILE: Final = "public, max-age=300"
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _READERS: Final = 4
-_VERSION_LENGTH: Final = 8
-_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
 
 T = TypeVar("T")
 
@@ -137,74 +137,6 @@ class Renditions:
         self._readers.shutdown(wait=False, cancel_futures=True)
 
 
-class Sent:
-    """The answer that sends a picture, the part of it that was asked for, or word of no change."""
-
-    def __init__(
-        self,
-        renditions: Renditions,
-        source: Source | None,
-        *,
-        headers: dict[str, str],
-        span: range | None = None,
-    ) -> None:
-        """Prepare to send.
-
-        Args:
-            renditions: Reads.
-            source: The picture; closed in the end. None where the caller has it already.
-            headers: Of the answer.
-            span: Which of its bytes; all of them if None, none at all if it is empty.
-        """
-        self._renditions = renditions
-        self._source = source
-        self._headers = dict(headers)
-        self._span = range(0)
-        self._status = 304
-        if source is not None:
-            self._span = range(source.size) if span is None else span
-            self._status = 200 if span is None else 206 if span else 416
-            self._headers["Content-Length"] = str(len(self._span))
-            if span is not None:
-                part = f"{span.start}-{span.stop - 1}" if span else "*"
-                self._headers["Content-Range"] = f"bytes {part}/{source.size}"
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send."""
-        headers = [(name.lower().encode(), value.encode()) for name, value in self._headers.items()]
-        start: Any = {"type": "http.response.start", "status": self._status, "headers": headers}
-        last: Any = {"type": "http.response.body", "body": b"", "more_body": False}
-        try:
-            await send(start)
-            if self._source is not None and scope.get("method") != "HEAD":
-                await self._send_body(self._source, send)
-            await send(last)
-        finally:
-            if self._source is not None:
-                self._source.close()
-
-    async def _send_body(self, source: Source, send: Send) -> None:
-        at, end = self._span.start, self._span.stop
-        while at < end:
-            piece = await self._renditions.read(source, at, n_bytes=min(CHUNK, end - at))
-            at += len(piece)
-            body: Any = {"type": "http.response.body", "body": piece, "more_body": True}
-            await send(body)
-
-
-def _span(wanted: str | None, size: int) -> range | None:
-    """The bytes that a `Range` header asks for; None for all, also where it is not understood."""
-    found = _RANGE.fullmatch(wanted.replace(" ", "")) if wanted else None
-    if found is None or found[0] == "bytes=-":
-        return None
-    if not found[1]:
-        return range(max(0, size - int(found[2])), size)
-    first, last = int(found[1]), int(found[2]) if found[2] else size - 1
-    if found[2] and last < first:
-        return None
-    return range(first, min(last + 1, size)) if first < size else range(0)
-
-
 @route(
     ["/media/{photo_id:str}", "/media/{photo_id:str}/{size:str}"],
     http_method=["GET", "HEAD"],
@@ -219,8 +151,7 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     if size not in URL_SIZES:
         msg = f"size must be one of {', '.join(URL_SIZES)}, got {shown(size)}"
         raise NotFoundError(msg)
-    version = f"v={photo.sha256[:_VERSION_LENGTH]}".encode()
-    versioned = version in request.scope["query_string"].split(b"&")
+    versioned = f"v={version_of(photo)}".encode() in request.scope["query_string"].split(b"&")
     tag = f'"{photo.sha256}-{size}"'
     headers = {"ETag": tag, "Cache-Control": FOREVER if versioned else FOR_A_WHILE}
     if knows(request.headers.get("if-none-match"), tag):
@@ -242,7 +173,8 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     condition = request.headers.get("if-range")
     whole = condition is not None and condition != tag
     wanted = None if whole or request.method == "HEAD" else request.headers.get("range")
-    return Sent(renditions, source, headers=headers, span=_span(wanted, source.size))
+    span, facts = span_of(wanted, source.size), exchange_of(request).facts
+    return Sent(renditions, source, headers=headers, span=span, facts=facts)
 
 
 ROUTES: Final = [send_picture]

@@ -7,6 +7,7 @@ the one table of problems: there is nothing here that could say otherwise than t
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable
 from typing import Any
 
@@ -66,6 +67,19 @@ def placed(document: dict[str, Any], *, base_url: str) -> dict[str, Any]:
     """Return a document that says where its service is."""
     errors = {"description": "Every error code", "url": f"{base_url}/docs/errors"}
     return document | {"servers": [{"url": base_url}], "externalDocs": errors}
+
+
+class EncodedDocument:
+    """A document as JSON, encoded once for whatever address its service is asked for at."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        base = secrets.token_hex(16)  # Nobody can have put this word into a document.
+        encoded = msgspec.json.encode(placed(document, base_url=base))
+        self._parts = encoded.split(base.encode())
+
+    def placed(self, *, base_url: str) -> bytes:
+        """Return the document that says where its service is."""
+        return msgspec.json.encode(base_url)[1:-1].join(self._parts)
 
 
 def build_document(handlers: Iterable[HTTPRouteHandler]) -> dict[str, Any]:
@@ -164,7 +178,8 @@ _REPEATING = {
     "name": IDEMPOTENCY_KEY,
     "in": "header",
     "description": "Any text of one's own. The same key with the same request within 24 hours gets "
-    "the first answer again, and nothing is done twice.",
+    "the first successful answer again, and nothing is done twice; after a failure it is tried "
+    "anew.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
 }
 _KNOWN = {

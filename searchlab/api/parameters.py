@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from litestar import Request
 
-from searchlab.api.bodies import Body
+from searchlab.api.bodies import JSON_S, Body
 from searchlab.api.problems import Detail, Invalid, Problem, invalid
 from searchlab.errors import shown
 
@@ -121,15 +121,32 @@ def read(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameter
         parts = []
         for text in found:
             try:
-                parts.append(_checked(field, _from_text(field, text), loc))
+                parts.append(_checked(field, _from_text(field, text, loc), loc))
             except Invalid as error:
                 wrong += error.details
         values[field.name] = tuple(parts) if field.repeatable else (parts or [None])[0]
     return _built(struct, values, wrong)
 
 
-def _from_text(field: Field, text: str) -> Any:
-    loc = ("query", field.name)
+def read_path(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameters:
+    """Read the parameters in the path of a request, which must all be there.
+
+    Raises:
+        Invalid: What cannot be converted, or is out of range; all of it.
+    """
+    values: dict[str, Any] = {}
+    wrong: list[Detail] = []
+    for field in fields_of(struct):
+        loc = ("path", field.name)
+        try:
+            text = request.path_params[field.name]
+            values[field.name] = _checked(field, _from_text(field, text, loc), loc)
+        except Invalid as error:
+            wrong += error.details
+    return _built(struct, values, wrong)
+
+
+def _from_text(field: Field, text: str, loc: tuple[str, ...]) -> Any:
     if field.kind is int:
         if not _INTEGER.fullmatch(text):
             msg = f"{field.name} must be an integer, got {shown(text)}"
@@ -205,7 +222,7 @@ def _check_text(name: str, value: str, loc: tuple[str, ...]) -> None:
 
 
 async def _whole(request: Request[Any, Any, Any]) -> bytes:
-    body = Body(request, MAX_BODY_BYTES)
+    body = Body(request, MAX_BODY_BYTES, whole_s=JSON_S)
     try:
         body.check_announced()
         return b"".join([chunk async for chunk in body.chunks()])

@@ -14,23 +14,22 @@ class Plan:
     Attributes:
         name: As `searchlab keys create --plan` takes it.
         requests_per_month: Searches in a calendar month (UTC).
-        similar_pages: Pages of photos similar to an indexed one; None for all of them.
+        similar_paged: Whether there is more than one page of photos similar to an indexed one.
         fields: Photo fields that answers may hold.
     """
 
     name: str
     requests_per_month: int
-    similar_pages: int | None = None
+    similar_paged: bool = True
     fields: tuple[str, ...] = PHOTO_FIELDS
 
 
 PLANS = {
     plan.name: plan
     for plan in (
-        Plan(name="free", requests_per_month=5_000, similar_pages=1),
+        Plan(name="free", requests_per_month=5_000, similar_paged=False),
         Plan(name="starter", requests_per_month=20_000),
         Plan(name="growth", requests_per_month=100_000),
         Plan(name="scale", requests_per_month=1_000_000),
     )
 }
-DEFAULT_PLAN = "free"

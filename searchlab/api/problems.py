@@ -7,12 +7,16 @@ in the envelope's `error`. Routes raise, and nothing but this module knows statu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from litestar.exceptions import HTTPException
 
 from searchlab import errors
-from searchlab.storage.database import BusyError
+from searchlab.filters import PhotoFilter
+from searchlab.queries import Query
+from searchlab.storage.collections import FullError
+from searchlab.storage.database import BusyError, UnreachableDatabaseError, UnstorableError
 from searchlab.storage.replays import InFlightError
 
 INTERNAL = "INTERNAL_ERROR"
@@ -66,6 +70,13 @@ KINDS = {
             "It is there, and belongs to somebody else.",
             "collection 7 must be your own to be changed, got one of another account",
             "Make a collection of your own.",
+        ),
+        (
+            "LIMIT_REACHED",
+            403,
+            "The account has as many collections, or the collection as many photos, as it may.",
+            "an account must have at most 1,000 collections, got one more; delete one first",
+            "Delete what is no longer needed.",
         ),
         (
             "NOT_FOUND",
@@ -155,8 +166,9 @@ KINDS = {
         (
             "OVERLOADED",
             503,
-            "The server has more requests than it can work on, or is not ready yet.",
-            "the server must have a free place, got none",
+            "The server has more requests than it can work on, cannot reach its database, or is "
+            "not ready yet.",
+            "the server must be free to answer, got one that is not; send it again",
             "Wait for `Retry-After` seconds.",
         ),
     )
@@ -226,6 +238,9 @@ CODES: dict[type[Exception], str] = {
     errors.ConflictError: "CONFLICT",
     InFlightError: "REQUEST_IN_FLIGHT",
     BusyError: "OVERLOADED",
+    UnreachableDatabaseError: "OVERLOADED",
+    UnstorableError: INTERNAL,  # the API checks before; what it missed is our fault
+    FullError: "LIMIT_REACHED",
     errors.ForbiddenError: "FORBIDDEN",
     errors.QuotaError: "QUOTA_EXCEEDED",
     errors.MissingExtraError: INTERNAL,
@@ -236,8 +251,9 @@ CODES: dict[type[Exception], str] = {
 
 STATUSES = {400: "BAD_REQUEST", 404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
 STATUSES |= {413: "PAYLOAD_TOO_LARGE", 415: "UNSUPPORTED_MEDIA_TYPE"}
-# The library's own words for what the specification calls otherwise.
-_PARAMETERS = {"text": "q"}
+# What the library's messages begin with, and what the specification calls otherwise.
+_PARAMETERS = {field.name: field.name for kind in (PhotoFilter, Query) for field in fields(kind)}
+_PARAMETERS |= {"text": "q", "cursor": "cursor", "per_page": "per_page"}
 _PICTURES = {
     "unsupported format": "UNSUPPORTED_MEDIA_TYPE",
     "not an image": "UNSUPPORTED_MEDIA_TYPE",
@@ -259,15 +275,12 @@ def problem_of(error: Exception) -> Problem | Invalid:
     code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), INTERNAL)
     if code == "":
         return invalid(_place(str(error)), str(error))
-    if code in {"REQUEST_IN_FLIGHT", "OVERLOADED"}:
-        return Problem(str(error), code, headers={"Retry-After": "1"})
-    if code == INTERNAL:
-        return Problem(KINDS[INTERNAL].example, INTERNAL)
-    return Problem(str(error), code)
+    # The log has the rest; it names files and hosts.
+    message = KINDS[code].example if KINDS[code].status >= 500 else str(error)
+    wait = {"Retry-After": "1"} if code in {"REQUEST_IN_FLIGHT", "OVERLOADED"} else {}
+    return Problem(message, code, headers=wait)
 
 
 def _place(message: str) -> tuple[str, ...]:
-    # The library's messages begin with the name of what is wrong.
-    first = message.split(" ", 1)[0]
-    name = _PARAMETERS.get(first, first)
-    return ("query", name) if name.replace("_", "").isalpha() and name != "a" else ("query",)
+    name = _PARAMETERS.get(message.split(" ", 1)[0])
+    return ("query",) if name is None else ("query", name)

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,14 @@ from litestar import Request, Response
 from litestar.enums import MediaType
 from sqlalchemy.engine import Connection
 
-from searchlab.api.exchange import caller_of, exchange_of, services_of
-from searchlab.api.problems import invalid
-from searchlab.errors import InputError, shown
-from searchlab.storage import replays
+from searchlab.api.exchange import Services, caller_of, exchange_of, services_of
+from searchlab.api.problems import Problem, invalid
+from searchlab.errors import InputError, SearchlabError, shown
+from searchlab.storage.replays import Attempt, Replay
 
 HEADER = "Idempotency-Key"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
+_RETURNING: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
     if not _KEY.fullmatch(key):
         msg = f"{HEADER} must be 1 to 255 visible ASCII characters, got {shown(key)}"
         raise invalid(("header", HEADER), msg, "idempotency_key")
-    store = services_of(request).replays
+    services = services_of(request)
     query = request.scope["query_string"]
-    mine = replays.Claim(
+    attempt = Attempt(
         account_id=caller_of(request).account_id,
         method=request.method,
         path=request.url.path,
@@ -68,7 +69,7 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
         fingerprint=hashlib.sha256(b"%d:" % len(query) + query + content).digest(),
     )
     try:
-        before = await asyncio.to_thread(store.begin, mine)
+        before = await _begin(services, attempt)
     except InputError as error:
         raise invalid(("header", HEADER), str(error), "idempotency_key") from None
     if before is not None:
@@ -78,10 +79,38 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
         return
 
     def keeping(status: int, body: bytes) -> Callable[[Connection], None]:
-        return lambda connection: store.finish(connection, mine, status=status, body=body)
+        return lambda connection: services.replays.finish(
+            connection, attempt, status=status, body=body
+        )
 
     try:
         yield Claim(None, keeping)
     except BaseException:
-        await asyncio.shield(asyncio.to_thread(store.forget, mine))
+        await asyncio.shield(_give_back(services, attempt))
         raise
+
+
+async def _begin(services: Services, attempt: Attempt) -> Replay | None:
+    beginning = asyncio.ensure_future(services.in_database(services.replays.begin, attempt))
+    try:
+        return await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        # The thread goes on and may claim the key, which nobody would act on.
+        _keep(_give_back(services, attempt, after=beginning))
+        raise
+
+
+def _keep(work: Any) -> None:
+    task: asyncio.Task[None] = asyncio.ensure_future(work)
+    _RETURNING.add(task)
+    task.add_done_callback(_RETURNING.discard)
+
+
+async def _give_back(
+    services: Services, attempt: Attempt, *, after: asyncio.Future[Replay | None] | None = None
+) -> None:
+    # Where it cannot be given back now, its lease runs out within a minute.
+    with suppress(SearchlabError, Problem):
+        if after is not None and await after is not None:
+            return
+        await services.in_database(services.replays.forget, attempt)

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from searchlab.colors import FAMILY_NAMES
+from searchlab.colors import DEFAULT_TOLERANCE, FAMILY_NAMES, MAX_TOLERANCE
 from searchlab.photos import ORIENTATIONS
 from searchlab.queries import (
     DEFAULT_PER_PAGE,
@@ -20,13 +20,20 @@ from searchlab.queries import (
     MAX_QUERY_LENGTH,
     MAX_TEXT_ALPHA,
 )
+from searchlab.storage.collections import (
+    MAX_ADDRESS,
+    MAX_DESCRIPTION,
+    MAX_NAME,
+    MAX_PHOTO_TEXT,
+)
 
 NO_NUL = "^[^\\u0000]*$"
 """Pattern of any text that is taken: JSON and URLs can carry NUL, databases and C cannot."""
 
 _TEXT = {"pattern": NO_NUL}
-MAX_TOLERANCE = 255
-DEFAULT_TOLERANCE = 20
+# What is surely taken; what is checked is that a browser would follow it and run nothing.
+_ADDRESS = {"format": "uri", "pattern": "^https?://[A-Za-z0-9.-]+(/[!-~]*)?$"}
+_PhotoText = Annotated[str, Meta(max_length=MAX_PHOTO_TEXT, extra_json_schema=_TEXT)]
 
 Fields = Annotated[
     str,
@@ -210,13 +217,21 @@ class Days(msgspec.Struct, frozen=True, kw_only=True):
     days: Annotated[int, Meta(ge=1, le=90, description="Days back, today included.")] = 30
 
 
+class OneCollection(msgspec.Struct, frozen=True, kw_only=True):
+    """What the paths below /collections/{collection_id} name."""
+
+    collection_id: Annotated[int, Meta(examples=[7])]
+
+
 class NewCollection(msgspec.Struct, frozen=True, kw_only=True):
     """POST /collections."""
 
     name: Annotated[
-        str, Meta(min_length=1, max_length=255, examples=["Autumn"], extra_json_schema=_TEXT)
+        str, Meta(min_length=1, max_length=MAX_NAME, examples=["Autumn"], extra_json_schema=_TEXT)
     ]
-    description: Annotated[str, Meta(max_length=1000, extra_json_schema=_TEXT)] | None = None
+    description: (
+        Annotated[str, Meta(max_length=MAX_DESCRIPTION, extra_json_schema=_TEXT)] | None
+    ) = None
     is_public: Annotated[bool, Meta(description="Whether other accounts may read it.")] = False
 
 
@@ -224,8 +239,8 @@ class NewCollectionPhoto(msgspec.Struct, frozen=True, kw_only=True):
     """POST /collections/{collection_id}/photos; what is left out is taken from the index."""
 
     photo_id: Annotated[str, Meta(min_length=1, max_length=100, extra_json_schema=_TEXT)]
-    photo_thumbnail_url: Annotated[str, Meta(max_length=2000, extra_json_schema=_TEXT)] | None = (
-        None
-    )
-    photo_source: Annotated[str, Meta(max_length=255, extra_json_schema=_TEXT)] | None = None
-    photo_photographer: Annotated[str, Meta(max_length=255, extra_json_schema=_TEXT)] | None = None
+    photo_thumbnail_url: (
+        Annotated[str, Meta(max_length=MAX_ADDRESS, extra_json_schema=_ADDRESS)] | None
+    ) = None
+    photo_source: _PhotoText | None = None
+    photo_photographer: _PhotoText | None = None

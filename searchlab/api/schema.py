@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from searchlab.colors import FAMILY_NAMES
 from searchlab.photos import ORIENTATIONS
+from searchlab.storage.collections import MAX_DESCRIPTION, MAX_NAME
 
 PhotoId = Annotated[
     str,
@@ -149,8 +150,10 @@ class Collection(msgspec.Struct, frozen=True, kw_only=True):
     """A named set of photos."""
 
     id: Annotated[int, Meta(examples=[7])]
-    name: Annotated[str, Meta(min_length=1, max_length=255, examples=["Autumn"])]
-    description: Annotated[str, Meta(max_length=1000, examples=["Leaves and fog"])] | None
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME, examples=["Autumn"])]
+    description: (
+        Annotated[str, Meta(max_length=MAX_DESCRIPTION, examples=["Leaves and fog"])] | None
+    )
     is_public: Annotated[bool, Meta(description="Whether other accounts may read it.")]
     cover_photo_id: Annotated[
         str,

@@ -83,13 +83,11 @@ class Settings:
         if self.log_format not in {"text", "json"}:
             msg = f"log_format must be text or json, got {shown(self.log_format)}"
             raise InputError(msg)
-        for name, address in (
-            ("base_url", self.base_url),
-            *(("cors_origins", origin) for origin in self.cors_origins if origin != "*"),
-        ):
-            if address and not _is_origin(address):
-                msg = f"{name} must be like https://photos.example.org, got {shown(address)}"
-                raise InputError(msg)
+        # As browsers and links write them, so that what is compared or joined is of one form.
+        base_url = self.base_url and _address("base_url", self.base_url)
+        origins = tuple(_origin(text) for text in self.cors_origins)
+        object.__setattr__(self, "base_url", base_url)
+        object.__setattr__(self, "cors_origins", origins)
 
     def to_env(self) -> str:
         """Return the settings as one line of JSON, for `from_env`."""
@@ -109,7 +107,27 @@ class Settings:
         return msgspec.json.decode(found, type=cls, dec_hook=lambda kind, value: kind(value))
 
 
-def _is_origin(address: str) -> bool:
-    parts = urlsplit(address)
-    plain = not (parts.query or parts.fragment or parts.username)
-    return parts.scheme in {"http", "https"} and bool(parts.netloc) and plain
+def _address(name: str, text: str) -> str:
+    msg = f"{name} must be like https://photos.example.org, got {shown(text)}"
+    try:
+        parts = urlsplit(text)
+        port = "" if parts.port is None else f":{parts.port}"
+    except ValueError:  # no port, or half an address in brackets
+        raise InputError(msg) from None
+    extra = " " in text or "?" in text or "#" in text or "@" in parts.netloc
+    if parts.scheme not in {"http", "https"} or not parts.hostname or extra:
+        raise InputError(msg)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+
+def _origin(text: str) -> str:
+    if text == "*":
+        return text
+    address = _address("cors_origins", text)
+    if address.count("/") > 2:
+        msg = f"cors_origins must be origins, without a path, got {shown(text)}"
+        raise InputError(msg)
+    scheme, _, rest = address.partition("://")
+    # A browser leaves out the port that everybody knows.
+    return f"{scheme}://{rest.removesuffix(':443' if scheme == 'https' else ':80')}"

@@ -38,11 +38,10 @@ def keys() -> None:
 @click.option("--plan", help="The account's plan from now on; free on first use.")
 def create(data: Path, database_url: str | None, account: str, name: str, plan: str | None) -> None:
     """Make a key; it is the last line of standard output, and shown only now."""
-    from searchlab.api.plans import PLANS
-    from searchlab.storage.accounts import create_key, plan_of
+    from searchlab.storage.accounts import PLAN_NAMES, create_key, plan_of
 
-    if plan is not None and plan not in PLANS:
-        msg = f"--plan must be one of {', '.join(PLANS)}, got {shown(plan)}"
+    if plan is not None and plan not in PLAN_NAMES:
+        msg = f"--plan must be one of {', '.join(PLAN_NAMES)}, got {shown(plan)}"
         raise InputError(msg)
     with _database(data, database_url) as database:
         before = plan_of(database, account)

@@ -20,6 +20,7 @@ from searchlab.client.failures import (
     MissingError,
     PermissionDeniedError,
     ServerError,
+    UnfinishedError,
     UnreachableError,
     ValidationError,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "PermissionDeniedError",
     "Photo",
     "ServerError",
+    "UnfinishedError",
     "UnreachableError",
     "ValidationError",
 ]

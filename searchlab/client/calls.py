@@ -37,7 +37,8 @@ class Call(Generic[T]):
         params: Query parameters in order; a repeatable one comes several times.
         json: Body of a POST; None for none.
         image: Bytes of the picture to upload; None for none.
-        idempotency_key: By which the server knows a POST that it has seen; made if left out.
+        idempotency_key: By which the server knows a POST that it has seen; made if left out, but
+            for searches: to search twice changes nothing.
     """
 
     method: str
@@ -48,16 +49,21 @@ class Call(Generic[T]):
     image: bytes | None = None
     idempotency_key: str | None = None
 
+    @property
+    def changes_something(self) -> bool:
+        """Whether to do it twice would not be to do it once."""
+        return self.method == "POST"
+
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
         """Build what is sent; to send it again is the same request to the server.
 
         Raises:
             InputError: Something in it cannot be sent at all.
         """
-        headers = {}
-        if self.method == "POST":
-            key = str(uuid.uuid4()) if self.idempotency_key is None else self.idempotency_key
-            headers["Idempotency-Key"] = key
+        key = self.idempotency_key
+        if key is None and self.changes_something:
+            key = str(uuid.uuid4())
+        headers = {} if key is None else {"Idempotency-Key": key}
         try:
             return http.build_request(
                 self.method,
@@ -107,6 +113,11 @@ class Call(Generic[T]):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageCall(Call[list[Photo]]):
     """A request whose answer is a page of photos."""
+
+    @property
+    def changes_something(self) -> bool:
+        """Searches change nothing."""
+        return False
 
     def after(self, cursor: str) -> Self:
         """Describe the request of the page that a cursor leads to.

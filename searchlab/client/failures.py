@@ -5,9 +5,10 @@
     ├── BadRequestError (InputError)              400, 413, 415 and the 4xx not named here
     │   └── ValidationError                       422; `.errors` says where
     ├── AuthenticationError                       401
-    ├── PermissionDeniedError (ForbiddenError)    403
+    ├── PermissionDeniedError (ForbiddenError)    403; somebody else's, or as many as there may be
     ├── MissingError (NotFoundError)              404
     ├── AlreadyThereError (ConflictError)         409
+    ├── UnfinishedError                           409 with the code REQUEST_IN_FLIGHT
     ├── LimitError (QuotaError)                   429; `.retry_after` in seconds
     └── ServerError                               5xx, and answers that are none of the API's
 
@@ -95,7 +96,7 @@ class AuthenticationError(ApiError):
 
 
 class PermissionDeniedError(ApiError, ForbiddenError):
-    """It is there, and this account may not change it."""
+    """It is there and another account's, or there are as many as there may be."""
 
 
 class MissingError(ApiError, NotFoundError):
@@ -103,7 +104,11 @@ class MissingError(ApiError, NotFoundError):
 
 
 class AlreadyThereError(ApiError, ConflictError):
-    """It is there already, or the same request is still being answered."""
+    """It is there already."""
+
+
+class UnfinishedError(ApiError):
+    """The same request, sent before, is still being answered: whether it succeeds is not known."""
 
 
 class LimitError(ApiError, QuotaError):
@@ -123,6 +128,8 @@ _BY_STATUS: dict[int, type[ApiError]] = {
     429: LimitError,
 }
 
+_BY_CODE: dict[str, type[ApiError]] = {"REQUEST_IN_FLIGHT": UnfinishedError}
+
 
 def failure_of(response: httpx.Response) -> ApiError:
     """Turn an answer without success into its exception, whatever its body is."""
@@ -130,13 +137,14 @@ def failure_of(response: httpx.Response) -> ApiError:
     body = _object(response.content)
     error, meta = _part(body, "error"), _part(body, "meta")
     family = BadRequestError if 400 <= status < 500 else ServerError
-    kind = _BY_STATUS.get(status, family)
+    code = str(error.get("code") or "")
+    kind = _BY_CODE.get(code) or _BY_STATUS.get(status, family)
     details = body.get("detail") if status == 422 and "detail" in body else error.get("details")
     message = error.get("message") or "; ".join(map(_line, _details(details)))
     return kind(
         str(message or f"{response.request.url.path} answered without saying what is wrong"),
         status=status,
-        code=str(error.get("code") or ""),
+        code=code,
         details=details,
         request_id=str(meta.get("request_id") or response.headers.get("x-request-id", "")),
         retry_after=retry_after(response),

@@ -84,7 +84,8 @@ def search_by_image(
 ) -> PageCall:
     """Search by a picture (a path, its bytes, or a PIL image), or by an indexed photo's id.
 
-    `q` steers the match, by `text_alpha` (0 to 10) more or less.
+    `q` steers the match, by `text_alpha` (0 to 10) more or less. With an `idempotency_key` of
+    one's own, an answer that was lost is given again and counts once against the plan.
     """
     own = {"q": q, "photo_id": photo_id, "text_alpha": text_alpha, "cursor": cursor}
     return PageCall(

@@ -21,7 +21,8 @@ from searchlab.storage.locks import Generation
 from searchlab.storage.schema import accounts, api_keys
 from searchlab.storage.values import is_storable, storable, utc_now
 
-DEFAULT_PLAN = "free"
+PLAN_NAMES = ("free", "starter", "growth", "scale")
+DEFAULT_PLAN = PLAN_NAMES[0]
 MAX_NAME = 100
 SECRET_LENGTH = 46
 _PREFIX = "sl_"
@@ -118,18 +119,20 @@ def create_key(
         database: Where.
         account: 1 to 100 visible characters.
         name: Of the key, likewise; an account may have several keys of one name.
-        plan: The account's plan from now on; None leaves it, and stands for free on first use.
+        plan: The account's plan from now on, one of `PLAN_NAMES`; None leaves it, and stands for
+            free on first use.
         clock: Tells the moment.
 
     Returns:
         What may be shown of the key, and its secret, which cannot be had again.
 
     Raises:
-        InputError: A name that is none.
+        InputError: A name that is none, or a plan that is none.
     """
     account, name = _visible(account, "account"), _visible(name, "name")
-    if plan is not None:
-        plan = _visible(plan, "plan")
+    if plan is not None and plan not in PLAN_NAMES:
+        msg = f"plan must be one of {', '.join(PLAN_NAMES)}, got {shown(plan)}"
+        raise InputError(msg)
     secret = _PREFIX + secrets.token_urlsafe(32)
     now = clock()
     with changing_keys(database) as connection:

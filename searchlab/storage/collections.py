@@ -15,21 +15,30 @@ from sqlalchemy.engine import Connection
 
 from searchlab.errors import ConflictError, ForbiddenError, NotFoundError, shown
 from searchlab.storage.database import Database
-from searchlab.storage.schema import collection_photos, collections
+from searchlab.storage.schema import accounts, collection_photos, collections
 from searchlab.storage.values import MAX_ID, as_timestamp, is_storable, storable, utc_now
 
 MAX_NAME = 255
 MAX_DESCRIPTION = 1000
-MAX_PHOTO_TEXT = 2048
+MAX_ADDRESS = 2000
+MAX_PHOTO_TEXT = 255
+MAX_COLLECTIONS = 1_000
+MAX_PHOTOS = 10_000
+"""Most collections of an account, and photos of a collection: lists are answered whole."""
 
 _entries = collection_photos.c
+
+
+class FullError(ForbiddenError):
+    """The account or the collection has as many as it may have."""
 
 
 class Collections:
     """The collections of all accounts; every method names the account that asks.
 
     Methods that change something take the transaction that they are part of, so that the record
-    of the request can be part of it too. Answers are the specification's records.
+    of the request can be part of it too. Answers are the specification's records, except that
+    `photo_thumbnail_url` is None where none was sent: who reads knows the address of today.
     """
 
     def __init__(self, database: Database, *, clock: Callable[[], datetime] = utc_now) -> None:
@@ -77,6 +86,7 @@ class Collections:
 
         Raises:
             InputError: A text that is too short, too long or cannot be stored.
+            FullError: The account has `MAX_COLLECTIONS`.
         """
         now = self._clock()
         values = {
@@ -88,6 +98,16 @@ class Collections:
             "created_at": now,
             "updated_at": now,
         }
+        # Held, so that nobody else counts before this one is there.
+        mine = accounts.c.id == account_id
+        connection.execute(sa.select(accounts.c.id).where(mine).with_for_update())
+        theirs = collections.c.account_id == account_id
+        if _count(connection, collections, theirs) >= MAX_COLLECTIONS:
+            msg = (
+                f"an account must have at most {MAX_COLLECTIONS:,} collections, got one more; "
+                "delete one first"
+            )
+            raise FullError(msg)
         made = collections.insert().values(values).returning(collections.c.id)
         collection_id = connection.execute(made).scalar_one()
         return _record(_find(connection, account_id, collection_id))
@@ -110,25 +130,40 @@ class Collections:
         collection_id: int,
         *,
         photo_id: str,
-        photo_thumbnail_url: str,
+        photo_thumbnail_url: str | None,
         photo_source: str,
         photo_photographer: str,
     ) -> dict[str, Any]:
         """Add a photo; the first one becomes the cover.
 
+        Args:
+            connection: Open transaction.
+            account_id: Who asks.
+            collection_id: Of the collection.
+            photo_id: Of the photo.
+            photo_thumbnail_url: None to have it filled in by whoever reads the entry.
+            photo_source: Where the photo is from.
+            photo_photographer: For display.
+
         Raises:
             NotFoundError: There is no such collection that the account may see.
             ForbiddenError: It is another account's.
             ConflictError: The photo is in the collection already.
+            FullError: The collection has `MAX_PHOTOS`.
             InputError: A text that is too long or cannot be stored.
         """
         texts = {
             "photo_id": photo_id,
-            "photo_thumbnail_url": photo_thumbnail_url,
             "photo_source": photo_source,
             "photo_photographer": photo_photographer,
         }
+        values: dict[str, str | None]
         values = {name: storable(text, name, most=MAX_PHOTO_TEXT) for name, text in texts.items()}
+        values["photo_thumbnail_url"] = (
+            None
+            if photo_thumbnail_url is None
+            else storable(photo_thumbnail_url, "photo_thumbnail_url", most=MAX_ADDRESS)
+        )
         now = self._own(connection, account_id, collection_id)
         if (
             connection.scalar(sa.select(_entries.id).where(_is(collection_id, photo_id)))
@@ -139,6 +174,14 @@ class Collections:
                 f"got {shown(photo_id)}, which is in it"
             )
             raise ConflictError(msg)
+        if _count(connection, collection_photos, _entries.collection_id == collection_id) >= (
+            MAX_PHOTOS
+        ):
+            msg = (
+                f"a collection must have at most {MAX_PHOTOS:,} photos, got one more; "
+                "remove one first, or make another collection"
+            )
+            raise FullError(msg)
         added = (
             collection_photos.insert()
             .values(collection_id=collection_id, added_at=now, **values)
@@ -182,6 +225,10 @@ class Collections:
             )
             raise ForbiddenError(msg)
         return now
+
+
+def _count(connection: Connection, table: sa.Table, which: sa.ColumnElement[bool]) -> int:
+    return connection.scalar(sa.select(sa.func.count()).select_from(table).where(which)) or 0
 
 
 def _is(collection_id: int, photo_id: str) -> sa.ColumnElement[bool]:

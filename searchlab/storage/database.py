@@ -50,6 +50,14 @@ class BusyError(DataError):
     """Others hold the database for longer than we wait; nothing was changed, try again."""
 
 
+class UnreachableDatabaseError(DataError):
+    """The database does not answer, or cannot be written; it may again, whoever asks."""
+
+
+class UnstorableError(InputError):
+    """A value that the database does not take; who hands values to it must check them before."""
+
+
 class Database:
     """An open database.
 
@@ -89,8 +97,8 @@ class Database:
 
         Raises:
             BusyError: Others hold the database; nothing was changed.
-            DataError: The database cannot be reached or written.
-            InputError: A text or number that the database does not take.
+            UnreachableDatabaseError: The database cannot be reached or written.
+            UnstorableError: A text or number that the database does not take.
         """
         with self._turn(), self.explained(), self._writer.begin() as connection:
             yield connection
@@ -172,7 +180,7 @@ class Database:
             yield
         except (UnicodeEncodeError, OverflowError) as error:  # raised bare by SQLite's driver
             msg = f"values must be such that {self.name} takes them, got: {error}"
-            raise InputError(msg) from error
+            raise UnstorableError(msg) from error
         except exc.TimeoutError:
             msg = f"{self.name} must have a free connection, got all in use; try again"
             raise BusyError(msg) from None
@@ -180,10 +188,10 @@ class Database:
             raise self._error_of(error) from error
         except exc.PendingRollbackError as error:
             msg = f"{self.name} must stay connected, got a connection that was lost; try again"
-            raise DataError(msg) from error
+            raise UnreachableDatabaseError(msg) from error
         except exc.StatementError as error:  # a value that cannot even be handed to the driver
             msg = f"values must be such that {self.name} takes them, got: {error.orig}"
-            raise InputError(msg) from error
+            raise UnstorableError(msg) from error
 
     def _error_of(self, error: exc.DBAPIError) -> SearchlabError:
         lines = str(error.orig).strip().splitlines()
@@ -197,15 +205,16 @@ class Database:
             return BusyError(msg)
         if isinstance(error, exc.DataError):
             msg = f"values must be such that {self.name} takes them, got: {reason}"
-            return InputError(msg)
+            return UnstorableError(msg)
         if state in _NO_TABLE or reason.startswith(("no such table", "no such column")):
             msg = f"{self.name} must have the tables of this version, got: {reason}; migrate it"
-        elif isinstance(error, exc.OperationalError):
+        elif isinstance(error, exc.OperationalError) or error.connection_invalidated:
             check = "the URL, and that the server runs" if self.file is None else "its folder"
             msg = (
                 f"{self.name} must be a database that can be reached and written, "
                 f"got: {reason}; check {check}"
             )
+            return UnreachableDatabaseError(msg)
         else:
             msg = f"{self.name} must take what is written to it, got: {reason}"
         return DataError(msg)

@@ -9,8 +9,6 @@ from searchlab.storage.accounts import Caller, find_caller, is_secret, secret_sh
 from searchlab.storage.database import Database
 from searchlab.storage.locks import Generation
 
-__all__ = ["Caller", "KeyRing"]
-
 _KEPT_S = 5.0
 _MOST_KEPT = 10_000
 
@@ -35,6 +33,12 @@ class KeyRing:
         self._known: dict[bytes, _Known] = {}
         self._generation = None if database.file is None else Generation(database.file)
 
+    def remembered(self, secret: str) -> Caller | None:
+        """Return whose secret it is if that is known without asking the database, else None."""
+        if self._generation is None or not is_secret(secret):
+            return None
+        return self._in_force(secret_sha256(secret), self._generation)
+
     def find(self, secret: str) -> Caller | None:
         """Return whose secret it is; None when it is nobody's, or revoked.
 
@@ -46,13 +50,8 @@ class KeyRing:
         if self._generation is None:
             return self._database.look_up(lambda connection: find_caller(connection, secret))
         digest = secret_sha256(secret)
-        known = self._known.get(digest)
-        if (
-            known is not None
-            and known.generation == self._generation.read()
-            and time.monotonic() < known.until
-        ):
-            return known.caller
+        if known := self._in_force(digest, self._generation):
+            return known
         self._generation = generation = self._generation.current()
         if generation.read() % 2:
             generation.heal()
@@ -61,6 +60,16 @@ class KeyRing:
         caller = self._database.look_up(lambda connection: find_caller(connection, secret))
         self._remember(digest, caller, generation=before)
         return caller
+
+    def _in_force(self, digest: bytes, generation: Generation) -> Caller | None:
+        known = self._known.get(digest)
+        if (
+            known is not None
+            and known.generation == generation.read()
+            and time.monotonic() < known.until
+        ):
+            return known.caller
+        return None
 
     def _remember(self, digest: bytes, caller: Caller | None, *, generation: int) -> None:
         if caller is None or generation % 2:

@@ -7,6 +7,7 @@ next. While one transaction is being written the next callers gather, and share 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import Counter, defaultdict
@@ -21,9 +22,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Connection
 
-from searchlab.errors import ConflictError, QuotaError, SearchlabError
+from searchlab.errors import QuotaError, SearchlabError
 from searchlab.storage.accounts import Caller
-from searchlab.storage.database import Database
+from searchlab.storage.database import BusyError, Database
 from searchlab.storage.schema import api_keys, usage_days, usage_months
 from searchlab.storage.values import days_back, month_of, months_back, utc_now
 
@@ -32,6 +33,7 @@ KEPT_MONTHS = 24
 _MOST_AT_ONCE = 500
 _FRESH_S = 1.0
 _MOST_REMEMBERED = 100_000
+_LOG = logging.getLogger(__name__)
 
 Also = Callable[[Connection], None]
 _Outcome = int | Exception
@@ -52,10 +54,22 @@ class _Flush:
     future: asyncio.Future[int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    account_id: int
+    month: str
+
+
+_Item = _Count | _Flush | _Look | None
+
+
 class _Used(NamedTuple):
     month: str
     requests: int
     read_at: float
+
+    def is_fresh(self, month: str) -> bool:
+        return self.month == month and time.monotonic() - self.read_at < _FRESH_S
 
 
 class Meter:
@@ -68,11 +82,12 @@ class Meter:
     def __init__(self, database: Database, *, clock: Callable[[], datetime] = utc_now) -> None:
         self._database = database
         self._clock = clock
-        self._queue: SimpleQueue[_Count | _Flush | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Item] = SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
         self._touched: dict[str, datetime] = {}
         self._used: dict[int, _Used] = {}
+        self._looking: set[int] = set()
         self._dated: dict[str, float] = {}
         self._pruned_on: date | None = None
         self._add_month = _adding(database, usage_months, "account_id", "month").returning(
@@ -97,7 +112,7 @@ class Meter:
         Raises:
             QuotaError: `limit` is used up; nothing is counted.
             DataError: The database cannot be written; nothing is counted.
-            ConflictError: The meter is closed.
+            BusyError: The meter is closed.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[int] = loop.create_future()
@@ -117,20 +132,31 @@ class Meter:
         with self._gate:
             self._touched[caller.key_id] = self._clock()
 
+    def known(self, caller: Caller) -> int | None:
+        """Return the account's searches of this month as far as they are known; waits for nothing.
+
+        None while they are not. What is older than a second is read anew behind the scenes.
+        """
+        month, account_id = month_of(self._clock().date()), caller.account_id
+        known = self._used.get(account_id)
+        if known is None or not known.is_fresh(month):
+            with self._gate:
+                if not self._closed and account_id not in self._looking:
+                    self._looking.add(account_id)
+                    self._queue.put(_Look(account_id, month))
+        return known.requests if known and known.month == month else None
+
     def used(self, caller: Caller) -> int:
-        """Return the account's searches of this month, at most a second old.
+        """Return the account's searches of this month, at most a second old; may ask for them.
 
         Raises:
             DataError: The database cannot be reached.
         """
         month = month_of(self._clock().date())
         known = self._used.get(caller.account_id)
-        if known and known.month == month and time.monotonic() - known.read_at < _FRESH_S:
+        if known and known.is_fresh(month):
             return known.requests
-        values = {"of_account": caller.account_id, "of_month": month}
-        found = self._database.look_up(lambda connection: connection.scalar(_USED, values)) or 0
-        self._remember(month, {caller.account_id: found})
-        return found
+        return self._read(caller.account_id, month)
 
     def close(self) -> None:
         """Write what waits, and end the thread."""
@@ -142,10 +168,16 @@ class Meter:
 
     def _put(self, item: _Count | _Flush) -> None:
         with self._gate:
-            if self._closed:
+            if self._closed or not self._thread.is_alive():
                 msg = "the meter must be open, got one that is closed"
-                raise ConflictError(msg)
+                raise BusyError(msg)
             self._queue.put(item)
+
+    def _read(self, account_id: int, month: str) -> int:
+        values = {"of_account": account_id, "of_month": month}
+        found: int = self._database.look_up(lambda asked: asked.scalar(_USED, values)) or 0
+        self._remember(month, {account_id: found})
+        return found
 
     def _remember(self, month: str, used: dict[int, int]) -> None:
         if len(self._used) >= _MOST_REMEMBERED:
@@ -162,6 +194,7 @@ class Meter:
             items = self._gather()
             closing = None in items
             self._answer([item for item in items if isinstance(item, _Count)])
+            self._look([item for item in items if isinstance(item, _Look)])
             flushes = [item for item in items if isinstance(item, _Flush)]
             if closing or flushes or time.monotonic() - written_at >= _FRESH_S:
                 outcome = self._write_uses()
@@ -171,8 +204,8 @@ class Meter:
                 return
             self._prune()
 
-    def _gather(self) -> list[_Count | _Flush | None]:
-        items: list[_Count | _Flush | None] = []
+    def _gather(self) -> list[_Item]:
+        items: list[_Item] = []
         with suppress(Empty):
             items.append(self._queue.get(timeout=_FRESH_S))
             while len(items) < _MOST_AT_ONCE:
@@ -255,6 +288,15 @@ class Meter:
                 return error  # it belongs to this waiter alone
         return number
 
+    def _look(self, looks: list[_Look]) -> None:
+        for look in looks:
+            try:
+                self._read(look.account_id, look.month)
+            except Exception as error:  # whoever wants to know asks again
+                _LOG.warning("the searches of an account cannot be read: %s", error)
+            with self._gate:
+                self._looking.discard(look.account_id)
+
     def _write_uses(self) -> _Outcome:
         with self._gate:
             touched, self._touched = self._touched, {}
@@ -275,10 +317,12 @@ class Meter:
         if today == self._pruned_on:
             return
         self._pruned_on = today
-        # What cannot be deleted today is tomorrow.
-        with suppress(SearchlabError), self._database.writing() as connection:
-            connection.execute(_OLD_DAYS, {"first": days_back(today, KEPT_DAYS)[0]})
-            connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
+        try:
+            with self._database.writing() as connection:
+                connection.execute(_OLD_DAYS, {"first": days_back(today, KEPT_DAYS)[0]})
+                connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
+        except Exception as error:  # tomorrow is another day; who counts must not wait for ever
+            _LOG.warning("old counts cannot be deleted today: %s", error)
 
 
 _USED = sa.select(usage_months.c.requests).where(

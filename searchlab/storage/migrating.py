@@ -28,8 +28,13 @@ def steps() -> ScriptDirectory:
     return ScriptDirectory(str(MIGRATIONS))
 
 
-def migrate(database: Database) -> None:
-    """Take the steps that are missing, all in one transaction; see `Database.migrate`."""
+def migrate(database: Database, *, to: str = "head") -> None:
+    """Take the steps that are missing, all in one transaction; see `Database.migrate`.
+
+    Args:
+        database: Which.
+        to: The last step to take.
+    """
     with ExitStack() as stack:
         if database.file is not None:
             stack.enter_context(exclusive(database.file))
@@ -40,7 +45,7 @@ def migrate(database: Database) -> None:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
         known = steps()
         _check_known(database, connection, known)
-        _upgrade(connection, known)
+        _upgrade(connection, known, to)
 
 
 def _prepare(database: Database, file: Path) -> None:
@@ -68,9 +73,9 @@ def _check_known(database: Database, connection: sa.Connection, known: ScriptDir
             raise DataError(msg) from None
 
 
-def _upgrade(connection: sa.Connection, known: ScriptDirectory) -> None:
+def _upgrade(connection: sa.Connection, known: ScriptDirectory, to: str) -> None:
     def missing(revision: Any, _context: MigrationContext) -> Any:
-        return known._upgrade_revs("head", revision)
+        return known._upgrade_revs(to, revision)
 
     context = MigrationContext.configure(connection, opts={"fn": missing})
     with Operations.context(context):

@@ -11,6 +11,7 @@ import hashlib
 import secrets
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ from searchlab.storage.values import utc_now
 LEASE = timedelta(seconds=60)
 KEPT = timedelta(hours=24)
 _PRUNED_EVERY_S = 600.0
+_PRUNED_AT_ONCE = 200
+_LEVEL = 1  # pages of photos shrink to a sixth at any level; higher ones just take longer
 
 
 class InFlightError(ConflictError):
@@ -50,7 +53,7 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Attempt:
     """One request's wish to be the first with its key.
 
     Texts of any length and content do: only their hashes are stored.
@@ -58,9 +61,10 @@ class Claim:
     Attributes:
         account_id: Whose request.
         method: HTTP method.
-        path: Path with query, as it came.
+        path: Path, without query.
         key: The header `Idempotency-Key`.
-        fingerprint: Whatever must be the same in a repetition, such as a hash of the body.
+        fingerprint: Whatever must be the same in a repetition, such as a hash of query and
+            body.
         owner: Tells this request from its repetitions.
     """
 
@@ -83,7 +87,7 @@ class Claim:
 
 
 class Replays:
-    """Answers of the last 24 hours, by account, method, path and key."""
+    """Successful answers of the last 24 hours, by account, method, path and key."""
 
     def __init__(self, database: Database, *, clock: Callable[[], datetime] = utc_now) -> None:
         self._database = database
@@ -91,7 +95,7 @@ class Replays:
         self._pruned_at = 0.0
         self._gate = threading.Lock()
 
-    def begin(self, claim: Claim) -> Replay | None:
+    def begin(self, attempt: Attempt) -> Replay | None:
         """Claim a key; None means that the caller owns it now and must `finish` or `forget`.
 
         Returns:
@@ -104,31 +108,34 @@ class Replays:
         self._prune()
         now = self._clock()
         mine: dict[str, Any] = {
-            "fingerprint": claim.print,
-            "owner": claim.owner,
+            "fingerprint": attempt.print,
+            "owner": attempt.owner,
             "claimed_at": now,
             "created_at": now,
         }
         first = (
             self._database.insert(replays)
-            .values(scope=claim.scope, **mine)
+            .values(scope=attempt.scope, **mine)
             .on_conflict_do_nothing()
             .returning(replays.c.scope)
         )
-        here = replays.c.scope == claim.scope
+        here = replays.c.scope == attempt.scope
         with self._database.writing() as connection:
-            if connection.execute(first).first() is not None:
-                return None
-            row = connection.execute(sa.select(replays).where(here).with_for_update()).one()
+            row = None
+            while row is None:  # an old answer may be deleted between the two questions
+                if connection.execute(first).first() is not None:
+                    return None
+                held = sa.select(replays).where(here).with_for_update()
+                row = connection.execute(held).one_or_none()
             if row.created_at > now - KEPT:
-                if row.fingerprint != claim.print:
+                if row.fingerprint != attempt.print:
                     msg = (
                         "Idempotency-Key must come with the same request again, "
                         "got one that was used with another; take a new key"
                     )
                     raise InputError(msg)
                 if row.status is not None:
-                    return Replay(row.status, row.body, row.content_type)
+                    return Replay(row.status, zlib.decompress(row.body), row.content_type)
                 if row.claimed_at > now - LEASE:
                     msg = (
                         "Idempotency-Key must not be in use, got one whose first request "
@@ -142,7 +149,7 @@ class Replays:
     def finish(
         self,
         connection: Connection,
-        claim: Claim,
+        attempt: Attempt,
         *,
         status: int,
         body: bytes,
@@ -154,30 +161,43 @@ class Replays:
             InFlightError: The lease has run out and another request owns the key; the
                 transaction must be rolled back.
         """
-        done = replays.update().where(_owned(claim))
-        answer = {"status": status, "body": body, "content_type": content_type}
+        done = replays.update().where(_owned(attempt))
+        packed = zlib.compress(body, _LEVEL)
+        answer = {"status": status, "body": packed, "content_type": content_type}
         if connection.execute(done.values(answer)).rowcount != 1:
             msg = "Idempotency-Key must still be this request's, got one taken over by another"
             raise InFlightError(msg)
 
-    def forget(self, claim: Claim) -> None:
+    def forget(self, attempt: Attempt) -> None:
         """Give the key back, after an action that came to nothing; done answers stay."""
         with self._database.writing() as connection:
-            connection.execute(replays.delete().where(_owned(claim)))
+            connection.execute(replays.delete().where(_owned(attempt)))
 
     def _prune(self) -> None:
+        """Delete some old answers; while there are more, each new key deletes some of them.
+
+        So no transaction is long, and what comes is never more than what goes.
+        """
         with self._gate:
             if time.monotonic() - self._pruned_at < _PRUNED_EVERY_S and self._pruned_at:
                 return
             self._pruned_at = time.monotonic()
+        old = (
+            sa.select(replays.c.scope)
+            .where(replays.c.created_at < self._clock() - KEPT)
+            .order_by(replays.c.created_at)
+            .limit(_PRUNED_AT_ONCE)
+        )
         with suppress(SearchlabError), self._database.writing() as connection:
-            connection.execute(replays.delete().where(replays.c.created_at < self._clock() - KEPT))
+            gone = connection.execute(replays.delete().where(replays.c.scope.in_(old))).rowcount
+            if gone == _PRUNED_AT_ONCE:
+                self._pruned_at = 0.0
 
 
-def _owned(claim: Claim) -> sa.ColumnElement[bool]:
+def _owned(attempt: Attempt) -> sa.ColumnElement[bool]:
     return sa.and_(
-        replays.c.scope == claim.scope,
-        replays.c.owner == claim.owner,
+        replays.c.scope == attempt.scope,
+        replays.c.owner == attempt.owner,
         replays.c.status.is_(None),
     )
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from searchlab.storage.values import UtcMoment
 
-VERSION = "0001"  # the last of the steps in `migrations/versions`
+VERSION = "0002"  # the last of the steps in `migrations/versions`
 METADATA = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -84,11 +84,12 @@ collection_photos = sa.Table(
         nullable=False,
     ),
     sa.Column("photo_id", sa.Text, nullable=False),
-    sa.Column("photo_thumbnail_url", sa.Text, nullable=False),
+    sa.Column("photo_thumbnail_url", sa.Text),
     sa.Column("photo_source", sa.Text, nullable=False),
     sa.Column("photo_photographer", sa.Text, nullable=False),
     sa.Column("added_at", UtcMoment, nullable=False),
     sa.UniqueConstraint("collection_id", "photo_id"),
+    sa.Index(None, "collection_id", "id"),  # the oldest one is the cover
     sqlite_autoincrement=True,
 )
 

@@ -8,11 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from searchlab.storage.database import Database
-from searchlab.storage.meter import KEPT_DAYS, KEPT_MONTHS, Meter
 from searchlab.storage.schema import api_keys, usage_days, usage_months
 from searchlab.storage.values import as_timestamp, days_back, month_of, months_back
-
-__all__ = ["KEPT_DAYS", "KEPT_MONTHS", "Meter", "by_key", "daily", "month", "monthly"]
 
 
 def month(database: Database, account_id: int, today: date, *, limit: int) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,36 +14,44 @@ from sqlalchemy.engine import Connection
 from searchlab.api.envelope import enclose, succeed
 from searchlab.api.exchange import caller_of, exchange_of, services_of
 from searchlab.api.operations import Operation
-from searchlab.api.parameters import read_body
+from searchlab.api.parameters import read_body, read_path
 from searchlab.api.problems import invalid
 from searchlab.api.replaying import claim
-from searchlab.api.requests import NewCollection, NewCollectionPhoto
+from searchlab.api.requests import NewCollection, NewCollectionPhoto, OneCollection
+from searchlab.api.saved_photos import with_thumbnail
 from searchlab.api.schema import Collection, CollectionPhoto, CollectionWithPhotos, Deleted
 from searchlab.errors import shown
+from searchlab.photos import web_url
+from searchlab.storage.collections import MAX_COLLECTIONS, MAX_PHOTOS
 
 _COLLECTIONS = "/api/v1/collections"
 _ONE = f"{_COLLECTIONS}/{{collection_id:str}}"
-_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
 
 
-def _id(text: str) -> int:
-    if not _INTEGER.fullmatch(text):
-        msg = f"collection_id must be an integer, got {shown(text)}"
-        raise invalid(("path", "collection_id"), msg, "int_parsing")
-    return int(text)
+def _id(request: Request[Any, Any, Any]) -> int:
+    return read_path(OneCollection, request).collection_id
+
+
+async def _read(request: Request[Any, Any, Any], ask: Callable[[], Any]) -> Response[bytes]:
+    """Ask in a thread and encode there too: a list may be long."""
+
+    def work() -> msgspec.Raw:
+        return msgspec.Raw(msgspec.json.encode(ask()))
+
+    return succeed(request, await services_of(request).in_database(work))
 
 
 async def _changed(
     request: Request[Any, Any, Any], act: Callable[[Connection], dict[str, Any]]
 ) -> Response[bytes]:
     """Act in a transaction of its own, and answer."""
-    database = services_of(request).database
+    services = services_of(request)
 
     def work() -> dict[str, Any]:
-        with database.writing() as connection:
+        with services.database.writing() as connection:
             return act(connection)
 
-    return succeed(request, await asyncio.to_thread(work))
+    return succeed(request, await services.in_database(work))
 
 
 async def _changed_once(
@@ -54,20 +60,20 @@ async def _changed_once(
     act: Callable[[Connection], dict[str, Any]],
 ) -> Response[bytes]:
     """Act and record the answer in one transaction, so that a repetition changes nothing."""
-    database, exchange = services_of(request).database, exchange_of(request)
+    services, exchange = services_of(request), exchange_of(request)
     async with claim(request, msgspec.json.encode(body)) as claimed:
         if claimed.replay is not None:
             return claimed.replay
 
         def work() -> bytes:
-            with database.writing() as connection:
+            with services.database.writing() as connection:
                 answer = enclose(exchange, success=True, data=act(connection))
                 keep = claimed.keeping(200, answer)
                 if keep is not None:
                     keep(connection)
             return answer
 
-        answer = await asyncio.to_thread(work)
+        answer = await services.in_database(work)
     return Response(answer, status_code=200, media_type=MediaType.JSON)
 
 
@@ -76,14 +82,14 @@ async def _changed_once(
     opt=Operation(
         operation_id="listCollections",
         summary="List the account's collections",
-        description="Without their photos.",
+        description="Without their photos, oldest first.",
         data=list[Collection],
     ).opt,
 )
 async def list_collections(request: Request[Any, Any, Any]) -> Response[bytes]:
     """List the account's collections."""
-    services, account_id = services_of(request), caller_of(request).account_id
-    return succeed(request, await asyncio.to_thread(services.collections.list, account_id))
+    store, account_id = services_of(request).collections, caller_of(request).account_id
+    return await _read(request, lambda: store.list(account_id))
 
 
 @post(
@@ -92,10 +98,11 @@ async def list_collections(request: Request[Any, Any, Any]) -> Response[bytes]:
     opt=Operation(
         operation_id="createCollection",
         summary="Create a collection",
+        description=f"An account may have {MAX_COLLECTIONS:,}.",
         body=NewCollection,
         data=Collection,
         replayable=True,
-        problems=("PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),
+        problems=("LIMIT_REACHED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),
     ).opt,
 )
 async def create_collection(request: Request[Any, Any, Any]) -> Response[bytes]:
@@ -129,9 +136,15 @@ async def get_collection(
     request: Request[Any, Any, Any], collection_id: FromPath[str]
 ) -> Response[bytes]:
     """Get a collection with its photos."""
-    store, account_id = services_of(request).collections, caller_of(request).account_id
-    found = await asyncio.to_thread(store.get, account_id, _id(collection_id))
-    return succeed(request, found)
+    services, account_id, number = services_of(request), caller_of(request).account_id, _id(request)
+    edition, base_url = services.shelf.current, exchange_of(request).base_url
+
+    def ask() -> dict[str, Any]:
+        found = services.collections.get(account_id, number)
+        entries = [with_thumbnail(entry, edition, base_url) for entry in found["photos"]]
+        return found | {"photos": entries}
+
+    return await _read(request, ask)
 
 
 @delete(
@@ -149,7 +162,7 @@ async def delete_collection(
 ) -> Response[bytes]:
     """Delete a collection and every entry in it."""
     store, account_id = services_of(request).collections, caller_of(request).account_id
-    number = _id(collection_id)
+    number = _id(request)
     return await _changed(request, lambda c: store.delete(c, account_id, number))
 
 
@@ -159,12 +172,13 @@ async def delete_collection(
     opt=Operation(
         operation_id="addCollectionPhoto",
         summary="Add a photo to a collection",
-        description="The first photo becomes the cover.",
+        description=f"The first photo becomes the cover. A collection may have {MAX_PHOTOS:,}.",
         body=NewCollectionPhoto,
         data=CollectionPhoto,
         replayable=True,
         problems=(
             "FORBIDDEN",
+            "LIMIT_REACHED",
             "NOT_FOUND",
             "CONFLICT",
             "PAYLOAD_TOO_LARGE",
@@ -176,24 +190,29 @@ async def add_photo(
     request: Request[Any, Any, Any], collection_id: FromPath[str]
 ) -> Response[bytes]:
     """Add a photo to a collection."""
-    number = _id(collection_id)
+    number = _id(request)
     new = await read_body(NewCollectionPhoto, request)
-    services, account_id = services_of(request), caller_of(request).account_id
-    shown = services.shelf.current
-    photo = shown.engine.table.photo(shown.row_of(new.photo_id))
     url, source, name = new.photo_thumbnail_url, new.photo_source, new.photo_photographer
-    thumb = shown.photos.link(photo, photo.urls["thumb"], base_url=exchange_of(request).base_url)
+    if url is not None and not web_url(url):
+        # Others may read it, and show it.
+        msg = f"photo_thumbnail_url must be an http or https URL, got {shown(url)}"
+        raise invalid(("body", "photo_thumbnail_url"), msg, "url")
+    services, account_id = services_of(request), caller_of(request).account_id
+    edition, base_url = services.shelf.current, exchange_of(request).base_url
 
     def act(connection: Connection) -> dict[str, Any]:
-        return services.collections.add_photo(
+        # Looked up here: an answer is given again also when the photo is gone.
+        photo = edition.engine.table.photo(edition.row_of(new.photo_id))
+        entry = services.collections.add_photo(
             connection,
             account_id,
             number,
             photo_id=photo.photo_id,
-            photo_thumbnail_url=thumb if url is None else url,
+            photo_thumbnail_url=url,
             photo_source=photo.source if source is None else source,
             photo_photographer=photo.photographer_full_name if name is None else name,
         )
+        return with_thumbnail(entry, edition, base_url)
 
     return await _changed_once(request, new, act)
 
@@ -214,7 +233,7 @@ async def remove_photo(
 ) -> Response[bytes]:
     """Remove a photo from a collection."""
     store, account_id = services_of(request).collections, caller_of(request).account_id
-    number = _id(collection_id)
+    number = _id(request)
     return await _changed(request, lambda c: store.remove_photo(c, account_id, number, photo_id))
 
 

@@ -19,6 +19,8 @@ from searchlab.photographers import DEFAULT_SUGGESTIONS, MAX_PART_LENGTH, MAX_SU
 
 _FACETS = "/api/v1/facets"
 _PHOTOGRAPHERS = f"{_FACETS}/photographers"
+# Reading the names of so many takes 3 ms or less, and holds nobody up.
+_FEW_PHOTOGRAPHERS = 50_000
 
 
 class Suggest(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,8 +107,12 @@ async def list_licenses(request: Request[Any, Any, Any]) -> Response[bytes]:
 async def suggest_photographers(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Find photographers by a part of their name or username."""
     asked = read(Suggest, request)
-    photographers = services_of(request).shelf.current.photographers
-    found = photographers.suggest(asked.q, asked.limit)
+    services = services_of(request)
+    photographers = services.shelf.current.photographers
+    if len(photographers) <= _FEW_PHOTOGRAPHERS:
+        found = photographers.suggest(asked.q, asked.limit)
+    else:
+        found = await services.search_threads.run(photographers.suggest, asked.q, asked.limit)
     return answer_cached(request, msgspec.Raw(msgspec.json.encode(found)))
 
 

@@ -32,10 +32,10 @@ async def get_photo(request: Request[Any, Any, Any], photo_id: FromPath[str]) ->
     """Get one photo."""
     asked = read(OnePhoto, request)
     fields = selected_fields(asked.fields, plan_of(request))
-    shown = services_of(request).shelf.current
-    row = shown.row_of(photo_id)
+    edition = services_of(request).shelf.current
+    row = edition.row_of(photo_id)
     base_url = exchange_of(request).base_url
-    photo = shown.photos.record(row, 1.0, fields=fields, base_url=base_url)
+    photo = edition.photos.record(row, 1.0, fields=fields, base_url=base_url)
     return answer_cached(request, photo)
 
 

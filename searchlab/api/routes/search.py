@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+from functools import partial
 from typing import Any
 
 from litestar import Request, Response, get, post
@@ -19,9 +19,10 @@ from searchlab.api.replaying import Claim, claim
 from searchlab.api.requests import Conditions, ImageSearch, NextPage, Similar, TextSearch
 from searchlab.api.schema import Photo
 from searchlab.api.selection import selected_fields
-from searchlab.api.shelf import Shown
-from searchlab.api.uploads import read_picture, reference_of
+from searchlab.api.shelf import Edition
+from searchlab.api.uploads import fingerprint_of, read_picture, reference_of
 from searchlab.filters import PhotoFilter
+from searchlab.models.protocol import Embeddings
 from searchlab.queries import Query, Slice
 
 _SEARCH = "/api/v1/search/photos"
@@ -45,39 +46,49 @@ def _audience(request: Request[Any, Any, Any], operation: str) -> str:
 
 
 async def _first_page(
-    request: Request[Any, Any, Any], query: Query, per_page: int, operation: str
-) -> tuple[Shown, Slice]:
-    shown = services_of(request).shelf.current
-    audience = _audience(request, operation)
-    found = await shown.run(
-        lambda: shown.engine.slice(query, per_page=per_page, audience=audience, live=shown.live)
+    request: Request[Any, Any, Any],
+    edition: Edition,
+    query: Query,
+    per_page: int,
+    operation: str,
+    *,
+    reference: Embeddings | None = None,
+) -> Slice:
+    work = partial(
+        edition.engine.slice,
+        query,
+        per_page=per_page,
+        audience=_audience(request, operation),
+        live=edition.live,
+        reference=reference,
     )
-    return shown, found
+    if edition.is_short(query, per_page):
+        return work()
+    return await services_of(request).search_threads.run(work)
 
 
 async def _next_page(
     request: Request[Any, Any, Any], cursor: str, operation: str
-) -> tuple[Shown, Slice]:
-    shelf = services_of(request).shelf
-    audience = _audience(request, operation)
-    here = shelf.library.open_cursor(cursor, audience=audience)
-    shown = await shelf.at(here.snapshot_id)
-    found = await shown.run(
-        lambda: shown.engine.slice(cursor=here, audience=audience, live=shown.live)
-    )
-    return shown, found
+) -> tuple[Edition, Slice]:
+    services, audience = services_of(request), _audience(request, operation)
+    here = services.shelf.library.open_cursor(cursor, audience=audience)
+    edition = await services.shelf.at(here.snapshot_id)
+    work = partial(edition.engine.slice, cursor=here, audience=audience, live=edition.live)
+    if edition.is_short(here.query, here.position + here.per_page):
+        return edition, work()
+    return edition, await services.search_threads.run(work)
 
 
 async def _answer(
     request: Request[Any, Any, Any],
-    shown: Shown,
+    edition: Edition,
     found: Slice,
     fields: tuple[str, ...],
     claimed: Claim | None = None,
 ) -> Response[bytes]:
     exchange, services = exchange_of(request), services_of(request)
     exchange.timings.update(found.timings)
-    plan, engine = found.plan, shown.engine
+    plan, engine = found.plan, edition.engine
     exchange.headers |= {
         "X-Searchlab-Config": engine.config.config_id,
         "X-Searchlab-Snapshot": engine.snapshot_id,
@@ -88,7 +99,7 @@ async def _answer(
     exchange.facts |= {"plan_mode": plan.mode, "results": len(found.rows)}
     with exchange.timed("serialise"):
         photos = [
-            shown.photos.record(row, score, fields=fields, base_url=exchange.base_url)
+            edition.photos.record(row, score, fields=fields, base_url=exchange.base_url)
             for row, score in zip(found.rows.tolist(), found.scores.tolist(), strict=True)
         ]
         more = found.next_cursor is not None
@@ -121,8 +132,8 @@ async def search_by_text(request: Request[Any, Any, Any]) -> Response[bytes]:
     fields = selected_fields(going_on.fields, plan_of(request))
     if going_on.cursor:
         check_quota(request)
-        shown, found = await _next_page(request, going_on.cursor, "text")
-        return await _answer(request, shown, found, fields)
+        edition, found = await _next_page(request, going_on.cursor, "text")
+        return await _answer(request, edition, found, fields)
     asked = read(TextSearch, request)
     query = Query(
         text=asked.q,
@@ -132,8 +143,9 @@ async def search_by_text(request: Request[Any, Any, Any]) -> Response[bytes]:
         limit=asked.limit,
     )
     check_quota(request)
-    shown, found = await _first_page(request, query, asked.per_page, "text")
-    return await _answer(request, shown, found, fields)
+    edition = services_of(request).shelf.current
+    found = await _first_page(request, edition, query, asked.per_page, "text")
+    return await _answer(request, edition, found, fields)
 
 
 @post(
@@ -168,21 +180,20 @@ async def search_by_image(request: Request[Any, Any, Any]) -> Response[bytes]:
     if asked is not None:
         services = services_of(request)
         picture = await read_picture(request, services.settings, services.slots)
-    content = hashlib.sha256(picture or b"").digest()
-    async with claim(request, content) as claimed:
+    async with claim(request, await fingerprint_of(request, picture)) as claimed:
         if claimed.replay is not None:
             return claimed.replay
         if asked is None:
             check_quota(request)
-            shown, found = await _next_page(request, going_on.cursor or "", "image")
+            edition, found = await _next_page(request, going_on.cursor or "", "image")
         else:
-            shown, found = await _first_by_image(request, asked, picture)
-        return await _answer(request, shown, found, fields, claimed)
+            edition, found = await _first_by_image(request, asked, picture)
+        return await _answer(request, edition, found, fields, claimed)
 
 
 async def _first_by_image(
     request: Request[Any, Any, Any], asked: ImageSearch, picture: bytes | None
-) -> tuple[Shown, Slice]:
+) -> tuple[Edition, Slice]:
     if (picture is None) == (asked.photo_id is None):
         came = "neither" if picture is None else "both"
         msg = f"a search must bring either the part image or photo_id, got {came}"
@@ -199,32 +210,22 @@ async def _first_by_image(
         limit=_capped(request, asked.limit, asked.per_page, by_photo=picture is None),
     )
     check_quota(request)
+    edition, reference = services.shelf.current, None
     if picture is None:
-        services.shelf.current.row_of(asked.photo_id or "")
-        return await _first_page(request, query, asked.per_page, "image")
-    shown = services.shelf.current
-    with exchange_of(request).timed("decode"):
-        reference = await services.slots.run(reference_of, shown.engine, query)
-    audience = _audience(request, "image")
-    found = await shown.run(
-        lambda: shown.engine.slice(
-            query,
-            per_page=asked.per_page,
-            audience=audience,
-            live=shown.live,
-            reference=reference,
-        )
-    )
-    return shown, found
+        edition.row_of(asked.photo_id or "")
+    else:
+        with exchange_of(request).timed("decode"):
+            reference = await services.slots.run(reference_of, edition.engine, query)
+    found = await _first_page(request, edition, query, asked.per_page, "image", reference=reference)
+    return edition, found
 
 
 def _capped(
     request: Request[Any, Any, Any], limit: int | None, per_page: int, *, by_photo: bool
 ) -> int | None:
-    pages = plan_of(request).similar_pages
-    if not by_photo or pages is None:
+    if not by_photo or plan_of(request).similar_paged:
         return limit
-    return min(pages * per_page, limit or pages * per_page)
+    return min(per_page, limit or per_page)
 
 
 @get(
@@ -248,15 +249,17 @@ async def similar_photos(
     operation = f"similar:{photo_id}"
     if going_on.cursor:
         check_quota(request)
-        shown, found = await _next_page(request, going_on.cursor, operation)
-        return await _answer(request, shown, found, fields)
+        edition, found = await _next_page(request, going_on.cursor, operation)
+        return await _answer(request, edition, found, fields)
     asked = read(Similar, request)
     services_of(request).shelf.current.row_of(photo_id)
     limit = _capped(request, asked.limit, asked.per_page, by_photo=True)
     query = Query(photo_id=photo_id, limit=limit)
     check_quota(request)
-    shown, found = await _first_page(request, query, asked.per_page, operation)
-    return await _answer(request, shown, found, fields)
+    edition = services_of(request).shelf.current
+    edition.row_of(photo_id)
+    found = await _first_page(request, edition, query, asked.per_page, operation)
+    return await _answer(request, edition, found, fields)
 
 
 ROUTES = [search_by_text, search_by_image, similar_photos]

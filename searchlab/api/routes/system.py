@@ -11,7 +11,8 @@ from litestar import Request, Response, get
 from litestar.enums import MediaType
 
 from searchlab import __version__
-from searchlab.api.exchange import services_of
+from searchlab.api.exchange import Services, services_of
+from searchlab.api.problems import Problem
 from searchlab.errors import SearchlabError
 
 _DATABASE_TIMEOUT_S = 2.0
@@ -42,7 +43,7 @@ async def health(request: Request[Any, Any, Any]) -> Response[Health]:
     """Say what is served; 503 while it is not."""
     services = services_of(request)
     engine = services.shelf.current.engine
-    ready = await _reachable(services.database)
+    ready = await _reachable(services)
     body = Health(
         status="ok" if ready else "not ready",
         ready=ready,
@@ -57,13 +58,16 @@ async def health(request: Request[Any, Any, Any]) -> Response[Health]:
     )
 
 
-async def _reachable(database: Any) -> bool:
+async def _reachable(services: Services) -> bool:
     def ask() -> bool:
-        return bool(database.look_up(lambda connection: connection.execute(sa.select(1)).scalar()))
+        look_up = services.database.look_up
+        return bool(look_up(lambda connection: connection.execute(sa.select(1)).scalar()))
 
+    # In a thread of its own, so that it is the database that is asked and not how busy we are.
     try:
-        return await asyncio.wait_for(asyncio.to_thread(ask), _DATABASE_TIMEOUT_S)
-    except (SearchlabError, TimeoutError):
+        async with asyncio.timeout(_DATABASE_TIMEOUT_S):
+            return await services.health_threads.run(ask)
+    except (Problem, SearchlabError, TimeoutError):
         return False
 
 

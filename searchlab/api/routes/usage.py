@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from litestar import Request, Response, get
@@ -26,9 +25,11 @@ from searchlab.storage.values import utc_now
 )
 async def get_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Searches of the current month."""
-    caller, database = caller_of(request), services_of(request).database
+    caller, services = caller_of(request), services_of(request)
     limit, today = plan_of(request).requests_per_month, utc_now().date()
-    found = await asyncio.to_thread(usage.month, database, caller.account_id, today, limit=limit)
+    found = await services.in_database(
+        usage.month, services.database, caller.account_id, today, limit=limit
+    )
     exchange_of(request).used = found["requests"]["used"]
     return succeed(request, found)
 
@@ -46,8 +47,10 @@ async def get_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
 async def get_monthly_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Searches by month."""
     months, caller = read(Months, request).months, caller_of(request)
-    database, today = services_of(request).database, utc_now().date()
-    found = await asyncio.to_thread(usage.monthly, database, caller.account_id, months, today)
+    services, today = services_of(request), utc_now().date()
+    found = await services.in_database(
+        usage.monthly, services.database, caller.account_id, months, today
+    )
     return succeed(request, found)
 
 
@@ -64,8 +67,10 @@ async def get_monthly_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
 async def get_daily_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Searches by day."""
     days, caller = read(Days, request).days, caller_of(request)
-    database, today = services_of(request).database, utc_now().date()
-    found = await asyncio.to_thread(usage.daily, database, caller.account_id, days, today)
+    services, today = services_of(request), utc_now().date()
+    found = await services.in_database(
+        usage.daily, services.database, caller.account_id, days, today
+    )
     return succeed(request, found)
 
 
@@ -80,7 +85,7 @@ async def get_usage_by_key(request: Request[Any, Any, Any]) -> Response[bytes]:
     services, account_id = services_of(request), caller_of(request).account_id
     await services.meter.flush()
     today = utc_now().date()
-    found = await asyncio.to_thread(usage.by_key, services.database, account_id, today)
+    found = await services.in_database(usage.by_key, services.database, account_id, today)
     return succeed(request, found)
 
 

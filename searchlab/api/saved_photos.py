@@ -1,0 +1,33 @@
+"""Saved photos: entries of collections, with the links of today."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from searchlab.api.encoded_photos import MEDIA_PREFIX
+from searchlab.api.shelf import Edition
+from searchlab.errors import NotFoundError
+
+
+def with_thumbnail(entry: dict[str, Any], edition: Edition, base_url: str) -> dict[str, Any]:
+    """Fill in the thumbnail of an entry that was saved without one.
+
+    It is never stored: the service may move, and the picture may change.
+
+    Args:
+        entry: As the storage has it.
+        edition: The state in force.
+        base_url: Address that links to our own pictures start with.
+    """
+    if entry["photo_thumbnail_url"] is not None:
+        return entry
+    return entry | {"photo_thumbnail_url": _thumbnail(entry["photo_id"], edition, base_url)}
+
+
+def _thumbnail(photo_id: str, edition: Edition, base_url: str) -> str:
+    try:
+        row = edition.row_of(photo_id)
+    except NotFoundError:  # no longer in the library; neither is its picture
+        return f"{base_url}{MEDIA_PREFIX}{photo_id}/thumb"
+    photo = edition.engine.table.photo(row)
+    return edition.photos.link(photo, photo.urls["thumb"], base_url=base_url)

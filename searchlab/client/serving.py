@@ -1,0 +1,91 @@
+"""A server for the length of a block, such as a notebook's cells: started, keyed, and stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from searchlab.client.clients import Client
+from searchlab.errors import DataError
+from searchlab.storage.accounts import create_key
+from searchlab.storage.database import open_database, sqlite_url
+
+READY = re.compile(r"searchlab serves .* at (http://\S+) \(")
+COMMAND = (sys.executable, "-P", "-c", "from searchlab.cli import main; main()", "serve")
+_LOOK_S = 0.05
+_STOP_S = 30.0
+
+
+@contextmanager
+def serve_locally(
+    data: Path | str, *options: str, plan: str = "scale", start_s: float = 120.0
+) -> Iterator[Client]:
+    """Serve a library on a free port of this machine, and ask it.
+
+    Its keys, collections and counts are in a database of its own that goes with it, whatever the
+    environment says: the library is left as it was.
+
+    Args:
+        data: Folder of the library.
+        options: More for `searchlab serve`, such as `--workers 2`.
+        plan: The plan of the account that asks.
+        start_s: Seconds that the start may take.
+
+    Yields:
+        A client with a key of its own; further ones can be made of its `base_url`.
+
+    Raises:
+        DataError: The server does not start; says what it said.
+        InputError: There is no such plan.
+    """
+    folder = Path(data).expanduser().resolve()
+    with tempfile.TemporaryDirectory(prefix="searchlab-") as place, tempfile.TemporaryFile() as log:
+        url = sqlite_url(Path(place))
+        key = _key(url, plan)
+        ours = ("--data", str(folder), "--port", "0", *options, "--database-url", url)
+        server = subprocess.Popen(
+            [*COMMAND, *ours],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            env={n: value for n, value in os.environ.items() if not n.startswith("SEARCHLAB_")},
+        )
+        try:
+            address = _address(server, Path(f"/dev/fd/{log.fileno()}"), start_s)
+            with Client(address, key) as client:
+                yield client
+        finally:
+            server.terminate()
+            try:
+                server.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def _address(server: subprocess.Popen[bytes], log: Path, start_s: float) -> str:
+    deadline = time.monotonic() + start_s
+    while time.monotonic() < deadline and server.poll() is None:
+        found = READY.search(log.read_text(encoding="utf-8", errors="replace"))
+        if found:
+            return found[1]
+        time.sleep(_LOOK_S)
+    msg = f"the server must start within {start_s:g} s, got: {log.read_text(errors='replace')}"
+    raise DataError(msg)
+
+
+def _key(url: str, plan: str) -> str:
+    database = open_database(url)
+    try:
+        database.migrate()
+        _, secret = create_key(database, account="local", name="local", plan=plan)
+        return secret
+    finally:
+        database.close()

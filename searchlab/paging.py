@@ -1,0 +1,81 @@
+"""Paging: a page is a slice of a ranking, and a cursor says where the next one begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.cursors import Cursor
+from searchlab.models.protocol import Embeddings
+from searchlab.queries import Query, QueryPlan, Slice
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The head of a ranking, or all of it.
+
+    Attributes:
+        rows: (m,) int64 positions, best first.
+        scores: (m,) float64 relevance scores, 0 to 1.
+        total: Photos in the whole ranking.
+        plan: How it was made.
+        timings: Milliseconds by part: `filter`, `embed`, `search`.
+    """
+
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    total: int
+    plan: QueryPlan
+    timings: dict[str, float]
+
+
+class Rank(Protocol):
+    """What ranks, as `SearchEngine.rank` does."""
+
+    def __call__(
+        self, query: Query, k: int | None = None, *, reference: Embeddings | None = None
+    ) -> Ranking:
+        """Rank the first k photos."""
+        ...
+
+
+def cut_page(rank: Rank, here: Cursor, live: NDArray[np.bool_] | None, *, key: bytes) -> Slice:
+    """Rank as far as a page needs, and cut the page out.
+
+    Args:
+        rank: Ranks the photos.
+        here: Where the page begins.
+        live: (n_photos,) photos that are still there, all if left out; the others are passed over,
+            and take no place of a page.
+        key: Secret that signs the cursor of the next page.
+    """
+    ranking, end, more = _ranked(rank, here, live)
+    rows, scores = ranking.rows[here.position : end], ranking.scores[here.position : end]
+    if live is not None:
+        rows, scores = rows[live[rows]], scores[live[rows]]
+    return Slice(
+        rows=rows,
+        scores=scores,
+        start=here.position + 1,
+        per_page=here.per_page,
+        next_cursor=replace(here, position=end).seal(key) if more else None,
+        plan=ranking.plan,
+        timings=ranking.timings,
+    )
+
+
+def _ranked(rank: Rank, here: Cursor, live: NDArray[np.bool_] | None) -> tuple[Ranking, int, bool]:
+    # Where the page ends in the ranking, and whether anything comes behind it.
+    end = here.position + here.per_page
+    if live is None:
+        ranking = rank(here.query, end, reference=here.vector)
+        return ranking, end, ranking.total > end
+    # However those that are gone are placed, the page and one more are found among these.
+    n_gone = len(live) - int(np.count_nonzero(live))
+    ranking = rank(here.query, end + n_gone + 1, reference=here.vector)
+    left = here.position + np.flatnonzero(live[ranking.rows[here.position :]])
+    more = len(left) > here.per_page
+    return ranking, int(left[here.per_page]) if more else ranking.total, more

@@ -1,0 +1,47 @@
+"""EncodedPhotos: records as bytes, filled in with score and address, and not too many of them."""
+
+import msgspec
+import pytest
+
+from searchlab.api import encoded_photos
+from searchlab.api.encoded_photos import EncodedPhotos
+
+
+@pytest.fixture
+def photos(six_photos):
+    return EncodedPhotos(six_photos)
+
+
+def decoded(photos, row, score=0.5, base_url="http://here", **options):
+    return msgspec.json.decode(photos.record(row, score, base_url=base_url, **options))
+
+
+def test_a_record_is_that_of_the_table_with_its_score(photos, six_photos):
+    found = decoded(photos, 2, 0.25)
+    assert found["relevance_score"] == 0.25
+    assert found["photo_id"] == six_photos.photo(2).photo_id
+    assert decoded(photos, 2, 1.0) == found | {"relevance_score": 1.0}
+
+
+def test_a_record_without_its_score_has_just_what_was_asked_for(photos):
+    assert decoded(photos, 0, fields=("source", "license_type")) == {
+        "source": "unsplash",
+        "license_type": "cc0",
+    }
+
+
+def test_what_is_kept_has_a_limit_in_bytes_and_changes_no_record(photos, monkeypatch):
+    first = [decoded(photos, row) for row in range(6)]
+    monkeypatch.setattr(encoded_photos, "_KEPT_BYTES", 6_000)
+    assert [decoded(photos, row, fields=("source", "width")) for row in range(6)]
+    kept = photos._templates.values()
+    assert 1 <= len(kept) < 12
+    assert photos._n_bytes == sum(template.n_bytes for template in kept) <= 6_000
+    assert [decoded(photos, row) for row in range(6)] == first
+
+
+def test_a_record_larger_than_the_limit_is_made_all_the_same(photos, monkeypatch):
+    monkeypatch.setattr(encoded_photos, "_KEPT_BYTES", 1)
+    assert decoded(photos, 0)["source"] == "unsplash"
+    assert decoded(photos, 1)["source"] == "pexels"
+    assert len(photos._templates) == 1
