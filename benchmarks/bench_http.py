@@ -465,6 +465,12 @@ def measure_api(out: Path, options: argparse.Namespace) -> None:
         write(path, "http_api", dataset, setting, rows, config=engine.config.to_dict())
 
 
+def middle(values: list[float]) -> float:
+    """The median, to three digits; a count stays one."""
+    found = round(statistics.median(values), 3)
+    return int(found) if found == int(found) else found
+
+
 Asked = dict[str, tuple[str, list[int], dict[str, str]]]
 
 
@@ -486,8 +492,7 @@ def measure_in_turn(asked: Asked, options: argparse.Namespace) -> list[dict[str,
                 row = load(url, pids, connections=count, seconds=seconds, headers=headers)
                 found.setdefault((name, count), []).append(row)
     return [
-        {"asked": name}
-        | {figure: statistics.median([row[figure] for row in rows]) for figure in rows[0]}
+        {"asked": name} | {figure: middle([row[figure] for row in rows]) for figure in rows[0]}
         for (name, _), rows in found.items()
     ]
 

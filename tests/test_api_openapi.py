@@ -198,6 +198,16 @@ def test_a_picture_is_sent_as_a_form_with_the_part_image(operations):
     assert form["schema"]["properties"]["image"]["format"] == "binary"
 
 
+@pytest.mark.parametrize(
+    ("form", "fits"),
+    [({}, True), ({"image": ""}, True), ({"image": "", "other": ""}, True), ({"other": ""}, False)],
+)
+def test_a_form_has_the_part_image_or_no_part_at_all(operations, form, fits):
+    body = operations["searchPhotosByImage"]["requestBody"]
+    schema = body["content"]["multipart/form-data"]["schema"]
+    assert Draft202012Validator(schema).is_valid(form) is fits
+
+
 def test_what_is_cached_says_so(operations):
     cached = {name for name, one in operations.items() if "304" in one["responses"]}
     assert cached - {"getPicture"} == {

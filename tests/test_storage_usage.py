@@ -256,6 +256,20 @@ def test_a_waiter_that_gives_up_disturbs_nobody(database, meter):
     assert run(search()) in (1, 2)
 
 
+def test_nobody_waits_for_ever_for_a_database_that_hangs(tmp_path, clock, monkeypatch):
+    monkeypatch.setattr("searchlab.storage.meter._PATIENCE_S", 0.01)
+    with fresh_database("sqlite", tmp_path) as database:
+        caller = caller_of(database)
+        meter = Meter(database, clock=clock)
+        with database.writing():
+            for ask in (lambda: meter.count(caller, limit=9), meter.flush):
+                with pytest.raises(BusyError, match="s, got nothing; try again"):
+                    run(ask())
+        monkeypatch.undo()
+        assert run(meter.count(caller, limit=9)) in (1, 2)
+        meter.close()
+
+
 def test_a_loop_that_is_gone_disturbs_nobody(database, meter):
     caller = caller_of(database)
     loop = asyncio.new_event_loop()

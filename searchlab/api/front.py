@@ -106,7 +106,8 @@ class _Passage:
         self._size = 0
         self._origin: bytes | None = None
         # The router takes several slashes for one: what it would find under /api/ needs a key.
-        self._under_api = f"/{scope['path'].lstrip('/')}".startswith(API_PREFIX)
+        self._path = f"/{scope['path'].lstrip('/')}"
+        self._under_api = self._path.startswith(API_PREFIX)
         self._keys: list[bytes] = []
         self._body_left = False
 
@@ -166,10 +167,10 @@ class _Passage:
         return None
 
     def _check_room(self) -> None:
-        services, path = self._services, self._scope["path"]
-        if path in _ALWAYS:
+        services = self._services
+        if self._path in _ALWAYS:
             return
-        dawdles = self._body_left or path.startswith(MEDIA_PREFIX)
+        dawdles = self._body_left or self._path.startswith(MEDIA_PREFIX)
         busy = services.measures.in_flight > services.settings.max_in_flight
         if busy or (dawdles and services.waiting.is_full):
             services.measures.refused("overload")
@@ -187,7 +188,8 @@ class _Passage:
         exchange.caller = caller
         services.meter.touch(caller)
         if caller.plan not in PLANS:
-            msg = f"the account's plan must be one of {', '.join(PLANS)}, got another; ask for one"
+            plans = ", ".join(PLANS)
+            msg = f"the account's plan must be one of {plans}, got {caller.plan}; change the plan"
             raise Problem(msg, "FORBIDDEN")
         exchange.used = services.meter.known(caller)
         if exchange.used is None:

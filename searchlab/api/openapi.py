@@ -236,9 +236,10 @@ def _body(operation: Operation) -> dict[str, Any]:
             "format": "binary",
             "description": "JPEG, PNG, WebP or AVIF, told by its content.",
         }
-        # A form without any part is as good as no body.
+        # A form without any part is as good as no body; other parts are passed over beside it.
+        either = [{"required": ["image"]}, {"maxProperties": 0}]
         form = {
-            "schema": {"type": "object", "properties": {"image": image}},
+            "schema": {"type": "object", "properties": {"image": image}, "anyOf": either},
             "encoding": {"image": {"contentType": kinds}},
         }
         described = "The picture; no body with `photo_id` or `cursor`."

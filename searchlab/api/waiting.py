@@ -10,7 +10,7 @@ from searchlab.api.measures import Measures
 from searchlab.api.problems import Problem
 
 _TIMES = 4  # waiting costs memory alone
-_SHARE = 8  # no key has more than this part of the places
+_SHARE = 4  # no key has more than this part of the places
 _LEAST = 8
 
 

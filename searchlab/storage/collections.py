@@ -23,7 +23,7 @@ MAX_DESCRIPTION = 1000
 MAX_ADDRESS = 2000
 MAX_PHOTO_TEXT = 255
 MAX_COLLECTIONS = 1_000
-MAX_PHOTOS = 10_000
+MAX_PHOTOS = 2_000
 """Most collections of an account, and photos of a collection: lists are answered whole."""
 
 _entries = collection_photos.c

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -22,10 +22,11 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Connection
 
-from searchlab.errors import QuotaError, SearchlabError
+from searchlab.errors import QuotaError
 from searchlab.storage.accounts import Caller
 from searchlab.storage.database import BusyError, Database
 from searchlab.storage.schema import api_keys, usage_days, usage_months
+from searchlab.storage.settling import Outcome, copied, settle
 from searchlab.storage.values import days_back, month_of, months_back, utc_now
 
 KEPT_DAYS = 90
@@ -33,10 +34,10 @@ KEPT_MONTHS = 24
 _MOST_AT_ONCE = 500
 _FRESH_S = 1.0
 _MOST_REMEMBERED = 100_000
+_PATIENCE_S = 15.0  # longer than any lock is waited for; then it hangs
 _LOG = logging.getLogger(__name__)
 
 Also = Callable[[Connection], None]
-_Outcome = int | Exception
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,20 +113,30 @@ class Meter:
         Raises:
             QuotaError: `limit` is used up; nothing is counted.
             DataError: The database cannot be written; nothing is counted.
-            BusyError: The meter is closed.
+            BusyError: The database does not answer, and it may be counted yet; or the meter is
+                closed.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[int] = loop.create_future()
         self.touch(caller)
         self._put(_Count(caller, limit, also, loop, future))
-        return await future
+        return await self._settled(future)
 
     async def flush(self) -> None:
         """Wait until everything noted so far is committed, last uses of keys included."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[int] = loop.create_future()
         self._put(_Flush(loop, future))
-        await future
+        await self._settled(future)
+
+    async def _settled(self, future: asyncio.Future[int]) -> int:
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                return await future
+        except TimeoutError:
+            name = self._database.name
+            msg = f"{name} must answer within {_PATIENCE_S:g} s, got nothing; try again"
+            raise BusyError(msg) from None
 
     def touch(self, caller: Caller) -> None:
         """Note that a key is used now; written within a second."""
@@ -198,7 +209,7 @@ class Meter:
             flushes = [item for item in items if isinstance(item, _Flush)]
             if closing or flushes or time.monotonic() - written_at >= _FRESH_S:
                 outcome = self._write_uses()
-                _settle((item.loop, item.future, outcome) for item in flushes)
+                settle((item.loop, item.future, outcome) for item in flushes)
                 written_at = time.monotonic()
             if closing:
                 return
@@ -222,15 +233,15 @@ class Meter:
                 outcomes, used = self._write(connection, wanted, today)
             self._remember(month_of(today), used)
         except Exception as error:  # each waiter learns of it; the thread lives on
-            outcomes = [_copy(error) for _ in wanted]
+            outcomes = [copied(error) for _ in wanted]
         answered = zip(wanted, outcomes, strict=True)
-        _settle((item.loop, item.future, outcome) for item, outcome in answered)
+        settle((item.loop, item.future, outcome) for item, outcome in answered)
 
     def _write(
         self, connection: Connection, wanted: list[_Count], today: date
-    ) -> tuple[list[_Outcome], dict[int, int]]:
+    ) -> tuple[list[Outcome], dict[int, int]]:
         month = month_of(today)
-        outcomes: list[_Outcome] = [0] * len(wanted)
+        outcomes: list[Outcome] = [0] * len(wanted)
         used: dict[int, int] = {}
         by_key: Counter[tuple[int, str]] = Counter()
         by_account: dict[int, list[int]] = defaultdict(list)
@@ -271,7 +282,7 @@ class Meter:
             self._dated.clear()
         self._dated.update(dict.fromkeys(due, now))
 
-    def _outcome(self, connection: Connection, item: _Count, number: int, month: str) -> _Outcome:
+    def _outcome(self, connection: Connection, item: _Count, number: int, month: str) -> Outcome:
         if number > item.limit:
             msg = (
                 f"a plan of {item.limit:,} searches a month must have one left, got all used in "
@@ -297,7 +308,7 @@ class Meter:
             with self._gate:
                 self._looking.discard(look.account_id)
 
-    def _write_uses(self) -> _Outcome:
+    def _write_uses(self) -> Outcome:
         with self._gate:
             touched, self._touched = self._touched, {}
         if not touched:
@@ -355,33 +366,3 @@ def _adding(database: Database, table: sa.Table, *key: str) -> sqlite.Insert:
         index_elements=key,
         set_={"requests": table.c.requests + statement.excluded.requests},
     )
-
-
-def _copy(error: Exception) -> Exception:
-    # One exception raised in many tasks would gather all their tracebacks.
-    if not isinstance(error, SearchlabError):
-        return error
-    copy = type(error)(str(error))
-    copy.__cause__ = error
-    return copy
-
-
-def _settle(
-    answers: Iterable[tuple[asyncio.AbstractEventLoop, asyncio.Future[int], _Outcome]],
-) -> None:
-    by_loop = defaultdict(list)
-    for loop, future, outcome in answers:
-        by_loop[loop].append((future, outcome))
-    for loop, settled in by_loop.items():
-        with suppress(RuntimeError):  # the loop has been closed; nobody waits any more
-            loop.call_soon_threadsafe(_tell, settled)
-
-
-def _tell(settled: list[tuple[asyncio.Future[int], _Outcome]]) -> None:
-    for future, outcome in settled:
-        if future.done():
-            continue
-        if isinstance(outcome, Exception):
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)
