@@ -23,7 +23,7 @@ LAYERS = (
     ("queries", "cursors", "display", "judgments", "datasets", "metrics", "significance"),
     ("cache", "scan", "pipeline", "catalog", "snapshots"),
     ("engine", "library", "ingest", "pruning"),
-    ("results", "promotion", "reports", "experiments", "calibration_fit", "training"),
+    ("results", "promotion", "reports", "experiments", "calibration_fit", "training", "adapting"),
     ("console", "demo", "cli"),
 )
 LAYER = {name: layer for layer, names in enumerate(LAYERS, start=1) for name in names}
