@@ -5,6 +5,7 @@ DIR/CURRENT           name of the snapshot in force
 DIR/snapshots/NAME/   photos.columns, vectors.npy, the graph, manifest.json; never changed
 DIR/cache.db          what was learnt from contents, so that nothing is embedded twice
 DIR/thumbnails/       small pictures by content
+DIR/models/           models of one's own: `searchlab models adapt` and `migrate`
 DIR/secret.key        signs cursors
 DIR/writer.lock       held by whoever writes
 """

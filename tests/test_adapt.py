@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 import searchlab
 from searchlab.adapting.adaptation import adapt
@@ -30,6 +31,7 @@ from searchlab.library import create_library
 from searchlab.models import load_model
 from searchlab.models.adapted import CARD_FILE, HEADS_FILE, MODEL_FILE, Head
 from searchlab.models.protocol import unit_rows
+from searchlab.models.torchvision_shim import import_torchvision
 from searchlab.progress import Progress
 from searchlab.records import Problem
 
@@ -336,6 +338,11 @@ def test_a_gain_is_kept_as_a_model_that_is_served_like_any_other(library, tiles_
     assert config.calibration.source.startswith("held-out captions@")
     index_photos(library, model=report.model)
     assert library.engine.config == config
+    base, rows = load_model(APART), np.asarray(library.engine.index.vectors)
+    with library.cache() as cache:
+        digests = list(library.engine.table.texts("sha256"))
+        own = model.image_head(cache.vectors(base.model_id, digests, base.dim))
+    np.testing.assert_allclose(rows, own, atol=1e-6)
     words = list(library.engine.table.texts("source_description"))[:40]
     pages = [library.search(text, per_page=10) for text in words]
     found = [
@@ -410,6 +417,9 @@ def test_nothing_is_embedded_twice(library, tiles_models, tmp_path):
     model.n_pictures = 0
     adapt(library, settings=QUICK, out=tmp_path / "a")
     assert model.n_pictures == 2  # the canaries
+    index_photos(library, model=f"adapted:{tmp_path / 'a'}")
+    assert model.n_pictures == 5  # the canaries again, and the witness of the snapshot
+    index_photos(library, model=APART)
     first = (tmp_path / "a" / HEADS_FILE).read_bytes()
     adapt(library, settings=QUICK, out=tmp_path / "b")
     assert (tmp_path / "b" / HEADS_FILE).read_bytes() == first
@@ -428,6 +438,15 @@ def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_been(library, tmp_
     assert said == ["training goes on after round 2"]
     assert resumed.model_id == whole.model_id
     assert not (tmp_path / "part.unfinished").exists()
+
+
+def test_two_processes_do_not_train_the_same_model(library, tmp_path):
+    (tmp_path / "mine.unfinished").mkdir()
+    with (
+        FileLock(tmp_path / "mine.unfinished/lock"),
+        pytest.raises(ConflictError, match="one process"),
+    ):
+        adapt(library, settings=QUICK, out=tmp_path / "mine")
 
 
 def test_a_killed_run_goes_on(tmp_path, tiles_photos):
@@ -545,6 +564,22 @@ def test_a_base_that_embeds_otherwise_is_noticed_by_the_canaries(library, tiles_
     base.turn = base.turn[:, ::-1]
     with pytest.raises(MismatchError, match="canary"):
         model.encode_images([])
+
+
+def test_a_tower_of_open_clip_is_adapted_like_any_other(library, tmp_path):
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    import_torchvision()
+    open_clip = pytest.importorskip("open_clip", exc_type=ImportError)
+    torch.set_num_threads(1)
+    vision = {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16, "head_width": 32}
+    text = {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 1}
+    config = tmp_path / "adapt-tiny.json"
+    config.write_text(json.dumps({"embed_dim": 32, "vision_cfg": vision, "text_cfg": text}))
+    open_clip.add_model_config(config)
+    report = adapt(library, model="openclip:adapt-tiny/random-3", settings=QUICK)
+    assert report.base == "openclip:adapt-tiny/random-3"
+    assert sum(report.n_photos.values()) == 240
+    assert (report.folder is not None) == report.kept == (report.gain.headline.low > 0)
 
 
 def test_it_is_a_public_name():

@@ -11,6 +11,8 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +23,7 @@ from searchlab.adapting.captions import (
     file_captions,
     library_captions,
 )
-from searchlab.adapting.pairs import Pairs, embed_pairs
+from searchlab.adapting.pairs import Pairs, Part, embed_pairs
 from searchlab.adapting.ranking import HEADLINE, METRICS, Gain, measure_gain, queries_of
 from searchlab.adapting.training import Settings, Trainer
 from searchlab.adapting.writing import install, make_calibration, write_adapted
@@ -39,6 +41,7 @@ MODELS_FOLDER: Final = "models"
 MIN_TEST: Final = 20
 """Photos that the gain must be measured on: with fewer, its interval would be too narrow."""
 _CHECKPOINT_S = 5.0
+_BATCH = 4_096
 _NAMES = {UNTOLD: "no language told"}
 
 
@@ -169,10 +172,45 @@ def adapt(
         photos, problems = _captioned(library, captions, cache, progress)
         pairs, unreadable = embed_pairs(photos, base, library, cache, progress)
     problems += unreadable
-    parts = {name: pairs.part(name) for name in ("train", "validation", "test")}
-    _check_sizes({name: len(part) for name, part in parts.items()}, len(pairs), problems)
+    names: tuple[Part, ...] = ("train", "validation", "test")
+    parts = {name: pairs.part(name) for name in names}
+    _check_sizes(parts, len(pairs), problems)
     working = place.with_name(f"{place.name}.unfinished")
+    with _alone(working):
+        report = _adapted(base, pairs, parts, place, working, settings, problems, progress)
+        shutil.rmtree(working)
+    if report.kept:
+        _keep_rows(library, pairs, load_model(report.model), progress)
+    if not any(place.parent.iterdir()):
+        place.parent.rmdir()
+    return report
+
+
+@contextmanager
+def _alone(working: Path) -> Iterator[None]:
+    """Hold the unfinished folder of a model against other processes."""
+    from filelock import FileLock, Timeout
+
     working.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(working / "lock", timeout=0):
+            yield
+    except Timeout as error:
+        msg = f"{working} must belong to one process, and another one trains in it; wait for it"
+        raise ConflictError(msg) from error
+
+
+def _adapted(
+    base: Embedder,
+    pairs: Pairs,
+    parts: dict[Part, Pairs],
+    place: Path,
+    working: Path,
+    settings: Settings,
+    problems: list[Problem],
+    progress: Progress,
+) -> Adaptation:
+    """Train, judge, and write the model if it gains."""
     began = time.perf_counter()
     trainer = _trained(parts["train"], parts["validation"], settings, working, progress)
     seconds = time.perf_counter() - began
@@ -205,9 +243,6 @@ def adapt(
         about = report.to_dict() | {"settings": asdict(settings), "data": pairs.fingerprint}
         write_adapted(working / "model", adapted, about, str(report))
         install(working / "model", place)
-    shutil.rmtree(working)
-    if not any(place.parent.iterdir()):
-        place.parent.rmdir()
     return report
 
 
@@ -247,18 +282,36 @@ def _captioned(
     return file_captions(Path(captions), cache, progress)
 
 
-def _check_sizes(n_photos: dict[str, int], n_all: int, problems: list[Problem]) -> None:
-    if n_photos["test"] >= MIN_TEST and n_photos["validation"] >= MIN_TEST:
+def _check_sizes(parts: dict[Part, Pairs], n_all: int, problems: list[Problem]) -> None:
+    n_test, n_validation = len(parts["test"]), len(parts["validation"])
+    if min(n_test, n_validation) >= MIN_TEST:
         return
     skipped = "".join(
         f" ({len(problems)} skipped, such as {p.where}: {p.reason})" for p in problems[:1]
     )
     msg = (
         f"an adapted model must be tested on at least {MIN_TEST} photos, and chosen by as many, "
-        f"got {n_photos['test']} and {n_photos['validation']} of {n_all} captioned photos"
+        f"got {n_test} and {n_validation} of {n_all} captioned photos"
         f"{skipped}; bring about {9 * MIN_TEST} photos with captions"
     )
     raise InputError(msg)
+
+
+def _keep_rows(library: Library, pairs: Pairs, model: Embedder, progress: Progress) -> None:
+    """Put the heads on the rows that the base has embedded, so that indexing embeds nothing."""
+    if not isinstance(model, AdaptedEmbedder):
+        return
+    snapshot = library.snapshot()
+    indexed = [] if snapshot is None else snapshot.table.texts("sha256")
+    with library.cache() as cache:
+        known = cache.known_vectors(model.base.model_id, list(indexed))
+        digests = sorted(known | set(pairs.sha256s))
+        with progress.step("mapping vectors", len(digests), unit="photos") as step:
+            for start in range(0, len(digests), _BATCH):
+                some = digests[start : start + _BATCH]
+                rows = cache.vectors(model.base.model_id, some, model.dim)
+                cache.keep(vectors=[(model.model_id, some, model.image_head(rows))])
+                step.advance(len(some))
 
 
 def _trained(
