@@ -58,7 +58,10 @@ from searchlab.training.vocabulary import choose_pieces
 
 LOG = logging.getLogger(__name__)
 
-CALIBRATED = 200  # Training photos by which the image tower is brought to 8 bits.
+SPARED = 600  # Photos that settings were chosen on; the image tower is not tuned on them.
+CALIBRATED = slice(
+    SPARED, SPARED + 200
+)  # Training photos by which the image tower is brought to 8 bits.
 RATE = 2e-2  # Of the table.
 TAUGHT = 192  # Components of one teaching head.
 
@@ -119,10 +122,10 @@ def main() -> None:
         ("out", "folder of the artefacts"),
     ):
         parser.add_argument(f"--{name}", type=Path, required=True, help=what)
-    parser.add_argument("--steps", type=int, default=900, help="steps of the joint training")
+    parser.add_argument("--steps", type=int, default=600, help="steps of the joint training")
     parser.add_argument("--teachers", type=int, default=3, help="pairs of heads that teach")
     parser.add_argument("--crops", type=int, default=2, help="random crops of each photo")
-    parser.add_argument("--held-out", type=int, default=0, help="training photos left out")
+    parser.add_argument("--held-out", type=int, default=0, help="photos left out altogether")
     parser.add_argument(
         "--fragments", type=int, default=36_000, help="pieces of the teacher's kept"
     )
@@ -144,7 +147,7 @@ def build(args: argparse.Namespace) -> None:
     ids = [names[number] for number in kept]
     words = gather(args, ids)
     space = lay_out(words, ids)
-    pictures = open_rgb([photos[photo] for photo in ids[:CALIBRATED]])
+    pictures = open_rgb([photos[photo] for photo in ids[CALIBRATED]])
     tower, views = see(args, space, {photo: photos[photo] for photo in ids})
     side, head = taught_space(words, space, views, teachers=args.teachers, seed=args.seed)
     scores = choose_pieces(
@@ -226,9 +229,10 @@ def see(
     tower = load_tower(args.packages)
     plain = read_views(said_by(tower), photos, args.cache / "plain", args.crops)
     cells = read_cells(tower, photos, args.cache / "plain", args.crops)
-    tune(tower, cells, plain, space.own, space.vectors, seed=args.seed)
+    tuned_on = {row: captions for row, captions in space.own.items() if row >= SPARED}
+    tune(tower, cells, plain, tuned_on, space.vectors, epochs=5, seed=args.seed)
     path = args.cache / "tower.onnx"
-    calibrating = open_rgb(list(photos.values())[:CALIBRATED])
+    calibrating = open_rgb(list(photos.values())[CALIBRATED])
     quantise(tower, ["features", "logits"], calibrating, path)
     return tower, read_views(said_by_file(path), photos, args.cache / "tuned", args.crops)
 

@@ -209,7 +209,9 @@ def train_pair(
         if step % (len(photos) // batch) == 0:
             order = rng.permutation(photos)
         drawn, order = order[:batch], order[batch:]
-        chosen = [captions[photo][rng.integers(len(captions[photo]))] for photo in drawn.tolist()]
+        chosen = [
+            captions[photo][int(rng.integers(len(captions[photo])))] for photo in drawn.tolist()
+        ]
         features, logits = drawn_views[rng.integers(len(drawn_views))]
         seen, _ = head.parts(features[drawn], logits[drawn])
         dropped = functional.dropout(told[chosen], 0.1)

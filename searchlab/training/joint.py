@@ -20,7 +20,7 @@ LOG = logging.getLogger(__name__)
 HEAD_RATE = 1e-3
 MIXER_RATE = 2e-3
 TEXTS, PHOTOS = 6144, 512
-NAMES, LIKE, CONTRAST, TOGETHER = 0.5, 0.5, 0.3, 0.1
+NAMES, LIKE, CONTRAST, TOGETHER = 0.5, 0.75, 0.3, 0.1
 """Weights of: the distance of names to their targets, that of captions to theirs, photos against
 captions, and the captions of one photo against those of others."""
 AVERAGED = 0.99  # Share of the past in the averaged weights.

@@ -55,7 +55,7 @@ class Student(torch.nn.Module):
         dropped: Share of pieces that are left out of a text while learning.
     """
 
-    def __init__(self, direct: Floats, *, hidden: int = HIDDEN, dropped: float = 0.1) -> None:
+    def __init__(self, direct: Floats, *, hidden: int = HIDDEN, dropped: float = 0.15) -> None:
         super().__init__()
         self.direct = torch.nn.Parameter(torch.from_numpy(direct))
         self.window = torch.nn.Linear(3 * len(direct), max(1, hidden))
