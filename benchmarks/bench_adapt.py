@@ -10,6 +10,9 @@ is one that has seen no caption and no photo of flickr8k: ConSE, a photo as the 
 of the ImageNet classes that EfficientNet-lite2 sees in it, a text as all-MiniLM-L6-v2 reads it.
 PACKAGES is where the packages of the two are unpacked, see `searchlab.training.sources`.
 
+--stored MODEL_ID also migrates from a model that is not installed any more, such as the `mini` of
+an earlier version, whose vectors and texts a former run left in --data.
+
 Writes <out>/adapt/<dataset>/{curve,migrate}.json. --data keeps the embeddings; it is a temporary
 folder if left out, and embedding takes some minutes. --smoke takes the bundled photos, and `mini`
 and `palette` as models, writes the same files and needs no packages.
@@ -106,6 +109,29 @@ class ConseEmbedder:
         scores = logits - logits.mean(axis=1, keepdims=True)
         scores /= scores.std(axis=1, keepdims=True)
         return unit_rows(np.maximum(scores, 0) ** SHARPNESS @ self._classes)
+
+
+class StoredEmbedder:
+    """A model of which only the vectors are left."""
+
+    reads = "image"
+    input_size = 1
+
+    def __init__(self, model_id: str, dim: int) -> None:
+        self.name = self.model_id = model_id
+        self.dim = dim
+
+    @property
+    def parts(self) -> tuple[tuple[Embedder, float], ...]:
+        """Itself: a plain model."""
+        return ((self, 1.0),)  # type: ignore[arg-type]
+
+    def encode_texts(self, texts: Sequence[str]) -> Embeddings:
+        """Refuse what was not embedded when the model was there."""
+        msg = f"the vectors of {self.name} must all be stored, got {len(texts)} that are not"
+        raise NotFoundError(msg)
+
+    encode_images = encode_texts
 
 
 def flickr(place: Path) -> tuple[list[CaptionedPhoto], set[str]]:
@@ -264,6 +290,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--packages", type=Path, help="unpacked packages of the base")
     parser.add_argument("--data", type=Path, help="folder to work in, kept")
+    parser.add_argument("--stored", help="model_id of 160 components, stored in --data")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--smoke", action="store_true", help="bundled photos, models that ship")
     parser.add_argument("--out", type=Path, default=ROOT / "results")
@@ -281,16 +308,19 @@ def main() -> None:
         photos, tested = bundled() if options.smoke else flickr(place)
         progress = ConsoleProgress(Console(stderr=True))
         with library.cache() as cache:
-            pairs = [embed_pairs(photos, m, library, cache, progress)[0] for m in (base, new)]
-    # A photo whose captions say nothing to one of the models is left out for both.
-    both = set(pairs[0].sha256s) & set(pairs[1].sha256s)
-    pairs = [one.keep(np.array([s in both for s in one.sha256s])) for one in pairs]
+            models = [base, new]
+            if options.stored:
+                models.append(StoredEmbedder(options.stored, 160))
+            pairs = [embed_pairs(photos, m, library, cache, progress)[0] for m in models]
+    # A photo whose captions say nothing to one of the models is left out for all.
+    every = set.intersection(*(set(one.sha256s) for one in pairs))
+    pairs = [one.keep(np.array([s in every for s in one.sha256s])) for one in pairs]
     judged = np.array([sha256 in tested for sha256 in pairs[0].sha256s])
     halves = [(one.keep(~judged), one.keep(judged)) for one in pairs]
     about = {
         "schema": 1,
         "dataset": "demo" if options.smoke else "flickr8k",
-        "models": [base.model_id, new.model_id],
+        "models": [model.model_id for model in models],
         "n_train": len(halves[0][0]),
         "n_test": len(halves[0][1]),
         "environment": environment(),
@@ -299,11 +329,11 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     adapted = curve(base.name, *halves[0], SIZES, options.seed)
     adapted += curve(new.name, *halves[1], (), options.seed)
-    for name, values in (
-        ("curve", adapted),
-        ("migrate", migrated(halves[0], halves[1], SAMPLES)),
-    ):
-        text = json.dumps({"benchmark": f"adapt_{name}", **about, name: values}, indent=1) + "\n"
+    moved = {"migrate": migrated(halves[0], halves[1], SAMPLES)}
+    if options.stored:
+        moved["upgrade"] = migrated(halves[2], halves[1], SAMPLES)
+    for name, values in (("curve", {"curve": adapted}), ("migrate", moved)):
+        text = json.dumps({"benchmark": f"adapt_{name}", **about, **values}, indent=1) + "\n"
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 

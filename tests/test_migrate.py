@@ -184,7 +184,7 @@ def test_the_command_says_what_was_lost_and_how_to_get_it_back(run, library):
     code, out, err = run("models", "migrate", OLD, NEW, "--data", library.folder)
     assert code == 0, err
     assert "map from 180 photos, judged among 60 others" in out
-    assert "a caption finds its photo in the first 10" in out
+    assert "captions that find their photo in the first 10" in out
     assert f"searchlab index --data {library.folder} --model {NEW}" in out
     code, out, err = run("search", "1 2 3 4 5 6 7 8 9 10 11 12", "--data", library.folder)
     assert code == 0, err

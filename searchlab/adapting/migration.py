@@ -104,12 +104,12 @@ class Migration:
         ]
         if self.told is not None:
             lines.append(f"  recall@10 lost, results of a caption     {_lost(self.told)}")
-        for name, gain in (("own vectors", self.quality), ("old model", self.old_quality)):
+        for name, gain in (("new model itself", self.quality), ("old model", self.old_quality)):
             if gain is not None:
                 before, after = gain.before["success@10"].macro, gain.after["success@10"].macro
                 lines.append(
-                    f"  a caption finds its photo in the first 10: {before.mean:.3f} by the "
-                    f"{name}, {after.mean:.3f} by mapped ones, "
+                    f"  captions that find their photo in the first 10: {before.mean:.3f} by the "
+                    f"{name}, {after.mean:.3f} by mapped vectors, "
                     f"{_signed(gain.difference['success@10'].macro)}"
                 )
         sizes = ", ".join(f"{size:,}: {1 - found.mean:.3f}" for size, found in self.curve.items())
