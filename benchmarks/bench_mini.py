@@ -6,8 +6,7 @@
 Writes `results/mini/<dataset>.json` (`--out` for another folder), or nothing where the file is
 there already and `--force` is not given. The datasets are looked for in the folder that the
 environment variable `SEARCHLAB_DATASETS` names. `--teacher PACKAGES` measures ConSE with the real
-teacher beside it, on a sample of the queries, from the packages that `searchlab.training.sources`
-names.
+teachers beside it, from the packages that `searchlab.training.sources` names.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ CUTOFFS = {"flickr8k": (1, 5, 10), "stamps": (1, 5)}
 LANGUAGES = ("en", "zh", "ar", "de", "fr", "cs")
 BEST_COVERED = 60
 RESAMPLES = 1000
-TEACHER_QUERIES = 1200
 
 Rows = NDArray[np.float32]
 
@@ -112,7 +110,7 @@ def ranks(texts: Rows, photos: Rows, queries: list[Query]) -> NDArray[np.int64]:
 
 
 def with_interval(
-    hits: NDArray[np.bool_], groups: NDArray[np.int64]
+    hits: NDArray[np.bool_] | NDArray[np.float64], groups: NDArray[np.int64]
 ) -> dict[str, float | list[float]]:
     """Mean in percent with a 95 % bootstrap interval; the queries of one photo are one group."""
     rng = np.random.default_rng(0)
@@ -149,29 +147,68 @@ def score(task: Task, texts: Rows, photos: Rows, queries: list[Query]) -> dict[s
     return {"mean": means, "by_language": table}
 
 
-def conse(task: Task, queries: list[Query], packages: Path, cache: Path) -> dict[str, object]:
-    """ConSE with the real teacher, on these queries."""
+def graded(root: Path, model: MiniEmbedder, photos: Rows) -> dict[str, object]:
+    """nDCG@10 of the graded judgments by language, gain linear in the grade, test photos alone."""
+    folder = root / "flickr8k"
+    test = [row["photo_id"] for row in read_tsv(folder / "photos.tsv") if row["split"] == "test"]
+    number = {photo: n for n, photo in enumerate(test)}
+    grades: dict[str, NDArray[np.float64]] = defaultdict(lambda: np.zeros(len(test)))
+    for row in read_tsv(folder / "graded_qrels.tsv"):
+        if row["photo_id"] in number:
+            grades[row["judged_as"]][number[row["photo_id"]]] = float(row["grade"])
+    queries = list(read_tsv(folder / "graded_queries.tsv"))
+    scores = model.encode_texts([query["text"] for query in queries]) @ photos.T
+    discounts = 1 / np.log2(np.arange(2, 12))
+    gains: dict[str, list[float]] = defaultdict(list)
+    origins: dict[str, list[int]] = defaultdict(list)
+    for query, row in zip(queries, scores, strict=True):
+        grade = grades[query["judged_as"]]
+        best = np.sort(grade)[::-1][:10] @ discounts
+        if best:
+            found = grade[np.argsort(-row, kind="stable")[:10]] @ discounts
+            gains[query["lang"]].append(float(found / best))
+            origins[query["lang"]].append(number[query["origin_photo_id"]])
+    return {
+        language: {"queries": len(values)}
+        | with_interval(np.array(values), np.unique(origins[language], return_inverse=True)[1])
+        for language, values in sorted(gains.items())
+    }
+
+
+def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[str, object]:
+    """ConSE with the real teachers, on these queries; MiniLM reads English alone."""
     import torch
 
-    from searchlab.training.photo_tower import load_tower, mend_torchvision, read_photos
+    from searchlab.training.encoders import read_minilm
+    from searchlab.training.photo_tower import load_tower, read_photos, said_by
+    from searchlab.training.sources import ENGLISH_TEACHER, locate
     from searchlab.training.teacher import Teacher
 
-    mend_torchvision()
+    tower = load_tower(args.teacher)
     from open_clip import IMAGENET_CLASSNAMES
 
-    torch.set_num_threads(2)
-    cache.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(args.threads)
+    args.cache.mkdir(parents=True, exist_ok=True)
     photos = {path.stem: path for path in task.photos}
-    read = read_photos(load_tower(packages), photos, cache / f"{task.name}.npz")
-    teacher = Teacher(packages, cache / "teacher")
-    classes = teacher.encode([f"a photo of a {name}" for name in IMAGENET_CLASSNAMES])
-    mean = classes.mean(axis=0)
+    read = read_photos(said_by(tower), photos, args.cache / f"{task.name}_whole.npz")
+    minilm = read_minilm(locate(ENGLISH_TEACHER, args.teacher).parent)
+    e5 = Teacher(args.teacher, args.cache)
     exponent = np.exp(read.logits - read.logits.max(axis=1, keepdims=True))
-    seen = exponent / exponent.sum(axis=1, keepdims=True) @ (classes - mean)
-    seen /= np.linalg.norm(seen, axis=1, keepdims=True)
-    texts = teacher.encode([query.text for query in queries]) - mean
-    texts /= np.linalg.norm(texts, axis=1, keepdims=True)
-    return score(task, texts, seen, queries)
+    weights = exponent / exponent.sum(axis=1, keepdims=True)
+    english = [query for query in queries if query.language == "en"]
+    found = {}
+    for name, encode, asked in (
+        ("ConSE e5", e5.encode, queries),
+        ("ConSE MiniLM, English", minilm.encode, english),
+    ):
+        classes = encode([f"a photo of a {label}" for label in IMAGENET_CLASSNAMES])
+        mean = classes.mean(axis=0)
+        seen = weights @ (classes - mean)
+        seen /= np.linalg.norm(seen, axis=1, keepdims=True)
+        texts = encode([query.text for query in asked]) - mean
+        texts /= np.linalg.norm(texts, axis=1, keepdims=True)
+        found[name] = score(task, texts, seen, asked)
+    return found
 
 
 def timings(model: MiniEmbedder, texts: list[str], pictures: list[Image.Image]) -> dict[str, float]:
@@ -194,6 +231,15 @@ def timings(model: MiniEmbedder, texts: list[str], pictures: list[Image.Image]) 
     }
 
 
+def beside(name: str, task: Task, pictures: list[Image.Image]) -> dict[str, object]:
+    """Another model of the registry on the same queries."""
+    from searchlab.models import load_model
+
+    model = load_model(name)
+    texts = model.encode_texts([query.text for query in task.queries])
+    return score(task, texts, model.encode_images(pictures), task.queries)
+
+
 def measure(task: Task, args: argparse.Namespace) -> dict[str, object]:
     """Everything that is written for one dataset."""
     model = MiniEmbedder(threads=args.threads)
@@ -213,7 +259,7 @@ def measure(task: Task, args: argparse.Namespace) -> dict[str, object]:
         "bytes": {
             path.name: path.stat().st_size
             for path in sorted(model.folder.iterdir())
-            if path.suffix in (".npy", ".onnx", ".txt")
+            if path.suffix in (".npy", ".npz", ".onnx", ".txt")
         },
         "environment": {
             "date": datetime.now(UTC).date().isoformat(),
@@ -222,14 +268,18 @@ def measure(task: Task, args: argparse.Namespace) -> dict[str, object]:
             "numpy": np.__version__,
         },
     }
+    if task.name == "flickr8k":
+        record["graded nDCG@10"] = graded(task.photos[0].parents[1], model, photos)
+    for name in args.beside:
+        record.setdefault("beside", {})[name] = beside(name, task, pictures)
     if args.teacher:
         rng = np.random.default_rng(0)
-        chosen = rng.permutation(len(task.queries))[:TEACHER_QUERIES]
+        chosen = rng.permutation(len(task.queries))[: args.teacher_queries]
         sample = [task.queries[number] for number in chosen]
         record["same_sample"] = {
             "queries": len(sample),
-            "mini": score(task, texts[chosen], photos, sample)["mean"],
-            "ConSE with the teacher": conse(task, sample, args.teacher, args.cache)["mean"],
+            "mini": score(task, texts[chosen], photos, sample),
+            **conse(task, sample, args),
         }
     return record
 
@@ -243,6 +293,8 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="timings on drawn pictures only")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--teacher", type=Path, help="folder with the teacher's packages")
+    parser.add_argument("--teacher-queries", type=int, default=30_000, help="of them at most")
+    parser.add_argument("--beside", nargs="*", default=["palette"], help="other models")
     parser.add_argument("--cache", type=Path, default=Path("cache"), help="the teacher's answers")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)

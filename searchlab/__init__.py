@@ -6,6 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from searchlab.adapting.adaptation import adapt as adapt
+    from searchlab.adapting.migration import migrate as migrate
     from searchlab.config import Config as Config
     from searchlab.datasets import load_dataset as load_dataset
     from searchlab.errors import SearchlabError as SearchlabError
@@ -30,10 +32,12 @@ _HOMES = {
     "PhotoFilter": "filters",
     "Query": "queries",
     "SearchlabError": "errors",
+    "adapt": "adapting.adaptation",
     "create_library": "library",
     "index_photos": "ingest",
     "load_dataset": "datasets",
     "load_model": "models",
+    "migrate": "adapting.migration",
     "open_library": "library",
 }
 
@@ -45,10 +49,12 @@ __all__ = [
     "PhotoFilter",
     "Query",
     "SearchlabError",
+    "adapt",
     "create_library",
     "index_photos",
     "load_dataset",
     "load_model",
+    "migrate",
     "open_library",
 ]
 

@@ -36,9 +36,13 @@ def default_calibration(model_id: str) -> Calibration:
 
 
 def calibrated(config: Config) -> Config:
-    """Return a configuration with its model's id and the calibration that ships for that model."""
+    """Return a configuration with its model's id and the calibration that goes with that model.
+
+    An adapted model brings its own; of another one the curves that ship are taken.
+    """
     model = load_model(config.model)
-    calibration = default_calibration(model.model_id)
+    own: Calibration | None = getattr(model, "calibration", None)
+    calibration = own or default_calibration(model.model_id)
     return replace(config, model=model.name, model_id=model.model_id, calibration=calibration)
 
 

@@ -67,11 +67,22 @@ _PLURALS = (
     *("pajamas", "pants", "parallel bars", "scissors", "shorts", "sunglasses", "tights"),
     *("trousers", "maracas", "swim trunks"),
 )
-_MASSES = ("hay", "lotion", "perfume", "hair spray", "guacamole", "espresso")
+_MASSES = (
+    *("hay", "lotion", "perfume", "hair spray", "guacamole", "espresso"),
+    *("lightning", "fog", "rain", "bread", "food on a plate", "fresh fruit"),
+)
+# Phrases that bring what they need: "two dogs playing", "people on the beach".
+_COMPLETE = (
+    *("a ", "an ", "the ", "two ", "people", "children ", "runners ", "boxers ", "workers "),
+    *("cars ", "birds ", "cows ", "sheep ", "fish ", "autumn ", "waves ", "fireworks", "flowers "),
+    *("vegetables", "books", "tools"),
+)
 
 
 def _with_article(label: str) -> str:
     word = label.lower()
+    if word.startswith(_COMPLETE):
+        return label
     if word.endswith(_PLURALS) or word in _MASSES:
         return label
     vowel = word.startswith(_AN) or (word[:1] in "aeiou" and not word.startswith(_A))

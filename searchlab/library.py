@@ -6,6 +6,7 @@ DIR/snapshots/NAME/   photos.columns, vectors.npy, the graph, manifest.json; nev
 DIR/cache.db          what was learnt from contents, so that nothing is embedded twice
 DIR/thumbnails/       small pictures by content
 DIR/renditions/       larger ones that a server has made on demand
+DIR/models/           models of one's own: `searchlab models adapt` and `migrate`
 DIR/secret.key        signs cursors
 DIR/writer.lock       held by whoever writes
 """

@@ -38,6 +38,7 @@ _LABELS = ("query_id", "lang", "about")
 # Nothing that is measured passes through these, so a change there keeps what is on record.
 _NOT_MEASURED = frozenset(
     {
+        "adapting",
         "api",
         "cli",
         "console.py",

@@ -1,11 +1,14 @@
 """What test files share: plain photos, unit vectors, a model of a few words, plain pictures."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from searchlab import models
 from searchlab.colors import color_name
 from searchlab.models.protocol import unit_rows
 from searchlab.photos import Photo, attribution_of, orientation_of
@@ -84,6 +87,73 @@ class ToyModel:
         light = np.array([np.asarray(image, dtype=float).mean(axis=(0, 1)) for image in images])
         axes = np.stack([self.vectors[word] for word in ("red", "green", "blue")])
         return unit_rows(light.reshape(len(images), 3) @ axes)
+
+
+class TilesModel:
+    """Reads the colours of a picture's four tiles, and captions that list them as 12 numbers.
+
+    Args:
+        rest: Seed of a rotation of the whole space, and, after a colon, how far its words are from
+            its pictures: 0 for not at all.
+    """
+
+    dim = 12
+    reads = "image"
+    input_size = 2
+
+    def __init__(self, rest):
+        seed, _, apart = rest.partition(":")
+        rng = np.random.default_rng(int(seed))
+        self.name = f"tiles:{rest}"
+        self.model_id = f"tiles-{hashlib.sha256(rest.encode()).hexdigest()[:12]}"
+        self.turn = np.linalg.qr(rng.normal(size=(12, 12)))[0]
+        self.words = np.eye(12) + float(apart or 0) * rng.normal(size=(12, 12))
+        self.n_pictures = 0
+
+    @property
+    def parts(self):
+        return ((self, 1.0),)
+
+    def encode_texts(self, texts):
+        colours = np.full((len(texts), 12), 127.5)
+        for row, text in zip(colours, texts, strict=True):
+            numbers = [int(word) for word in text.split() if word.isdigit()][:12]
+            row[: len(numbers)] = numbers
+        return unit_rows((colours - 127.5) @ self.words @ self.turn)
+
+    def encode_images(self, images):
+        self.n_pictures += len(images)
+        tiles = [np.asarray(image.resize((2, 2), Image.Resampling.BOX)) for image in images]
+        colours = np.array(tiles, dtype=float).reshape(len(images), 12)
+        return unit_rows((colours - 127.5) @ self.turn)
+
+
+@pytest.fixture
+def tiles_models(monkeypatch):
+    """Registers `tiles:SEED[:APART]`; gives the models that were loaded, by spec."""
+    loaded = {}
+
+    def load(rest):
+        return loaded.setdefault(f"tiles:{rest}", TilesModel(rest))
+
+    monkeypatch.setitem(models.MODELS, "tiles", load)
+    monkeypatch.setattr(models, "_loaded", dict(models._loaded))
+    return loaded
+
+
+@pytest.fixture(scope="session")
+def tiles_photos(tmp_path_factory):
+    """A folder of 240 pictures of four tiles; the records say which colours they have."""
+    folder = tmp_path_factory.mktemp("tiles").resolve()
+    lines = []
+    for number in range(240):
+        tiles = np.random.default_rng(number).integers(0, 256, (2, 2, 3), dtype=np.uint8)
+        file = folder / f"{number:03d}.png"
+        Image.fromarray(tiles).resize((8, 8), Image.Resampling.NEAREST).save(file)
+        words = " ".join(map(str, tiles.ravel()))
+        lines.append(json.dumps({"file": file.name, "source_description": words}))
+    (folder / "photos.jsonl").write_text("\n".join(lines))
+    return folder
 
 
 @pytest.fixture(scope="session")

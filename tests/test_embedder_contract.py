@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from searchlab.adapting.writing import write_adapted, write_migrated
 from searchlab.errors import InputError
 from searchlab.models import MODELS, load_model
+from searchlab.models.adapted import AdaptedEmbedder, Head
 from searchlab.models.canaries import canary_image
+from searchlab.models.migrated import LinearMap, MigratedEmbedder
 from searchlab.models.protocol import Embedder
 
 TINY = {
@@ -35,8 +38,10 @@ TINY = {
     },
 }
 SPECS = {
+    "adapted": "adapted",
     "captions": "captions",
     "hybrid": "hybrid:palette=0.3,mini=0.7",
+    "migrated": "migrated",
     "mini": "mini",
     "onnx": "onnx",
     "openclip": "openclip:contract-tiny/random-3",
@@ -82,6 +87,29 @@ def onnx_folder(tmp_path_factory, tiny_config):
     return export_onnx(SPECS["openclip"], tmp_path_factory.mktemp("onnx") / "tiny").folder
 
 
+@pytest.fixture(scope="session")
+def adapted_folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("adapted").resolve() / "model"
+    base = load_model("mini")
+    rng = np.random.default_rng(0)
+    heads = [
+        Head((0.03 * rng.normal(size=(base.dim, base.dim))).astype(np.float32), bias)
+        for bias in (0.02 * rng.normal(size=(2, base.dim))).astype(np.float32)
+    ]
+    write_adapted(place, AdaptedEmbedder(f"adapted:{place}", base, *heads), {}, "")
+    return place
+
+
+@pytest.fixture(scope="session")
+def migrated_folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("migrated").resolve() / "model"
+    base = load_model("palette")
+    linear_map = LinearMap(np.ones((5, base.dim), np.float32), np.zeros(base.dim, np.float32))
+    model = MigratedEmbedder(f"migrated:{place}", base, "old-0123456789ab", linear_map)
+    write_migrated(place, model, {}, "")
+    return place
+
+
 @pytest.fixture(scope="session", params=sorted(SPECS))
 def spec(request):
     name = request.param
@@ -92,6 +120,8 @@ def spec(request):
         request.getfixturevalue("tiny_config")
     if name == "onnx":
         return f"onnx:{request.getfixturevalue('onnx_folder')}"
+    if name in ("adapted", "migrated"):
+        return f"{name}:{request.getfixturevalue(f'{name}_folder')}"
     return SPECS[name]
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.models.artefacts import MINI_DATA
 from searchlab.models.captions import CaptionsEmbedder
-from searchlab.models.mini import MiniEmbedder, preprocess
+from searchlab.models.mini import MiniEmbedder
 from searchlab.models.protocol import Embedder
 
 
@@ -96,19 +96,6 @@ def test_case_and_punctuation_do_not_matter(mini):
 @pytest.mark.parametrize("size", [(1, 1), (1, 5000), (5000, 1), (3, 2)])
 def test_tiny_and_stretched_pictures_are_fine(mini, size):
     assert np.isfinite(mini.encode_images([Image.new("RGB", size, "white")])).all()
-
-
-def test_preprocessing_scales_to_minus_one_to_one():
-    pixels = preprocess([Image.new("RGB", (300, 500), (255, 0, 0))])
-    assert pixels.shape == (1, 3, 260, 260)
-    assert pixels.dtype == np.float32
-    assert pixels[0, :, 0, 0].tolist() == [1.0, -1.0, -1.0]
-
-
-def test_preprocessing_reads_the_central_square():
-    image = Image.new("RGB", (584, 292), "black")
-    image.paste("white", (146, 0, 438, 292))
-    assert preprocess([image]).min() == 1.0
 
 
 def test_tags_are_labels_of_falling_cosine(mini):

@@ -25,7 +25,7 @@ LAYERS = (
     ("cache", "scan", "pipeline", "catalog", "snapshots"),
     ("building", "paging", "planner", "text_vectors"),
     ("engine", "library", "ingest", "pruning", "renditions", "storage"),
-    ("results", "promotion", "reports", "experiments", "calibration_fit", "training"),
+    ("results", "promotion", "reports", "experiments", "calibration_fit", "training", "adapting"),
     ("api", "client"),
     ("console", "demo", "cli"),
 )

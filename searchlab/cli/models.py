@@ -1,12 +1,16 @@
-"""The commands on models: list, export."""
+"""The commands on models: list, export, adapt, migrate."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from searchlab.cli.options import FOLDER
+from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option, stderr, stdout
+from searchlab.errors import NotFoundError, SearchlabError
+
+_SHOWN_PROBLEMS = 10
 
 
 @click.group()
@@ -33,3 +37,95 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
     from searchlab.models.export import export_onnx
 
     click.echo(str(export_onnx(spec, folder, int8=int8)))
+
+
+@models.command("adapt")
+@data_option
+@click.option("--model", help="Model to start from; that of the library if not given.")
+@click.option(
+    "--captions",
+    type=EXISTING_FILE,
+    help="Photos and captions, .tsv (file, caption, language) or .jsonl; "
+    "what the records of the library say if not given.",
+)
+@click.option("--out", type=FOLDER, help="Folder of the new model; models/adapted in the library.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of everything drawn.")
+@click.option("--force", is_flag=True, help="Replace a model that is there.")
+def adapt_model(data: Path, **options: Any) -> None:
+    """Train small heads for a model on your captioned photos; keep them only if they gain.
+
+    An interrupted run goes on where it stopped. Ends with 1, and leaves nothing behind, if photos
+    that were set apart are not found better than by the model that it started from.
+    """
+    from searchlab.adapting.adaptation import adapt
+    from searchlab.adapting.training import Settings
+    from searchlab.console import ConsoleProgress
+    from searchlab.library import create_library, open_library
+
+    captions = options["captions"]
+    if captions is not None and not captions.is_file():
+        msg = f"captions must be a .tsv or .jsonl file, got {captions}, which is not there"
+        raise NotFoundError(msg)
+    library = open_library(data) if captions is None else create_library(data)
+    report = adapt(
+        library,
+        model=options["model"],
+        captions=captions,
+        out=options["out"],
+        settings=Settings(seed=options["seed"]),
+        force=options["force"],
+        progress=ConsoleProgress(stderr()),
+    )
+    _print(report, report.problems)
+    if not report.kept:
+        raise SearchlabError(report.verdict)
+    click.echo(f"{report.model_id}: {report.verdict}")
+    click.echo(f"to use it: searchlab index --data {data} --model {report.model}")
+
+
+@models.command("migrate")
+@click.argument("old")
+@click.argument("new")
+@data_option
+@click.option(
+    "--sample",
+    type=int,
+    default=2_000,
+    show_default=True,
+    help="Photos to embed with the new model.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be lost, and change nothing.")
+def migrate_library(old: str, new: str, data: Path, sample: int, dry_run: bool) -> None:
+    """Map the stored vectors of model OLD into the space of model NEW, and serve them.
+
+    For when embedding every photo again takes too long: only a sample is embedded, and it is said
+    what is lost. `searchlab index --model NEW` embeds the others later.
+    """
+    from searchlab.adapting.migration import migrate
+    from searchlab.console import ConsoleProgress
+    from searchlab.library import open_library
+
+    report = migrate(
+        open_library(data),
+        old,
+        new,
+        sample=sample,
+        dry_run=dry_run,
+        progress=ConsoleProgress(stderr()),
+    )
+    _print(report, report.problems)
+    if report.snapshot_id is None:
+        click.echo("nothing was changed")
+        return
+    click.echo(f"{report.n_photos:,} photos are served by {report.model}")
+    click.echo(f"to embed them all: searchlab index --data {data} --model {new}")
+
+
+def _print(report: object, problems: Any) -> None:
+    out = stdout()
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        where = problem.where.replace("\n", "\\n")
+        out.print(f"skipped {where}: {problem.reason}", markup=False, highlight=False)
+    if len(problems) > _SHOWN_PROBLEMS:
+        out.print(f"... and {len(problems) - _SHOWN_PROBLEMS:,} more", highlight=False)
+    click.echo(str(report))

@@ -12,6 +12,8 @@ open_clip that are not on this machine yet:
     openclip:ViT-B-32/random-7              the same, untrained, from seed 7; for tests and timings
     onnx:FOLDER                             what `searchlab.models.export.export_onnx` wrote
     onnx:FOLDER:fp32                        the same in float32 (`:int8` in eight bits)
+    adapted:FOLDER                          with heads of one's own: `searchlab models adapt`
+    migrated:FOLDER                         vectors of another model, mapped: `models migrate`
     hybrid:mini=0.7,captions=0.3            several of these, weighted
 """
 
@@ -24,6 +26,18 @@ from searchlab.errors import DataError, InputError, shown
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 
 __all__ = ["MODELS", "Embedder", "Embeddings", "load_model", "unit_rows"]
+
+
+def _adapted(rest: str) -> Embedder:
+    from searchlab.models.adapted import load_adapted
+
+    return load_adapted(rest, load_model)
+
+
+def _migrated(rest: str) -> Embedder:
+    from searchlab.models.migrated import load_migrated
+
+    return load_migrated(rest, load_model)
 
 
 def _mini(rest: str) -> Embedder:
@@ -83,8 +97,10 @@ def _refuse_rest(head: str, rest: str) -> None:
 
 
 MODELS: dict[str, Callable[[str], Embedder]] = {
+    "adapted": _adapted,
     "captions": _captions,
     "hybrid": _hybrid,
+    "migrated": _migrated,
     "mini": _mini,
     "onnx": _onnx,
     "openclip": _openclip,
@@ -92,8 +108,11 @@ MODELS: dict[str, Callable[[str], Embedder]] = {
 }
 """Head of a spec -> constructor, which is given what follows the head's colon."""
 
+# Built of others at little cost, and a folder may be replaced: what they stand on is shared.
+_STACKED = ("adapted", "hybrid", "migrated")
+
 _loaded: dict[str, Embedder] = {}
-_loading = threading.RLock()  # re-entrant: a hybrid loads its parts
+_loading = threading.RLock()  # re-entrant: `captions` checks the files of `mini`
 
 
 def load_model(spec: str) -> Embedder:
@@ -120,7 +139,7 @@ def load_model(spec: str) -> Embedder:
             "'hybrid:mini=0.7,captions=0.3'"
         )
         raise InputError(msg)
-    if head == "hybrid":
+    if head in _STACKED:
         return constructor(rest)
     with _loading:
         model = _loaded.get(spec)

@@ -11,7 +11,7 @@ from PIL import Image
 from searchlab.errors import InputError
 from searchlab.models.artefacts import MINI_DATA, fingerprint, read_record
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.models.text import TEXT_FILES, StaticTextTower
+from searchlab.models.text import TEXT_FILES, TextTower
 
 
 class CaptionsEmbedder:
@@ -32,7 +32,7 @@ class CaptionsEmbedder:
         self.folder = folder
         self.dim = int(read_record(folder)["dim"])
         self.model_id = f"captions-{fingerprint(folder, TEXT_FILES, 'summed')}"
-        self._tower = StaticTextTower(folder, dim=self.dim)
+        self._tower = TextTower(folder, dim=self.dim)
 
     @property
     def parts(self) -> tuple[tuple[Embedder, float], ...]:

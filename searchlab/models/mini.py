@@ -1,7 +1,7 @@
 """The default model: a small image tower and a static text tower in one space, shipped with us.
 
 Photos go through an EfficientNet-lite2 and a head that places them among words; queries in some
-sixty languages through `StaticTextTower`. No download, no torch: onnxruntime for photos, numpy for
+sixty languages through `TextTower`. No download, no torch: onnxruntime for photos, numpy for
 texts. What it was made from, and how good it is, stands in `mini_data/MODEL_CARD.md`.
 """
 
@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.errors import DataError
+from searchlab.models import framing
 from searchlab.models.artefacts import MINI_DATA, fingerprint, read_record
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.inputs import rgb_images
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
-from searchlab.models.text import TEXT_FILES, StaticTextTower
+from searchlab.models.text import TEXT_FILES, TextTower
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -31,45 +31,12 @@ IMAGE_FILE = "image.onnx"
 LABELS_FILE = "labels.txt"
 LABEL_VECTORS_FILE = "label_vectors.npy"
 
-CROP = 260
-SHORT_SIDE = 292
-PREPROCESSING = {
-    "mode": "RGB",
-    "crop": f"central square of {CROP}/{SHORT_SIDE} of the short side, resized in one step",
-    "size": CROP,
-    "filter": "bicubic",
-    "scaling": "(x / 255 - 0.5) / 0.5",
-    "layout": "NCHW",
-}
 BATCH = 16  # Photos per run of the network: bounds memory at about 200 MB.
-
-
-def preprocess(images: Sequence[Image.Image]) -> NDArray[np.float32]:
-    """Bring pictures into the shape that the image tower reads.
-
-    Args:
-        images: RGB pictures of any size from 1x1 on.
-
-    Returns:
-        (n_images, 3, 260, 260) float32 in -1..1.
-    """
-    pixels = np.empty((len(images), 3, CROP, CROP), dtype=np.float32)
-    for target, image in zip(pixels, images, strict=True):
-        # Cropping within the resize keeps a 1 x 100,000 picture from becoming a huge one.
-        side = min(image.size) * CROP / SHORT_SIDE
-        left, top = ((length - side) / 2 for length in image.size)
-        box = (left, top, left + side, top + side)
-        picture = image if image.mode == "RGB" else image.convert("RGB")
-        square = picture.resize((CROP, CROP), Image.Resampling.BICUBIC, box=box)
-        target[:] = np.asarray(square, dtype=np.float32).transpose(2, 0, 1)
-    pixels /= np.float32(127.5)
-    pixels -= np.float32(1)
-    return pixels
 
 
 def model_id(folder: Path) -> str:
     """`mini-` and 12 hex digits of the SHA-256 over artefacts and preprocessing."""
-    return f"mini-{fingerprint(folder, (*TEXT_FILES, IMAGE_FILE), PREPROCESSING)}"
+    return f"mini-{fingerprint(folder, (*TEXT_FILES, IMAGE_FILE), framing.PREPROCESSING)}"
 
 
 class MiniEmbedder:
@@ -86,7 +53,7 @@ class MiniEmbedder:
 
     name = "mini"
     reads: Literal["image", "text"] = "image"
-    input_size = SHORT_SIDE
+    input_size = max(min(size) for size in framing.SIZES)
 
     def __init__(self, folder: Path = MINI_DATA, *, threads: int = 0) -> None:
         self.folder = folder
@@ -96,7 +63,7 @@ class MiniEmbedder:
         self.model_id = model_id(folder)
         self.recorded_id = str(self._record["model_id"])
         self._lock = threading.Lock()
-        self._texts: StaticTextTower | None = None
+        self._texts: TextTower | None = None
         self._session: InferenceSession | None = None
 
     @property
@@ -172,10 +139,10 @@ class MiniEmbedder:
             for entry in self._record["canaries"][tower]
         ]
 
-    def _load_texts(self) -> StaticTextTower:
+    def _load_texts(self) -> TextTower:
         with self._lock:
             if self._texts is None:
-                tower = StaticTextTower(self.folder, dim=self.dim)
+                tower = TextTower(self.folder, dim=self.dim)
                 canaries = self._canaries("text")
                 found = tower.encode([str(canary.probe) for canary in canaries])
                 check_canaries("the text tower of mini", canaries, found)
@@ -215,7 +182,6 @@ def open_session(path: Path, threads: int) -> InferenceSession:
 def embed(session: InferenceSession, images: Sequence[Image.Image], dim: int) -> Embeddings:
     """Run pictures through an open tower; (n_images, dim) unit rows."""
     rows = np.zeros((len(images), dim), dtype=np.float32)
-    for start in range(0, len(images), BATCH):
-        batch = slice(start, start + BATCH)
-        rows[batch] = session.run(["embedding"], {"pixels": preprocess(images[batch])})[0]
+    for batch, pixels in framing.batches(images, BATCH):
+        rows[batch] = session.run(["embedding"], {"pixels": pixels})[0]
     return unit_rows(rows)

@@ -1,8 +1,11 @@
-"""The text tower of `mini`: a table of vectors for pieces of words, summed.
+"""The text tower of `mini`: vectors of pieces of words, mixed with their neighbours, and summed.
 
-A query has a handful of words, and their sum (weights are in the lengths of the rows) comes close
-to what a multilingual transformer says of it, in a thousandth of the time. The table is int8 with
-one scale a row, memory-mapped, so that the first query of a process touches a few pages only.
+A query has a handful of words, and the sum of their vectors comes close to what a multilingual
+transformer says of it, in a thousandth of the time. A small gate over each piece and the two beside
+it adds what the sum alone cannot tell: "dog bites man" is not "man bites dog".
+
+The table is int8 with one scale a row, memory-mapped, so that the first query of a process touches
+a few pages only.
 """
 
 from __future__ import annotations
@@ -24,25 +27,53 @@ PIECES_FILE = "pieces.txt"
 PIECE_SCORES_FILE = "piece_scores.npy"
 TABLE_FILE = "table.npy"
 SCALES_FILE = "table_scales.npy"
-TEXT_FILES = (PIECES_FILE, PIECE_SCORES_FILE, TABLE_FILE, SCALES_FILE)
+MIXER_FILE = "mixer.npz"
+TEXT_FILES = (PIECES_FILE, PIECE_SCORES_FILE, TABLE_FILE, SCALES_FILE, MIXER_FILE)
 """Everything that decides a text's row."""
 
 _MAX_LENGTH = 10_000
+
+
+class Mixer(NamedTuple):
+    """From the vectors of a text's pieces to its row.
+
+    Attributes:
+        direct: (width, dim) what a piece adds whatever stands beside it.
+        window: (3 * width, hidden) looks at a piece and at those before and after it.
+        bias: (hidden,) of that look.
+        outer: (hidden, dim) what is made of it.
+    """
+
+    direct: NDArray[np.float32]
+    window: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    outer: NDArray[np.float32]
+
+    def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Mix (n_pieces, width) vectors in reading order; (dim,), not of unit length."""
+        none = np.zeros((1, vectors.shape[1]), dtype=np.float32)
+        before = np.concatenate([none, vectors[:-1]])
+        after = np.concatenate([vectors[1:], none])
+        seen = np.concatenate([before, vectors, after], axis=1) @ self.window + self.bias
+        hidden = np.maximum(seen, 0).sum(axis=0)
+        mixed: NDArray[np.float32] = vectors.sum(axis=0) @ self.direct + hidden @ self.outer
+        return mixed
 
 
 class _Loaded(NamedTuple):
     pieces: Pieces
     table: NDArray[np.int8]
     scales: NDArray[np.float32]
+    mixer: Mixer
 
 
-class StaticTextTower:
-    """Embed texts by summing rows of a table, in well under a millisecond, with numpy alone.
+class TextTower:
+    """Embed texts from a table of pieces, in well under a millisecond, with numpy alone.
 
     Nothing is read before the first text. Instances may be shared between threads.
 
     Attributes:
-        folder: Where the four files of `TEXT_FILES` lie.
+        folder: Where the files of `TEXT_FILES` lie.
         dim: Components of a row.
     """
 
@@ -68,13 +99,13 @@ class StaticTextTower:
             InputError: `texts` is one string, or holds something else.
         """
         texts = readable_texts(texts, max_length=_MAX_LENGTH)
-        pieces, table, scales = self._loaded or self._load()
-        sums = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for total, text in zip(sums, texts, strict=True):
+        pieces, table, scales, mixer = self._loaded or self._load()
+        mixed = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for total, text in zip(mixed, texts, strict=True):
             rows = pieces.encode(text)
             if rows:
-                total[:] = scales[rows] @ table[rows].astype(np.float32)
-        return unit_rows(sums)
+                total[:] = mixer(table[rows] * scales[rows, np.newaxis])
+        return unit_rows(mixed)
 
     def _load(self) -> _Loaded:
         with self._lock:
@@ -88,17 +119,21 @@ class StaticTextTower:
             scores = np.load(self.folder / PIECE_SCORES_FILE).astype(np.float64).tolist()
             table = np.load(self.folder / TABLE_FILE, mmap_mode="r")
             scales = np.load(self.folder / SCALES_FILE).astype(np.float32)
+            with np.load(self.folder / MIXER_FILE) as stored:
+                mixer = Mixer(*(stored[name].astype(np.float32) for name in Mixer._fields))
             pieces = Pieces(dict(zip(names, scores, strict=True)))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, KeyError) as error:
             msg = (
                 f"the text tower's files in {self.folder} must be readable, got {error}; "
                 "reinstall searchlab"
             )
             raise DataError(msg) from error
-        if table.shape != (len(pieces), self.dim) or scales.shape != (len(pieces),):
+        width, dim = mixer.direct.shape
+        if (table.shape, scales.shape, dim) != ((len(pieces), width), (len(pieces),), self.dim):
             msg = (
-                f"{TABLE_FILE} must have shape {(len(pieces), self.dim)} and a scale a row, "
-                f"got {table.shape} and {scales.shape}; reinstall searchlab"
+                f"{TABLE_FILE} must have shape {(len(pieces), width)}, a scale a row and lead to "
+                f"{self.dim} components, got {table.shape}, {scales.shape} and {dim}; "
+                "reinstall searchlab"
             )
             raise DataError(msg)
-        return _Loaded(pieces, table, scales)
+        return _Loaded(pieces, table, scales, mixer)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
+from PIL import Image
 
 from searchlab.files import sha256_of
-from searchlab.models import artefacts, mini
+from searchlab.models import artefacts, framing, mini
 from searchlab.models.canaries import canary_image
 from searchlab.models.text import (
+    MIXER_FILE,
     PIECE_SCORES_FILE,
     PIECES_FILE,
     SCALES_FILE,
     TABLE_FILE,
-    StaticTextTower,
+    Mixer,
+    TextTower,
 )
-from searchlab.training.distil import quantise
-from searchlab.training.heads import Floats, unit
-from searchlab.training.photo_tower import Joined, export
+from searchlab.training.heads import DIM, Floats, unit
+from searchlab.training.photo_tower import Joined
+from searchlab.training.quantise import quantise as quantise_network
 from searchlab.training.sources import records
+from searchlab.training.student import quantise
 
 CANARY_TEXTS = (
     "a photo of a dog",
@@ -40,7 +44,9 @@ def write(
     *,
     scores: Mapping[str, float],
     table: Floats,
+    mixer: Mixer,
     network: Joined,
+    pictures: Sequence[Image.Image],
     labels: Mapping[str, Floats],
 ) -> None:
     """Write every file of the model into a folder.
@@ -48,8 +54,10 @@ def write(
     Args:
         folder: Made if absent; files of an older build are replaced.
         scores: Pieces with log probabilities, in row order.
-        table: (n_pieces, dim) text table.
+        table: (n_pieces, width) vectors of the pieces.
+        mixer: From them to rows.
         network: Image tower with its head.
+        pictures: Training photos by which the network's numbers are scaled to 8 bits.
         labels: Readable label -> its (dim,) unit row, for tags.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,26 +66,37 @@ def write(
     np.save(folder / SCALES_FILE, scales)
     np.save(folder / PIECE_SCORES_FILE, np.array(list(scores.values()), dtype=np.float16))
     (folder / PIECES_FILE).write_text("\n".join(scores), encoding="utf-8", newline="\n")
+    halves = {name: part.astype(np.float16) for name, part in mixer._asdict().items()}
+    np.savez(folder / MIXER_FILE, **halves)  # type: ignore[arg-type]
     vectors = np.stack(list(labels.values())).astype(np.float16)
     np.save(folder / mini.LABEL_VECTORS_FILE, vectors)
     listed = "".join(f"{label}\n" for label in labels)
     (folder / mini.LABELS_FILE).write_text(listed, encoding="utf-8", newline="\n")
-    export(network, folder / mini.IMAGE_FILE)
-    write_record(folder, dim=table.shape[1], agreement=agreement(folder, table, network))
+    quantise_network(network, ["embedding"], pictures, folder / mini.IMAGE_FILE)
+    write_record(
+        folder,
+        dim=mixer.direct.shape[1],
+        agreement=agreement(folder, table, network, pictures[:100]),
+    )
 
 
-def agreement(folder: Path, table: Floats, network: Joined) -> dict[str, float]:
-    """Least cosine between what was trained and what is stored, over table rows and canaries."""
+def agreement(
+    folder: Path, table: Floats, network: Joined, pictures: Sequence[Image.Image]
+) -> dict[str, float]:
+    """Cosines between what was trained and what is stored, over table rows and photos."""
     stored = np.load(folder / TABLE_FILE).astype(np.float32)
     long = np.linalg.norm(table, axis=1) > 1e-3
-    pictures = [canary_image(seed) for seed in range(8)]
     session = mini.open_session(folder / mini.IMAGE_FILE, threads=2)
+    small = mini.embed(session, pictures, DIM)
+    large = np.empty_like(small)
     with torch.inference_mode():
-        trained = network.eval()(torch.from_numpy(mini.preprocess(pictures))).numpy()
-    small = mini.embed(session, pictures, table.shape[1])
+        for batch, pixels in framing.batches(pictures, 8):
+            large[batch] = network.eval()(torch.from_numpy(pixels)).numpy()
+    photos = (unit(large) * small).sum(axis=1)
     return {
-        "text table, 8 bits": float((unit(stored[long]) * unit(table[long])).sum(axis=1).min()),
-        "image tower, weights in 16 bits": float((unit(trained) * small).sum(axis=1).min()),
+        "table, 8 bits, least": float((unit(stored[long]) * unit(table[long])).sum(axis=1).min()),
+        "photos, 8 bits, mean": float(photos.mean()),
+        "photos, 8 bits, least": float(photos.min()),
     }
 
 
@@ -85,7 +104,7 @@ def write_record(folder: Path, *, dim: int, agreement: dict[str, float]) -> None
     """Write `model.json`: sizes, preprocessing, sources, versions and canaries."""
     import onnx
 
-    texts = StaticTextTower(folder, dim=dim).encode(CANARY_TEXTS)
+    texts = TextTower(folder, dim=dim).encode(CANARY_TEXTS)
     session = mini.open_session(folder / mini.IMAGE_FILE, threads=2)
     photos = mini.embed(session, [canary_image(seed) for seed in CANARY_SEEDS], dim)
     record = {
@@ -93,18 +112,18 @@ def write_record(folder: Path, *, dim: int, agreement: dict[str, float]) -> None
         "name": "mini",
         "model_id": mini.model_id(folder),
         "dim": dim,
-        "preprocessing": mini.PREPROCESSING,
+        "preprocessing": framing.PREPROCESSING,
         "files": {
             path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
             for path in sorted(folder.iterdir())
-            if path.suffix in (".npy", ".onnx", ".txt")
+            if path.suffix in (".npy", ".npz", ".onnx", ".txt")
         },
         "built_with": {
             "numpy": np.__version__,
             "onnx": onnx.__version__,
             "torch": torch.__version__,
         },
-        "least_cosine_with_float32": {what: round(x, 5) for what, x in agreement.items()},
+        "cosine_with_float32": {what: round(x, 5) for what, x in agreement.items()},
         "sources": records(),
         "canaries": {
             "text": _recorded(CANARY_TEXTS, texts),

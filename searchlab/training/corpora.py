@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 LOCALES = (
     "uk", "sv", "sl", "sk", "ru", "pt", "pl", "nl", "ka", "ja", "is", "hr", "gu", "gl", "gd", "ga",
-    "fr", "es", "en", "en_GB", "el", "de", "da", "cs", "ca", "sq", "eu", "tr", "sr", "sr_Latn",
+    "fr", "es", "en", "en-GB", "el", "de", "da", "cs", "ca", "sq", "eu", "tr", "sr", "sr-Latn",
     "ro", "ml", "lv", "ko", "it", "id", "hy", "hu", "hi", "fi", "bg", "be", "am", "nn", "no", "af",
-    "vi", "zh", "zh_Hant", "th", "ms", "ar", "zu", "he", "km", "fa", "kab", "mk", "sw", "cy", "lt",
-    "ta", "ku", "pt_PT",
+    "vi", "zh", "zh-Hant", "th", "ms", "ar", "zu", "he", "km", "fa", "kab", "mk", "sw", "cy", "lt",
+    "ta", "ku", "pt-PT", "ast", "et", "vec", "ff", "br", "en-AU", "es-MX", "fil",
 )  # fmt: skip
 """Locales of CLDR whose words the tower learns."""
 
@@ -45,26 +45,22 @@ def read_annotations(folder: Path) -> Annotations:
     Symbols with a skin tone and flags are left out.
 
     Args:
-        folder: CLDR's `common` folder.
+        folder: Where the packages `cldr-annotations-full` and `cldr-annotations-derived-full` lie.
     """
     found = Annotations({}, {})
-    files = [
-        (locale, folder / kind / f"{locale}.xml")
-        for locale in LOCALES
-        for kind in ("annotations", "annotationsDerived")
-    ]
-    for locale, path in files:
-        if not path.exists():
-            continue
-        for node in ElementTree.parse(path).getroot().iter("annotation"):
-            symbol, text = node.get("cp", ""), (node.text or "").strip()
-            if not text or "↑" in text or _SKIN_TONES.search(symbol) or _is_flag(symbol):
+    for locale in LOCALES:
+        for kind, package in (("annotations", "full"), ("annotationsDerived", "derived-full")):
+            path = folder / f"cldr-annotations-{package}" / kind / locale / "annotations.json"
+            if not path.exists():
                 continue
-            if node.get("type") == "tts":
-                found.names.setdefault(locale, {})[symbol] = text
-            else:
-                words = [word.strip() for word in text.split("|")]
-                found.keywords.setdefault(locale, {})[symbol] = words
+            entries = json.loads(path.read_text(encoding="utf-8"))[kind]["annotations"]
+            for symbol, entry in entries.items():
+                if _SKIN_TONES.search(symbol) or _is_flag(symbol):
+                    continue
+                if "tts" in entry:
+                    found.names.setdefault(locale, {})[symbol] = entry["tts"][0]
+                if "default" in entry:
+                    found.keywords.setdefault(locale, {})[symbol] = entry["default"]
     return found
 
 

@@ -1,14 +1,16 @@
-"""The joint space: how photos and the teacher's sentences are brought to agree.
+"""The joint space: how photos and the teachers' sentences are brought to agree.
 
 A row has two parts. The *named* part is ConSE (Norouzi et al., ICLR 2014): the mean of the class
 names' text vectors, weighted by what the tower recognises. It needs no training and holds for any
-noun. The *told* part comes of two small heads trained on captioned photos (InfoNCE); it knows
-scenes, actions and relations, as far as those photos show them.
+noun. The *told* part comes of heads trained on captioned photos (InfoNCE); it knows scenes, actions
+and relations, as far as those photos show them. Several pairs of heads are trained and laid side by
+side, and the axes that carry their scores kept: together they rank better than any one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +20,19 @@ from torch.nn import functional
 
 from searchlab.training.photo_tower import Readings
 
-NAMED, TOLD = 96, 64
+LOG = logging.getLogger(__name__)
+
+NAMED, TOLD = 96, 160
 """Components of the two parts."""
 DIM = NAMED + TOLD
+TEACHER_WIDTH = 768
 
-TEMPERATURE = 1.5  # Softens the class probabilities; chosen on held-out training photos.
-SHARPNESS = 5.0  # Brings centred teacher vectors to about unit length.
-HIDDEN = 512
+SHARE_NAMED = 0.4
+"""Share of the named part in the squared length of a photo's row; chosen on held-out photos."""
+KINDS = 0.3  # Weight of the kinds that a class is of, beside its own name.
+HIDDEN = 256
+WIDE_HIDDEN = 768  # Of the heads that teach and are not shipped.
+DROPPED = 0.5
 
 Floats = NDArray[np.float32]
 
@@ -37,30 +45,38 @@ def unit(rows: NDArray[np.floating]) -> Floats:
 
 @dataclass
 class TextSide:
-    """From the teacher's vectors to targets in the joint space.
+    """From the teachers' vectors to targets in the joint space.
 
     Attributes:
-        class_mean: (384,) mean teacher vector of the class names in their template.
-        caption_mean: (384,) mean teacher vector of captions.
-        basis: (384, NAMED) principal axes of class names and names of things.
-        told: Linear map of the told part.
+        class_mean: (768,) mean teacher vector of the class names in their template.
+        caption_mean: (768,) mean teacher vector of captions.
+        spread: (768,) factors that bring both teachers' centred vectors to about unit length.
+        basis: (768, NAMED) principal axes of class names and names of things.
+        told: (n_heads, 768, width) linear maps of the heads.
+        axes: (n_heads * width, TOLD) axes kept of the heads' answers side by side.
     """
 
     class_mean: Floats
     caption_mean: Floats
+    spread: Floats
     basis: Floats
-    told: torch.nn.Linear
+    told: Floats
+    axes: Floats
 
-    def named(self, vectors: Floats, mean: Floats) -> Floats:
+    def named_part(self, vectors: Floats, mean: Floats) -> Floats:
         """(n, NAMED) named parts."""
-        return unit((vectors - mean) @ self.basis)
+        return unit((vectors - mean) * self.spread @ self.basis)
+
+    def told_part(self, vectors: Floats, mean: Floats) -> Floats:
+        """(n, TOLD) told parts."""
+        centred = (vectors - mean) * self.spread
+        beside = np.hstack([unit(centred @ head) for head in self.told])
+        return unit(beside @ self.axes)
 
     def target(self, vectors: Floats, mean: Floats, *, told: float, named: float) -> Floats:
         """(n, DIM) unit rows, told part first, with the given weights of the two parts."""
-        with torch.no_grad():
-            centred = torch.from_numpy((vectors - mean) * np.float32(SHARPNESS))
-            heads = unit(self.told(centred).numpy())
-        return unit(np.hstack([told * heads, named * self.named(vectors, mean)]))
+        parts = [told * self.told_part(vectors, mean), named * self.named_part(vectors, mean)]
+        return unit(np.hstack(parts))
 
 
 class PhotoHead(torch.nn.Module):
@@ -68,22 +84,32 @@ class PhotoHead(torch.nn.Module):
 
     Args:
         classes: (1000, NAMED) named parts of the classes, not normalised.
-        mean: (1280,) mean of the features of the training photos.
-        spread: (1280,) their standard deviations.
+        mean: (n_features,) mean of the features of the training photos.
+        spread: (n_features,) their standard deviations.
+        told: Components of the told part.
+        hidden: Width of its bend.
     """
 
     classes: torch.Tensor
     mean: torch.Tensor
     spread: torch.Tensor
 
-    def __init__(self, classes: Floats, mean: Floats, spread: Floats) -> None:
+    def __init__(
+        self,
+        classes: Floats,
+        mean: Floats,
+        spread: Floats,
+        *,
+        told: int = TOLD,
+        hidden: int = HIDDEN,
+    ) -> None:
         super().__init__()
         features = len(mean)
-        self.direct = torch.nn.Linear(features, TOLD)
-        self.inner = torch.nn.Linear(features, HIDDEN)
-        self.outer = torch.nn.Linear(HIDDEN, TOLD)
-        self.recognised = torch.nn.Linear(classes.shape[1], TOLD)
-        self.dropout = torch.nn.Dropout(0.3)
+        self.direct = torch.nn.Linear(features, told)
+        self.inner = torch.nn.Linear(features, hidden)
+        self.outer = torch.nn.Linear(hidden, told)
+        self.recognised = torch.nn.Linear(classes.shape[1], told)
+        self.dropout = torch.nn.Dropout(DROPPED)
         self.register_buffer("classes", torch.from_numpy(classes))
         self.register_buffer("mean", torch.from_numpy(mean))
         self.register_buffer("spread", torch.from_numpy(spread))
@@ -92,7 +118,10 @@ class PhotoHead(torch.nn.Module):
         self, features: torch.Tensor, logits: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Told (n, TOLD) and named (n, NAMED) parts, unit rows each."""
-        named = torch.softmax(logits / TEMPERATURE, dim=1) @ self.classes
+        centred = logits - logits.mean(dim=1, keepdim=True)
+        # Ranks classes as a softmax does, but its best does not drown the next ones.
+        stands_out = functional.relu(centred / (centred * centred).mean(dim=1, keepdim=True).sqrt())
+        named = (stands_out * stands_out * stands_out) @ self.classes
         named = functional.normalize(named, dim=1)
         scaled = self.dropout((features - self.mean) / self.spread)
         bent = self.outer(self.dropout(functional.gelu(self.inner(scaled))))
@@ -100,10 +129,9 @@ class PhotoHead(torch.nn.Module):
         return functional.normalize(told, dim=1), named
 
     def forward(self, features: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-        """(n, DIM) unit rows, both parts of equal weight."""
-        rows = torch.cat(self.parts(features, logits), dim=1)
-        weighted: torch.Tensor = rows * 0.5**0.5
-        return weighted
+        """(n, DIM) unit rows."""
+        told, named = self.parts(features, logits)
+        return torch.cat([told * (1 - SHARE_NAMED) ** 0.5, named * SHARE_NAMED**0.5], dim=1)
 
 
 def principal_axes(rows: Floats, dim: int) -> Floats:
@@ -111,6 +139,22 @@ def principal_axes(rows: Floats, dim: int) -> Floats:
     axes = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :dim]
     # The sign of an axis is arbitrary; fixed here, so that a rebuild gives the same.
     return np.asarray(axes * np.sign(axes[np.abs(axes).argmax(0), range(dim)]), dtype=np.float32)
+
+
+def class_matrix(classes: Floats, kinds: Floats, members: Floats) -> Floats:
+    """Vectors that the named part of a photo is a mean of.
+
+    Args:
+        classes: (1000, dim) vectors of the class names.
+        kinds: (n_kinds, dim) vectors of the kinds above them.
+        members: (1000, n_kinds) who is of which kind.
+
+    Returns:
+        (1000, dim): each class leans towards its kinds, the rarer the more.
+    """
+    weights = members / np.sqrt(np.maximum(members.sum(axis=0), 1))
+    weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
+    return np.asarray(classes + KINDS * weights @ kinds, dtype=np.float32)
 
 
 def contrast(texts: torch.Tensor, photos: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -122,38 +166,39 @@ def contrast(texts: torch.Tensor, photos: torch.Tensor, scale: torch.Tensor) -> 
     return (forth + back) / 2
 
 
-def train_heads(
-    side: TextSide,
+def train_pair(
     head: PhotoHead,
-    readings: Readings,
-    captions: Sequence[tuple[int, int]],
+    views: Sequence[Readings],
+    captions: Mapping[int, Sequence[int]],
     vectors: Floats,
     *,
-    epochs: int = 15,
+    width: int,
+    epochs: int = 25,
     batch: int = 512,
     seed: int = 0,
-) -> None:
-    """Train the told parts of both sides in place.
+) -> Floats:
+    """Train a photo head in place, and the linear map of the captions that goes with it.
 
     Args:
-        side: Its `told` map is trained.
         head: The photo head.
-        readings: What the tower says of the training photos.
-        captions: (photo row, caption row) pairs.
-        vectors: (n_captions, 384) teacher vectors.
+        views: What the tower says of the training photos, and of crops of them.
+        captions: Photo row -> rows of its captions in `vectors`.
+        vectors: (n_captions, 768) teacher vectors, centred and scaled.
+        width: Components of the told part.
         epochs: Times each photo is seen, with one caption drawn each time.
         batch: Photos a step.
-        seed: Of the order and of the captions drawn.
+        seed: Of the order and of what is drawn.
+
+    Returns:
+        (768, width) map of captions.
     """
     rng = np.random.default_rng(seed)
-    own: dict[int, list[int]] = {}
-    for photo, caption in captions:
-        own.setdefault(photo, []).append(caption)
-    photos = np.array(sorted(own))
-    centred = torch.from_numpy((vectors - side.caption_mean) * np.float32(SHARPNESS))
-    features, logits = torch.from_numpy(readings.features), torch.from_numpy(readings.logits)
+    photos = np.array(sorted(captions))
+    told = torch.from_numpy(vectors)
+    drawn_views = [(torch.from_numpy(v.features), torch.from_numpy(v.logits)) for v in views]
+    text = torch.nn.Linear(vectors.shape[1], width, bias=False)
     scale = torch.nn.Parameter(torch.tensor(np.log(15.0), dtype=torch.float32))
-    weights = [*head.parameters(), *side.told.parameters(), scale]
+    weights = [*head.parameters(), *text.parameters(), scale]
     optimiser = torch.optim.AdamW(weights, lr=1e-3, weight_decay=0.1)
     steps = epochs * (len(photos) // batch)
     plan = torch.optim.lr_scheduler.LambdaLR(
@@ -164,12 +209,17 @@ def train_heads(
         if step % (len(photos) // batch) == 0:
             order = rng.permutation(photos)
         drawn, order = order[:batch], order[batch:]
-        told = [own[photo][rng.integers(len(own[photo]))] for photo in drawn.tolist()]
+        chosen = [
+            captions[photo][int(rng.integers(len(captions[photo])))] for photo in drawn.tolist()
+        ]
+        features, logits = drawn_views[rng.integers(len(drawn_views))]
         seen, _ = head.parts(features[drawn], logits[drawn])
-        dropped = functional.dropout(centred[told], 0.1)
-        loss = contrast(functional.normalize(side.told(dropped), dim=1), seen, scale)
+        dropped = functional.dropout(told[chosen], 0.1)
+        loss = contrast(functional.normalize(text(dropped), dim=1), seen, scale)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         plan.step()
     head.eval()
+    LOG.info("heads of seed %d: contrast %.3f", seed, loss.item())
+    return text.weight.detach().numpy().T.copy()

@@ -1,8 +1,8 @@
 """What the text tower is taught: phrases in every language, each with the row that it should get.
 
-A phrase of CLDR stands for an English name, so its target is the teacher's row of the English, in
-whatever language the phrase is; a translated or hand-written caption gets the row of its photo's
-English ones.
+A phrase of CLDR stands for an English name, so its target is the teachers' row of the English, in
+whatever language the phrase is; a translated or hand-written caption gets the mean row of its
+photo's English ones.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Lessons:
 
     Attributes:
         rows: Table rows of each text.
-        targets: (dim,) unit row of each.
-        weights: Weight of each in the loss.
+        targets: (dim,) unit row of each, in 16 bits.
+        weights: How often each is drawn, next to others.
         captions: Photo id -> language -> numbers of the texts that are its captions.
     """
 
     rows: list[list[int]] = field(default_factory=list)
-    targets: list[Floats] = field(default_factory=list)
+    targets: list[NDArray[np.float16]] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     captions: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 
@@ -47,16 +47,9 @@ class Lessons:
         if not rows:
             return None
         self.rows.append(rows[:LONGEST])
-        self.targets.append(target)
+        self.targets.append(target.astype(np.float16))
         self.weights.append(weight)
         return len(self.rows) - 1
-
-    def padded(self) -> NDArray[np.int32]:
-        """(n_texts, longest) table rows, filled up with -1."""
-        table = np.full((len(self.rows), max(map(len, self.rows))), -1, dtype=np.int32)
-        for line, rows in zip(table, self.rows, strict=True):
-            line[: len(rows)] = rows
-        return table
 
 
 def teach_names(
@@ -69,7 +62,7 @@ def teach_names(
 ) -> None:
     """Add names and keywords of CLDR in every locale, and the class names in English."""
     english = sorted(set(annotations.names["en"].values()))
-    vectors = teacher.encode([TEMPLATE.format(name) for name in english])
+    vectors = teacher.english([TEMPLATE.format(name) for name in english])
     targets = dict(zip(english, side.target(vectors, side.class_mean, **NOUN), strict=True))
     for locale, phrase, names, kind in phrases(annotations):
         if kind == "name":
@@ -79,7 +72,7 @@ def teach_names(
             lessons.add(pieces.encode(phrase), mean, 0.3 / len(names) ** 0.5)
     for name in english:
         lessons.add(pieces.encode(TEMPLATE.format(name)), targets[name], 1.0)
-    vectors = teacher.encode([TEMPLATE.format(name) for name in class_names])
+    vectors = teacher.english([TEMPLATE.format(name) for name in class_names])
     for name, target in zip(
         class_names, side.target(vectors, side.class_mean, **NOUN), strict=True
     ):
@@ -96,10 +89,10 @@ def teach_captions(
 ) -> None:
     """Add captions of all languages.
 
-    Those that the teacher has read get its row, the others their photo's mean.
+    The English ones get the teachers' row, the others the mean of their photo's English ones.
     """
-    read = [c for c in captions if c.language == "en" and c.text in teacher]
-    rows = side.target(teacher.encode([c.text for c in read]), side.caption_mean, **CAPTION)
+    read = [c for c in captions if c.language == "en"]
+    rows = side.target(teacher.english([c.text for c in read]), side.caption_mean, **CAPTION)
     own = dict(zip((c.text for c in read), rows, strict=True))
     of_photo: dict[str, list[Floats]] = {}
     for caption in read:

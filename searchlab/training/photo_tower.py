@@ -1,22 +1,28 @@
-"""The image tower: EfficientNet-lite2, what it says of the training photos, and its ONNX file."""
+"""The image tower: EfficientNet-lite2 in our own few layers, and what it says of photos.
+
+timm's network pads by the size of its input, in nodes that no quantiser sees through. Here batch
+normalisation is folded into the convolutions and the padding is fixed, which is the same function
+for sides divisible by 32 and exports to a plain chain of Conv, Clip and Add.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
+from torch.nn import functional
 
-from searchlab.models.mini import CROP, preprocess
+from searchlab.models import framing
 from searchlab.models.torchvision_shim import import_torchvision
 from searchlab.training.sources import TOWER, locate
 
 BATCH = 8
-HALVED = 512  # Weights of at least so many numbers are stored in 16 bits.
+LAST = 5  # Stages before the last two, which fine-tuning leaves alone.
 
 
 class Readings(NamedTuple):
@@ -24,7 +30,7 @@ class Readings(NamedTuple):
 
     Attributes:
         ids: Photo ids.
-        features: (n, 1280) pooled features.
+        features: (n, 2560) means and maxima of the 1,280 channels over the photo's cells.
         logits: (n, 1000) class logits.
     """
 
@@ -33,95 +39,167 @@ class Readings(NamedTuple):
     logits: NDArray[np.float32]
 
 
-class Joined(torch.nn.Module):
-    """Tower and head in one network: (n, 3, 260, 260) pixels to (n, dim) unit rows."""
+class Said(Protocol):
+    """A tower as a function: (n, 3, height, width) pixels to features and logits."""
 
-    def __init__(self, tower: Any, head: torch.nn.Module) -> None:
+    def __call__(
+        self, pixels: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Read framed pictures."""
+
+
+class Conv(torch.nn.Module):
+    """A convolution with its batch normalisation folded in, padded as TensorFlow's SAME."""
+
+    def __init__(self, conv: Any, norm: Any, *, bounded: bool) -> None:
+        super().__init__()
+        factor = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+        self.weight = torch.nn.Parameter((conv.weight * factor[:, None, None, None]).detach())
+        self.bias = torch.nn.Parameter((norm.bias - norm.running_mean * factor).detach())
+        self.stride = int(conv.stride[0])
+        self.groups = int(conv.groups)
+        self.bounded = bounded
+        padded = max(0, int(conv.kernel_size[0]) - self.stride)
+        before, after = padded // 2, padded - padded // 2
+        self.even = before if before == after else 0
+        self.uneven = () if before == after else (before, after, before, after)
+
+    def forward(self, cells: torch.Tensor) -> torch.Tensor:
+        """(n, channels, height, width) to the same of the next layer."""
+        if self.uneven:
+            cells = functional.pad(cells, self.uneven)
+        out = functional.conv2d(
+            cells, self.weight, self.bias, self.stride, self.even, groups=self.groups
+        )
+        return functional.relu6(out) if self.bounded else out
+
+
+class Block(torch.nn.Module):
+    """Inverted residual: convolutions, the last without bound, around which the input may skip."""
+
+    def __init__(self, block: Any) -> None:
+        super().__init__()
+        pairs = (
+            [(block.conv_dw, block.bn1), (block.conv_pw, block.bn2)]
+            if not hasattr(block, "conv_pwl")
+            else [
+                (block.conv_pw, block.bn1),
+                (block.conv_dw, block.bn2),
+                (block.conv_pwl, block.bn3),
+            ]
+        )
+        last = len(pairs) - 1
+        self.convs = torch.nn.Sequential(
+            *(Conv(conv, norm, bounded=n < last) for n, (conv, norm) in enumerate(pairs))
+        )
+        self.skips = bool(block.has_skip)
+
+    def forward(self, cells: torch.Tensor) -> torch.Tensor:
+        """(n, channels, height, width) to the same of the next block."""
+        out: torch.Tensor = self.convs(cells)
+        return cells + out if self.skips else out
+
+
+class Tower(torch.nn.Module):
+    """EfficientNet-lite2 up to its features and logits."""
+
+    def __init__(self, network: Any) -> None:
+        super().__init__()
+        self.stem = Conv(network.conv_stem, network.bn1, bounded=True)
+        self.stages = torch.nn.Sequential(
+            *(torch.nn.Sequential(*(Block(block) for block in stage)) for stage in network.blocks)
+        )
+        self.wide = Conv(network.conv_head, network.bn2, bounded=True)
+        self.classifier = network.classifier
+
+    def early(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Pixels to the (n, 208, height / 32, width / 32) cells before the last block."""
+        cells: torch.Tensor = self.stages[: LAST + 1](self.stem(pixels))
+        return cells
+
+    def late(self, cells: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The cells of `early` to features (n, 2560) and logits (n, 1000)."""
+        wide = self.wide(self.stages[LAST + 1 :](cells))
+        mean = wide.mean(dim=(2, 3))
+        return torch.cat([mean, wide.amax(dim=(2, 3))], dim=1), self.classifier(mean)
+
+    def forward(self, pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Features (n, 2560) and logits (n, 1000) of framed pictures."""
+        return self.late(self.early(pixels))
+
+
+class Joined(torch.nn.Module):
+    """Tower and head in one network: (n, 3, height, width) pixels to (n, dim) unit rows."""
+
+    def __init__(self, tower: Tower, head: torch.nn.Module) -> None:
         super().__init__()
         self.tower = tower
         self.head = head
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Embed preprocessed pictures."""
-        features, logits = read(self.tower, pixels)
-        rows: torch.Tensor = self.head(features, logits)
+        """Embed framed pictures."""
+        rows: torch.Tensor = self.head(*self.tower(pixels))
         return rows
 
 
-def load_tower(packages: Path) -> Any:
-    """Load the ImageNet weights into timm's `tf_efficientnet_lite2`; every weight must fit."""
+def load_tower(packages: Path) -> Tower:
+    """Load the ImageNet weights; every one must fit timm's `tf_efficientnet_lite2`."""
     import_torchvision()
     import timm
 
     state = torch.load(locate(TOWER, packages), map_location="cpu")
-    tower = timm.create_model("tf_efficientnet_lite2", pretrained=False)
+    network = timm.create_model("tf_efficientnet_lite2", pretrained=False)
     # The two implementations name their layers differently but in the same order.
-    names = list(tower.state_dict())
-    tower.load_state_dict(dict(zip(names, state.values(), strict=True)), strict=True)
-    return tower.eval()
+    names = list(network.state_dict())
+    network.load_state_dict(dict(zip(names, state.values(), strict=True)), strict=True)
+    return Tower(network.eval()).eval()
 
 
-def read(tower: Any, pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pooled features (n, 1280) and class logits (n, 1000)."""
-    features = tower.forward_head(tower.forward_features(pixels), pre_logits=True)
-    return features, tower.get_classifier()(features)
+def said_by(tower: Tower) -> Said:
+    """The tower in 32 bits as a function of arrays."""
+
+    def read(pixels: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        with torch.inference_mode():
+            features, logits = tower(torch.from_numpy(pixels))
+        return features.numpy(), logits.numpy()
+
+    return read
 
 
-def read_photos(tower: Any, photos: dict[str, Path], cache: Path) -> Readings:
-    """Run the tower over photos, once; the answer is kept in `cache`.
+def read_pictures(read: Said, pictures: Sequence[Image.Image]) -> tuple[Any, Any]:
+    """Features and logits of RGB pictures, in their order."""
+    features: list[Any] = [None] * len(pictures)
+    logits: list[Any] = [None] * len(pictures)
+    for batch, pixels in framing.batches(pictures, BATCH):
+        for number, *row in zip(batch, *read(pixels), strict=True):
+            features[number], logits[number] = row
+    return np.stack(features), np.stack(logits)
+
+
+def read_photos(read: Said, photos: dict[str, Path], cache: Path) -> Readings:
+    """Run a tower over photos, once; the answer is kept in `cache`.
 
     Args:
-        tower: From `load_tower`.
+        read: `said_by` a tower, or `quantise.said_by_file`.
         photos: Files by photo id.
         cache: An `.npz` file; made if absent.
     """
     if not cache.exists():
         paths = list(photos.values())
-        with torch.inference_mode():
-            parts = [
-                read(tower, torch.from_numpy(preprocess(_open(paths[start : start + BATCH]))))
-                for start in range(0, len(paths), BATCH)
-            ]
-        features, logits = (torch.cat(column).numpy() for column in zip(*parts, strict=True))
+        parts = [
+            read_pictures(read, open_rgb(paths[start : start + 8 * BATCH]))
+            for start in range(0, len(paths), 8 * BATCH)
+        ]
+        features, logits = (np.concatenate(column) for column in zip(*parts, strict=True))
         np.savez(cache, ids=np.array(list(photos)), features=features, logits=logits)
     stored = np.load(cache)
     return Readings([str(i) for i in stored["ids"]], stored["features"], stored["logits"])
 
 
-def _open(paths: Sequence[Path]) -> list[Image.Image]:
+def open_rgb(paths: Sequence[Path]) -> list[Image.Image]:
+    """Open photos as RGB pictures."""
     pictures = []
     for path in paths:
         with Image.open(path) as picture:
             pictures.append(picture.convert("RGB"))
     return pictures
-
-
-def export(network: Joined, path: Path) -> None:
-    """Write tower and head as ONNX, large weights in 16 bits, computing in 32."""
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-
-    torch.onnx.export(
-        network.eval(),
-        (torch.zeros(2, 3, CROP, CROP),),
-        str(path),
-        input_names=["pixels"],
-        output_names=["embedding"],
-        dynamic_axes={"pixels": {0: "n"}, "embedding": {0: "n"}},
-        opset_version=17,
-        dynamo=False,
-    )
-    model = onnx.load(path)
-    casts = []
-    for tensor in list(model.graph.initializer):
-        weights = numpy_helper.to_array(tensor)
-        if weights.dtype == np.float32 and weights.size >= HALVED:
-            small = f"{tensor.name}_16"
-            model.graph.initializer.remove(tensor)
-            model.graph.initializer.append(
-                numpy_helper.from_array(weights.astype(np.float16), small)
-            )
-            casts.append(helper.make_node("Cast", [small], [tensor.name], to=TensorProto.FLOAT))
-    for cast in casts:
-        model.graph.node.insert(0, cast)
-    onnx.save(model, path)

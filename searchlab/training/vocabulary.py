@@ -24,6 +24,7 @@ SCRIPTS = frozenset(
     }
 )  # fmt: skip
 LONGEST = 18
+ALWAYS = 100.0  # Worth of a word of the labels: what the model names in one piece it learns best.
 
 
 def choose_pieces(
@@ -41,7 +42,7 @@ def choose_pieces(
         teacher_pieces: The teacher's pieces with its scores, special ones left out.
         annotations: CLDR's names and keywords.
         captions: Training captions.
-        class_names: Labels of the image tower.
+        class_names: Labels, of the image tower and others.
         fragments: Pieces kept of the teacher's.
         words: Whole words added.
     """
@@ -101,7 +102,7 @@ def _word_values(
     keyed: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     for locale in LOCALES:
-        times = 4 if locale in ("en", "en_GB") else 1
+        times = 4 if locale in ("en", "en-GB") else 1
         keywords = annotations.keywords.get(locale, {})
         for symbol, name in annotations.names.get(locale, {}).items():
             in_name = fold(name).split()
@@ -118,7 +119,7 @@ def _word_values(
         _add(value, counts, floor, slope)
     _add(value, {word: n - 1 for word, n in told.items() if n >= 3}, 4.0, 1.5)
     labels = (word for name in class_names for word in fold(name).split())
-    _add(value, dict.fromkeys(labels, 0), 12.0, 0.0)
+    _add(value, dict.fromkeys(labels, 0), ALWAYS, 0.0)
     return value
 
 

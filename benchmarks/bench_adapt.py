@@ -1,0 +1,341 @@
+"""What adapting gains by the number of captioned photos, and what migrating loses by the sample.
+
+    SEARCHLAB_DATASETS=... python benchmarks/bench_adapt.py --packages PACKAGES --data work
+    python benchmarks/bench_adapt.py --smoke --out "$(mktemp -d)"
+
+Heads are trained on the training photos of flickr8k and judged on its 1,000 test photos, by their
+English captions. `mini` was itself trained on those training photos and their captions, so it
+cannot show what adapting gains; it is adapted all the same, to show that nothing is kept. The base
+is one that has seen no caption and no photo of flickr8k: ConSE, a photo as the mean of the vectors
+of the ImageNet classes that EfficientNet-lite2 sees in it, a text as all-MiniLM-L6-v2 reads it.
+PACKAGES is where the packages of the two are unpacked, see `searchlab.training.sources`.
+
+--stored MODEL_ID also migrates from a model that is not installed any more, such as the `mini` of
+an earlier version, whose vectors and texts a former run left in --data.
+
+Writes <out>/adapt/<dataset>/{curve,migrate}.json. --data keeps the embeddings; it is a temporary
+folder if left out, and embedding takes some minutes. --smoke takes the bundled photos, and `mini`
+and `palette` as models, writes the same files and needs no packages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from rich.console import Console
+
+from searchlab.adapting.captions import Caption, CaptionedPhoto, file_captions
+from searchlab.adapting.losses import Learnt
+from searchlab.adapting.maps import neighbour_recall
+from searchlab.adapting.pairs import Pairs, embed_pairs, part_of
+from searchlab.adapting.ranking import Gain, Queries, measure_gain, queries_of
+from searchlab.adapting.training import Settings, Trainer
+from searchlab.console import ConsoleProgress
+from searchlab.datasets import ENVIRONMENT, external_root, load_dataset
+from searchlab.errors import NotFoundError
+from searchlab.files import sha256_of
+from searchlab.library import create_library
+from searchlab.models import load_model
+from searchlab.models.adapted import Head
+from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.torchvision_shim import import_torchvision
+from searchlab.progress import Progress
+from searchlab.results import environment
+from searchlab.significance import bootstrap_interval
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARPNESS = 3
+"""Power of the standard scores of the classes: what is hardly seen counts for nothing."""
+SIZES = (100, 300, 1_000, 3_000)
+SAMPLES = (50, 100, 200, 500, 1_000, 2_000, 4_000)
+
+
+class ConseEmbedder:
+    """ConSE of packages alone, as the benchmark's base; see `Embedder` for the contract.
+
+    References:
+        Norouzi et al., Zero-shot learning by convex combination of semantic embeddings, ICLR 2014.
+    """
+
+    name = "conse"
+    reads = "image"
+    input_size = 256
+    dim = 384
+
+    def __init__(self, packages: Path) -> None:
+        import_torchvision()
+        from open_clip import IMAGENET_CLASSNAMES
+
+        from searchlab.training.encoders import read_minilm
+        from searchlab.training.photo_tower import load_tower, said_by
+        from searchlab.training.sources import ENGLISH_TEACHER, TOWER, locate
+
+        weights = locate(ENGLISH_TEACHER, packages)
+        self._read = said_by(load_tower(packages))
+        self._encoder = read_minilm(weights.parent)
+        names = self._encoder.encode([f"a photo of a {name}" for name in IMAGENET_CLASSNAMES])
+        self._mean = names.mean(axis=0)
+        self._classes = names - self._mean
+        told = f"{sha256_of(weights)}{sha256_of(locate(TOWER, packages))}{SHARPNESS}"
+        self.model_id = f"conse-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+
+    @property
+    def parts(self) -> tuple[tuple[Embedder, float], ...]:
+        """Itself: a plain model."""
+        return ((self, 1.0),)  # type: ignore[arg-type]
+
+    def encode_texts(self, texts: Sequence[str]) -> Embeddings:
+        """Embed texts; (n_texts, 384)."""
+        return unit_rows(self._encoder.encode(texts) - self._mean)
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Embeddings:
+        """Embed pictures; (n_images, 384)."""
+        from searchlab.training.photo_tower import read_pictures
+
+        return self.named(read_pictures(self._read, images)[1])
+
+    def named(self, logits: NDArray[np.float32]) -> Embeddings:
+        """Turn class logits (n_images, 1000) into rows."""
+        scores = logits - logits.mean(axis=1, keepdims=True)
+        scores /= scores.std(axis=1, keepdims=True)
+        return unit_rows(np.maximum(scores, 0) ** SHARPNESS @ self._classes)
+
+
+class StoredEmbedder:
+    """A model of which only the vectors are left."""
+
+    reads = "image"
+    input_size = 1
+
+    def __init__(self, model_id: str, dim: int) -> None:
+        self.name = self.model_id = model_id
+        self.dim = dim
+
+    @property
+    def parts(self) -> tuple[tuple[Embedder, float], ...]:
+        """Itself: a plain model."""
+        return ((self, 1.0),)  # type: ignore[arg-type]
+
+    def encode_texts(self, texts: Sequence[str]) -> Embeddings:
+        """Refuse what was not embedded when the model was there."""
+        msg = f"the vectors of {self.name} must all be stored, got {len(texts)} that are not"
+        raise NotFoundError(msg)
+
+    encode_images = encode_texts
+
+
+def flickr(place: Path) -> tuple[list[CaptionedPhoto], set[str]]:
+    """Read captions of all training and test photos; also the digests of the test photos."""
+    root = external_root()
+    if root is None:
+        msg = f"the training photos do not ship with searchlab; set {ENVIRONMENT}"
+        raise NotFoundError(msg)
+    lines, tested = [], set()
+    for folder in (root / "flickr8k", root / "flickr8k-train"):
+        photos = {}
+        for row in _rows(folder / "photos.tsv"):
+            split = row.get("split", "train")
+            if split in ("train", "test"):
+                photos[row["photo_id"]] = folder / row["file"]
+                if split == "test":
+                    tested.add(sha256_of(folder / row["file"]))
+        for row in _rows(folder / "captions.tsv"):
+            if row["photo_id"] in photos and row["lang"] == "en":
+                lines.append(f"{photos[row['photo_id']]}\t{row['text']}\t{row['lang']}")
+    file = place / "captions.tsv"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    with create_library(place / "library").cache() as cache:
+        found, problems = file_captions(file, cache, Progress())
+    for problem in problems:
+        print(f"skipped {problem.where}: {problem.reason}")
+    return found, tested
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    head, *lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    names = head.split("\t")
+    return [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
+
+
+def bundled() -> tuple[list[CaptionedPhoto], set[str]]:
+    """Take 300 bundled photos with their descriptions, a third of them to test."""
+    records = load_dataset("demo").records[:300]
+    photos = [
+        CaptionedPhoto(
+            sha256_of(Path(str(record["file"]))),
+            Path(str(record["file"])),
+            (Caption(str(record["source_description"] or record["title"]), "en"),),
+        )
+        for record in records
+    ]
+    photos = list({photo.sha256: photo for photo in photos}.values())
+    return photos, {photo.sha256 for photo in photos[::3]}
+
+
+def first(pairs: Pairs, n_photos: int) -> Pairs:
+    """Keep some photos: the order of the digests is as good as a lot."""
+    return pairs.keep(np.arange(len(pairs)) < n_photos)
+
+
+def trained(pairs: Pairs, settings: Settings) -> tuple[Head, Head, dict[str, Any]]:
+    """Train heads on photos, 15 of a hundred of them set apart to choose by."""
+    chosen_by = np.array([part_of(sha256) == "validation" for sha256 in pairs.sha256s])
+    began = time.perf_counter()
+    trainer = Trainer(pairs.keep(~chosen_by), pairs.keep(chosen_by), settings)
+    while not trainer.done:
+        trainer.train_round()
+    image, text, share = trainer.heads()
+    told = {
+        "n_photos": len(pairs),
+        "n_captions": len(pairs.texts),
+        "n_train": int((~chosen_by).sum()),
+        "train_s": round(time.perf_counter() - began, 1),
+        "rounds": trainer.round,
+        "best": trainer.best,
+        "share": share,
+    }
+    return image, text, told
+
+
+def gain_on(test: Pairs, image: Head, text: Head) -> Gain:
+    """Judge heads on photos that took no part."""
+    queries = queries_of(test, most=len(test.texts))
+    return measure_gain(queries, test.photos, image(test.photos), head=text)
+
+
+def curve(
+    name: str, train: Pairs, test: Pairs, sizes: Sequence[int], seed: int
+) -> list[dict[str, Any]]:
+    """Adapt a model on more and more photos."""
+    rows = []
+    for size in [*(size for size in sizes if size < len(train)), len(train)]:
+        image, text, told = trained(first(train, size), Settings(seed=seed))
+        gain = gain_on(test, image, text)
+        rows.append({"model": name, **told, "gain": gain.to_dict()})
+        found = gain.difference["mrr@10"].macro
+        print(
+            f"{name}, {size:,} photos: mrr@10 {found.mean:+.3f} [{found.low:+.3f}, "
+            f"{found.high:+.3f}], {told['train_s']:.0f} s"
+        )
+    return rows
+
+
+def migrated(
+    old: tuple[Pairs, Pairs], new: tuple[Pairs, Pairs], samples: Sequence[int]
+) -> dict[str, Any]:
+    """Map rows of one model to those of another, from more and more photos."""
+    (old_train, old_test), (train, test) = old, new
+    queries, asked = (queries_of(pairs, most=6_000) for pairs in (test, old_test))
+    rows = []
+    for size in (size for size in samples if size < len(train)):
+        held = np.arange(size, min(size + max(30, size // 4), len(train)))
+        learnt = Learnt(
+            np.concatenate([old_train.photos, old_test.photos]),
+            np.concatenate([train.photos, test.photos]),
+            [np.arange(size), held, np.arange(len(train), len(train) + len(test))],
+        )
+        similar = bootstrap_interval(neighbour_recall(learnt.true, learnt.mapped, learnt.true))
+        told = neighbour_recall(queries.texts, learnt.mapped, learnt.true, own=False)
+        interval = bootstrap_interval(told, clusters=[str(photo) for photo in queries.about])
+        rows.append(
+            {
+                "n_sample": size + len(held),
+                "map": learnt.kind,
+                "similar": list(similar),
+                "told": list(interval),
+                **quality(queries, learnt),
+            }
+        )
+        print(f"{size:,} photos, {learnt.kind}: neighbours kept {similar}, captions {interval}")
+    return {
+        "old success@10": found_share(asked.ranks(old_test.photos)),
+        "new success@10": found_share(queries.ranks(test.photos)),
+        "n_test": len(test),
+        "n_queries": len(queries.texts),
+        "rows": rows,
+    }
+
+
+def found_share(ranks: NDArray[np.int64]) -> float:
+    """Share of queries whose photo is among the first ten."""
+    return round(float((ranks < 10).mean()), 6)
+
+
+def quality(queries: Queries, learnt: Learnt) -> dict[str, float]:
+    """How many captions find their photo, if all are mapped, and if every tenth is not."""
+    own = np.arange(len(learnt.true)) % 10 == 0
+    mixed = np.where(own[:, None], learnt.true, learnt.mapped)
+    ranks = queries.ranks(mixed)
+    about = own[queries.about]
+    return {
+        "success@10": found_share(queries.ranks(learnt.mapped)),
+        "success@10 where a tenth is not mapped": found_share(ranks),
+        "of those not mapped": found_share(ranks[about]),
+        "of those mapped": found_share(ranks[~about]),
+    }
+
+
+def main() -> None:
+    """Embed, measure, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--packages", type=Path, help="unpacked packages of the base")
+    parser.add_argument("--data", type=Path, help="folder to work in, kept")
+    parser.add_argument("--stored", help="model_id of 160 components, stored in --data")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--smoke", action="store_true", help="bundled photos, models that ship")
+    parser.add_argument("--out", type=Path, default=ROOT / "results")
+    options = parser.parse_args()
+    if options.smoke:
+        base, new = load_model("mini"), load_model("palette")
+    elif options.packages is not None:
+        base, new = ConseEmbedder(options.packages), load_model("mini")
+    else:
+        parser.error("--packages must name the folder of the base's packages")
+    with tempfile.TemporaryDirectory() as scratch:
+        place = options.data or Path(scratch)
+        place.mkdir(parents=True, exist_ok=True)
+        library = create_library(place / "library")
+        photos, tested = bundled() if options.smoke else flickr(place)
+        progress = ConsoleProgress(Console(stderr=True))
+        with library.cache() as cache:
+            models = [base, new]
+            if options.stored:
+                models.append(StoredEmbedder(options.stored, 160))
+            pairs = [embed_pairs(photos, m, library, cache, progress)[0] for m in models]
+    # A photo whose captions say nothing to one of the models is left out for all.
+    every = set.intersection(*(set(one.sha256s) for one in pairs))
+    pairs = [one.keep(np.array([s in every for s in one.sha256s])) for one in pairs]
+    judged = np.array([sha256 in tested for sha256 in pairs[0].sha256s])
+    halves = [(one.keep(~judged), one.keep(judged)) for one in pairs]
+    about = {
+        "schema": 1,
+        "dataset": "demo" if options.smoke else "flickr8k",
+        "models": [model.model_id for model in models],
+        "n_train": len(halves[0][0]),
+        "n_test": len(halves[0][1]),
+        "environment": environment(),
+    }
+    folder = options.out / "adapt" / str(about["dataset"])
+    folder.mkdir(parents=True, exist_ok=True)
+    adapted = curve(base.name, *halves[0], SIZES, options.seed)
+    adapted += curve(new.name, *halves[1], (), options.seed)
+    moved = {"migrate": migrated(halves[0], halves[1], SAMPLES)}
+    if options.stored:
+        moved["upgrade"] = migrated(halves[2], halves[1], SAMPLES)
+    for name, values in (("curve", {"curve": adapted}), ("migrate", moved)):
+        text = json.dumps({"benchmark": f"adapt_{name}", **about, **values}, indent=1) + "\n"
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

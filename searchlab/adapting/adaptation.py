@@ -1,0 +1,334 @@
+"""Adapting: train heads on one's own captioned photos, and keep them only if they gain.
+
+The photos are split once and for all by their content: heads are trained on one part, chosen on the
+second, and judged on the third, on which nothing was decided. Photos and captions are embedded once
+and kept in the library's cache; training writes what it has reached every few seconds. So a run
+that was stopped, by Ctrl-C or by a power cut, goes on where it was when it is called again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from searchlab.adapting.captions import (
+    UNTOLD,
+    CaptionedPhoto,
+    file_captions,
+    library_captions,
+)
+from searchlab.adapting.pairs import Pairs, Part, embed_pairs
+from searchlab.adapting.ranking import HEADLINE, METRICS, Gain, measure_gain, queries_of
+from searchlab.adapting.training import Settings, Trainer
+from searchlab.adapting.writing import install, make_calibration, write_adapted
+from searchlab.cache import ContentCache
+from searchlab.errors import ConflictError, InputError
+from searchlab.library import Library
+from searchlab.models import load_model
+from searchlab.models.adapted import AdaptedEmbedder
+from searchlab.models.protocol import Embedder
+from searchlab.progress import Progress
+from searchlab.records import Problem
+
+CHECKPOINT: Final = "training.npz"
+MODELS_FOLDER: Final = "models"
+MIN_TEST: Final = 20
+"""Photos that the gain must be measured on: with fewer, its interval would be too narrow."""
+_CHECKPOINT_S = 5.0
+_BATCH = 4_096
+_NAMES = {UNTOLD: "no language told"}
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """What adapting did.
+
+    Attributes:
+        kept: Whether the gain is above zero, with its whole interval.
+        folder: Where the model lies; None if it was not kept.
+        model: Spec of the adapted model, or of the base if it was not kept.
+        model_id: Of the same.
+        base: Spec of the model that it started from.
+        gain: On test photos, against the base.
+        n_photos: Photos by part: `train`, `validation`, `test`.
+        n_captions: Captions by language.
+        rounds: Rounds trained, the best of them, and the share of the heads' way that is gone.
+        seconds: Of the training alone.
+        problems: Lines and photos that were skipped.
+    """
+
+    kept: bool
+    folder: Path | None
+    model: str
+    model_id: str
+    base: str
+    gain: Gain
+    n_photos: dict[str, int]
+    n_captions: dict[str, int]
+    rounds: tuple[int, int, float]
+    seconds: float
+    problems: list[Problem] = field(default_factory=list, repr=False)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what was gained, and whether the model is kept."""
+        found = self.gain.headline
+        told = f"{HEADLINE} {found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
+        if self.kept:
+            return f"{self.model} gains {told} over {self.base} on photos that it has not seen"
+        return (
+            f"an adapted model must gain on photos that it has not seen, got {told} over "
+            f"{self.base}; nothing is kept: bring more photos or captions, or stay with {self.base}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON."""
+        best = {"rounds": self.rounds[0], "best": self.rounds[1], "share": self.rounds[2]}
+        return {
+            "n_photos": self.n_photos,
+            "n_captions": self.n_captions,
+            "training": best | {"seconds": round(self.seconds, 1)},
+            "gain": self.gain.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        photos, gain = self.n_photos, self.gain
+        captions = ", ".join(
+            f"{count:,} {_NAMES.get(lang, lang)}" for lang, count in self.n_captions.items()
+        )
+        lines = [
+            f"{sum(photos.values()):,} captioned photos: {photos['train']:,} to train on, "
+            f"{photos['validation']:,} to choose by, {photos['test']:,} to test on",
+            f"captions: {captions}",
+            f"{gain.n_queries:,} captions of the test photos, searched among these photos:",
+            f"  {'':34}{'before':>8}{'after':>8}    gain [95 % by bootstrap over photos]",
+        ]
+        for metric in METRICS:
+            langs = gain.difference[metric].groups
+            label = f"{metric}, mean of languages" if len(langs) > 1 else metric
+            before, after, more = (
+                side[metric].macro for side in (gain.before, gain.after, gain.difference)
+            )
+            lines.append(_line(label, before.mean, after.mean, more))
+            for lang, found in langs.items() if len(langs) > 1 else ():
+                name = f"  {_NAMES.get(lang, lang)}"
+                was, now = (side[metric].groups[lang].mean for side in (gain.before, gain.after))
+                lines.append(_line(name, was, now, found))
+        return "\n".join(lines)
+
+
+def _line(label: str, before: float, after: float, more: tuple[float, float, float]) -> str:
+    mean, low, high = more
+    return f"  {label:34}{before:8.3f}{after:8.3f}    {mean:+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+def adapt(
+    library: Library,
+    *,
+    model: str | None = None,
+    captions: Path | str | None = None,
+    out: Path | str | None = None,
+    settings: Settings | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Adaptation:
+    """Train small heads for a model on captioned photos; keep them if they gain.
+
+    The model itself is not changed, so minutes are enough. The result is a model like any other:
+    `adapted:FOLDER` can be indexed with, served, evaluated, or be a part of a hybrid. Needs no
+    torch, unless the base model does.
+
+    Args:
+        library: Its cache keeps embeddings; without `captions`, its photos are learnt from, and
+            what people wrote of them: descriptions, titles and alternative texts.
+        model: Spec of the base, which must read pixels; the library's model if left out.
+        captions: A .tsv or .jsonl file of photos and captions, see `searchlab.adapting.captions`.
+        out: Folder of the new model; `models/adapted` in the library if left out.
+        settings: How to train.
+        force: Replace a model that is there.
+        progress: Told about everything.
+
+    Returns:
+        The report; `kept` says whether there is a new model.
+
+    Raises:
+        InputError: A model that cannot be adapted, or too few captioned photos.
+        ConflictError: There is something at `out`, or somebody else writes to the library.
+    """
+    progress, settings = progress or Progress(), settings or Settings()
+    base = _base(library, model)
+    place = Path(out) if out is not None else library.folder / MODELS_FOLDER / "adapted"
+    place = place.expanduser().resolve()
+    if place.exists() and not force:
+        msg = f"an adapted model must go into a new folder, got {place}, which is there; force it"
+        raise ConflictError(msg)
+    with library.writing(), library.cache() as cache:
+        photos, problems = _captioned(library, captions, cache, progress)
+        pairs, unreadable = embed_pairs(photos, base, library, cache, progress)
+    problems += unreadable
+    names: tuple[Part, ...] = ("train", "validation", "test")
+    parts = {name: pairs.part(name) for name in names}
+    _check_sizes(parts, len(pairs), problems)
+    working = place.with_name(f"{place.name}.unfinished")
+    with _alone(working):
+        report = _adapted(base, pairs, parts, place, working, settings, problems, progress)
+        shutil.rmtree(working)
+    if report.kept:
+        _keep_rows(library, pairs, load_model(report.model), progress)
+    if not any(place.parent.iterdir()):
+        place.parent.rmdir()
+    return report
+
+
+@contextmanager
+def _alone(working: Path) -> Iterator[None]:
+    """Hold the unfinished folder of a model against other processes."""
+    from filelock import FileLock, Timeout
+
+    working.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(working / "lock", timeout=0):
+            yield
+    except Timeout as error:
+        msg = f"{working} must belong to one process, and another one trains in it; wait for it"
+        raise ConflictError(msg) from error
+
+
+def _adapted(
+    base: Embedder,
+    pairs: Pairs,
+    parts: dict[Part, Pairs],
+    place: Path,
+    working: Path,
+    settings: Settings,
+    problems: list[Problem],
+    progress: Progress,
+) -> Adaptation:
+    """Train, judge, and write the model if it gains."""
+    began = time.perf_counter()
+    trainer = _trained(parts["train"], parts["validation"], settings, working, progress)
+    seconds = time.perf_counter() - began
+    image, text, share = trainer.heads()
+    test = parts["test"]
+    gain = measure_gain(
+        queries_of(test, most=len(test.texts)),
+        test.photos,
+        image(test.photos),
+        head=text,
+        seed=settings.seed,
+    )
+    kept = gain.headline.low > 0
+    adapted = AdaptedEmbedder(f"adapted:{place}", base, image, text)
+    report = Adaptation(
+        kept=kept,
+        folder=place if kept else None,
+        model=adapted.name if kept else base.name,
+        model_id=adapted.model_id if kept else base.model_id,
+        base=base.name,
+        gain=gain,
+        n_photos={name: len(part) for name, part in parts.items()},
+        n_captions=dict(sorted(Counter(pairs.langs.tolist()).items())),
+        rounds=(trainer.round, trainer.best, share),
+        seconds=seconds,
+        problems=problems,
+    )
+    if kept:
+        adapted.calibration = make_calibration(parts["validation"], base, image, text)
+        about = report.to_dict() | {"settings": asdict(settings), "data": pairs.fingerprint}
+        write_adapted(working / "model", adapted, about, str(report))
+        install(working / "model", place)
+    return report
+
+
+def _base(library: Library, spec: str | None) -> Embedder:
+    """Load the model to adapt; without a spec that of the library, or what that one stands on."""
+    if spec is None:
+        snapshot = library.snapshot()
+        spec = "mini" if snapshot is None else snapshot.config.model
+        model = load_model(spec)
+        model = getattr(model, "base", model)
+    else:
+        model = load_model(spec)
+    if len(model.parts) != 1 or model.parts[0][0] is not model:
+        parts = ", ".join(part.name for part, _ in model.parts)
+        msg = (
+            f"a model to adapt must be a plain one, got {model.name}; adapt one of {parts} with "
+            "--model, and put the result in its place"
+        )
+        raise InputError(msg)
+    if model.reads != "image":
+        msg = (
+            f"a model to adapt must read pixels, got {model.name}, which reads descriptions; "
+            "adapt mini with --model mini, and fuse the two as a hybrid"
+        )
+        raise InputError(msg)
+    if spec.startswith("migrated:"):
+        msg = f"a model to adapt must be one that embeds photos itself, got {spec}; adapt its base"
+        raise InputError(msg)
+    return model
+
+
+def _captioned(
+    library: Library, captions: Path | str | None, cache: ContentCache, progress: Progress
+) -> tuple[list[CaptionedPhoto], list[Problem]]:
+    if captions is None:
+        return library_captions(library), []
+    return file_captions(Path(captions), cache, progress)
+
+
+def _check_sizes(parts: dict[Part, Pairs], n_all: int, problems: list[Problem]) -> None:
+    n_test, n_validation = len(parts["test"]), len(parts["validation"])
+    if min(n_test, n_validation) >= MIN_TEST:
+        return
+    skipped = "".join(
+        f" ({len(problems)} skipped, such as {p.where}: {p.reason})" for p in problems[:1]
+    )
+    msg = (
+        f"an adapted model must be tested on at least {MIN_TEST} photos, and chosen by as many, "
+        f"got {n_test} and {n_validation} of {n_all} captioned photos"
+        f"{skipped}; bring about {9 * MIN_TEST} photos with captions"
+    )
+    raise InputError(msg)
+
+
+def _keep_rows(library: Library, pairs: Pairs, model: Embedder, progress: Progress) -> None:
+    """Put the heads on the rows that the base has embedded, so that indexing embeds nothing."""
+    if not isinstance(model, AdaptedEmbedder):
+        return
+    snapshot = library.snapshot()
+    indexed = [] if snapshot is None else snapshot.table.texts("sha256")
+    with library.cache() as cache:
+        known = cache.known_vectors(model.base.model_id, list(indexed))
+        digests = sorted(known | set(pairs.sha256s))
+        with progress.step("mapping vectors", len(digests), unit="photos") as step:
+            for start in range(0, len(digests), _BATCH):
+                some = digests[start : start + _BATCH]
+                rows = cache.vectors(model.base.model_id, some, model.dim)
+                cache.keep(vectors=[(model.model_id, some, model.image_head(rows))])
+                step.advance(len(some))
+
+
+def _trained(
+    train: Pairs, validation: Pairs, settings: Settings, working: Path, progress: Progress
+) -> Trainer:
+    checkpoint = working / CHECKPOINT
+    trainer = Trainer(train, validation, settings)
+    if trainer.restore(checkpoint):
+        progress.say(f"training goes on after round {trainer.round}")
+    saved = time.monotonic()
+    with progress.step("training heads", settings.rounds, unit="rounds") as step:
+        step.advance(trainer.round)
+        while not trainer.done:
+            trainer.train_round()
+            step.advance(1)
+            step.note(f"best so far after round {trainer.best}")
+            if time.monotonic() - saved >= _CHECKPOINT_S or trainer.done:
+                trainer.save(checkpoint)
+                saved = time.monotonic()
+    return trainer

@@ -1,0 +1,220 @@
+"""Captioned photos: what a person says of which photo, from a library's records or from a file.
+
+A caption file is one of two, by its suffix, in UTF-8:
+
+    .tsv     file<TAB>caption[<TAB>lang], a caption a line; a first line that reads so is a header
+    .jsonl   {"file": ..., "caption": ..., "lang": ...}, or "captions": [...] in place of "caption"
+
+`file` is relative to the caption file. A photo may come on many lines. A line that cannot be used
+is reported and skipped; it stops nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from searchlab.cache import ContentCache
+from searchlab.errors import InputError, NotFoundError
+from searchlab.library import Library
+from searchlab.progress import Progress
+from searchlab.records import Problem, read_records
+from searchlab.snapshots import Snapshot
+
+MAX_CAPTION = 2_000
+"""Characters of a caption."""
+UNTOLD = ""
+"""The language of a caption that tells none."""
+_BATCH = 256
+
+
+class Caption(NamedTuple):
+    """What is said of a photo, and in which language; `UNTOLD` where nobody says."""
+
+    text: str
+    lang: str
+
+
+@dataclass(frozen=True)
+class CaptionedPhoto:
+    """A photo, known by its content.
+
+    Attributes:
+        sha256: Hex digest of its bytes.
+        file: One file that holds them.
+        captions: Each once, at least one.
+    """
+
+    sha256: str
+    file: Path
+    captions: tuple[Caption, ...]
+
+
+def read_captions(path: Path) -> Iterator[tuple[Path, Caption] | Problem]:
+    """Read a caption file; the head of this module describes the two formats.
+
+    Yields:
+        A photo's absolute path with one caption of it, or what is wrong with a line.
+
+    Raises:
+        InputError: The file has another suffix, or cannot be read.
+    """
+    readers = {".tsv": _tsv_line, ".jsonl": _jsonl_line}
+    read = readers.get(path.suffix.lower())
+    if read is None:
+        msg = f"captions must be a .tsv or .jsonl file, got {path}"
+        raise InputError(msg)
+    try:
+        with path.open("rb") as lines:
+            for number, raw in enumerate(lines, start=1):
+                try:
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                    if not line.strip() or (number == 1 and line.startswith("file\tcaption")):
+                        continue
+                    name, captions = read(line)
+                    place = Path(os.path.normpath(path.parent.absolute() / name))
+                    for caption in captions:
+                        yield place, caption
+                except (ValueError, TypeError) as error:
+                    yield Problem(f"{path}:{number}", str(error))
+    except OSError as error:
+        msg = f"captions must be a file that can be read, got {path}: {error.strerror}"
+        raise InputError(msg) from error
+
+
+def _tsv_line(line: str) -> tuple[str, list[Caption]]:
+    name, *rest = line.split("\t")
+    if not name or len(rest) not in (1, 2):
+        msg = f"a line must be file<TAB>caption[<TAB>lang], got {len(rest) + 1} columns"
+        raise InputError(msg)
+    return _file_name(name), [_caption(*rest)]
+
+
+def _jsonl_line(line: str) -> tuple[str, list[Caption]]:
+    try:
+        values = json.loads(line)
+        name, lang = values["file"], values.get("lang", UNTOLD)
+        texts = values["captions"] if "captions" in values else [values["caption"]]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        msg = f"a line must be a JSON object with file and caption or captions, got: {error}"
+        raise InputError(msg) from error
+    if not isinstance(texts, list):
+        msg = f"captions must be a list of texts, got {type(texts).__name__}"
+        raise InputError(msg)
+    return _file_name(name), [_caption(text, lang) for text in texts]
+
+
+def _file_name(name: object) -> str:
+    if not isinstance(name, str) or not name or any(ord(c) < 32 or c == "\x7f" for c in name):
+        msg = f"file must be a path without control characters, got {name!a}"
+        raise InputError(msg)
+    return name
+
+
+def _caption(text: object, lang: object = UNTOLD) -> Caption:
+    if not isinstance(text, str) or not isinstance(lang, str):
+        msg = f"caption and lang must be texts, got {text!r:.60} and {lang!r:.20}"
+        raise InputError(msg)
+    told = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
+    if not told or len(told) > MAX_CAPTION:
+        msg = f"a caption must have 1 to {MAX_CAPTION} characters, got {len(told)}"
+        raise InputError(msg)
+    return Caption(told, lang.strip())
+
+
+def library_captions(library: Library) -> list[CaptionedPhoto]:
+    """Take what people wrote of the photos of a library: descriptions, titles, alt texts.
+
+    Descriptions that searchlab generated are left out: a model would learn from itself.
+
+    Raises:
+        NotFoundError: Nothing was indexed yet.
+    """
+    snapshot = library.snapshot()
+    if snapshot is None:
+        msg = f"a library must hold photos, got an empty one at {library.folder}; index some first"
+        raise NotFoundError(msg)
+    written = _written(snapshot)
+    photos: dict[str, CaptionedPhoto] = {}
+    columns = (snapshot.table.texts(name) for name in ("sha256", "file", "source_description"))
+    for sha256, file, description in zip(*columns, strict=True):
+        texts = dict.fromkeys([description, *written.get(file, ())])
+        captions = tuple(Caption(" ".join(text.split()), UNTOLD) for text in texts if text.strip())
+        if captions:
+            photos[sha256] = _joined(photos.get(sha256), sha256, Path(file), captions)
+    return list(photos.values())
+
+
+def _written(snapshot: Snapshot) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for root in snapshot.roots:
+        sidecar = root.sidecar() if root.folder.is_dir() else None
+        for item in read_records(sidecar) if sidecar is not None else ():
+            if not isinstance(item, Problem):
+                path, record = item
+                found.setdefault(str(path), []).extend([record.title, record.alt_description])
+    return found
+
+
+def file_captions(
+    path: Path, cache: ContentCache, progress: Progress
+) -> tuple[list[CaptionedPhoto], list[Problem]]:
+    """Take the photos and captions of a caption file; photos of one content become one.
+
+    Args:
+        path: See `read_captions`.
+        cache: Remembers files that were read.
+        progress: Told about every photo.
+
+    Returns:
+        The photos, and lines and files that cannot be used.
+    """
+    problems: list[Problem] = []
+    told: dict[Path, list[Caption]] = {}
+    for item in read_captions(path):
+        if isinstance(item, Problem):
+            problems.append(item)
+        else:
+            told.setdefault(item[0], []).append(item[1])
+    photos: dict[str, CaptionedPhoto] = {}
+    for file, sha256 in _digests(told, cache, problems, progress):
+        captions = tuple(dict.fromkeys(told[file]))
+        photos[sha256] = _joined(photos.get(sha256), sha256, file, captions)
+    return list(photos.values()), problems
+
+
+def _joined(
+    known: CaptionedPhoto | None, sha256: str, file: Path, captions: tuple[Caption, ...]
+) -> CaptionedPhoto:
+    before = () if known is None else known.captions
+    return CaptionedPhoto(sha256, file, tuple(dict.fromkeys([*before, *captions])))
+
+
+def _digests(
+    files: Iterable[Path], cache: ContentCache, problems: list[Problem], progress: Progress
+) -> Iterator[tuple[Path, str]]:
+    paths = list(files)
+    fresh: list[tuple[str, int, int, str]] = []
+    with progress.step("reading photos", len(paths), unit="files") as step:
+        for path in paths:
+            step.advance(1)
+            try:
+                stat = path.stat()
+                sha256 = cache.known_file(str(path), stat.st_size, stat.st_mtime_ns)
+                if sha256 is None:
+                    with path.open("rb") as content:
+                        sha256 = hashlib.file_digest(content, "sha256").hexdigest()
+                    fresh.append((str(path), stat.st_size, stat.st_mtime_ns, sha256))
+            except OSError as error:
+                problems.append(Problem(str(path), f"cannot be read: {error.strerror}"))
+                continue
+            if len(fresh) >= _BATCH:
+                cache.keep_files(fresh)
+                fresh.clear()
+            yield path, sha256
+    cache.keep_files(fresh)

@@ -1,0 +1,112 @@
+"""What a map from one model's rows to another's loses, on photos that it was not learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.adapting.captions import CaptionedPhoto
+from searchlab.adapting.maps import learn_map, neighbour_recall, refit
+from searchlab.adapting.pairs import embed_texts
+from searchlab.adapting.ranking import Queries, gain_of_ranks
+from searchlab.cache import ContentCache
+from searchlab.models.migrated import LinearMap
+from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.progress import Progress
+from searchlab.significance import Interval, bootstrap_interval
+
+_SIZES = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
+_MOST_TEXTS = 4_000
+
+
+class Learnt:
+    """A map and what is lost by it.
+
+    Attributes:
+        kind: Of the map; see `Chosen`.
+        linear_map: Learnt from all photos but those that it is judged on.
+        judged_old: (n_judged, old_dim) rows of the old model.
+        true: (n_judged, new_dim) rows of the new one.
+        mapped: (n_judged, new_dim) mapped rows.
+    """
+
+    def __init__(
+        self, old: Embeddings, new: Embeddings, parts: Sequence[NDArray[np.int64]]
+    ) -> None:
+        """Learn the map.
+
+        Args:
+            old: (n_sample, old_dim) rows of the old model.
+            new: (n_sample, new_dim) rows of the new one.
+            parts: Positions to learn from, to choose by and to judge on.
+        """
+        train, choose, judge = parts
+        self._old, self._new, self._parts = old, new, parts
+        chosen = learn_map(old[train], new[train], old[choose], new[choose])
+        known = np.concatenate([train, choose])
+        self.kind = chosen.kind
+        self.linear_map: LinearMap = refit(chosen.kind, old[known], new[known])
+        self.judged_old, self.true = old[judge], new[judge]
+        self.mapped = self.linear_map(self.judged_old)
+
+    def report(self, queries: Queries | None, seed: int) -> dict[str, Any]:
+        """Measure what is lost on the photos to judge by; fields of `Migration`."""
+        similar = neighbour_recall(self.true, self.mapped, self.true)
+        found: dict[str, Any] = {"kind": self.kind, "told": None, "quality": None}
+        found["similar"] = bootstrap_interval(similar, seed=seed)
+        found["curve"] = self._curve(seed)
+        if queries is not None:
+            told = neighbour_recall(queries.texts, self.mapped, self.true, own=False)
+            about = queries.about.astype(np.str_).tolist()
+            found["told"] = bootstrap_interval(told, clusters=about, seed=seed)
+            ranks = queries.ranks(self.true), queries.ranks(self.mapped)
+            found["quality"] = gain_of_ranks(queries, *ranks, len(self.true), seed=seed)
+        return found
+
+    def _curve(self, seed: int) -> dict[int, Interval]:
+        train, choose, _ = self._parts
+        curve = {}
+        for size in [*(size for size in _SIZES if size < len(train)), len(train)]:
+            some = train[:size]
+            held = choose[: max(10, size // 4)]
+            old, new = self._old, self._new
+            chosen = learn_map(old[some], new[some], old[held], new[held])
+            mapped = chosen.linear_map(self.judged_old)
+            recall = neighbour_recall(self.true, mapped, self.true)
+            curve[size] = bootstrap_interval(recall, seed=seed)
+        return curve
+
+
+def caption_queries(
+    captioned: Sequence[CaptionedPhoto],
+    digests: Sequence[str],
+    model: Embedder,
+    cache: ContentCache,
+    progress: Progress,
+) -> Queries | None:
+    """Make queries of what people wrote of some photos; None where that is nothing."""
+    place = {digest: row for row, digest in enumerate(digests)}
+    said: dict[str, list[int]] = {}
+    for photo in captioned:
+        for caption in photo.captions if photo.sha256 in place else ():
+            said.setdefault(caption.text, []).append(place[photo.sha256])
+    said = dict(list(said.items())[:_MOST_TEXTS])
+    if not said:
+        return None
+    rows = embed_texts(list(said), model, cache, progress)
+    speaking = np.linalg.norm(rows, axis=1) > 0
+    if not speaking.any():
+        return None
+    heard = [photos for photos, speaks in zip(said.values(), speaking, strict=True) if speaks]
+    query_of = np.repeat(np.arange(len(heard)), [len(photos) for photos in heard])
+    texts = tuple(text for text, speaks in zip(said, speaking, strict=True) if speaks)
+    return Queries(
+        rows[speaking],
+        np.full(len(heard), ""),
+        query_of,
+        np.concatenate(heard).astype(np.int64),
+        texts,
+    )

@@ -1,0 +1,143 @@
+"""Learning a linear map from the rows of one model to those of another, on photos with both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.models.migrated import LinearMap
+from searchlab.models.protocol import Embeddings
+
+PENALTIES = (0.03, 0.3, 3.0, 30.0, 300.0)
+"""Of the ridge regression, in units of one photo."""
+_CHUNK = 1_024
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The map that loses the fewest neighbours on held-out photos.
+
+    Attributes:
+        linear_map: The map.
+        kind: `"ridge 0.3"` with its penalty, or `"procrustes"`.
+        recall: Mean `neighbour_recall` of the held-out photos.
+    """
+
+    linear_map: LinearMap
+    kind: str
+    recall: float
+
+
+def ridge(old: Embeddings, new: Embeddings, penalty: float) -> LinearMap:
+    """Fit the map with the least squared error and small weights, around the means.
+
+    Args:
+        old: (n_photos, old_dim) rows.
+        new: (n_photos, new_dim) rows of the same photos.
+        penalty: Weight of the squared weights.
+
+    References:
+        Hoerl and Kennard, Ridge regression, Technometrics 12, 1970.
+    """
+    x, y, x_mean, y_mean = _centred(old, new)
+    gram = x.T @ x + penalty * np.eye(x.shape[1])
+    weights = np.asarray(np.linalg.solve(gram, x.T @ y), dtype=np.float64)
+    return _map(weights, x_mean, y_mean)
+
+
+def procrustes(old: Embeddings, new: Embeddings) -> LinearMap:
+    """Fit the rotation with the least squared error, around the means.
+
+    Where the dimensions differ it is a rotation of as many as both have.
+
+    References:
+        Schoenemann, A generalized solution of the orthogonal Procrustes problem, Psychometrika 31,
+        1966.
+    """
+    x, y, x_mean, y_mean = _centred(old, new)
+    left, strengths, right = np.linalg.svd(x.T @ y, full_matrices=False)
+    # One length for all: with fewer dimensions on one side, rows would else come out too long.
+    length = float(strengths.sum()) / max(float(((x @ left) ** 2).sum()), 1e-12)
+    rotation = np.asarray(left @ right, dtype=np.float64)
+    return _map(length * rotation, x_mean, y_mean)
+
+
+def learn_map(
+    old: Embeddings, new: Embeddings, held_old: Embeddings, held_new: Embeddings
+) -> Chosen:
+    """Learn several maps and choose by what is lost on held-out photos.
+
+    The squared error, which the maps minimise, is not what is chosen by: a rotation errs more and
+    often keeps more neighbours.
+
+    Args:
+        old: (n_photos, old_dim) rows to learn from.
+        new: (n_photos, new_dim) rows of the same photos.
+        held_old: (n_held, old_dim) rows to choose by.
+        held_new: (n_held, new_dim) rows of the same photos.
+    """
+    candidates = [(f"ridge {penalty:g}", ridge(old, new, penalty)) for penalty in PENALTIES]
+    candidates.append(("procrustes", procrustes(old, new)))
+    recalls = [
+        float(neighbour_recall(held_new, found(held_old), held_new).mean())
+        for _, found in candidates
+    ]
+    best = int(np.argmax(recalls))
+    return Chosen(candidates[best][1], candidates[best][0], recalls[best])
+
+
+def neighbour_recall(
+    queries: Embeddings,
+    mapped: Embeddings,
+    true: Embeddings,
+    *,
+    own: bool = True,
+    k: int = 10,
+) -> NDArray[np.float64]:
+    """Share of the true k nearest photos that are among the k nearest by mapped rows.
+
+    Args:
+        queries: (n_queries, dim) rows of the new model.
+        mapped: (n_photos, dim) mapped rows.
+        true: (n_photos, dim) rows of the new model.
+        own: Query i is photo i, which is no neighbour of its own.
+        k: Neighbours; a fifth of the photos where these are few.
+
+    Returns:
+        (n_queries,) shares, 0 to 1.
+    """
+    k = max(1, min(k, len(true) // 5))
+    shares = np.empty(len(queries))
+    for start in range(0, len(queries), _CHUNK):
+        block = queries[start : start + _CHUNK]
+        found, wanted = block @ mapped.T, block @ true.T
+        if own:
+            rows = np.arange(len(block))
+            found[rows, start + rows] = wanted[rows, start + rows] = -np.inf
+        nearest = [np.argpartition(-cosines, k - 1, axis=1)[:, :k] for cosines in (found, wanted)]
+        hits = (nearest[0][:, :, None] == nearest[1][:, None, :]).any(axis=2)
+        shares[start : start + len(block)] = hits.mean(axis=1)
+    return shares
+
+
+def refit(kind: str, old: Embeddings, new: Embeddings) -> LinearMap:
+    """Learn the chosen kind of map again, from more photos."""
+    name, _, penalty = kind.partition(" ")
+    return procrustes(old, new) if name == "procrustes" else ridge(old, new, float(penalty))
+
+
+def _centred(
+    old: Embeddings, new: Embeddings
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    x, y = old.astype(np.float64), new.astype(np.float64)
+    x_mean, y_mean = x.mean(axis=0), y.mean(axis=0)
+    return x - x_mean, y - y_mean, x_mean, y_mean
+
+
+def _map(
+    linear: NDArray[np.float64], x_mean: NDArray[np.float64], y_mean: NDArray[np.float64]
+) -> LinearMap:
+    bias = y_mean - x_mean @ linear
+    return LinearMap(linear.astype(np.float32), bias.astype(np.float32))

@@ -1,0 +1,344 @@
+"""Migrating: serve a new model without embedding every photo again.
+
+A sample of the photos is embedded by the new model. On one part of it a linear map is learnt from
+the stored vectors of the old model to those of the new one, on a second the kind of map is chosen,
+and on a third it is judged what is lost against embedding everything again. Then every stored
+vector is mapped, the sample's are the new model's own, and the library serves them. Queries, and
+photos that come later, are embedded by the new model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.adapting.adaptation import MODELS_FOLDER
+from searchlab.adapting.captions import library_captions
+from searchlab.adapting.losses import Learnt, caption_queries
+from searchlab.adapting.ranking import Gain, Queries, gain_of_ranks
+from searchlab.adapting.writing import carried_over, write_migrated
+from searchlab.cache import ContentCache
+from searchlab.calibration import calibrated
+from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
+from searchlab.errors import InputError, MismatchError, NotFoundError, SearchlabError
+from searchlab.library import Library
+from searchlab.models import load_model
+from searchlab.models.migrated import MigratedEmbedder, map_id
+from searchlab.models.protocol import Embedder
+from searchlab.pipeline import embed_pictures
+from searchlab.progress import Progress
+from searchlab.records import Problem
+from searchlab.significance import Interval
+from searchlab.snapshots import Snapshot
+
+SAMPLE: Final = 2_000
+MIN_SAMPLE: Final = 100
+CHOOSE, JUDGE = 0.15, 0.25
+"""Shares of the sample that the kind of map is chosen by, and that it is judged on."""
+_BATCH = 4_096
+
+
+@dataclass(frozen=True)
+class Migration:
+    """What migrating did, and what it costs.
+
+    Attributes:
+        snapshot_id: The state that is served now; None if nothing was written.
+        folder: Of the migrated model; None if nothing was written.
+        model: Its spec, or that of the new model if nothing was written.
+        kind: The map that was chosen.
+        n_photos: Photos in the library.
+        n_sample: Photos that the new model has embedded: to learn from, to choose by, to judge on.
+        similar: recall@10 of a picture's neighbours, against the new model's own vectors.
+        told: The same for the captions of the judged photos; None if they have none.
+        quality: How well captions find their photo by the new model's own vectors (before) and by
+            mapped ones (after); None if there are no captions.
+        old_quality: The same from the old model to mapped vectors; None if the old model is not
+            installed any more, or there are no captions.
+        curve: Photos learnt from -> recall@10 of a picture's neighbours.
+        seconds_a_photo: Of the new model; 0 if the sample was embedded before.
+        problems: Photos of the sample that cannot be read.
+    """
+
+    snapshot_id: str | None
+    folder: Path | None
+    model: str
+    kind: str
+    n_photos: int
+    n_sample: tuple[int, int, int]
+    similar: Interval
+    told: Interval | None
+    quality: Gain | None
+    old_quality: Gain | None
+    curve: dict[int, Interval]
+    seconds_a_photo: float
+    problems: list[Problem] = field(default_factory=list, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON."""
+        return {
+            "map": self.kind,
+            "n_photos": self.n_photos,
+            "n_sample": list(self.n_sample),
+            "similar": _plain(self.similar),
+            "told": None if self.told is None else _plain(self.told),
+            "quality": None if self.quality is None else self.quality.to_dict(),
+            "old_quality": None if self.old_quality is None else self.old_quality.to_dict(),
+            "curve": {str(size): _plain(found) for size, found in self.curve.items()},
+            "seconds_a_photo": round(self.seconds_a_photo, 4),
+        }
+
+    def __str__(self) -> str:
+        learnt, chosen, judged = self.n_sample
+        lines = [
+            f"{self.kind} map from {learnt + chosen:,} photos, judged among {judged:,} others "
+            "[95 % by bootstrap]",
+            f"  recall@10 lost, neighbours of a picture  {_lost(self.similar)}",
+        ]
+        if self.told is not None:
+            lines.append(f"  recall@10 lost, results of a caption     {_lost(self.told)}")
+        for name, gain in (("new model itself", self.quality), ("old model", self.old_quality)):
+            if gain is not None:
+                before, after = gain.before["success@10"].macro, gain.after["success@10"].macro
+                lines.append(
+                    f"  captions that find their photo in the first 10: {before.mean:.3f} by the "
+                    f"{name}, {after.mean:.3f} by mapped vectors, "
+                    f"{_signed(gain.difference['success@10'].macro)}"
+                )
+        sizes = ", ".join(f"{size:,}: {1 - found.mean:.3f}" for size, found in self.curve.items())
+        lines.append(f"  lost by photos learnt from: {sizes}")
+        rest = self.n_photos - sum(self.n_sample)
+        if self.seconds_a_photo and rest > 0:
+            minutes = rest * self.seconds_a_photo / 60
+            lines.append(f"  embedding the other {rest:,} photos would take {minutes:,.0f} minutes")
+        return "\n".join(lines)
+
+
+def migrate(
+    library: Library,
+    old: str,
+    new: str,
+    *,
+    sample: int = SAMPLE,
+    dry_run: bool = False,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Migration:
+    """Carry a library's vectors over into the space of another model, and serve them.
+
+    `searchlab index --model NEW` later embeds everything and takes its place; what the sample
+    embedded is not embedded again.
+
+    Args:
+        library: Holds vectors of the old model, which need not be installed any more.
+        old: Spec or `model_id` of the model that the library is served with.
+        new: Spec of a plain model that reads pixels.
+        sample: Photos to embed with the new model, at least 100; all if there are fewer.
+        dry_run: Measure what would be lost, and serve what was served.
+        seed: Of the resampling.
+        progress: Told about everything.
+
+    Returns:
+        The report.
+
+    Raises:
+        InputError: A new model that cannot be migrated to, or too few photos.
+        MismatchError: The library is served with another model than `old`.
+        NotFoundError: Nothing was indexed yet.
+        ConflictError: Somebody else is writing.
+    """
+    progress = progress or Progress()
+    model = _new(new)
+    with library.writing(), library.cache() as cache:
+        snapshot = _served(library, old, model)
+        digests = list(snapshot.table.texts("sha256"))
+        began = time.perf_counter()
+        rows, fresh, problems = _embed_sample(
+            snapshot, digests, sample, model, library, cache, progress
+        )
+        seconds = (time.perf_counter() - began) / fresh if fresh else 0.0
+        vectors = cache.vectors(model.model_id, [digests[row] for row in rows], model.dim)
+        parts = _parts(len(rows))
+        olds = np.asarray(snapshot.index.vectors[rows])
+        learnt = Learnt(olds, vectors, parts)
+        queries = caption_queries(
+            library_captions(library), [digests[rows[i]] for i in parts[2]], model, cache, progress
+        )
+        report = learnt.report(queries, seed)
+        old_gain = _old_gain(snapshot, learnt, queries, seed)
+        migration = Migration(
+            snapshot_id=None,
+            folder=None,
+            model=model.name,
+            n_photos=len(digests),
+            n_sample=(len(parts[0]), len(parts[1]), len(parts[2])),
+            old_quality=old_gain,
+            seconds_a_photo=seconds,
+            problems=problems,
+            **report,
+        )
+        if dry_run:
+            return migration
+        name = map_id(snapshot.config.model_id, model.model_id, learnt.linear_map)
+        folder = library.folder / MODELS_FOLDER / name
+        migrated = MigratedEmbedder(
+            f"migrated:{folder}",
+            model,
+            snapshot.config.model_id,
+            learnt.linear_map,
+            calibration=_calibration(model, learnt),
+        )
+        write_migrated(folder, migrated, migration.to_dict(), str(migration))
+        _keep_mapped(snapshot, digests, set(rows.tolist()), migrated, cache, progress)
+        config = calibrated(replace(snapshot.config, model=migrated.name, model_id=""))
+        snapshot_id = library.write(
+            snapshot.table, config, snapshot.roots, cache, before=snapshot, progress=progress
+        )
+    return replace(migration, snapshot_id=snapshot_id, folder=folder, model=migrated.name)
+
+
+def _new(spec: str) -> Embedder:
+    model = load_model(spec)
+    if len(model.parts) != 1 or model.reads != "image" or isinstance(model, MigratedEmbedder):
+        msg = (
+            "a model to migrate to must be a plain one that embeds pictures itself, got "
+            f"{model.name}; for another one run `searchlab index --model {model.name}`"
+        )
+        raise InputError(msg)
+    return model
+
+
+def _served(library: Library, old: str, new: Embedder) -> Snapshot:
+    snapshot = library.snapshot()
+    if snapshot is None:
+        msg = f"a library must hold photos, got an empty one at {library.folder}; index some first"
+        raise NotFoundError(msg)
+    config = snapshot.config
+    if old not in (config.model, config.model_id):
+        msg = (
+            f"a library is migrated from the model that it is served with, {config.model} "
+            f"({config.model_id}), got {old!r}"
+        )
+        raise MismatchError(msg)
+    if new.model_id == config.model_id:
+        msg = f"a library must be migrated to another model, got {new.name}, which it has"
+        raise InputError(msg)
+    return snapshot
+
+
+def _embed_sample(
+    snapshot: Snapshot,
+    digests: Sequence[str],
+    sample: int,
+    model: Embedder,
+    library: Library,
+    cache: ContentCache,
+    progress: Progress,
+) -> tuple[NDArray[np.int64], int, list[Problem]]:
+    """Embed a sample drawn by content, so that a larger one holds the smaller; sorted rows."""
+    if sample < MIN_SAMPLE or len(digests) < MIN_SAMPLE:
+        msg = (
+            f"a sample must have at least {MIN_SAMPLE} photos, got {min(sample, len(digests))}; "
+            f"embed all photos with `searchlab index --model {model.name}`"
+        )
+        raise InputError(msg)
+    files = dict(zip(digests, map(Path, snapshot.table.texts("file")), strict=True))
+    drawn = sorted(files, key=_lot)[:sample]
+    known = cache.known_vectors(model.model_id, drawn)
+    todo = {digest: files[digest] for digest in drawn if digest not in known}
+    problems = embed_pictures(todo, [model], cache, library.thumbnails, progress)
+    embedded = cache.known_vectors(model.model_id, drawn)
+    # A photo that says nothing to a model has no direction that could be learnt from.
+    order = [digest for digest in drawn if digest in embedded]
+    if len(order) < MIN_SAMPLE:
+        msg = (
+            f"a sample must have at least {MIN_SAMPLE} photos that can be read, got {len(order)}, "
+            f"and {len(problems)} that cannot, such as {problems[0].where}: {problems[0].reason}"
+        )
+        raise InputError(msg)
+    row_of = {digest: row for row, digest in enumerate(digests)}
+    rows = np.array([row_of[digest] for digest in order], dtype=np.int64)
+    return rows, len(todo) - len(problems), problems
+
+
+def _lot(sha256: str) -> str:
+    return hashlib.sha256(f"searchlab-migrate:{sha256}".encode()).hexdigest()
+
+
+def _parts(n_sample: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Part positions of a sample in the order of the lot: to learn, to choose, to judge."""
+    n_judge, n_choose = round(JUDGE * n_sample), round(CHOOSE * n_sample)
+    places = np.arange(n_sample)
+    judge, choose, train = np.split(places, [n_judge, n_judge + n_choose])
+    return train, choose, judge
+
+
+def _old_gain(
+    snapshot: Snapshot, learnt: Learnt, queries: Queries | None, seed: int
+) -> Gain | None:
+    """Compare with the old model, where it is still installed."""
+    if queries is None:
+        return None
+    try:
+        old = load_model(snapshot.config.model)
+    except SearchlabError:
+        return None
+    if old.model_id != snapshot.config.model_id:
+        return None
+    asked = replace(queries, texts=old.encode_texts(queries.said))
+    before, after = asked.ranks(learnt.judged_old), queries.ranks(learnt.mapped)
+    return gain_of_ranks(queries, before, after, len(learnt.true), seed=seed)
+
+
+def _calibration(model: Embedder, learnt: Learnt) -> Calibration:
+    """The new model's curves, carried over to the lower cosines that mapped rows have."""
+    known = calibrated(Config(model=model.name)).calibration
+    if known is UNCALIBRATED:
+        return UNCALIBRATED
+    image = carried_over(known.image, learnt.true, learnt.mapped)
+    # The same line from old to new log-odds serves words, whose cosines shrink alike.
+    factor = image.slope / known.image.slope
+    text = Curve(known.text.slope * factor, known.text.intercept)
+    both = Curve((text.slope + image.slope) / 2, (text.intercept + image.intercept) / 2)
+    return Calibration(text=text, image=image, both=both, source=f"{known.source}, mapped")
+
+
+def _keep_mapped(
+    snapshot: Snapshot,
+    digests: Sequence[str],
+    sampled: set[int],
+    model: MigratedEmbedder,
+    cache: ContentCache,
+    progress: Progress,
+) -> None:
+    """Write the vector of every photo: the sample's own, mapped ones for the others."""
+    with progress.step("mapping vectors", len(digests), unit="photos") as step:
+        for start in range(0, len(digests), _BATCH):
+            rows = np.arange(start, min(start + _BATCH, len(digests)))
+            mapped = model.linear_map(np.asarray(snapshot.index.vectors[rows]))
+            own = [row for row in rows.tolist() if row in sampled]
+            keys = [digests[row] for row in rows.tolist()]
+            mapped[[row - start for row in own]] = cache.vectors(
+                model.base.model_id, [digests[row] for row in own], model.dim
+            )
+            cache.keep(vectors=[(model.model_id, keys, mapped)])
+            step.advance(len(rows))
+
+
+def _plain(found: Interval) -> list[float]:
+    return [round(value, 6) for value in found]
+
+
+def _lost(recall: Interval) -> str:
+    return f"{1 - recall.mean:.3f} [{1 - recall.high:.3f}, {1 - recall.low:.3f}]"
+
+
+def _signed(found: Interval) -> str:
+    return f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"

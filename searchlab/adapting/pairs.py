@@ -1,0 +1,165 @@
+"""Photos and captions as rows of a model, split by photo into training, validation and test."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.adapting.captions import CaptionedPhoto
+from searchlab.cache import ContentCache
+from searchlab.catalog import text_key
+from searchlab.library import Library
+from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.pipeline import embed_pictures
+from searchlab.progress import Progress
+from searchlab.records import Problem
+
+Part = Literal["train", "validation", "test"]
+VALIDATION, TEST = 0.15, 0.15
+"""Shares of the photos that are held out."""
+_BATCH = 256
+
+
+def part_of(sha256: str) -> Part:
+    """Say which part a photo belongs to: by its content, so that it is the same in every run.
+
+    A photo that arrives later moves no other, and copies of a photo are never on both sides.
+    """
+    digest = hashlib.sha256(f"searchlab-adapt:{sha256}".encode()).digest()
+    place = int.from_bytes(digest[:8]) / 2**64
+    if place < TEST:
+        return "test"
+    return "validation" if place < TEST + VALIDATION else "train"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Captioned photos as rows of a model.
+
+    Attributes:
+        sha256s: Of the photos.
+        photos: (n_photos, dim) unit rows.
+        texts: (n_captions, dim) unit rows; captions that say nothing to the model are not here.
+        owners: (n_captions,) row of the photo that each caption is of.
+        said: (n_captions,) a number for each different text.
+        langs: (n_captions,) language of each caption.
+    """
+
+    sha256s: tuple[str, ...]
+    photos: Embeddings
+    texts: Embeddings
+    owners: NDArray[np.int64]
+    said: NDArray[np.int64]
+    langs: NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.sha256s)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the captions, sorted."""
+        return tuple(sorted(set(self.langs.tolist())))
+
+    def part(self, name: Part) -> Pairs:
+        """Keep the photos of one part and their captions."""
+        return self.keep(np.array([part_of(sha256) == name for sha256 in self.sha256s], dtype=bool))
+
+    def keep(self, wanted: NDArray[np.bool_]) -> Pairs:
+        """Keep some photos, (n_photos,) bool, and their captions."""
+        rows = np.cumsum(wanted) - 1
+        told = wanted[self.owners]
+        return Pairs(
+            tuple(s for s, kept in zip(self.sha256s, wanted, strict=True) if kept),
+            self.photos[wanted],
+            self.texts[told],
+            rows[self.owners[told]].astype(np.int64),
+            self.said[told],
+            self.langs[told],
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """12 hex digits over photos, captions and their rows: what training depends on."""
+        digest = hashlib.sha256(repr((self.sha256s, self.langs.tolist())).encode())
+        for array in (self.photos, self.texts, self.owners, self.said):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:12]
+
+
+def embed_pairs(
+    photos: Sequence[CaptionedPhoto],
+    model: Embedder,
+    library: Library,
+    cache: ContentCache,
+    progress: Progress,
+) -> tuple[Pairs, list[Problem]]:
+    """Embed captioned photos; what the cache knows is not embedded again.
+
+    Args:
+        photos: In any order; each content once.
+        model: Reads pixels.
+        library: Keeps the small pictures.
+        cache: The library's open cache.
+        progress: Told about photos and captions.
+
+    Returns:
+        The rows, in the order of the photos' digests, and the photos that cannot be read.
+    """
+    order = sorted(photos, key=lambda photo: photo.sha256)
+    files = {photo.sha256: photo.file for photo in order}
+    unknown = files.keys() - cache.known_vectors(model.model_id, list(files))
+    todo = {sha256: files[sha256] for sha256 in sorted(unknown)}
+    problems = embed_pictures(todo, [model], cache, library.thumbnails, progress)
+    embedded = cache.known_vectors(model.model_id, list(files))
+    order = [photo for photo in order if photo.sha256 in embedded]
+    rows = cache.vectors(model.model_id, [photo.sha256 for photo in order], model.dim)
+    told = [(owner, caption) for owner, photo in enumerate(order) for caption in photo.captions]
+    texts = embed_texts([caption.text for _, caption in told], model, cache, progress)
+    numbers = {text: n for n, text in enumerate(dict.fromkeys(c.text for _, c in told))}
+    speaking = np.linalg.norm(texts, axis=1) > 0
+    pairs = Pairs(
+        tuple(photo.sha256 for photo in order),
+        rows,
+        texts,
+        np.array([owner for owner, _ in told], dtype=np.int64),
+        np.array([numbers[caption.text] for _, caption in told], dtype=np.int64),
+        np.array([caption.lang for _, caption in told], dtype=np.str_),
+    )
+    return _speaking(pairs, speaking), problems
+
+
+def _speaking(pairs: Pairs, speaking: NDArray[np.bool_]) -> Pairs:
+    """Drop captions that say nothing to the model, and photos that are left without any."""
+    heard = Pairs(
+        pairs.sha256s,
+        pairs.photos,
+        pairs.texts[speaking],
+        pairs.owners[speaking],
+        pairs.said[speaking],
+        pairs.langs[speaking],
+    )
+    return heard.keep(np.isin(np.arange(len(heard)), heard.owners))
+
+
+def embed_texts(
+    texts: Sequence[str], model: Embedder, cache: ContentCache, progress: Progress
+) -> Embeddings:
+    """Embed texts, each different one once and ever; (n_texts, dim)."""
+    keys = [text_key(text) for text in texts]
+    known = cache.known_vectors(model.model_id, list(dict.fromkeys(keys)))
+    todo = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+    waiting = list(todo)
+    if waiting:
+        with progress.step("embedding captions", len(waiting), unit="captions") as step:
+            for start in range(0, len(waiting), _BATCH):
+                batch = waiting[start : start + _BATCH]
+                rows = model.encode_texts([todo[key] for key in batch])
+                cache.keep(vectors=[(model.model_id, batch, rows)])
+                step.advance(len(batch))
+    return cache.vectors(model.model_id, keys, model.dim)

@@ -1,0 +1,242 @@
+"""How well rows find photos by their captions, and what heads gain over the rows they started from.
+
+A query is a caption, its relevant photos are those that carry it, and what is searched are the
+photos of the same part: none that was trained on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.adapting.pairs import Pairs
+from searchlab.models.protocol import Embeddings
+from searchlab.significance import GroupedIntervals, Interval, bootstrap_intervals
+
+HEADLINE = "mrr@10"
+METRICS: dict[str, Callable[[NDArray[np.int64]], NDArray[np.float64]]] = {
+    "mrr@10": lambda ranks: np.where(ranks < 10, 1 / (1.0 + ranks), 0.0),
+    "success@1": lambda ranks: (ranks < 1).astype(np.float64),
+    "success@10": lambda ranks: (ranks < 10).astype(np.float64),
+}
+"""Name -> score of queries by the rank, from 0, of their first relevant photo."""
+OTHER = "other"
+"""Languages with few queries, taken together."""
+_FEW = 20
+_MOST = 4_000
+_CHUNK = 1_024
+_SHARPNESSES = (5.0, 10.0, 20.0, 40.0, 80.0)
+Rows: TypeAlias = Callable[[Embeddings], Embeddings]
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Captions to search by.
+
+    Attributes:
+        texts: (n_queries, dim) rows.
+        langs: (n_queries,) language of each; those with few queries are `OTHER`.
+        query_of: (n_relevant,) query and
+        photo_of: (n_relevant,) photo of each relevant pair.
+        said: The texts themselves, where they are known.
+    """
+
+    texts: Embeddings
+    langs: NDArray[np.str_]
+    query_of: NDArray[np.int64]
+    photo_of: NDArray[np.int64]
+    said: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """12 hex digits over everything."""
+        digest = hashlib.sha256(repr(self.langs.tolist()).encode())
+        for array in (self.texts, self.query_of, self.photo_of):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:12]
+
+    @property
+    def about(self) -> NDArray[np.int64]:
+        """(n_queries,) the first relevant photo, for resampling by photo."""
+        first = np.full(len(self.texts), np.iinfo(np.int64).max)
+        np.minimum.at(first, self.query_of, self.photo_of)
+        return first
+
+    def ranks(self, photos: Embeddings, head: Rows | None = None) -> NDArray[np.int64]:
+        """Rank photos for each query.
+
+        Args:
+            photos: (n_photos, dim) rows to search.
+            head: Applied to the queries; left as they are without.
+
+        Returns:
+            (n_queries,) rank, from 0, of the first relevant photo. Another photo with the same
+            cosine counts as before it.
+        """
+        texts = self.texts if head is None else head(self.texts)
+        found = np.empty(len(texts), dtype=np.int64)
+        order = np.argsort(self.query_of, kind="stable")
+        query_of, photo_of = self.query_of[order], self.photo_of[order]
+        for start in range(0, len(texts), _CHUNK):
+            cosines = texts[start : start + _CHUNK] @ photos.T
+            first, last = np.searchsorted(query_of, [start, start + len(cosines)])
+            rows, columns = query_of[first:last] - start, photo_of[first:last]
+            best = np.full(len(cosines), -np.inf, dtype=np.float32)
+            np.maximum.at(best, rows, cosines[rows, columns])
+            cosines[rows, columns] = -np.inf
+            found[start : start + len(cosines)] = (cosines >= best[:, None]).sum(axis=1)
+        return found
+
+    def likelihood(self, photos: Embeddings, head: Rows | None = None) -> float:
+        """Say how sure a system is of the right photos; steadier than a metric on few queries.
+
+        Args:
+            photos: (n_photos, dim) rows to search.
+            head: Applied to the queries; left as they are without.
+
+        Returns:
+            The mean log of the share that a softmax over all photos gives to the relevant ones, at
+            the best of a few sharpnesses, each language counting the same.
+        """
+        texts = self.texts if head is None else head(self.texts)
+        cosines = texts @ photos.T
+        cosines -= cosines.max(axis=1, keepdims=True)
+        found = []
+        for sharpness in _SHARPNESSES:
+            shares = np.exp(np.float32(sharpness) * cosines)
+            own = shares[self.query_of, self.photo_of]
+            right = np.bincount(self.query_of, weights=own, minlength=len(texts))
+            values = np.log(right / shares.sum(axis=1) + 1e-12)
+            found.append(np.mean([values[self.langs == lang].mean() for lang in set(self.langs)]))
+        return float(max(found))
+
+
+def queries_of(pairs: Pairs, *, most: int = _MOST, seed: int = 0) -> Queries:
+    """Make queries of captions: each different text of a language is one.
+
+    Args:
+        pairs: Photos and their captions.
+        most: More are thinned out to so many, by lot.
+        seed: Of the lot.
+    """
+    named = np.stack([pairs.said.astype(np.str_), pairs.langs])
+    _, first, query_of = np.unique(named, axis=1, return_index=True, return_inverse=True)
+    query_of = query_of.ravel().astype(np.int64)
+    kept = np.arange(len(first))
+    if len(first) > most:
+        kept = np.sort(np.random.default_rng(seed).choice(len(first), size=most, replace=False))
+    place = np.full(len(first), -1)
+    place[kept] = np.arange(len(kept))
+    there = place[query_of] >= 0
+    langs = pairs.langs[first[kept]]
+    names, counts = np.unique(langs, return_counts=True)
+    few = set(names[counts < _FEW].tolist()) if len(names) > 1 else set()
+    langs = np.array([OTHER if lang in few else lang for lang in langs.tolist()], dtype=np.str_)
+    return Queries(pairs.texts[first[kept]], langs, place[query_of[there]], pairs.owners[there])
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What one system finds beyond another, on the same queries.
+
+    Attributes:
+        before: Metric -> averages of the first system.
+        after: Metric -> averages of the second.
+        difference: Metric -> averages of second minus first, query by query.
+        n_photos: Photos searched.
+        n_queries: Queries asked.
+    """
+
+    before: dict[str, GroupedIntervals]
+    after: dict[str, GroupedIntervals]
+    difference: dict[str, GroupedIntervals]
+    n_photos: int
+    n_queries: int
+
+    @property
+    def headline(self) -> Interval:
+        """The difference that decides."""
+        return self.difference[HEADLINE].macro
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, rounded to six digits."""
+        return {
+            "n_photos": self.n_photos,
+            "n_queries": self.n_queries,
+            **{
+                name: {metric: _plain(found) for metric, found in side.items()}
+                for name, side in (
+                    ("before", self.before),
+                    ("after", self.after),
+                    ("difference", self.difference),
+                )
+            },
+        }
+
+
+def measure_gain(
+    queries: Queries,
+    before: Embeddings,
+    after: Embeddings,
+    *,
+    head: Rows | None = None,
+    seed: int = 0,
+) -> Gain:
+    """Compare two ways to embed the same photos, with bootstrap intervals over photos.
+
+    Args:
+        queries: As the first system embeds them.
+        before: (n_photos, dim) rows of the first system.
+        after: (n_photos, dim) rows of the second.
+        head: From the first system's queries to the second's.
+        seed: Of the resampling.
+    """
+    return gain_of_ranks(
+        queries, queries.ranks(before), queries.ranks(after, head), len(before), seed=seed
+    )
+
+
+def gain_of_ranks(
+    queries: Queries,
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    n_photos: int,
+    *,
+    seed: int = 0,
+) -> Gain:
+    """Compare two systems by the ranks, (n_queries,), that they give."""
+    columns: dict[str, NDArray[np.float64]] = {}
+    for name, metric in METRICS.items():
+        first, second = metric(before), metric(after)
+        columns |= {
+            f"before {name}": first,
+            f"after {name}": second,
+            f"difference {name}": second - first,
+        }
+    found = bootstrap_intervals(
+        columns,
+        groups=queries.langs.tolist(),
+        clusters=queries.about.astype(np.str_).tolist(),
+        seed=seed,
+    )
+    first_found, second_found, difference = (
+        {name: found[f"{side} {name}"] for name in METRICS}
+        for side in ("before", "after", "difference")
+    )
+    return Gain(first_found, second_found, difference, n_photos, len(queries.langs))
+
+
+def _plain(found: GroupedIntervals) -> dict[str, Any]:
+    def rounded(interval: Interval) -> list[float]:
+        return [round(value, 6) for value in interval]
+
+    return {
+        "macro": rounded(found.macro),
+        "micro": rounded(found.micro),
+        "langs": {lang: rounded(interval) for lang, interval in found.groups.items()},
+    }

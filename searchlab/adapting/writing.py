@@ -1,0 +1,202 @@
+"""What adapting leaves on disk, and the calibration that goes with it."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.adapting.pairs import Pairs
+from searchlab.adapting.ranking import Queries, queries_of
+from searchlab.calibration import calibrated
+from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
+from searchlab.curves import fit_curve
+from searchlab.errors import InputError
+from searchlab.files import sync_folder, write_atomically
+from searchlab.models.adapted import (
+    CARD_FILE,
+    FORMAT,
+    HEADS_FILE,
+    MODEL_FILE,
+    AdaptedEmbedder,
+    Head,
+    record_canaries,
+)
+from searchlab.models.migrated import MAP_FILE, MigratedEmbedder
+from searchlab.models.protocol import Embedder, Embeddings
+
+_TOP = 10
+
+
+def make_calibration(pairs: Pairs, base: Embedder, image: Head, text: Head) -> Calibration:
+    """Fit the curves from cosine to `relevance_score` on photos that were not trained on.
+
+    The text curve is fitted on the ten nearest photos of each caption, of which those that carry
+    the caption count as relevant. The image curve is the base's, carried over by the cosines that
+    the same neighbours have in the two spaces; where the base has none, the text curve is used.
+
+    Args:
+        pairs: Held-out photos and captions, as the base embeds them.
+        base: The model that was adapted.
+        image: Head of the photo rows.
+        text: Head of the text rows.
+
+    Returns:
+        The calibration; `UNCALIBRATED` where cosines say nothing about relevance.
+    """
+    photos = image(pairs.photos)
+    queries = queries_of(pairs)
+    try:
+        told = _text_curve(queries, photos, text)
+    except InputError:
+        return UNCALIBRATED
+    known = calibrated(Config(model=base.name)).calibration
+    seen = told if known is UNCALIBRATED else carried_over(known.image, pairs.photos, photos)
+    both = Curve((told.slope + seen.slope) / 2, (told.intercept + seen.intercept) / 2)
+    return Calibration(
+        text=told, image=seen, both=both, source=f"held-out captions@{pairs.fingerprint}"
+    )
+
+
+def _text_curve(queries: Queries, photos: Embeddings, head: Head) -> Curve:
+    cosines = head(queries.texts) @ photos.T
+    relevant = np.zeros(cosines.shape, dtype=bool)
+    relevant[queries.query_of, queries.photo_of] = True
+    near = _nearest(cosines)
+    return fit_curve(
+        np.take_along_axis(cosines, near, axis=1).ravel(),
+        np.take_along_axis(relevant, near, axis=1).ravel(),
+    )
+
+
+def carried_over(curve: Curve, before: Embeddings, after: Embeddings) -> Curve:
+    """Carry a curve over to another space, so that the same pairs get about the same scores.
+
+    Args:
+        curve: Fitted in the first space.
+        before: (n_photos, dim) rows in the first space.
+        after: (n_photos, dim) rows of the same photos in the second.
+
+    Returns:
+        The least-squares line from the new cosines to the old log-odds, over each photo's ten
+        nearest; the curve itself where that would not rise.
+    """
+    cosines, old = after @ after.T, before @ before.T
+    np.fill_diagonal(cosines, -np.inf)
+    near = _nearest(cosines)[:, : max(1, len(after) - 1)]
+    x = np.take_along_axis(cosines, near, axis=1).ravel().astype(np.float64)
+    y = curve.slope * np.take_along_axis(old, near, axis=1).ravel() + curve.intercept
+    spread = x - x.mean()
+    slope = float(spread @ y) / max(float(spread @ spread), 1e-12)
+    if slope <= 0:
+        return curve
+    return Curve(slope, float(y.mean() - slope * x.mean()))
+
+
+def _nearest(cosines: NDArray[np.float32]) -> NDArray[np.int64]:
+    k = min(_TOP, cosines.shape[1])
+    return np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+
+
+def write_adapted(folder: Path, model: AdaptedEmbedder, about: dict[str, Any], text: str) -> None:
+    """Write an adapted model as a folder.
+
+    Args:
+        folder: Written anew.
+        model: The heads, their base and calibration.
+        about: Data, training and gain, as plain values.
+        text: The report, for the card.
+    """
+    heads = io.BytesIO()
+    np.savez(
+        heads,
+        image_linear=model.image_head.linear,
+        image_bias=model.image_head.bias,
+        text_linear=model.text_head.linear,
+        text_bias=model.text_head.bias,
+    )
+    values = {
+        "kind": "adapted",
+        "format": FORMAT,
+        "model_id": model.model_id,
+        "base": model.base.name,
+        "base_model_id": model.base.model_id,
+        "dim": model.dim,
+        "calibration": asdict(model.calibration),
+        "canaries": record_canaries(model),
+        **about,
+    }
+    card = (
+        f"# {model.model_id}\n\n"
+        f"`{model.base.name}` ({model.base.model_id}) with two residual linear heads of "
+        f"{model.dim} components, trained by `searchlab models adapt` on "
+        f"{today()}. The base is not changed.\n\n```\n{text}\n```\n\n"
+        "The heads were trained on the photos and captions of whoever made them, and know nothing "
+        "else; on photos of another kind the base may be better. The test photos were set apart "
+        "by the hash of their content, and neither trained on nor chosen by. Whether the base "
+        "itself was once trained on them is for its own card to say: if it was, the figures before "
+        "adapting are too high.\n"
+    )
+    write_folder(folder, {HEADS_FILE: heads.getvalue(), CARD_FILE: card.encode()}, values)
+
+
+def write_migrated(folder: Path, model: MigratedEmbedder, about: dict[str, Any], text: str) -> None:
+    """Write a migrated model as a folder.
+
+    Args:
+        folder: Written anew.
+        model: The map, the new model and the calibration.
+        about: What is lost, as plain values.
+        text: The report, for the card.
+    """
+    file = io.BytesIO()
+    np.savez(file, linear=model.linear_map.linear, bias=model.linear_map.bias)
+    values = {
+        "kind": "migrated",
+        "format": FORMAT,
+        "model_id": model.model_id,
+        "new": model.base.name,
+        "new_model_id": model.base.model_id,
+        "old_model_id": model.old_id,
+        "calibration": asdict(model.calibration),
+        "migration": about,
+    }
+    card = (
+        f"# {model.model_id}\n\n"
+        f"Vectors of {model.old_id}, mapped into the space of `{model.base.name}` "
+        f"({model.base.model_id}) by `searchlab models migrate` on {today()}. Queries, and photos "
+        "that came later, are embedded by that model itself. "
+        f"`searchlab index --model {model.base.name}` embeds the others too, and makes an end of "
+        f"what is lost:\n\n```\n{text}\n```\n"
+    )
+    write_folder(folder, {MAP_FILE: file.getvalue(), CARD_FILE: card.encode()}, values)
+
+
+def write_folder(folder: Path, files: dict[str, bytes], values: dict[str, Any]) -> None:
+    """Write the files of a model, `model.json` last."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        write_atomically(folder / name, content)
+    text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(folder / MODEL_FILE, text.encode())
+
+
+def install(made: Path, place: Path) -> None:
+    """Give a finished folder its name; what was there before goes."""
+    if place.exists():
+        place.rename(made.with_name("replaced"))
+    made.rename(place)
+    sync_folder(place.parent)
+
+
+def today() -> str:
+    """Return the day, for cards."""
+    return datetime.datetime.now(tz=datetime.UTC).date().isoformat()

@@ -1,0 +1,155 @@
+"""Bring both shipped towers into one space: the student to the lessons, and to the photos."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from searchlab.training.heads import PhotoHead, contrast
+from searchlab.training.lessons import Lessons
+from searchlab.training.photo_tower import Readings
+from searchlab.training.student import Student, Table, string
+
+LOG = logging.getLogger(__name__)
+
+HEAD_RATE = 1e-3
+MIXER_RATE = 2e-3
+TEXTS, PHOTOS = 6144, 512
+NAMES, LIKE, CONTRAST, TOGETHER = 0.5, 0.75, 0.3, 0.1
+"""Weights of: the distance of names to their targets, that of captions to theirs, photos against
+captions, and the captions of one photo against those of others."""
+AVERAGED = 0.99  # Share of the past in the averaged weights.
+
+
+def fit(
+    student: Student,
+    table: Table,
+    head: PhotoHead,
+    lessons: Lessons,
+    views: Sequence[Readings],
+    *,
+    steps: int,
+    texts: int = TEXTS,
+    photos: int = PHOTOS,
+    seed: int = 0,
+    watch: Callable[[int, Student, Table, PhotoHead], None] | None = None,
+) -> None:
+    """Fit text tower and photo head in place; they end as averages over the last steps.
+
+    Args:
+        student: The mixer.
+        table: The pieces' vectors.
+        head: The photo head.
+        lessons: Texts, targets and captions.
+        views: What the tower says of the training photos, and of crops of them, in equal order.
+        steps: Steps of Adam.
+        texts: Names a step.
+        photos: Captioned photos a step, two captions each.
+        seed: Of what is drawn.
+        watch: Called now and then with the averaged weights.
+    """
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    scales = [torch.nn.Parameter(torch.tensor(np.log(20.0), dtype=torch.float32)) for _ in range(3)]
+    optimiser = torch.optim.AdamW(
+        [
+            {"params": head.parameters(), "lr": HEAD_RATE, "weight_decay": 0.1},
+            {"params": student.parameters(), "lr": MIXER_RATE, "weight_decay": 0.01},
+            {"params": scales, "lr": HEAD_RATE, "weight_decay": 0.0},
+        ]
+    )
+
+    def pace(step: int) -> float:
+        return min(1, (step + 1) / 30) * (0.5 + 0.5 * float(np.cos(np.pi * step / steps)))
+
+    plan = torch.optim.lr_scheduler.LambdaLR(optimiser, pace)
+    mean_student, mean_head = copy.deepcopy(student), copy.deepcopy(head)
+    targets = np.stack(lessons.targets)
+    draw = _Draw(lessons, views[0].ids, rng)
+    student.train()
+    head.train()
+    for step in range(steps):
+        named = draw.names(texts)
+        seen, first, second = draw.photos(photos)
+        view = views[rng.integers(len(views))]
+        told = first + second
+        strung = string([lessons.rows[number] for number in (*named, *told)])
+        name_rows, caption_rows = student(table.take(strung), strung).split([texts, 2 * photos])
+        wanted = torch.from_numpy(targets[named].astype(np.float32))
+        distance = (1 - (name_rows * wanted).sum(dim=1)).mean()
+        taught = torch.from_numpy(targets[told].astype(np.float32))
+        like = (1 - (caption_rows * taught).sum(dim=1)).mean()
+        placed = head(torch.from_numpy(view.features[seen]), torch.from_numpy(view.logits[seen]))
+        one, other = caption_rows.chunk(2)
+        apart = (contrast(one, placed, scales[0]) + contrast(other, placed, scales[0])) / 2
+        guided = contrast(taught[:photos], placed, scales[1])
+        together = contrast(one, other, scales[2])
+        loss = NAMES * distance + LIKE * like + CONTRAST * (apart + guided) + TOGETHER * together
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        table.step(pace(step))
+        plan.step()
+        past = min(AVERAGED, step / (step + 10))
+        _average(mean_student, student, past)
+        _average(mean_head, head, past)
+        if step % 50 == 49:
+            LOG.info(
+                "step %d of %d: names %.4f, captions %.4f, photos %.3f",
+                *(step + 1, steps, distance.item(), like.item(), apart.item()),
+            )
+        if watch and (step % 150 == 149 or step == steps - 1):
+            watch(step, mean_student, table, mean_head)
+    _average(student, mean_student, 0.0)
+    _average(head, mean_head, 0.0)
+    student.eval()
+    head.eval()
+
+
+@torch.no_grad()
+def _average(mean: torch.nn.Module, now: torch.nn.Module, past: float) -> None:
+    for old, new in zip(mean.parameters(), now.parameters(), strict=True):
+        old.lerp_(new, 1 - past)
+
+
+class _Draw:
+    """Draws names, and photos with two captions each."""
+
+    def __init__(self, lessons: Lessons, photos: Sequence[str], rng: np.random.Generator) -> None:
+        self._rng = rng
+        captions = {n for own in lessons.captions.values() for ns in own.values() for n in ns}
+        self._names = np.array([n for n in range(len(lessons.rows)) if n not in captions])
+        weights = np.array(lessons.weights)[self._names]
+        self._reach = np.cumsum(weights) / weights.sum()
+        self._captioned = [
+            (row, lessons.captions[photo]["en"], list(lessons.captions[photo].values()))
+            for row, photo in enumerate(photos)
+            if photo in lessons.captions
+        ]
+        self._turn = np.empty(0, dtype=np.int64)
+
+    def names(self, count: int) -> NDArray[np.int64]:
+        """Numbers of texts that are no captions, by their weights."""
+        drawn: NDArray[np.int64] = self._names[
+            np.searchsorted(self._reach, self._rng.random(count))
+        ]
+        return drawn
+
+    def photos(self, count: int) -> tuple[list[int], list[int], list[int]]:
+        """Rows of photos, each in its turn; an English caption of each, and one in any language."""
+        if len(self._turn) < count:
+            self._turn = self._rng.permutation(len(self._captioned))
+        drawn, self._turn = self._turn[:count], self._turn[count:]
+        rows, first, second = [], [], []
+        for number in drawn:
+            row, english, languages = self._captioned[number]
+            rows.append(row)
+            other = languages[self._rng.integers(len(languages))]
+            for listed, own in ((first, english), (second, other)):
+                listed.append(own[self._rng.integers(len(own))])
+        return rows, first, second

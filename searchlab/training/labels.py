@@ -1,0 +1,93 @@
+"""What kinds of thing the tower's classes are: a beagle is also a hound, a dog and an animal.
+
+Read from WordNet's nouns. The tower says 1,000 names, most of them narrower than what people
+search for; the wider names above them let the named part of a photo's row speak of both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from searchlab.models.torchvision_shim import import_torchvision
+from searchlab.training.heads import Floats
+
+FEWEST, MOST = 2, 250
+"""Classes under a kind that is kept: one is no kind, and under hundreds it says nothing."""
+
+
+@dataclass
+class Nouns:
+    """WordNet's nouns as far as they are needed.
+
+    Attributes:
+        names: Offset of a synset -> its first name.
+        parents: Offset -> offsets of the synsets of which it is a kind.
+    """
+
+    names: dict[str, str] = field(default_factory=dict)
+    parents: dict[str, list[str]] = field(default_factory=dict)
+
+    def above(self, synset: str) -> dict[str, int]:
+        """Everything that a synset is a kind of, with the least number of steps to it."""
+        found: dict[str, int] = {}
+        front = [synset]
+        steps = 0
+        while front:
+            steps += 1
+            front = [p for s in front for p in self.parents.get(s, []) if p not in found]
+            found.update(dict.fromkeys(front, steps))
+        return found
+
+
+def read_nouns(path: Path) -> Nouns:
+    """Read `data.noun` of WordNet 3.0 (Debian's wordnet-base)."""
+    nouns = Nouns()
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(" "):  # The licence.
+                continue
+            fields = line.split(" | ")[0].split()
+            count = int(fields[3], 16)
+            nouns.names[fields[0]] = fields[4].replace("_", " ")
+            pointers = fields[4 + 2 * count + 1 :]
+            nouns.parents[fields[0]] = [
+                pointers[at + 1]
+                for at in range(0, 4 * int(fields[4 + 2 * count]), 4)
+                if pointers[at] in ("@", "@i")
+            ]
+    return nouns
+
+
+def class_synsets() -> list[str]:
+    """Offsets of the 1,000 ImageNet classes in the order of the tower's logits."""
+    import_torchvision()
+    from timm.data import ImageNetInfo
+
+    info = ImageNetInfo()
+    return [info.index_to_label_name(n)[1:] for n in range(info.num_classes())]
+
+
+def kinds_of(nouns: Nouns, classes: Sequence[str]) -> tuple[list[str], Floats]:
+    """Names of the kinds that classes are of, and who is of which.
+
+    Args:
+        nouns: WordNet.
+        classes: Offsets of the classes.
+
+    Returns:
+        Names of the kinds, and (n_classes, n_kinds) ones where a class is of a kind; a class of
+        no kind has a row of zeros.
+    """
+    above = [nouns.above(synset) for synset in classes]
+    members = Counter(kind for kinds in above for kind in kinds)
+    kept = sorted(kind for kind, count in members.items() if FEWEST <= count <= MOST)
+    column = {kind: number for number, kind in enumerate(kept)}
+    memberships = np.zeros((len(classes), len(kept)), dtype=np.float32)
+    for row, kinds in zip(memberships, above, strict=True):
+        row[[column[kind] for kind in kinds if kind in column]] = 1
+    return [nouns.names[kind] for kind in kept], memberships

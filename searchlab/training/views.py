@@ -1,0 +1,156 @@
+"""The training photos as the tower sees them: whole, and in random crops, each read once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from searchlab.models import framing
+from searchlab.training.photo_tower import BATCH, Readings, Said, Tower, open_rgb
+
+LOG = logging.getLogger(__name__)
+
+OPENED = 64  # Photos held in memory at a time.
+SMALLEST = 0.4  # Share of a photo's area that a crop shows at least.
+CELLS = 64  # Of the largest frame, a 32nd of its sides.
+
+Floats = NDArray[np.float32]
+
+
+@dataclass
+class Cells:
+    """What the tower's early part says of photos, kept so that its late part can be tuned.
+
+    Attributes:
+        rows: (n, 64, 208) cells row by row, filled up with zeros; 16 bits.
+        sizes: (n, 2) rows and columns of each photo's cells.
+    """
+
+    rows: NDArray[np.float16]
+    sizes: NDArray[np.uint8]
+
+    def groups(self, photos: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
+        """Cells of some photos, those of one size together.
+
+        Args:
+            photos: Their rows.
+
+        Yields:
+            Positions in `photos`, and cells (n, 208, height, width).
+        """
+        sizes = self.sizes[photos]
+        for height, width in np.unique(sizes, axis=0).tolist():
+            members = np.flatnonzero((sizes == (height, width)).all(axis=1))
+            rows = self.rows[photos[members], : height * width].astype(np.float32)
+            cells = torch.from_numpy(rows).reshape(len(members), height, width, -1).movedim(3, 1)
+            yield members, cells.contiguous(memory_format=torch.channels_last)
+
+
+def read_views(read: Said, photos: Mapping[str, Path], cache: Path, crops: int) -> list[Readings]:
+    """What a tower says of photos: whole first, then of so many random crops of each.
+
+    Args:
+        read: `said_by` a tower, or `quantise.said_by_file`.
+        photos: Files by photo id.
+        cache: Folder of the answers; made if absent.
+        crops: Random crops of each photo.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    views = []
+    for view in range(crops + 1):
+        path = cache / f"view_{view}.npz"
+        if not path.exists():
+            features = np.empty((len(photos), 2560), dtype=np.float16)
+            logits = np.empty((len(photos), 1000), dtype=np.float16)
+            for rows, pixels in _framed(photos, view):
+                features[rows], logits[rows] = read(pixels)
+            np.savez(path, ids=np.array(list(photos)), features=features, logits=logits)
+            LOG.info("view %d of %d read", view, crops)
+        stored = np.load(path)
+        columns = (stored[name].astype(np.float32) for name in ("features", "logits"))
+        views.append(Readings([str(i) for i in stored["ids"]], *columns))
+    return views
+
+
+def read_cells(tower: Tower, photos: Mapping[str, Path], cache: Path, crops: int) -> list[Cells]:
+    """What the tower's early part says of the same views as those of `read_views`."""
+    cache.mkdir(parents=True, exist_ok=True)
+    found = []
+    for view in range(crops + 1):
+        path = cache / f"cells_{view}.npz"
+        if not path.exists():
+            kept = np.zeros((len(photos), CELLS, 208), dtype=np.float16)
+            sizes = np.zeros((len(photos), 2), dtype=np.uint8)
+            for rows, pixels in _framed(photos, view):
+                with torch.inference_mode():
+                    cells = tower.early(torch.from_numpy(pixels))
+                sizes[rows] = cells.shape[2:]
+                flat = cells.flatten(2).transpose(1, 2).numpy()
+                kept[rows, : flat.shape[1]] = flat
+            np.savez(path, rows=kept, sizes=sizes)
+            LOG.info("cells of view %d of %d read", view, crops)
+        stored = np.load(path)
+        found.append(Cells(stored["rows"], stored["sizes"]))
+    return found
+
+
+def crop(image: Image.Image, rng: np.random.Generator) -> Floats:
+    """A random part of an RGB picture, maybe mirrored, in slightly other colours; framed pixels."""
+    width, height = image.size
+    left, top, right, bottom = _random_box(rng, width, height)
+    if rng.random() < 0.5:
+        image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        left, right = width - right, width - left
+    size, (inner_left, inner_top, inner_right, inner_bottom) = framing.frame(
+        right - left, bottom - top
+    )
+    box = (left + inner_left, top + inner_top, left + inner_right, top + inner_bottom)
+    pixels = framing.pixels_of(image, size, box)
+    contrast = np.float32(np.exp(rng.uniform(-0.25, 0.25)))
+    brightness = np.float32(rng.uniform(-0.15, 0.15))
+    tint = 1 + rng.uniform(-0.06, 0.06, (3, 1, 1)).astype(np.float32)
+    tinted: Floats = np.clip((pixels * contrast + brightness) * tint, -1, 1)
+    return tinted
+
+
+def _random_box(rng: np.random.Generator, width: int, height: int) -> framing.Box:
+    for _ in range(10):
+        area = width * height * rng.uniform(SMALLEST, 1)
+        aspect = width / height * np.exp(rng.uniform(-0.25, 0.25))
+        across, down = float((area * aspect) ** 0.5), float((area / aspect) ** 0.5)
+        if across <= width and down <= height:
+            left, top = rng.uniform(0, width - across), rng.uniform(0, height - down)
+            return left, top, left + across, top + down
+    return 0, 0, width, height
+
+
+def _framed(photos: Mapping[str, Path], view: int) -> Iterator[tuple[list[int], Floats]]:
+    """Rows and framed pixels of one view, batch by batch; view 0 shows photos whole."""
+    paths = list(photos.values())
+    rng = np.random.default_rng(view)
+    for start in range(0, len(paths), OPENED):
+        pictures = open_rgb(paths[start : start + OPENED])
+        batches: Any
+        if view == 0:
+            batches = framing.batches(pictures, BATCH)
+        else:
+            pixels = [crop(picture, rng) for picture in pictures]
+            batches = _stacked(pixels)
+        for members, batch in batches:
+            yield [start + member for member in members], batch
+
+
+def _stacked(pixels: list[Floats]) -> Iterator[tuple[list[int], Floats]]:
+    for size in framing.SIZES:
+        members = [number for number, one in enumerate(pixels) if one.shape[1:] == size]
+        for start in range(0, len(members), BATCH):
+            batch = members[start : start + BATCH]
+            yield batch, np.stack([pixels[number] for number in batch])

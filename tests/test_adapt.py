@@ -1,0 +1,586 @@
+"""Adapting: heads are trained, judged on photos of their own, and kept only if they gain."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from filelock import FileLock
+
+import searchlab
+from searchlab.adapting.adaptation import adapt
+from searchlab.adapting.captions import Caption, library_captions, read_captions
+from searchlab.adapting.pairs import Pairs, part_of
+from searchlab.adapting.ranking import OTHER, queries_of
+from searchlab.adapting.training import Settings, Trainer, _forward, contrast
+from searchlab.adapting.writing import carried_over
+from searchlab.calibration import calibrated
+from searchlab.cli import main
+from searchlab.config import Config, Curve
+from searchlab.errors import ConflictError, DataError, InputError, MismatchError, NotFoundError
+from searchlab.ingest import index_photos
+from searchlab.library import create_library
+from searchlab.models import load_model
+from searchlab.models.adapted import CARD_FILE, HEADS_FILE, MODEL_FILE, Head
+from searchlab.models.protocol import unit_rows
+from searchlab.models.torchvision_shim import import_torchvision
+from searchlab.progress import Progress
+from searchlab.records import Problem
+
+QUICK = Settings(rounds=6)
+APART = "tiles:1:0.7"
+
+
+@pytest.fixture
+def library(tmp_path, tiles_models, tiles_photos):
+    """240 pictures, indexed by a model whose words lie apart from its pictures."""
+    library = create_library(tmp_path / "library")
+    index_photos(library, [tiles_photos], model=APART)
+    return library
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["searchlab", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        return code, *capsys.readouterr()
+
+    return call
+
+
+class Interrupting(Progress):
+    """Presses Ctrl-C after some rounds of training."""
+
+    def __init__(self, rounds):
+        self.left = rounds
+
+    @contextmanager
+    def step(self, name, total=None, *, unit=""):
+        with super().step(name, total, unit=unit) as step:
+
+            def advance(count):
+                if name == "training heads" and count:
+                    self.left -= count
+                    if self.left <= 0:
+                        raise KeyboardInterrupt
+
+            yield replace(step, advance=advance)
+
+
+def random_pairs(n_photos, *, seed=0, dim=8, captions=2, langs=("en",)):
+    rng = np.random.default_rng(seed)
+    owners = np.repeat(np.arange(n_photos), captions)
+    return Pairs(
+        tuple(f"{seed}-{n}" for n in range(n_photos)),
+        unit_rows(rng.normal(size=(n_photos, dim))),
+        unit_rows(rng.normal(size=(len(owners), dim))),
+        owners,
+        np.arange(len(owners)),
+        np.array([langs[n % len(langs)] for n in range(len(owners))]),
+    )
+
+
+# -- captions ---------------------------------------------------------------------------------
+
+
+def test_reads_tab_separated_captions_with_and_without_language(tmp_path):
+    file = tmp_path / "c.tsv"
+    file.write_text("file\tcaption\tlang\na.jpg\tA  dog\ten\n\nsub/b.jpg\tEin Hund\n", "utf-8")
+    assert list(read_captions(file)) == [
+        (tmp_path / "a.jpg", Caption("A dog", "en")),
+        (tmp_path / "sub/b.jpg", Caption("Ein Hund", "")),
+    ]
+
+
+def test_reads_json_lines_with_one_or_several_captions(tmp_path):
+    file = tmp_path / "c.jsonl"
+    lines = [
+        {"file": "a.jpg", "caption": "一只狗", "lang": "zh"},
+        {"file": "/b.jpg", "captions": ["one", "two"]},
+    ]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert list(read_captions(file)) == [
+        (tmp_path / "a.jpg", Caption("一只狗", "zh")),
+        (Path("/b.jpg"), Caption("one", "")),
+        (Path("/b.jpg"), Caption("two", "")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "reason"),
+    [
+        ("c.tsv", b"a.jpg", "1 columns"),
+        ("c.tsv", b"a.jpg\tb\tc\td", "4 columns"),
+        ("c.tsv", b"a.jpg\t   ", "got 0"),
+        ("c.tsv", b"a.jpg\t" + b"x" * 3000, "got 3000"),
+        ("c.tsv", b"a\x1b.jpg\tdog", "control characters"),
+        ("c.tsv", b"a.jpg\t\xff\xfe", "decode"),
+        ("c.jsonl", b"[1]", "JSON object"),
+        ("c.jsonl", b'{"file": "a"}', "'caption'"),
+        ("c.jsonl", b'{"file": "a", "captions": "dog"}', "list of texts"),
+        ("c.jsonl", b'{"file": "a", "caption": 3}', "must be texts"),
+        ("c.jsonl", b'{"file": "", "caption": "dog"}', "must be a path"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_reported_and_skipped(tmp_path, name, line, reason):
+    good = b"b.jpg\tdog" if name.endswith("tsv") else b'{"file": "b.jpg", "caption": "dog"}'
+    file = tmp_path / name
+    file.write_bytes(line + b"\n" + good)
+    bad, used = read_captions(file)
+    assert isinstance(bad, Problem)
+    assert bad.where == f"{file}:1"
+    assert reason in bad.reason
+    assert used == (tmp_path / "b.jpg", Caption("dog", ""))
+
+
+def test_a_caption_file_of_another_kind_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"must be a \.tsv or \.jsonl file"):
+        list(read_captions(tmp_path / "c.csv"))
+    with pytest.raises(InputError, match="can be read"):
+        list(read_captions(tmp_path / "c.tsv"))
+
+
+def test_a_library_tells_what_people_wrote_and_nothing_generated(tmp_path, make_picture):
+    make_picture(tmp_path / "photos/a.png")
+    make_picture(tmp_path / "photos/b.png", "#0343df")
+    record = {"file": "a.png", "title": "Sunset", "alt_description": "a red sky"}
+    record["source_description"] = "Sunset"
+    (tmp_path / "photos/photos.jsonl").write_text(json.dumps(record))
+    library = create_library(tmp_path / "library")
+    index_photos(library, [tmp_path / "photos"], model="palette")
+    (photo,) = library_captions(library)
+    assert photo.file.name == "a.png"
+    assert photo.captions == (Caption("Sunset", ""), Caption("a red sky", ""))
+
+
+# -- split and queries ------------------------------------------------------------------------
+
+
+def test_the_split_is_by_content_and_of_the_promised_shares():
+    parts = Counter(part_of(f"{n:064x}") for n in range(4_000))
+    assert parts["test"] / 4_000 == pytest.approx(0.15, abs=0.02)
+    assert parts["validation"] / 4_000 == pytest.approx(0.15, abs=0.02)
+    assert [part_of("a" * 64), part_of("b" * 64), part_of("c" * 64)] == ["train"] * 2 + [
+        "validation"
+    ]
+
+
+def test_parts_share_no_photo_and_lose_none():
+    pairs = random_pairs(200, captions=3)
+    parts = [pairs.part(name) for name in ("train", "validation", "test")]
+    assert sorted(s for part in parts for s in part.sha256s) == sorted(pairs.sha256s)
+    assert sum(len(part.texts) for part in parts) == 600
+    for part in parts:
+        assert np.bincount(part.owners).tolist() == [3] * len(part)
+        row = pairs.sha256s.index(part.sha256s[1])
+        np.testing.assert_array_equal(
+            part.texts[part.owners == 1], pairs.texts[3 * row : 3 * row + 3]
+        )
+
+
+def test_ranks_are_those_of_a_plain_loop():
+    pairs = random_pairs(30, captions=2)
+    pairs = replace(pairs, said=np.where(pairs.said < 6, 0, pairs.said))  # three photos share one
+    queries = queries_of(pairs)
+    found = queries.ranks(pairs.photos)
+    for query, rank in enumerate(found):
+        relevant = queries.photo_of[queries.query_of == query]
+        cosines = pairs.photos @ queries.texts[query]
+        others = np.delete(cosines, relevant)
+        assert rank == (others >= cosines[relevant].max()).sum()
+    assert sorted(queries.photo_of[queries.query_of == 0].tolist()) == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_photo_of_the_same_cosine_counts_as_before():
+    pairs = random_pairs(4, captions=1)
+    same = replace(pairs, photos=np.ones((4, 8), dtype=np.float32) / np.float32(8**0.5))
+    assert queries_of(same).ranks(same.photos).tolist() == [3, 3, 3, 3]
+
+
+def test_languages_with_few_queries_count_together():
+    langs = ["en"] * 17 + ["de", "fr", "cs"]
+    queries = queries_of(random_pairs(100, captions=2, langs=langs))
+    assert set(queries.langs) == {"en", OTHER}
+
+
+# -- training ---------------------------------------------------------------------------------
+
+
+def test_gradients_are_those_of_small_differences():
+    rng = np.random.default_rng(0)
+    rows, others = unit_rows(rng.normal(size=(6, 5))), unit_rows(rng.normal(size=(4, 5)))
+    positive = np.zeros((6, 4), dtype=bool)
+    positive[np.arange(6), [0, 1, 2, 3, 0, 1]] = positive[5, 3] = True
+    linear, bias = rng.normal(size=(5, 5)) * 0.3, rng.normal(size=5) * 0.1
+
+    def loss(linear, bias):
+        return contrast(_forward(rows, Head(linear, bias))[0], others, positive, 7.0)[0]
+
+    told, back = _forward(rows, Head(linear, bias))
+    _, d_logits, _ = contrast(told, others, positive, 7.0)
+    found = back(7.0 * d_logits @ others)
+    step = 1e-5
+    for place in np.ndindex(5, 5):
+        moved = np.zeros((5, 5))
+        moved[place] = step
+        slope = (loss(linear + moved, bias) - loss(linear - moved, bias)) / (2 * step)
+        assert found[0][place] == pytest.approx(slope, abs=2e-4)
+    for place in range(5):
+        moved = np.zeros(5)
+        moved[place] = step
+        slope = (loss(linear, bias + moved) - loss(linear, bias - moved)) / (2 * step)
+        assert found[1][place] == pytest.approx(slope, abs=2e-4)
+
+
+def test_captions_are_drawn_of_the_right_photo_and_languages_alike():
+    pairs = random_pairs(50, captions=10, langs=["en"] * 9 + ["de"])
+    drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
+    photos = np.array([3, 49, 0])
+    captions, positive = drawing.captions(np.random.default_rng(0), photos, 500)
+    np.testing.assert_array_equal(pairs.owners[captions], np.repeat(photos, 500))
+    np.testing.assert_array_equal(positive, pairs.owners[captions][:, None] == photos)
+    assert (pairs.langs[captions] == "de").mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_shared_caption_is_a_positive_of_all_its_photos():
+    pairs = random_pairs(4, captions=1)
+    pairs = replace(pairs, said=np.array([0, 1, 0, 2]))
+    drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
+    _, positive = drawing.captions(np.random.default_rng(0), np.array([2, 1, 0]), 1)
+    assert positive.tolist() == [[True, False, True], [False, True, False], [True, False, True]]
+
+
+def test_hard_photos_are_others_that_look_alike():
+    pairs = random_pairs(400)
+    drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
+    drawn = drawing.photos(np.random.default_rng(0), 40, 0.25, Head.unchanged(8))
+    assert len(set(drawn.tolist())) == len(drawn)
+    assert 30 < len(drawn) <= 40
+    everyone = drawing.photos(np.random.default_rng(0), 400, 0.25, Head.unchanged(8))
+    assert sorted(everyone.tolist()) == list(range(400))
+
+
+def test_training_goes_on_from_a_state_as_if_it_had_never_stopped(tmp_path):
+    train, held = random_pairs(60), random_pairs(30, seed=1)
+    whole = Trainer(train, held, QUICK)
+    while not whole.done:
+        whole.train_round()
+    part = Trainer(train, held, QUICK)
+    part.train_round()
+    part.train_round()
+    part.save(tmp_path / "state.npz")
+    resumed = Trainer(train, held, QUICK)
+    assert resumed.restore(tmp_path / "state.npz")
+    assert resumed.round == 2
+    while not resumed.done:
+        resumed.train_round()
+    assert resumed.state() == whole.state()
+
+
+def test_a_state_of_other_data_or_a_damaged_one_is_not_taken(tmp_path):
+    train, held = random_pairs(60), random_pairs(30, seed=1)
+    file = tmp_path / "state.npz"
+    Trainer(train, held, QUICK).save(file)
+    assert not Trainer(random_pairs(60, seed=5), held, QUICK).restore(file)
+    assert not Trainer(train, held, replace(QUICK, seed=1)).restore(file)
+    file.write_bytes(file.read_bytes()[:500])
+    assert not Trainer(train, held, QUICK).restore(file)
+    assert not Trainer(train, held, QUICK).restore(tmp_path / "none.npz")
+
+
+def test_a_head_can_be_undone_and_leaves_zero_rows_zero():
+    rng = np.random.default_rng(0)
+    linear = (0.2 * rng.normal(size=(12, 12))).astype(np.float32)
+    head = Head(linear, (0.1 * rng.normal(size=12)).astype(np.float32))
+    rows = unit_rows(rng.normal(size=(50, 12)))
+    np.testing.assert_allclose(head.undone(head(rows)), rows, atol=1e-5)
+    assert not head(np.zeros((2, 12), dtype=np.float32)).any()
+    np.testing.assert_allclose(head.scaled(0)(rows), rows, atol=1e-6)
+
+
+def test_a_curve_carried_over_gives_the_same_pairs_about_the_same_scores():
+    rows = unit_rows(np.random.default_rng(0).normal(size=(300, 6)))
+    curve = Curve(8.0, -6.0)
+    same = carried_over(curve, rows, rows)
+    assert (same.slope, same.intercept) == (pytest.approx(8.0), pytest.approx(-6.0))
+
+
+# -- the whole --------------------------------------------------------------------------------
+
+
+def test_a_gain_is_kept_as_a_model_that_is_served_like_any_other(library, tiles_photos):
+    report = adapt(library, settings=QUICK)
+    assert report.kept
+    assert report.base == APART
+    assert report.gain.headline.low > 0.05
+    assert sum(report.n_photos.values()) == 240
+    assert report.folder == library.folder / "models/adapted"
+    assert sorted(path.name for path in report.folder.iterdir()) == sorted(
+        [CARD_FILE, HEADS_FILE, MODEL_FILE]
+    )
+    assert [path.name for path in report.folder.parent.iterdir()] == ["adapted"]
+    model = load_model(report.model)
+    assert model.model_id == report.model_id
+    config = calibrated(Config(model=report.model))
+    assert config.calibration.source.startswith("held-out captions@")
+    index_photos(library, model=report.model)
+    assert library.engine.config == config
+    base, rows = load_model(APART), np.asarray(library.engine.index.vectors)
+    with library.cache() as cache:
+        digests = list(library.engine.table.texts("sha256"))
+        own = model.image_head(cache.vectors(base.model_id, digests, base.dim))
+    np.testing.assert_allclose(rows, own, atol=1e-6)
+    words = list(library.engine.table.texts("source_description"))[:40]
+    pages = [library.search(text, per_page=10) for text in words]
+    found = [
+        any(hit.photo.source_description == text for hit in page)
+        for page, text in zip(pages, words, strict=True)
+    ]
+    assert np.mean(found) > 0.5
+    assert all(0 < hit.relevance_score < 1 for page in pages for hit in page)
+    fused = load_model(f"hybrid:{report.model}=0.7,palette=0.3")
+    assert fused.parts[0][0].model_id == report.model_id
+
+
+def test_the_test_photos_are_not_trained_on(library, monkeypatch):
+    seen = set()
+    begin = Trainer.__init__
+
+    def spy(self, train, validation, settings):
+        seen.update(train.sha256s, validation.sha256s)
+        begin(self, train, validation, settings)
+
+    monkeypatch.setattr(Trainer, "__init__", spy)
+    report = adapt(library, settings=QUICK)
+    assert len(seen) == report.n_photos["train"] + report.n_photos["validation"]
+    assert "test" not in {part_of(sha256) for sha256 in seen}
+
+
+def test_a_loss_is_refused_and_leaves_nothing_behind(run, library, tiles_photos, tmp_path):
+    lines = (tiles_photos / "photos.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    captions = tmp_path / "wrong.tsv"
+    shuffled = np.random.default_rng(0).permutation(len(records))
+    captions.write_text(
+        "\n".join(
+            f"{tiles_photos / one['file']}\t{records[other]['source_description']}"
+            for one, other in zip(records, shuffled, strict=True)
+        )
+    )
+    before = sorted(library.folder.iterdir())
+    code, out, err = run("models", "adapt", "--data", library.folder, "--captions", captions)
+    assert code == 1
+    assert "gain [95 % by bootstrap over photos]" in out
+    assert "must gain on photos that it has not seen" in err
+    assert "nothing is kept" in err
+    assert sorted(library.folder.iterdir()) == before
+
+
+def test_the_command_says_what_was_gained_and_how_to_use_it(run, library, tmp_path):
+    code, out, err = run("models", "adapt", "--data", library.folder, "--out", tmp_path / "mine")
+    assert code == 0, err
+    assert "162 to train on, 36 to choose by, 42 to test on" in out
+    assert f"searchlab index --data {library.folder} --model adapted:{tmp_path / 'mine'}" in out
+    card = (tmp_path / "mine" / CARD_FILE).read_text()
+    assert "mrr@10" in card
+    assert APART in card
+    code, out, err = run("models", "adapt", "--data", library.folder, "--out", tmp_path / "mine")
+    assert code == 1
+    assert "which is there" in err
+
+
+def test_a_model_that_is_there_is_replaced_only_by_force(library, tmp_path):
+    place = tmp_path / "mine"
+    first = adapt(library, out=place, settings=QUICK)
+    with pytest.raises(ConflictError, match="new folder"):
+        adapt(library, out=place, settings=QUICK)
+    second = adapt(library, out=place, settings=replace(QUICK, seed=1), force=True)
+    assert first.model_id != second.model_id == load_model(f"adapted:{place}").model_id
+    assert [path.name for path in tmp_path.glob("mine*")] == ["mine"]
+
+
+def test_nothing_is_embedded_twice(library, tiles_models, tmp_path):
+    model = tiles_models[APART]
+    model.n_pictures = 0
+    adapt(library, settings=QUICK, out=tmp_path / "a")
+    assert model.n_pictures == 2  # the canaries
+    index_photos(library, model=f"adapted:{tmp_path / 'a'}")
+    assert model.n_pictures == 5  # the canaries again, and the witness of the snapshot
+    index_photos(library, model=APART)
+    first = (tmp_path / "a" / HEADS_FILE).read_bytes()
+    adapt(library, settings=QUICK, out=tmp_path / "b")
+    assert (tmp_path / "b" / HEADS_FILE).read_bytes() == first
+
+
+def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_been(library, tmp_path, monkeypatch):
+    monkeypatch.setattr("searchlab.adapting.adaptation._CHECKPOINT_S", 0.0)
+    whole = adapt(library, settings=QUICK, out=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        adapt(library, settings=QUICK, out=tmp_path / "part", progress=Interrupting(3))
+    assert not (tmp_path / "part").exists()
+    said = []
+    progress = Progress()
+    progress.say = said.append
+    resumed = adapt(library, settings=QUICK, out=tmp_path / "part", progress=progress)
+    assert said == ["training goes on after round 2"]
+    assert resumed.model_id == whole.model_id
+    assert not (tmp_path / "part.unfinished").exists()
+
+
+def test_two_processes_do_not_train_the_same_model(library, tmp_path):
+    (tmp_path / "mine.unfinished").mkdir()
+    with (
+        FileLock(tmp_path / "mine.unfinished/lock"),
+        pytest.raises(ConflictError, match="one process"),
+    ):
+        adapt(library, settings=QUICK, out=tmp_path / "mine")
+
+
+def test_a_killed_run_goes_on(tmp_path, tiles_photos):
+    words = np.random.default_rng(0)
+    captions = tmp_path / "c.tsv"
+    names = ["red", "green", "blue", "yellow", "black", "white"]
+    captions.write_text(
+        "\n".join(
+            f"{file}\t{' '.join(words.choice(names, 3))}" for file in tiles_photos.glob("*.png")
+        )
+    )
+    code = (
+        "import sys, searchlab.adapting.adaptation as a\n"
+        "from searchlab.adapting.training import Trainer\n"
+        "import time\n"
+        "a._CHECKPOINT_S = 0.0\n"
+        "slow = Trainer.train_round\n"
+        "Trainer.train_round = lambda self: (time.sleep(float(sys.argv.pop())), slow(self))\n"
+        "from searchlab.cli import main\n"
+        "wait = sys.argv.pop()\n"
+        "Trainer.train_round = lambda self: (time.sleep(float(wait)), slow(self))\n"
+        "main()\n"
+    )
+    arguments = ["models", "adapt", "--data", tmp_path / "lib", "--captions", captions]
+    command = [sys.executable, "-c", code, *map(str, arguments), "--model", "palette"]
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([*command, "5"], env=env, stderr=subprocess.DEVNULL)
+    state = tmp_path / "lib/models/adapted.unfinished/training.npz"
+    deadline = time.monotonic() + 50
+    while not state.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert state.exists()
+    done = subprocess.run([*command, "0"], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr  # the captions are by lot
+    assert "training goes on after round 1" in done.stderr
+    assert not (tmp_path / "lib/models").exists()
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("hybrid:palette=0.5,tiles:1=0.5", "adapt one of palette, tiles:1"),
+        ("captions", "must read pixels, got captions"),
+        ("nonsense", "must begin with one of"),
+    ],
+)
+def test_models_that_cannot_be_adapted_are_refused(library, spec, message):
+    with pytest.raises(InputError, match=message):
+        adapt(library, model=spec)
+
+
+def test_too_few_photos_are_refused(tmp_path, tiles_models, tiles_photos):
+    captions = tmp_path / "few.tsv"
+    captions.write_text("\n".join(f"{tiles_photos}/{n:03d}.png\t{n}" for n in range(60)))
+    library = create_library(tmp_path / "library")
+    with pytest.raises(InputError, match="at least 20 photos"):
+        adapt(library, model="tiles:1", captions=captions)
+    assert not (library.folder / "models").exists()
+    with pytest.raises(NotFoundError, match="must hold photos"):
+        adapt(library, model="tiles:1")
+
+
+def test_photos_that_cannot_be_read_are_reported_and_left_out(library, tiles_photos, tmp_path):
+    lines = (tiles_photos / "photos.jsonl").read_text().splitlines()
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    records = [json.loads(line) for line in lines]
+    rows = [f"{tiles_photos / one['file']}\t{one['source_description']}" for one in records]
+    rows += [f"{tmp_path / 'broken.png'}\t1 2 3", f"{tmp_path / 'gone.png'}\t1 2 3"]
+    (tmp_path / "c.tsv").write_text("\n".join(rows))
+    report = adapt(library, captions=tmp_path / "c.tsv", settings=QUICK)
+    assert report.kept
+    reasons = {Path(problem.where).name: problem.reason for problem in report.problems}
+    assert reasons["gone.png"] == "cannot be read: No such file or directory"
+    assert set(reasons) == {"gone.png", "broken.png"}
+
+
+def test_an_adapted_library_adapts_its_base_again(library):
+    report = adapt(library, settings=QUICK)
+    index_photos(library, model=report.model)
+    again = adapt(library, settings=QUICK, out=library.folder / "models/again")
+    assert again.base == APART
+
+
+def test_a_damaged_or_misplaced_model_is_refused(library, tmp_path):
+    report = adapt(library, settings=QUICK)
+    path = report.folder / MODEL_FILE
+    sound = path.read_text()
+    values = json.loads(sound)
+    path.write_text(json.dumps(values | {"base_model_id": "tiles-000000000000"}))
+    with pytest.raises(MismatchError, match="must stand on the model that it was trained on"):
+        load_model(report.model)
+    path.write_text(json.dumps(values | {"model_id": "adapted-tiles-000000000000"}))
+    with pytest.raises(DataError, match="must be as it was written"):
+        load_model(report.model)
+    for wrong in ("{", "[]", json.dumps(values | {"format": 9}), json.dumps({"kind": "adapted"})):
+        path.write_text(wrong)
+        with pytest.raises(DataError, match="must be as it was written"):
+            load_model(report.model)
+    path.write_text(sound)
+    (report.folder / HEADS_FILE).write_bytes(b"PK")
+    with pytest.raises(DataError, match="make the model again"):
+        load_model(report.model)
+    with pytest.raises(NotFoundError, match="searchlab models adapt"):
+        load_model(f"adapted:{tmp_path / 'nowhere'}")
+    with pytest.raises(InputError, match="named by its folder"):
+        load_model("adapted:")
+
+
+def test_a_base_that_embeds_otherwise_is_noticed_by_the_canaries(library, tiles_models):
+    report = adapt(library, settings=QUICK)
+    model = load_model(report.model)
+    base = tiles_models[APART]
+    base.turn = base.turn[:, ::-1]
+    with pytest.raises(MismatchError, match="canary"):
+        model.encode_images([])
+
+
+def test_a_tower_of_open_clip_is_adapted_like_any_other(library, tmp_path):
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    import_torchvision()
+    open_clip = pytest.importorskip("open_clip", exc_type=ImportError)
+    torch.set_num_threads(1)
+    vision = {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16, "head_width": 32}
+    text = {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 1}
+    config = tmp_path / "adapt-tiny.json"
+    config.write_text(json.dumps({"embed_dim": 32, "vision_cfg": vision, "text_cfg": text}))
+    open_clip.add_model_config(config)
+    report = adapt(library, model="openclip:adapt-tiny/random-3", settings=QUICK)
+    assert report.base == "openclip:adapt-tiny/random-3"
+    assert sum(report.n_photos.values()) == 240
+    assert (report.folder is not None) == report.kept == (report.gain.headline.low > 0)
+
+
+def test_it_is_a_public_name():
+    assert searchlab.adapt is adapt

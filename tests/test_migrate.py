@@ -1,0 +1,234 @@
+"""Migrating: a library changes models without embedding all photos again, and says the loss."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import searchlab
+from searchlab.adapting.maps import learn_map, neighbour_recall, procrustes, refit, ridge
+from searchlab.adapting.migration import migrate
+from searchlab.cli import main
+from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
+from searchlab.ingest import index_photos
+from searchlab.library import create_library
+from searchlab.models import load_model
+from searchlab.models.adapted import MODEL_FILE
+from searchlab.models.migrated import MAP_FILE
+from searchlab.models.protocol import unit_rows
+from searchlab.pruning import prune
+
+OLD, NEW = "tiles:1", "tiles:2"
+
+
+@pytest.fixture
+def library(tmp_path, tiles_models, tiles_photos):
+    """240 pictures, indexed by the old model, of which the new one is a rotation."""
+    library = create_library(tmp_path / "library")
+    index_photos(library, [tiles_photos], model=OLD)
+    return library
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["searchlab", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        return code, *capsys.readouterr()
+
+    return call
+
+
+# -- maps -------------------------------------------------------------------------------------
+
+
+def rows_of(n, dim, seed):
+    return unit_rows(np.random.default_rng(seed).normal(size=(n, dim)))
+
+
+def test_a_rotation_is_found_again():
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(8, 8)))[0]
+    old = rows_of(300, 8, 0)
+    new = unit_rows(old @ turn)
+    for found in (procrustes(old[:200], new[:200]), ridge(old[:200], new[:200], 1e-6)):
+        np.testing.assert_allclose(found(old[200:]), new[200:], atol=1e-3)
+
+
+def test_dimensions_may_differ_either_way():
+    wide, narrow = rows_of(200, 12, 0), rows_of(200, 5, 1)
+    for kind in ("ridge 3", "procrustes"):
+        assert refit(kind, wide, narrow)(wide).shape == (200, 5)
+        assert refit(kind, narrow, wide)(narrow).shape == (200, 12)
+        mapped = refit(kind, wide, narrow)(np.zeros((2, 12), dtype=np.float32))
+        assert not mapped.any()
+
+
+def test_few_photos_are_mapped_by_fewer_numbers_than_many():
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(24, 24)))[0]
+    old = rows_of(2_000, 24, 0)
+    new = unit_rows(old @ turn + 0.1 * rng.normal(size=(2_000, 24)))
+    few = learn_map(old[:30], new[:30], old[1_000:], new[1_000:])
+    assert few.kind == "procrustes"
+    many = learn_map(old[:1_000], new[:1_000], old[1_000:], new[1_000:])
+    assert many.recall > few.recall
+
+
+def test_recall_of_neighbours_is_that_of_a_plain_count():
+    true, mapped = rows_of(60, 4, 0), rows_of(60, 4, 1)
+    found = neighbour_recall(true, mapped, true)
+    for row in range(60):
+        others = np.delete(np.arange(60), row)
+        wanted = others[np.argsort(-(true[others] @ true[row]))[:10]]
+        got = others[np.argsort(-(mapped[others] @ true[row]))[:10]]
+        assert found[row] == pytest.approx(len(set(wanted) & set(got)) / 10)
+    assert (neighbour_recall(true, true, true) == 1).all()
+    assert (neighbour_recall(true[:7], true, true, own=False) == 1).all()
+
+
+# -- the whole --------------------------------------------------------------------------------
+
+
+def test_a_migrated_library_finds_what_a_new_one_would(library, tiles_models, tiles_photos):
+    report = migrate(library, OLD, NEW, sample=120)
+    assert report.similar.mean > 0.95
+    assert report.told.mean > 0.95
+    assert report.quality.difference["success@10"].macro.mean == pytest.approx(0, abs=0.05)
+    assert report.old_quality.n_photos == report.n_sample[2] == 30
+    assert sum(report.n_sample) == 120
+    assert tiles_models[NEW].n_pictures == 121  # the sample, and the witness of the snapshot
+    engine = library.engine
+    assert engine.config.model == report.model == f"migrated:{report.folder}"
+    assert engine.config.model_id == load_model(report.model).model_id
+    assert engine.config.model_id not in (load_model(OLD).model_id, load_model(NEW).model_id)
+    words = next(engine.table.texts("source_description"))
+    assert library.search(words, per_page=1).hits[0].photo.source_description == words
+
+
+def test_the_sample_has_the_new_models_own_vectors(library):
+    report = migrate(library, OLD, NEW, sample=120)
+    table, vectors = library.engine.table, np.asarray(library.engine.index.vectors)
+    with library.cache() as cache:
+        digests = list(table.texts("sha256"))
+        own = sorted(cache.known_vectors(load_model(NEW).model_id, digests))
+        assert len(own) == sum(report.n_sample)
+        expected = cache.vectors(load_model(NEW).model_id, own, 12)
+    rows = [digests.index(digest) for digest in own]
+    np.testing.assert_array_equal(vectors[rows], expected)
+
+
+def test_photos_that_come_later_are_embedded_by_the_new_model(
+    library, tiles_models, tiles_photos, tmp_path
+):
+    report = migrate(library, OLD, NEW, sample=120)
+    before = np.asarray(library.engine.index.vectors)
+    Image.new("RGB", (8, 8), "#e50000").save(tmp_path / "late.png")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "late.png").rename(tmp_path / "more/late.png")
+    tiles_models[NEW].n_pictures = 0
+    assert index_photos(library, [tmp_path / "more"]).added == 1
+    assert tiles_models[NEW].n_pictures == 1
+    assert library.engine.config.model == report.model
+    table = library.engine.table
+    late = [row for row, file in enumerate(table.texts("file")) if file.endswith("late.png")]
+    vectors = np.asarray(library.engine.index.vectors)
+    own = load_model(NEW).encode_images([Image.new("RGB", (8, 8), "#e50000")])
+    np.testing.assert_allclose(vectors[late], own, atol=1e-6)
+    np.testing.assert_array_equal(np.delete(vectors, late, axis=0), before)
+
+
+def test_indexing_with_the_new_model_makes_an_end_of_it(library, tiles_models):
+    migrate(library, OLD, NEW, sample=120)
+    tiles_models[NEW].n_pictures = 0
+    index_photos(library, model=NEW)
+    assert tiles_models[NEW].n_pictures == 121  # what the sample left out, and the witness
+    assert library.engine.config.model_id == load_model(NEW).model_id
+
+
+def test_pruning_keeps_the_mapped_vectors(library, tiles_models):
+    migrate(library, OLD, NEW, sample=120)
+    prune(library)
+    before = np.asarray(library.engine.index.vectors)
+    index_photos(library, rebuild=True)
+    np.testing.assert_array_equal(np.asarray(library.engine.index.vectors), before)
+
+
+def test_the_old_model_need_not_be_installed(library, tiles_models, monkeypatch):
+    model_id = library.snapshot().config.model_id
+    tiles_models[OLD].model_id = "tiles-aaaaaaaaaaaa"  # its weights have changed
+    report = migrate(library, model_id, NEW, sample=120)
+    assert report.old_quality is None
+    assert report.similar.mean > 0.95
+    assert library.engine.config.model == report.model
+
+
+def test_a_dry_run_changes_nothing(run, library):
+    before = library.snapshot().snapshot_id
+    code, out, err = run(
+        *("models", "migrate", OLD, NEW, "--data", library.folder, "--sample", 120, "--dry-run")
+    )
+    assert code == 0, err
+    assert "recall@10 lost, neighbours of a picture" in out
+    assert "nothing was changed" in out
+    assert library.snapshot().snapshot_id == before
+    assert not (library.folder / "models").exists()
+
+
+def test_the_command_says_what_was_lost_and_how_to_get_it_back(run, library):
+    code, out, err = run("models", "migrate", OLD, NEW, "--data", library.folder)
+    assert code == 0, err
+    assert "map from 180 photos, judged among 60 others" in out
+    assert "captions that find their photo in the first 10" in out
+    assert f"searchlab index --data {library.folder} --model {NEW}" in out
+    code, out, err = run("search", "1 2 3 4 5 6 7 8 9 10 11 12", "--data", library.folder)
+    assert code == 0, err
+
+
+def test_a_sample_holds_the_smaller_one(library, tiles_models):
+    migrate(library, OLD, NEW, sample=100, dry_run=True)
+    tiles_models[NEW].n_pictures = 0
+    migrate(library, OLD, NEW, sample=130, dry_run=True)
+    assert tiles_models[NEW].n_pictures == 30
+
+
+def test_what_cannot_be_migrated_is_refused(library, tmp_path):
+    with pytest.raises(MismatchError, match="served with, tiles:1"):
+        migrate(library, "mini", NEW)
+    with pytest.raises(InputError, match="to another model"):
+        migrate(library, OLD, OLD)
+    with pytest.raises(InputError, match="searchlab index --model hybrid"):
+        migrate(library, OLD, "hybrid:palette=0.5,tiles:2=0.5")
+    with pytest.raises(InputError, match="at least 100 photos"):
+        migrate(library, OLD, NEW, sample=99)
+    with pytest.raises(NotFoundError, match="must hold photos"):
+        migrate(create_library(tmp_path / "empty"), OLD, NEW)
+    report = migrate(library, OLD, NEW, sample=120)
+    with pytest.raises(InputError, match="embeds pictures itself"):
+        migrate(library, report.model, report.model)
+
+
+def test_a_damaged_or_misplaced_model_is_refused(library, tiles_models):
+    report = migrate(library, OLD, NEW, sample=120)
+    path = report.folder / MODEL_FILE
+    values = json.loads(path.read_text())
+    path.write_text(json.dumps(values | {"new_model_id": "tiles-000000000000"}))
+    with pytest.raises(MismatchError, match=r"index again with `--model tiles:2`"):
+        load_model(report.model)
+    path.write_text(json.dumps(values))
+    (report.folder / MAP_FILE).write_bytes(b"PK")
+    with pytest.raises(DataError, match="must be as it was written"):
+        load_model(report.model)
+    with pytest.raises(InputError, match="named by its folder"):
+        load_model("migrated:")
+    with pytest.raises(NotFoundError, match="searchlab models migrate"):
+        load_model("migrated:/nowhere")
+
+
+def test_it_is_a_public_name():
+    assert searchlab.migrate is migrate

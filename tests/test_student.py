@@ -1,0 +1,121 @@
+"""The text tower as it learns is the one that ships, and learns what it is taught."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from searchlab.models.pieces import Pieces  # noqa: E402
+from searchlab.models.text import (  # noqa: E402
+    MIXER_FILE,
+    PIECE_SCORES_FILE,
+    PIECES_FILE,
+    SCALES_FILE,
+    TABLE_FILE,
+    TextTower,
+)
+from searchlab.training.heads import DIM, PhotoHead, class_matrix, unit  # noqa: E402
+from searchlab.training.joint import fit  # noqa: E402
+from searchlab.training.lessons import Lessons  # noqa: E402
+from searchlab.training.photo_tower import Readings  # noqa: E402
+from searchlab.training.student import (  # noqa: E402
+    WIDTH,
+    Student,
+    Table,
+    first_weights,
+    quantise,
+    string,
+)
+
+NAMES = ["▁red", "▁bus", "▁dog", "▁man", "▁bites", "犬"]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def test_the_shipped_tower_computes_what_was_learnt(tmp_path, rng):
+    table = rng.normal(size=(len(NAMES), WIDTH)).astype(np.float32)
+    small, scales = quantise(table)
+    table = small * scales.astype(np.float32)[:, None]
+    student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32)).eval()
+    torch.nn.init.normal_(student.outer)
+    np.save(tmp_path / TABLE_FILE, small)
+    np.save(tmp_path / SCALES_FILE, scales)
+    np.save(tmp_path / PIECE_SCORES_FILE, np.full(len(NAMES), -5, dtype=np.float16))
+    (tmp_path / PIECES_FILE).write_text("\n".join(NAMES), encoding="utf-8")
+    np.savez(tmp_path / MIXER_FILE, **student.mixer()._asdict())
+    texts = ["dog bites man", "man bites dog", "red bus", "犬"]
+
+    shipped = TextTower(tmp_path, dim=DIM).encode(texts)
+
+    pieces = Pieces(dict.fromkeys(NAMES, -5.0))
+    strung = string([pieces.encode(text) for text in texts])
+    with torch.no_grad():
+        learnt = student(Table(table, rate=0.1).take(strung), strung).numpy()
+    np.testing.assert_allclose((shipped * learnt).sum(axis=1), 1, atol=1e-3)  # 16 bits in training
+    assert shipped[0] @ shipped[1] < 0.999
+
+
+def test_only_rows_in_use_move(rng):
+    first = rng.normal(size=(5, WIDTH)).astype(np.float32)
+    table = Table(first.copy(), rate=0.1)
+    table.take(string([[1, 3], [3]])).sum().backward()
+    table.step(1.0)
+    moved = np.abs(table.rows.numpy() - first).max(axis=1) > 0
+    assert moved.tolist() == [False, True, False, True, False]
+
+
+def test_first_rows_follow_the_teacher(rng):
+    vectors = rng.normal(size=(400, 8)).astype(np.float32)
+    towards = rng.normal(size=(8, DIM)).astype(np.float32)
+    lessons = Lessons()
+    for row in range(300):
+        lessons.add([row], unit((vectors - vectors.mean(axis=0))[row] @ towards), 1.0)
+    rows, axes = first_weights(lessons, [str(n) for n in range(400)], vectors)
+    predicted = unit(rows[300:] @ axes)
+    wanted = unit((vectors - vectors.mean(axis=0))[300:] @ towards)
+    assert (predicted * wanted).sum(axis=1).mean() > 0.9
+
+
+def test_kinds_pull_their_classes_together():
+    classes = np.eye(3, 4, dtype=np.float32)
+    kinds = np.array([[0, 0, 0, 1]], dtype=np.float32)
+    rows = class_matrix(classes, kinds, np.array([[1], [1], [0]], dtype=np.float32))
+    assert rows[0] @ rows[1] > 0
+    assert rows[0] @ rows[2] == 0
+
+
+def test_training_brings_captions_to_their_photos(rng):
+    count = 64
+    features = rng.normal(size=(count, 32)).astype(np.float32)
+    logits = rng.normal(size=(count, 10)).astype(np.float32)
+    readings = Readings([f"p{n}" for n in range(count)], features, logits)
+    head = PhotoHead(
+        rng.normal(size=(10, 96)).astype(np.float32), features.mean(0), features.std(0), hidden=16
+    )
+    lessons = Lessons()
+    targets = unit(rng.normal(size=(count, DIM)))
+    for n in range(count):
+        lessons.add([n], targets[n], 1.0)
+        numbers = {
+            lang: [lessons.add([n, count + k], targets[n], 1.0)]
+            for k, lang in enumerate(("en", "de"))
+        }
+        lessons.captions[f"p{n}"] = numbers
+    table = Table(0.1 * rng.normal(size=(count + 2, WIDTH)).astype(np.float32), rate=0.02)
+    student = Student(0.1 * rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=8)
+    fit(student, table, head, lessons, [readings], steps=60, texts=32, photos=32)
+
+    strung = string(lessons.rows[1::3])
+    with torch.no_grad():
+        texts = student(table.take(strung), strung).numpy()
+        photos = head(torch.from_numpy(features), torch.from_numpy(logits)).numpy()
+    assert (np.argmax(texts @ photos.T, axis=1) == np.arange(count)).mean() > 0.8
+
+
+def test_a_text_without_pieces_is_no_lesson():
+    lessons = Lessons()
+    assert lessons.add([], np.zeros(DIM, np.float32), 1.0) is None
+    assert lessons.add([1, 2], np.zeros(DIM, np.float32), 1.0) == 0

@@ -1,0 +1,186 @@
+"""The image tower's own training code: the same function as timm's, in 8 bits, and tuned."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnx")
+
+from searchlab.models import framing  # noqa: E402
+from searchlab.models.mini import open_session  # noqa: E402
+from searchlab.models.torchvision_shim import import_torchvision  # noqa: E402
+from searchlab.training.labels import kinds_of, read_nouns  # noqa: E402
+from searchlab.training.photo_tower import Conv, Readings, Tower  # noqa: E402
+from searchlab.training.quantise import quantise  # noqa: E402
+from searchlab.training.tune import tune  # noqa: E402
+from searchlab.training.views import Cells, crop, read_views  # noqa: E402
+
+NOUNS = """\
+  1 This is a licence.
+00000001 03 n 01 animal 0 000 | a living thing
+00000002 05 n 02 dog 0 domestic_dog 0 002 @ 00000001 n 0000 ~ 00000003 n 0000 | a beast
+00000003 05 n 01 beagle 0 001 @ 00000002 n 0000 | a hound
+00000004 05 n 01 toy_dog 0 001 @ 00000002 n 0000 | small
+00000005 06 n 01 cup 0 000 | a vessel
+"""
+
+
+def convolution(inputs, outputs, kernel, *, stride=1, bounded=True):
+    conv = torch.nn.Conv2d(inputs, outputs, kernel, stride, bias=False)
+    return Conv(conv, torch.nn.BatchNorm2d(outputs).eval(), bounded=bounded)
+
+
+class Small(torch.nn.Module):
+    """A network of a tower's parts: a strided layer, a skip, a head."""
+
+    def __init__(self):
+        super().__init__()
+        self.tower = torch.nn.Sequential(
+            convolution(3, 8, 3, stride=2), convolution(8, 16, 1), convolution(16, 8, 5, stride=2)
+        )
+        self.skipped = convolution(8, 8, 1, bounded=False)
+        self.head = torch.nn.Linear(8, 640)
+
+    def forward(self, pixels):
+        cells = self.tower(pixels)
+        return self.head((cells + self.skipped(cells)).mean(dim=(2, 3)))
+
+
+def photos(count):
+    rng = np.random.default_rng(0)
+    shapes = [(60, 80, 3), (80, 60, 3), (64, 64, 3)]
+    return [
+        Image.fromarray(rng.integers(0, 256, shapes[n % 3], dtype=np.uint8)) for n in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def lite0():
+    import_torchvision()
+    import timm
+
+    torch.manual_seed(0)
+    return timm.create_model("tf_efficientnet_lite0", pretrained=False).eval()
+
+
+@pytest.mark.parametrize("size", framing.SIZES)
+def test_the_tower_is_the_same_function_as_timms(lite0, size):
+    pixels = torch.randn(1, 3, *size)
+    with torch.no_grad():
+        cells = lite0.forward_features(pixels)
+        features, logits = Tower(lite0)(pixels)
+    torch.testing.assert_close(features[:, :1280], cells.mean(dim=(2, 3)), atol=1e-4, rtol=1e-3)
+    torch.testing.assert_close(features[:, 1280:], cells.amax(dim=(2, 3)), atol=1e-4, rtol=1e-3)
+    torch.testing.assert_close(logits, lite0(pixels), atol=1e-4, rtol=1e-3)
+
+
+def test_eight_bits_agree_with_thirty_two_and_take_a_quarter(tmp_path):
+    torch.manual_seed(0)
+    network = Small().eval()
+    path = tmp_path / "small.onnx"
+    quantise(network, ["embedding"], photos(6), path)
+    session = open_session(path, threads=1)
+    for members, pixels in framing.batches(photos(6), 8):
+        small = session.run(["embedding"], {"pixels": pixels})[0]
+        with torch.no_grad():
+            large = network(torch.from_numpy(pixels)).numpy()
+        assert len(small) == len(members)
+        cosines = (small * large).sum(axis=1)
+        cosines /= np.linalg.norm(small, axis=1) * np.linalg.norm(large, axis=1)
+        assert cosines.min() > 0.98
+
+
+def test_the_quantised_network_holds_no_padding_and_no_large_floats(tmp_path):
+    import onnx
+
+    path = tmp_path / "small.onnx"
+    quantise(Small().eval(), ["embedding"], photos(3), path)
+    graph = onnx.load(path).graph
+    assert "Pad" not in {node.op_type for node in graph.node}
+    floats = [t for t in graph.initializer if t.data_type == onnx.TensorProto.FLOAT]
+    assert max(int(np.prod(t.dims)) for t in floats) < 4096
+
+
+def test_crops_are_framed_pixels_that_follow_their_seed():
+    (photo,) = photos(1)
+    one, again, other = (crop(photo, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert one.shape != other.shape or not np.array_equal(one, other)
+    assert one.shape[1:] in framing.SIZES
+    assert np.abs(one).max() <= 1
+
+
+def test_views_hold_every_photo_in_order_and_are_read_once(tmp_path):
+    files = {}
+    for number in range(5):
+        files[f"p{number}"] = tmp_path / f"{number}.png"
+        Image.new("RGB", ((60, 40), (40, 60))[number % 2], (50 * number,) * 3).save(
+            files[f"p{number}"]
+        )
+
+    def shade(pixels):
+        mean = pixels.mean(axis=(1, 2, 3))
+        return np.repeat(mean[:, None], 2560, axis=1), np.repeat(mean[:, None], 1000, axis=1)
+
+    def never(pixels):
+        raise AssertionError
+
+    whole, _ = read_views(shade, files, tmp_path / "cache", 1)
+    assert whole.ids == list(files)
+    np.testing.assert_allclose(
+        whole.features[:, 0], np.arange(0, 250, 50) / 127.5 - 1, atol=1e-3, rtol=1e-3
+    )
+    again, _ = read_views(never, files, tmp_path / "cache", 1)
+    np.testing.assert_array_equal(again.logits, whole.logits)
+
+
+def test_cells_come_back_in_groups_of_one_size():
+    rows = np.zeros((3, 64, 208), dtype=np.float16)
+    rows[1, :63] = np.arange(63)[:, None]
+    cells = Cells(rows, np.array([[8, 8], [7, 9], [8, 8]], dtype=np.uint8))
+    groups = {part.shape[2:]: (list(members), part) for members, part in cells.groups(np.arange(3))}
+    assert groups[(8, 8)][0] == [0, 2]
+    assert groups[(7, 9)][1][0, 5].flatten().tolist() == list(range(63))
+
+
+def test_tuning_moves_only_the_late_part():
+    torch.manual_seed(0)
+    norm = torch.nn.BatchNorm2d
+    late = SimpleNamespace(conv_dw=torch.nn.Conv2d(208, 208, 3, groups=208), bn1=norm(208))
+    late.conv_pw, late.bn2, late.has_skip = torch.nn.Conv2d(208, 16, 1), norm(16), False
+    network = SimpleNamespace(
+        conv_stem=torch.nn.Conv2d(3, 8, 3), bn1=norm(8), conv_head=torch.nn.Conv2d(16, 1280, 1),
+        bn2=norm(1280), classifier=torch.nn.Linear(1280, 1000), blocks=[[]] * 6 + [[late]],
+    )  # fmt: skip
+    tower = Tower(network).eval()
+    before = {name: weight.clone() for name, weight in tower.state_dict().items()}
+    rng = np.random.default_rng(0)
+    cells = Cells(
+        rng.normal(size=(8, 64, 208)).astype(np.float16), np.full((8, 2), 8, dtype=np.uint8)
+    )
+    with torch.no_grad():
+        ((_, part),) = cells.groups(np.arange(8))
+        features, logits = (answer.numpy() for answer in tower.late(part))
+    view = Readings([str(n) for n in range(8)], features, logits)
+    vectors = rng.normal(size=(8, 12)).astype(np.float32)
+    own = {n: [n] for n in range(8)}
+    tune(tower, [cells], [view], own, vectors, epochs=2, batch=4)
+    moved = {
+        name.split(".")[0] + name.split(".")[1]
+        for name, weight in tower.state_dict().items()
+        if not torch.equal(weight, before[name])
+    }
+    assert moved == {"stages6", "wideweight", "widebias"}
+
+
+def test_a_beagle_is_a_dog_and_an_animal(tmp_path):
+    path = tmp_path / "data.noun"
+    path.write_text(NOUNS, encoding="utf-8")
+    nouns = read_nouns(path)
+    assert nouns.above("00000003") == {"00000002": 1, "00000001": 2}
+    names, members = kinds_of(nouns, ["00000003", "00000004", "00000005"])
+    assert names == ["animal", "dog"]
+    assert members.tolist() == [[1, 1], [1, 1], [0, 0]]
