@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 from apis import api
-from searchlab.api import ranges
 from searchlab.api.decode_slots import DecodeSlots
 from searchlab.api.media import FOR_A_WHILE, FOREVER, Renditions
 from searchlab.config import Config
@@ -365,58 +364,3 @@ def test_where_too_many_wait_the_answer_is_to_come_again(making, make_photo):
         "OVERLOADED",
         "OVERLOADED",
     ]
-
-
-# -- readers that stop ------------------------------------------------------------------------
-
-
-class Kept:
-    """Bytes in memory as a source, and whether it was closed."""
-
-    size, closed = 1_000_000, False
-
-    def close(self):
-        self.closed = True
-
-
-class AtHand:
-    async def read(self, source, at, *, n_bytes):
-        return bytes(n_bytes)
-
-
-def sent_to(taker):
-    async def run():
-        messages = []
-
-        async def send(message):
-            messages.append(message)
-            await taker(message)
-
-        source, facts = Kept(), {}
-        answer = ranges.Sent(AtHand(), source, headers={}, facts=facts)
-        await answer({"method": "GET"}, None, send)
-        return messages, source.closed, facts
-
-    return asyncio.run(run())
-
-
-def test_who_stops_reading_is_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(ranges, "_TAKEN_S", 0.01)
-
-    async def stops(message):
-        if message["type"] == "http.response.body":
-            await asyncio.sleep(3600)
-
-    messages, closed, facts = sent_to(stops)
-    assert [message.get("more_body") for message in messages] == [None, True]
-    assert closed
-    assert facts == {"cut_short": True}
-
-
-def test_who_goes_on_reading_gets_all_of_it():
-    async def takes(message):
-        await asyncio.sleep(0)
-
-    messages, closed, facts = sent_to(takes)
-    assert sum(len(message.get("body", b"")) for message in messages) == 1_000_000
-    assert (messages[-1]["more_body"], closed, facts) == (False, True, {})

@@ -5,7 +5,6 @@ import gzip
 import hashlib
 import io
 import struct
-import threading
 import zlib
 from types import SimpleNamespace
 
@@ -381,111 +380,6 @@ def test_bodies_that_are_read_at_once_are_bounded_together():
     assert problem.kind.code == "OVERLOADED"
     assert problem.headers["Retry-After"] == "1"
     assert again == large
-
-
-# -- places -----------------------------------------------------------------------------------
-
-
-def with_slots(work, **options):
-    async def run():
-        slots = DecodeSlots(**{"count": 1, "timeout_s": 5, **options})
-        try:
-            return await work(slots)
-        finally:
-            slots.close()
-
-    return asyncio.run(run())
-
-
-def test_work_is_done_in_another_thread_and_its_result_comes_back():
-    async def work(slots):
-        return await slots.run(lambda a, b: (a + b, threading.current_thread().name), 2, b=3)
-
-    total, thread = with_slots(work)
-    assert total == 5
-    assert thread.startswith("pictures")
-
-
-def test_an_exception_comes_back_as_it_is():
-    def fail():
-        raise ImageError("no picture", reason="damaged")  # noqa: EM101
-
-    with pytest.raises(ImageError, match="no picture"):
-        with_slots(lambda slots: slots.run(fail))
-
-
-def test_without_memory_the_answer_is_to_come_again():
-    def fail():
-        raise MemoryError
-
-    with pytest.raises(Problem) as caught:
-        with_slots(lambda slots: slots.run(fail))
-    assert caught.value.kind.code == "OVERLOADED"
-
-
-def test_a_place_is_waited_for_and_not_for_ever():
-    async def work(slots):
-        gate = threading.Event()
-        first = asyncio.create_task(slots.run(gate.wait))
-        await asyncio.sleep(0)
-        with pytest.raises(Problem) as caught:
-            await slots.run(int)
-        gate.set()
-        return caught.value, await first, await slots.run(int)
-
-    problem, *others = with_slots(work, wait_s=0.02)
-    assert problem.kind.code == "OVERLOADED"
-    assert int(problem.headers["Retry-After"]) >= 1
-    assert others == [True, 0]
-
-
-def test_no_more_than_so_many_wait():
-    async def work(slots):
-        gate = threading.Event()
-        tasks = [asyncio.create_task(slots.run(gate.wait)) for _ in range(4)]
-        done, waiting = await asyncio.wait(tasks, timeout=0.05)
-        gate.set()
-        return [task.exception().kind.code for task in done], [await task for task in waiting]
-
-    assert with_slots(work, waiting=2, wait_s=5) == (["OVERLOADED"], [True, True, True])
-
-
-def test_what_takes_too_long_keeps_its_place_until_it_is_really_done():
-    async def work(slots):
-        gate = threading.Event()
-        with pytest.raises(Invalid) as late:
-            await slots.run(gate.wait)
-        with pytest.raises(Problem) as full:
-            await slots.run(int)
-        gate.set()
-        return late.value.details[0], full.value.kind.code, await slots.run(int)
-
-    detail, full, then = with_slots(work, timeout_s=0.02, wait_s=0.05)
-    assert (detail.loc, detail.type) == (("body", "image"), "timeout")
-    assert (full, then) == ("OVERLOADED", 0)
-
-
-def test_a_request_that_goes_away_leaves_its_place_taken_until_the_work_is_done():
-    async def work(slots):
-        gate = threading.Event()
-        gone = asyncio.create_task(slots.run(gate.wait))
-        await asyncio.sleep(0.01)
-        gone.cancel()
-        await asyncio.gather(gone, return_exceptions=True)
-        with pytest.raises(Problem):
-            await slots.run(int)
-        gate.set()
-        return await slots.run(int)
-
-    assert with_slots(work, wait_s=0.05) == 0
-
-
-def test_as_many_work_at_once_as_there_are_places():
-    async def work(slots):
-        both = threading.Barrier(2)
-        return await asyncio.gather(*(slots.run(both.wait, 5) for _ in range(2)))
-
-    assert sorted(with_slots(work, count=2)) == [0, 1]
 
 
 # -- what a picture is to the model -----------------------------------------------------------
