@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 from searchlab import errors
-from searchlab.api import schema
 from searchlab.client import (
     AlreadyThereError,
     ApiError,
@@ -26,7 +25,6 @@ from searchlab.client import (
     UnfinishedError,
     UnreachableError,
     ValidationError,
-    records,
 )
 from searchlab.client.records import Attribution, Detail, Urls
 
@@ -439,25 +437,6 @@ def test_a_success_that_is_none_of_the_apis_is_a_server_error(connect, body):
 def test_a_page_without_pagination_is_a_server_error(connect):
     with pytest.raises(ServerError, match="with pagination, got none"):
         connect(Server(success([]))).search("x")
-
-
-@pytest.mark.parametrize(
-    ("name", "reference"),
-    [
-        ("Photo", "Photo"), ("Urls", "Urls"), ("Attribution", "Attribution"),
-        ("Collection", "Collection"), ("CollectionPhoto", "CollectionPhoto"),
-        ("CollectionWithPhotos", "CollectionWithPhotos"), ("Deleted", "Deleted"),
-        ("Color", "Color"), ("Source", "Source"), ("Orientation", "OrientationName"),
-        ("License", "License"), ("Photographer", "Photographer"), ("Requests", "Requests"),
-        ("Usage", "MonthUsage"), ("MonthRecord", "MonthRecord"), ("MonthlyUsage", "MonthlyUsage"),
-        ("DayRecord", "DayRecord"), ("DailyUsage", "DailyUsage"), ("KeyUsage", "KeyRecord"),
-        ("UsageByKey", "KeyUsage"), ("Meta", "AnswerMeta"), ("Pagination", "PageInfo"),
-        ("Detail", "InvalidValue"),
-    ],
-)  # fmt: skip
-def test_records_have_the_fields_of_the_servers_reference(name, reference):
-    mine, theirs = getattr(records, name), getattr(schema, reference)
-    assert mine.__struct_fields__ == theirs.__struct_fields__
 
 
 # -- pages ------------------------------------------------------------------------------------

@@ -11,16 +11,9 @@ from litestar.enums import MediaType
 
 from searchlab.api.exchange import Exchange, exchange_of
 from searchlab.api.problems import Invalid, Problem
+from searchlab.api.schema import Pagination
 
 ENCODER = msgspec.json.Encoder()
-
-
-class Pagination(msgspec.Struct, frozen=True):
-    """How to go on."""
-
-    per_page: int
-    has_more: bool
-    next_cursor: str | None
 
 
 def enclose(

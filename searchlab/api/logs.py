@@ -139,7 +139,7 @@ class Log:
         else:
             who = f" key={key_id} plan={plan}" if key_id else ""
             about = "".join(f" {name}={value}" for name, value in line.facts.items())
-            shown = _ENCODER.encode(line.path).decode()[1:-1]
+            shown = _plain(_ENCODER.encode(line.path).decode()[1:-1])
             text = (
                 f"{line.time} {status} {line.method} {shown} {line.took_ms:.1f} ms "
                 f"{size:,} bytes{who}{about} request={request_id}"

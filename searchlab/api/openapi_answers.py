@@ -10,7 +10,7 @@ import msgspec
 from searchlab.api.caching import CACHE_CONTROL
 from searchlab.api.operations import Operation
 from searchlab.api.problems import KINDS, Kind
-from searchlab.api.schema import AnswerMeta, Failure, PageInfo, Photo, Refusal
+from searchlab.api.schema import AnswerMeta, Failure, Pagination, Photo, Refusal
 
 _SCHEMAS = "#/components/schemas/{name}"
 _JSON = "application/json"
@@ -77,14 +77,14 @@ def success_of(operation: Operation, *, cached: bool) -> dict[str, Any]:
         "data": schema_ref(operation.data),
         "meta": schema_ref(AnswerMeta),
         "error": {"type": "null"},
-        "pagination": schema_ref(PageInfo) if operation.paginated else {"type": "null"},
+        "pagination": schema_ref(Pagination) if operation.paginated else {"type": "null"},
     }
     example = {
         "success": True,
         "data": example_of(operation.data),
         "meta": _META,
         "error": None,
-        "pagination": example_of(PageInfo) if operation.paginated else None,
+        "pagination": example_of(Pagination) if operation.paginated else None,
     }
     names = ["RateLimit", "RateLimit-Policy", "Cache-Control"]
     if operation.paginated:
@@ -189,7 +189,7 @@ def responses() -> dict[str, Any]:
 
 def schemas(types: Iterable[Any]) -> dict[str, Any]:
     """Describe types and what they are made of."""
-    every = [*types, AnswerMeta, PageInfo, Failure, Refusal]
+    every = [*types, AnswerMeta, Pagination, Failure, Refusal]
     _, components = msgspec.json.schema_components(every, ref_template=_SCHEMAS)
     if Photo.__name__ in components:
         # `fields` may leave out any.

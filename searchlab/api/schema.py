@@ -246,7 +246,7 @@ class Requests(msgspec.Struct, frozen=True, kw_only=True):
     remaining: Annotated[Count, Meta(examples=[4988])]
 
 
-class MonthUsage(msgspec.Struct, frozen=True, kw_only=True):
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The current month."""
 
     period: Month
@@ -281,7 +281,7 @@ class DailyUsage(msgspec.Struct, frozen=True, kw_only=True):
     records: list[DayRecord]
 
 
-class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+class KeyUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Searches by one key."""
 
     key_id: Annotated[str, Meta(examples=["key_3f2a91c0d4b7"])]
@@ -292,10 +292,10 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     requests_today: Count
 
 
-class KeyUsage(msgspec.Struct, frozen=True, kw_only=True):
+class UsageByKey(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of the account."""
 
-    keys: list[KeyRecord]
+    keys: list[KeyUsage]
 
 
 class AnswerMeta(msgspec.Struct, frozen=True, kw_only=True):
@@ -312,7 +312,7 @@ class AnswerMeta(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: Annotated[float, Meta(ge=0, description="Milliseconds.", examples=[1.4])]
 
 
-class PageInfo(msgspec.Struct, frozen=True, kw_only=True):
+class Pagination(msgspec.Struct, frozen=True):
     """How to go on."""
 
     per_page: Annotated[int, Meta(ge=1, le=100, description="Page size in effect.", examples=[20])]
@@ -335,7 +335,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     details: Annotated[dict[str, Any], Meta(description="More for programs; often empty.")]
 
 
-class InvalidValue(msgspec.Struct, frozen=True, kw_only=True):
+class Detail(msgspec.Struct, frozen=True, kw_only=True):
     """One failed validation."""
 
     loc: Annotated[list[str | int], Meta(description="Where.", examples=[["query", "per_page"]])]
@@ -346,4 +346,4 @@ class InvalidValue(msgspec.Struct, frozen=True, kw_only=True):
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """The body of 422."""
 
-    detail: Annotated[list[InvalidValue], Meta(min_length=1)]
+    detail: Annotated[list[Detail], Meta(min_length=1)]

@@ -26,7 +26,7 @@ _PHOTOS = _reads(Envelope[list[Photo]])
 _PHOTO = _reads(Envelope[Photo])
 _COLORS = _reads(Envelope[list[records.Color]])
 _SOURCES = _reads(Envelope[list[records.Source]])
-_ORIENTATIONS = _reads(Envelope[list[records.Orientation]])
+_ORIENTATIONS = _reads(Envelope[list[records.OrientationName]])
 _LICENSES = _reads(Envelope[list[records.License]])
 _PHOTOGRAPHERS = _reads(Envelope[list[records.Photographer]])
 _COLLECTIONS = _reads(Envelope[list[records.Collection]])
@@ -132,7 +132,7 @@ def sources() -> Call[list[records.Source]]:
     return Call(method="GET", path="/facets/sources", answers=_SOURCES)
 
 
-def orientations() -> Call[list[records.Orientation]]:
+def orientations() -> Call[list[records.OrientationName]]:
     """List the names that `orientation` takes."""
     return Call(method="GET", path="/facets/orientations", answers=_ORIENTATIONS)
 

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from searchlab.client.calls import Answer, PageCall
 from searchlab.client.failures import ServerError
-from searchlab.client.records import Meta, Pagination, Photo
+from searchlab.client.records import AnswerMeta, Pagination, Photo
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -24,7 +24,7 @@ class Photos:
 
     photos: list[Photo]
     pagination: Pagination
-    meta: Meta
+    meta: AnswerMeta
     headers: Mapping[str, str] = field(compare=False)
 
     @property
@@ -109,7 +109,7 @@ class PageParts(TypedDict):
 
     photos: list[Photo]
     pagination: Pagination
-    meta: Meta
+    meta: AnswerMeta
     headers: Mapping[str, str]
 
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _LEFT_OUT: Any = msgspec.UNSET
 
 
-class Meta(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerMeta(msgspec.Struct, frozen=True, kw_only=True):
     """About one answer: `request_id` finds it in the server's log; `took_ms` in milliseconds."""
 
     request_id: str
@@ -34,7 +34,7 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     success: bool
     data: T
-    meta: Meta
+    meta: AnswerMeta
     error: Any = None
     pagination: Pagination | None = None
 
@@ -141,7 +141,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     license_url: str
 
 
-class Orientation(msgspec.Struct, frozen=True, kw_only=True):
+class OrientationName(msgspec.Struct, frozen=True, kw_only=True):
     """`landscape`, `portrait` or `square`."""
 
     name: str

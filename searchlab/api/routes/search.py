@@ -9,7 +9,7 @@ from litestar import Request, Response, get, post
 from litestar.enums import MediaType
 from litestar.params import FromPath
 
-from searchlab.api.envelope import Pagination, enclose
+from searchlab.api.envelope import enclose
 from searchlab.api.exchange import caller_of, exchange_of, services_of
 from searchlab.api.operations import Operation
 from searchlab.api.parameters import read
@@ -17,7 +17,7 @@ from searchlab.api.problems import Detail, Invalid
 from searchlab.api.quota import check_quota, count_search, plan_of
 from searchlab.api.replaying import Claim, claim
 from searchlab.api.requests import Conditions, ImageSearch, NextPage, Similar, TextSearch
-from searchlab.api.schema import Photo
+from searchlab.api.schema import Pagination, Photo
 from searchlab.api.selection import selected_fields
 from searchlab.api.shelf import Edition
 from searchlab.api.uploads import fingerprint_of, read_picture, reference_of

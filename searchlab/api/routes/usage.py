@@ -12,16 +12,14 @@ from searchlab.api.operations import Operation
 from searchlab.api.parameters import read
 from searchlab.api.quota import plan_of
 from searchlab.api.requests import Days, Months
-from searchlab.api.schema import DailyUsage, KeyUsage, MonthlyUsage, MonthUsage
+from searchlab.api.schema import DailyUsage, MonthlyUsage, Usage, UsageByKey
 from searchlab.storage import usage
 from searchlab.storage.values import utc_now
 
 
 @get(
     "/api/v1/usage",
-    opt=Operation(
-        operation_id="getUsage", summary="Searches of the current month", data=MonthUsage
-    ).opt,
+    opt=Operation(operation_id="getUsage", summary="Searches of the current month", data=Usage).opt,
 )
 async def get_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Searches of the current month."""
@@ -77,7 +75,7 @@ async def get_daily_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
 @get(
     "/api/v1/usage/by-key",
     opt=Operation(
-        operation_id="getUsageByKey", summary="Searches by key of the account", data=KeyUsage
+        operation_id="getUsageByKey", summary="Searches by key of the account", data=UsageByKey
     ).opt,
 )
 async def get_usage_by_key(request: Request[Any, Any, Any]) -> Response[bytes]:
