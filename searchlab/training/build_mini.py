@@ -199,8 +199,8 @@ def lay_out(words: Words, photos: Sequence[str]) -> Space:
     things = teacher.english(templated(sorted(set(words.annotations.names["en"].values()))))
     class_mean = classes.mean(axis=0)
     halves = np.split(classes - class_mean, 2, axis=1)
-    lengths = [np.linalg.norm(half, axis=1).mean() for half in halves]
-    spread = np.repeat(1 / np.array(lengths, dtype=np.float32), TEACHER_WIDTH // 2)
+    lengths = [float(np.linalg.norm(half, axis=1).mean()) for half in halves]
+    spread = np.repeat(1 / np.array(lengths), TEACHER_WIDTH // 2).astype(np.float32)
     classes, kinds, things = ((rows - class_mean) * spread for rows in (classes, kinds, things))
     basis = principal_axes(np.concatenate([unit(classes), unit(kinds), unit(things)]), NAMED)
 
