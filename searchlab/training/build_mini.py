@@ -24,6 +24,7 @@ import numpy as np
 import torch
 
 from searchlab.models.pieces import Pieces
+from searchlab.models.torchvision_shim import import_torchvision
 from searchlab.training import artefacts, labels
 from searchlab.training.corpora import (
     Annotations,
@@ -177,6 +178,7 @@ def build(args: argparse.Namespace) -> None:
 
 def gather(args: argparse.Namespace, photos: Sequence[str]) -> Words:
     """Read words, and the captions of some photos."""
+    import_torchvision()
     from open_clip import IMAGENET_CLASSNAMES
 
     known = set(photos)
