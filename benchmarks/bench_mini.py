@@ -147,9 +147,8 @@ def score(task: Task, texts: Rows, photos: Rows, queries: list[Query]) -> dict[s
     return {"mean": means, "by_language": table}
 
 
-def graded(root: Path, model: MiniEmbedder, photos: Rows) -> dict[str, object]:
+def graded(folder: Path, model: MiniEmbedder, photos: Rows) -> dict[str, object]:
     """nDCG@10 of the graded judgments by language, gain linear in the grade, test photos alone."""
-    folder = root / "flickr8k"
     test = [row["photo_id"] for row in read_tsv(folder / "photos.tsv") if row["split"] == "test"]
     number = {photo: n for n, photo in enumerate(test)}
     grades: dict[str, NDArray[np.float64]] = defaultdict(lambda: np.zeros(len(test)))

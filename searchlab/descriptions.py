@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 # Cosines of label and photo: from the first a label is stated, from the second it is hedged. What
 # share of them is right with `mini` is measured by benchmarks/bench_descriptions.py.
-SURE = 0.65
-UNSURE = 0.5
+SURE = 0.55
+UNSURE = 0.4
 _WORDS_FOR = {"landscape": "A wide photo", "portrait": "A tall photo", "square": "A square photo"}
 
 

@@ -13,7 +13,7 @@ def test_a_sure_label_is_stated():
 
 
 def test_an_unsure_label_is_hedged():
-    long, short = describe([("red fox", 0.6)], colors=["orange"], orientation="portrait")
+    long, short = describe([("red fox", 0.5)], colors=["orange"], orientation="portrait")
     assert short == "Photo, may show a red fox, mostly orange (generated)."
     assert long == (
         "A tall photo that may show a red fox. Its main colour is orange. Generated description."
@@ -21,7 +21,7 @@ def test_an_unsure_label_is_hedged():
 
 
 def test_other_near_labels_are_resemblances_and_far_ones_are_left_out():
-    tags = [("dingo", 0.7), ("red fox", 0.66), ("coyote", 0.5), ("teapot", 0.49)]
+    tags = [("dingo", 0.7), ("red fox", 0.66), ("coyote", 0.4), ("teapot", 0.39)]
     long, short = describe(tags, colors=[], orientation="square")
     assert long == (
         "A square photo showing a dingo. It resembles a red fox or a coyote. Generated description."
@@ -30,9 +30,9 @@ def test_other_near_labels_are_resemblances_and_far_ones_are_left_out():
 
 
 def test_borders_of_sure_and_unsure_count_as_reached():
-    assert "showing a cat" in describe([("cat", 0.65)], colors=[], orientation="square")[0]
-    assert "may show a cat" in describe([("cat", 0.5)], colors=[], orientation="square")[0]
-    assert "cat" not in describe([("cat", 0.4999)], colors=[], orientation="square")[0]
+    assert "showing a cat" in describe([("cat", 0.55)], colors=[], orientation="square")[0]
+    assert "may show a cat" in describe([("cat", 0.4)], colors=[], orientation="square")[0]
+    assert "cat" not in describe([("cat", 0.3999)], colors=[], orientation="square")[0]
 
 
 @pytest.mark.parametrize("tags", [[], [("teapot", 0.1)], [("teapot", -1.0)]])
@@ -94,7 +94,7 @@ def test_the_article_goes_by_sound_and_number(label, phrase):
 
 
 def test_the_same_label_is_not_told_twice():
-    long, _ = describe([("cat", 0.6), ("cat", 0.5)], colors=[], orientation="square")
+    long, _ = describe([("cat", 0.5), ("cat", 0.45)], colors=[], orientation="square")
     assert long.count("cat") == 1
 
 

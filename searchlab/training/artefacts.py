@@ -67,7 +67,7 @@ def write(
     np.save(folder / PIECE_SCORES_FILE, np.array(list(scores.values()), dtype=np.float16))
     (folder / PIECES_FILE).write_text("\n".join(scores), encoding="utf-8", newline="\n")
     halves = {name: part.astype(np.float16) for name, part in mixer._asdict().items()}
-    np.savez(folder / MIXER_FILE, **halves)  # type: ignore[arg-type]
+    np.savez(folder / MIXER_FILE, **halves)
     vectors = np.stack(list(labels.values())).astype(np.float16)
     np.save(folder / mini.LABEL_VECTORS_FILE, vectors)
     listed = "".join(f"{label}\n" for label in labels)

@@ -24,6 +24,7 @@ import numpy as np
 import torch
 
 from searchlab.models.pieces import Pieces
+from searchlab.models.torchvision_shim import import_torchvision
 from searchlab.training import artefacts, labels
 from searchlab.training.corpora import (
     Annotations,
@@ -177,6 +178,7 @@ def build(args: argparse.Namespace) -> None:
 
 def gather(args: argparse.Namespace, photos: Sequence[str]) -> Words:
     """Read words, and the captions of some photos."""
+    import_torchvision()
     from open_clip import IMAGENET_CLASSNAMES
 
     known = set(photos)
@@ -199,8 +201,8 @@ def lay_out(words: Words, photos: Sequence[str]) -> Space:
     things = teacher.english(templated(sorted(set(words.annotations.names["en"].values()))))
     class_mean = classes.mean(axis=0)
     halves = np.split(classes - class_mean, 2, axis=1)
-    lengths = [np.linalg.norm(half, axis=1).mean() for half in halves]
-    spread = np.repeat(1 / np.array(lengths, dtype=np.float32), TEACHER_WIDTH // 2)
+    lengths = [float(np.linalg.norm(half, axis=1).mean()) for half in halves]
+    spread = np.repeat(1 / np.array(lengths), TEACHER_WIDTH // 2).astype(np.float32)
     classes, kinds, things = ((rows - class_mean) * spread for rows in (classes, kinds, things))
     basis = principal_axes(np.concatenate([unit(classes), unit(kinds), unit(things)]), NAMED)
 

@@ -76,7 +76,7 @@ def fit(
     for step in range(steps):
         named = draw.names(texts)
         seen, first, second = draw.photos(photos)
-        view = views[rng.integers(len(views))]
+        view = views[int(rng.integers(len(views)))]
         told = first + second
         strung = string([lessons.rows[number] for number in (*named, *told)])
         name_rows, caption_rows = student(table.take(strung), strung).split([texts, 2 * photos])
@@ -91,7 +91,7 @@ def fit(
         together = contrast(one, other, scales[2])
         loss = NAMES * distance + LIKE * like + CONTRAST * (apart + guided) + TOGETHER * together
         optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimiser.step()
         table.step(pace(step))
         plan.step()
@@ -145,7 +145,9 @@ class _Draw:
         if len(self._turn) < count:
             self._turn = self._rng.permutation(len(self._captioned))
         drawn, self._turn = self._turn[:count], self._turn[count:]
-        rows, first, second = [], [], []
+        rows: list[int] = []
+        first: list[int] = []
+        second: list[int] = []
         for number in drawn:
             row, english, languages = self._captioned[number]
             rows.append(row)

@@ -31,12 +31,12 @@ class Strung(NamedTuple):
     Attributes:
         pieces: (n_places,) table rows and gaps.
         owner: (n_places,) number of the text.
-        count: Number of texts.
+        texts: Number of texts.
     """
 
     pieces: NDArray[np.int64]
     owner: NDArray[np.int64]
-    count: int
+    texts: int
 
 
 def string(texts: Sequence[Sequence[int]]) -> Strung:
@@ -63,14 +63,14 @@ class Student(torch.nn.Module):
         self.hidden = hidden
         self.dropped = dropped
 
-    def forward(self, vectors: torch.Tensor, texts: Strung) -> torch.Tensor:
+    def forward(self, vectors: torch.Tensor, strung: Strung) -> torch.Tensor:
         """Mix the vectors of strung pieces, (n_places, WIDTH); (n_texts, DIM) unit rows."""
-        there = torch.from_numpy(texts.pieces >= 0)
+        there = torch.from_numpy(strung.pieces >= 0)
         if self.training and self.dropped:
             there &= torch.rand(len(there)) > self.dropped
         vectors = vectors * there[:, None]
-        owner = torch.from_numpy(texts.owner)
-        none = vectors.new_zeros(texts.count, WIDTH)
+        owner = torch.from_numpy(strung.owner)
+        none = vectors.new_zeros(strung.texts, WIDTH)
         mixed = none.index_add(0, owner, vectors) @ self.direct
         if self.hidden:
             before = functional.pad(vectors, (0, 0, 1, 0))[:-1]
@@ -78,7 +78,7 @@ class Student(torch.nn.Module):
             with torch.autocast("cpu", torch.bfloat16):
                 seen = functional.relu(self.window(torch.cat([before, vectors, after], dim=1)))
             seen = seen.float() * there[:, None]
-            none = seen.new_zeros(texts.count, self.hidden)
+            none = seen.new_zeros(strung.texts, self.hidden)
             mixed = mixed + none.index_add(0, owner, seen) @ self.outer
         return functional.normalize(mixed, dim=1)
 
