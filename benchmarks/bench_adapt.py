@@ -6,16 +6,17 @@
 Heads are trained on the training photos of flickr8k and judged on its 1,000 test photos, by their
 English captions. `mini` was itself trained on those training photos and their captions, so it
 cannot show what adapting gains; it is adapted all the same, to show that nothing is kept. The base
-is one that has seen no caption and no photo of flickr8k: ConSE, a photo as the mean of the vectors
-of the ImageNet classes that EfficientNet-lite2 sees in it, a text as all-MiniLM-L6-v2 reads it.
+is one that never saw a photo with its caption: ConSE, a photo as the mean of the vectors of the
+ImageNet classes that EfficientNet-lite2 sees in it, a text as all-MiniLM-L6-v2 reads it (which was
+trained on pairs of sentences, captions of Flickr photos among them, but on no photo).
 PACKAGES is where the packages of the two are unpacked, see `searchlab.training.sources`.
 
 --stored MODEL_ID also migrates from a model that is not installed any more, such as the `mini` of
 an earlier version, whose vectors and texts a former run left in --data.
 
 Writes <out>/adapt/<dataset>/{curve,migrate}.json. --data keeps the embeddings; it is a temporary
-folder if left out, and embedding takes some minutes. --smoke takes the bundled photos, and `mini`
-and `palette` as models, writes the same files and needs no packages.
+folder if left out, and embedding takes some minutes. --smoke takes the bundled photos, `mini`
+and `mini` with its space turned, writes the same files and needs no packages.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from searchlab.errors import NotFoundError
 from searchlab.files import sha256_of
 from searchlab.library import create_library
 from searchlab.models import load_model
-from searchlab.models.adapted import Head
+from searchlab.models.adapted import AdaptedEmbedder, Head
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 from searchlab.models.torchvision_shim import import_torchvision
 from searchlab.progress import Progress
@@ -296,7 +297,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "results")
     options = parser.parse_args()
     if options.smoke:
-        base, new = load_model("mini"), load_model("palette")
+        base = load_model("mini")
+        turned = Head(
+            np.roll(np.eye(base.dim, dtype=np.float32), 1, axis=1), np.zeros(1, np.float32)
+        )
+        new = AdaptedEmbedder("turned", base, turned, turned)
     elif options.packages is not None:
         base, new = ConseEmbedder(options.packages), load_model("mini")
     else:
