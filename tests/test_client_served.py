@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import io
 
 import pytest
 from PIL import Image
@@ -44,8 +45,9 @@ def test_pictures_and_photos_find_what_is_like_them(known, client):
     similar = [each.photo_id for each in client.similar(photo.photo_id, limit=30).all_photos()]
     searched = client.search_by_image(photo_id=photo.photo_id, limit=30, per_page=7)
     assert [each.photo_id for each in searched.all_photos()] == similar
-    picture = Image.new("RGB", (photo.width, photo.height), photo.color_hex)
-    page = client.search_by_image(picture, "sea", text_alpha=0, per_page=5)
+    stream = io.BytesIO()
+    Image.new("RGB", (photo.width, photo.height), photo.color_hex).save(stream, "PNG")
+    page = client.search_by_image(stream.getvalue(), "sea", text_alpha=0, per_page=5)
     assert page[0].color_hex == photo.color_hex
     assert len(list(page.all_photos())) == len(known.records)
 
