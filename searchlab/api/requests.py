@@ -53,6 +53,14 @@ CursorToken = Annotated[
 PerPage = Annotated[
     int, Meta(ge=1, le=MAX_PER_PAGE, description="Page size; with a cursor that of page 1 stays.")
 ]
+Limit = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=MAX_LIMIT,
+        description="Most results over all pages: the nearest, in either order.",
+    ),
+]
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +109,14 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = DEFAULT_TOLERANCE
     orientation: tuple[
-        Annotated[str, Meta(extra_json_schema={"enum": list(ORIENTATIONS)})], ...
+        Annotated[
+            str,
+            Meta(
+                description="Of the picture as it is displayed; any of them.",
+                extra_json_schema={"enum": list(ORIENTATIONS)},
+            ),
+        ],
+        ...,
     ] = ()
     source: tuple[
         Annotated[str, Meta(description="Names from the sources facet; any of them.")], ...
@@ -110,17 +125,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[str, Meta(description="Names from the licences facet; any of them.")], ...
     ] = ()
     per_page: PerPage = DEFAULT_PER_PAGE
-    limit: (
-        Annotated[
-            int,
-            Meta(
-                ge=1,
-                le=MAX_LIMIT,
-                description="Most results over all pages: the nearest, in either order.",
-            ),
-        ]
-        | None
-    ) = None
+    limit: Limit | None = None
     score_threshold: (
         Annotated[float, Meta(ge=0, le=1, description="Least `relevance_score` to appear.")] | None
     ) = None
@@ -184,17 +189,7 @@ class Similar(msgspec.Struct, frozen=True, kw_only=True):
     """GET /photos/{photo_id}/similar."""
 
     per_page: PerPage = DEFAULT_PER_PAGE
-    limit: (
-        Annotated[
-            int,
-            Meta(
-                ge=1,
-                le=MAX_LIMIT,
-                description="Most results over all pages: the nearest, in either order.",
-            ),
-        ]
-        | None
-    ) = None
+    limit: Limit | None = None
     cursor: CursorToken | None = None
     fields: Fields | None = None
 
