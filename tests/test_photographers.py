@@ -283,6 +283,8 @@ def test_many_names_over_many_blocks_are_found_as_by_a_list_comprehension():
         assert names.find(part, 30) == expected[:30]
 
 
+@example(b"\na\nb\n", 0, 4)
+@example(b"\na\n\nb\n", 1, 4)
 @given(
     st.binary(max_size=40).map(lambda middle: b"\n" + middle + b"\n"),
     st.integers(0, 45),

@@ -48,7 +48,7 @@ class BlockFilter:
             return
         head = np.frombuffer(pattern[:_CHECKED], dtype=np.uint8)
         asked = _hashes(_runs(head)[-1]).ravel()
-        if pattern.count(_LINE) == 2:
+        if pattern.count(_LINE) == 2 and pattern[0] == pattern[-1] == _LINE:
             whole = np.frombuffer(pattern, dtype=np.uint8)
             asked = np.append(asked, _hashes(_lines(whole, np.array([0, len(whole) - 1]))))
         may = np.unpackbits(np.bitwise_and.reduce(self._bits[asked], axis=0))
