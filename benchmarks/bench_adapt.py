@@ -93,7 +93,7 @@ class ConseEmbedder:
     @property
     def parts(self) -> tuple[tuple[Embedder, float], ...]:
         """Itself: a plain model."""
-        return ((self, 1.0),)  # type: ignore[arg-type]
+        return ((self, 1.0),)
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed texts; (n_texts, 384)."""
@@ -125,7 +125,7 @@ class StoredEmbedder:
     @property
     def parts(self) -> tuple[tuple[Embedder, float], ...]:
         """Itself: a plain model."""
-        return ((self, 1.0),)  # type: ignore[arg-type]
+        return ((self, 1.0),)
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Refuse what was not embedded when the model was there."""

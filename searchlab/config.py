@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError, InputError, MismatchError, shown
+from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, shown
 
 QueryKind: TypeAlias = Literal["text", "image", "both"]
 """What a query brings: words, a picture, or a picture steered by words."""
@@ -199,11 +199,15 @@ class Config:
         """Read a Config from a JSON file: the config itself, or a result file that holds one.
 
         Raises:
+            NotFoundError: There is no such file.
             DataError: The file is not JSON or holds no config.
         """
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
             return cls.from_dict(values.get("config", values))
+        except FileNotFoundError as error:
+            msg = f"{path} must hold a config as JSON, got no file; write it with `searchlab demo`"
+            raise NotFoundError(msg) from error
         except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
             msg = f"{path} must hold a config as JSON, got: {error}; write it with `searchlab demo`"
             raise DataError(msg) from error

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
-from searchlab.errors import DataError, InputError
+from searchlab.errors import DataError, InputError, NotFoundError
 
 FITTED = Calibration(
     text=Curve(9.5, -3.0), image=Curve(7.0, -2.5), both=Curve(8.0, -2.0), source="demo@1"
@@ -200,5 +200,5 @@ def test_a_file_without_a_config_is_named_and_the_remedy_told(tmp_path, content)
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"missing\.json"):
+    with pytest.raises(NotFoundError, match=r"missing\.json"):
         Config.load(tmp_path / "missing.json")

@@ -11,10 +11,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +159,8 @@ class Trainer:
                     for group in "wmvak"
                 }
                 progress = arrays["progress"]
-        except Exception:  # missing, cut short or no archive: training begins anew
+        except (OSError, EOFError, ValueError, KeyError, BadZipFile, zlib.error):
+            # Missing, cut short or no archive: training begins anew.
             return False
         self._weights, self._first, self._second = groups["w"], groups["m"], groups["v"]
         self._average, self._kept = groups["a"], groups["k"]

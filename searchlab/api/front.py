@@ -125,11 +125,11 @@ class _Passage:
                     if self._under_api:
                         await self._admit()
                     await app(scope, self._in, self._back)
-            except Exception as error:
+            except Exception as error:  # the last place that can still answer
                 if self._status:
                     raise
                 await self._fail(error)
-        except Exception as error:
+        except Exception as error:  # half an answer is out, so only the log can be told
             self._log.error("the answer broke off", error, request_id=self._exchange.request_id)
             raise
         finally:
