@@ -1,5 +1,7 @@
 """The text tower as it learns is the one that ships, and learns what it is taught."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -14,8 +16,9 @@ from searchlab.models.text import (  # noqa: E402
     TABLE_FILE,
     TextTower,
 )
+from searchlab.training.corpora import CAPTION_LANGUAGES, Caption  # noqa: E402
 from searchlab.training.heads import DIM, PhotoHead, class_matrix, unit  # noqa: E402
-from searchlab.training.joint import fit  # noqa: E402
+from searchlab.training.joint import _Draw, fit  # noqa: E402
 from searchlab.training.lessons import Lessons  # noqa: E402
 from searchlab.training.photo_tower import Readings  # noqa: E402
 from searchlab.training.student import (  # noqa: E402
@@ -26,6 +29,7 @@ from searchlab.training.student import (  # noqa: E402
     quantise,
     string,
 )
+from searchlab.training.validation import held_out_recall  # noqa: E402
 
 NAMES = ["▁red", "▁bus", "▁dog", "▁man", "▁bites", "犬"]
 
@@ -113,6 +117,47 @@ def test_training_brings_captions_to_their_photos(rng):
         texts = student(table.take(strung), strung).numpy()
         photos = head(torch.from_numpy(features), torch.from_numpy(logits)).numpy()
     assert (np.argmax(texts @ photos.T, axis=1) == np.arange(count)).mean() > 0.8
+
+
+def test_languages_are_drawn_by_how_many_captions_they_have_and_never_twice_for_a_photo(rng):
+    lessons = Lessons()
+    language_of = {}
+    for n in range(200):
+        own = {}
+        for lang, count in {"en": 2, "zh": 5, "ar": 3, "de": 1}.items():
+            own[lang] = [lessons.add([n], np.zeros(DIM, np.float32), 1.0) for _ in range(count)]
+            language_of |= dict.fromkeys(own[lang], lang)
+        lessons.captions[f"p{n}"] = own
+    lessons.add([0], np.zeros(DIM, np.float32), 1.0)
+    draw = _Draw(lessons, [f"p{n}" for n in range(200)], rng)
+    drawn = Counter()
+    for _ in range(20):
+        rows, told = draw.photos(200)
+        assert sorted(rows) == list(range(200))
+        english, first, second = np.reshape([language_of[n] for n in told], (3, 200))
+        assert set(english) == {"en"}
+        assert not (first == second).any()
+        drawn.update(first)
+    shares = [drawn[lang] / drawn.total() for lang in ("zh", "ar", "de", "en")]
+    assert np.allclose(shares, [5 / 9, 3 / 9, 1 / 9, 0], atol=0.03)
+
+
+def test_recall_on_held_out_photos_counts_captions_by_language(rng):
+    head = PhotoHead(
+        np.zeros((2, 96), np.float32), np.zeros(4, np.float32), np.ones(4, np.float32), hidden=4
+    )
+    photos = Readings(
+        [f"p{n}" for n in range(30)],
+        rng.normal(size=(30, 4)).astype(np.float32),
+        rng.normal(size=(30, 2)).astype(np.float32),
+    )
+    captions = [Caption(f"p{n}", lang, "sea") for n in range(30) for lang in CAPTION_LANGUAGES]
+    table = Table(rng.normal(size=(1, WIDTH)).astype(np.float32), rate=0.1)
+    student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4)
+    lines = list(held_out_recall(student, table, head, Pieces({"▁sea": -1.0}), photos, captions))
+    # One text for all photos puts them in one order, in which each photo stands somewhere.
+    assert lines[0] == "en 3.3 / 16.7 / 33.3 of 30 captions"
+    assert [line[:2] for line in lines] == list(CAPTION_LANGUAGES)
 
 
 def test_a_text_without_pieces_is_no_lesson():

@@ -54,6 +54,7 @@ from searchlab.training.quantise import quantise, said_by_file
 from searchlab.training.student import Student, Table, first_weights
 from searchlab.training.teacher import Teacher
 from searchlab.training.tune import tune
+from searchlab.training.validation import held_out_recall
 from searchlab.training.views import read_cells, read_views
 from searchlab.training.vocabulary import choose_pieces
 
@@ -85,6 +86,11 @@ class Words(NamedTuple):
     class_names: list[str]
     kinds: list[str]
     members: Floats
+
+    def about(self, photos: Sequence[str]) -> Words:
+        """The same with the captions of some photos alone."""
+        known = set(photos)
+        return self._replace(captions=[c for c in self.captions if c.photo_id in known])
 
 
 class Space(NamedTuple):
@@ -126,7 +132,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=600, help="steps of the joint training")
     parser.add_argument("--teachers", type=int, default=3, help="pairs of heads that teach")
     parser.add_argument("--crops", type=int, default=2, help="random crops of each photo")
-    parser.add_argument("--held-out", type=int, default=0, help="photos left out altogether")
+    parser.add_argument(
+        "--held-out",
+        type=int,
+        default=0,
+        help="photos left out of the joint training and asked for",
+    )
     parser.add_argument(
         "--fragments", type=int, default=36_000, help="pieces of the teacher's kept"
     )
@@ -143,13 +154,14 @@ def main() -> None:
 def build(args: argparse.Namespace) -> None:
     """Build every artefact into `args.out`."""
     photos = training_photos(args.datasets)
-    kept = np.random.default_rng(0).permutation(len(photos))[args.held_out :]
     names = list(photos)
-    ids = [names[number] for number in kept]
-    words = gather(args, ids)
-    space = lay_out(words, ids)
+    ids = [names[number] for number in np.random.default_rng(0).permutation(len(photos))]
+    everyone = gather(args, ids)
     pictures = open_rgb([photos[photo] for photo in ids[CALIBRATED]])
-    tower, views = see(args, space, {photo: photos[photo] for photo in ids})
+    tower, seen = see(args, lay_out(everyone, ids), {photo: photos[photo] for photo in ids})
+    views = [view.rows(slice(args.held_out, None)) for view in seen]
+    words = everyone.about(views[0].ids)
+    space = lay_out(words, views[0].ids)
     side, head = taught_space(words, space, views, teachers=args.teachers, seed=args.seed)
     scores = choose_pieces(
         words.teacher.pieces(),
@@ -165,6 +177,11 @@ def build(args: argparse.Namespace) -> None:
     first, direct = first_weights(lessons, list(scores), alone)
     student, table = Student(direct), Table(first, rate=RATE)
     fit(student, table, head, lessons, views, steps=args.steps, seed=args.seed)
+    if args.held_out:
+        spared = seen[0].rows(slice(args.held_out))
+        captions = everyone.about(spared.ids).captions
+        for line in held_out_recall(student, table, head, Pieces(scores), spared, captions):
+            LOG.info("held out: %s", line)
     artefacts.write(
         args.out,
         scores=scores,
@@ -229,14 +246,24 @@ def see(
 ) -> tuple[Tower, list[Readings]]:
     """Tune the image tower; what it says of the photos once it is in 8 bits."""
     tower = load_tower(args.packages)
+    tuned = args.cache / "tower.pt"
+    if not tuned.exists():
+        tune_on(args, tower, space, photos)
+        torch.save(tower.state_dict(), tuned)
+    tower.load_state_dict(torch.load(tuned))
+    path = args.cache / "tower.onnx"
+    if not path.exists():
+        calibrating = open_rgb(list(photos.values())[CALIBRATED])
+        quantise(tower, ["features", "logits"], calibrating, path)
+    return tower, read_views(said_by_file(path), photos, args.cache / "tuned", args.crops)
+
+
+def tune_on(args: argparse.Namespace, tower: Tower, space: Space, photos: dict[str, Path]) -> None:
+    """Tune the late part of the image tower, in place, on all but the photos that are spared."""
     plain = read_views(said_by(tower), photos, args.cache / "plain", args.crops)
     cells = read_cells(tower, photos, args.cache / "plain", args.crops)
     tuned_on = {row: captions for row, captions in space.own.items() if row >= SPARED}
     tune(tower, cells, plain, tuned_on, space.vectors, epochs=5, seed=args.seed)
-    path = args.cache / "tower.onnx"
-    calibrating = open_rgb(list(photos.values())[CALIBRATED])
-    quantise(tower, ["features", "logits"], calibrating, path)
-    return tower, read_views(said_by_file(path), photos, args.cache / "tuned", args.crops)
 
 
 def taught_space(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ TEXTS, PHOTOS = 6144, 512
 NAMES, LIKE, CONTRAST, TOGETHER = 0.5, 0.75, 0.3, 0.1
 """Weights of: the distance of names to their targets, that of captions to theirs, photos against
 captions, and the captions of one photo against those of others."""
+SHARES = (0.5, 0.25, 0.25)  # Of English captions and of the two in other languages.
 AVERAGED = 0.99  # Share of the past in the averaged weights.
 
 
@@ -49,7 +51,7 @@ def fit(
         views: What the tower says of the training photos, and of crops of them, in equal order.
         steps: Steps of Adam.
         texts: Names a step.
-        photos: Captioned photos a step, two captions each.
+        photos: Captioned photos a step, each with an English caption and two in other languages.
         seed: Of what is drawn.
         watch: Called now and then with the averaged weights.
     """
@@ -75,20 +77,20 @@ def fit(
     head.train()
     for step in range(steps):
         named = draw.names(texts)
-        seen, first, second = draw.photos(photos)
+        seen, told = draw.photos(photos)
         view = views[int(rng.integers(len(views)))]
-        told = first + second
         strung = string([lessons.rows[number] for number in (*named, *told)])
-        name_rows, caption_rows = student(table.take(strung), strung).split([texts, 2 * photos])
+        name_rows, caption_rows = student(table.take(strung), strung).split([texts, len(told)])
         wanted = torch.from_numpy(targets[named].astype(np.float32))
         distance = (1 - (name_rows * wanted).sum(dim=1)).mean()
         taught = torch.from_numpy(targets[told].astype(np.float32))
-        like = (1 - (caption_rows * taught).sum(dim=1)).mean()
         placed = head(torch.from_numpy(view.features[seen]), torch.from_numpy(view.logits[seen]))
-        one, other = caption_rows.chunk(2)
-        apart = (contrast(one, placed, scales[0]) + contrast(other, placed, scales[0])) / 2
+        english, *others = by_language = caption_rows.chunk(len(SHARES))
+        missed = (1 - (caption_rows * taught).sum(dim=1)).chunk(len(SHARES))
+        like = _shared([part.mean() for part in missed])
+        apart = _shared([contrast(rows, placed, scales[0]) for rows in by_language])
         guided = contrast(taught[:photos], placed, scales[1])
-        together = contrast(one, other, scales[2])
+        together = torch.stack([contrast(english, rows, scales[2]) for rows in others]).mean()
         loss = NAMES * distance + LIKE * like + CONTRAST * (apart + guided) + TOGETHER * together
         optimiser.zero_grad()
         loss.backward()
@@ -111,6 +113,13 @@ def fit(
     head.eval()
 
 
+def _shared(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+    total: torch.Tensor = sum(
+        (share * part for share, part in zip(SHARES, parts, strict=True)), torch.zeros(())
+    )
+    return total
+
+
 @torch.no_grad()
 def _average(mean: torch.nn.Module, now: torch.nn.Module, past: float) -> None:
     for old, new in zip(mean.parameters(), now.parameters(), strict=True):
@@ -118,7 +127,7 @@ def _average(mean: torch.nn.Module, now: torch.nn.Module, past: float) -> None:
 
 
 class _Draw:
-    """Draws names, and photos with two captions each."""
+    """Draws names, and photos with captions."""
 
     def __init__(self, lessons: Lessons, photos: Sequence[str], rng: np.random.Generator) -> None:
         self._rng = rng
@@ -126,8 +135,11 @@ class _Draw:
         self._names = np.array([n for n in range(len(lessons.rows)) if n not in captions])
         weights = np.array(lessons.weights)[self._names]
         self._reach = np.cumsum(weights) / weights.sum()
+        counts = Counter(
+            lang for own in lessons.captions.values() for lang, ns in own.items() for _ in ns
+        )
         self._captioned = [
-            (row, lessons.captions[photo]["en"], list(lessons.captions[photo].values()))
+            (row, lessons.captions[photo]["en"], *_others(lessons.captions[photo], counts))
             for row, photo in enumerate(photos)
             if photo in lessons.captions
         ]
@@ -140,18 +152,32 @@ class _Draw:
         ]
         return drawn
 
-    def photos(self, count: int) -> tuple[list[int], list[int], list[int]]:
-        """Rows of photos, each in its turn; an English caption of each, and one in any language."""
+    def photos(self, count: int) -> tuple[list[int], list[int]]:
+        """Rows of photos, each in its turn, and numbers of captions.
+
+        The captions are an English one of each photo, then one in another language, then one in
+        yet another. A language is drawn by how many captions there are in it, so that a caption of
+        a language with many is read as often as one of a language with few.
+        """
         if len(self._turn) < count:
             self._turn = self._rng.permutation(len(self._captioned))
         drawn, self._turn = self._turn[:count], self._turn[count:]
         rows: list[int] = []
-        first: list[int] = []
-        second: list[int] = []
+        told: tuple[list[int], ...] = tuple([] for _ in SHARES)
         for number in drawn:
-            row, english, languages = self._captioned[number]
+            row, english, others, chances = self._captioned[number]
             rows.append(row)
-            other = languages[self._rng.integers(len(languages))]
-            for listed, own in ((first, english), (second, other)):
+            order = self._rng.choice(len(others), len(SHARES) - 1, p=chances, replace=False)
+            for listed, own in zip(told, (english, *(others[n] for n in order)), strict=True):
                 listed.append(own[self._rng.integers(len(own))])
-        return rows, first, second
+        return rows, [number for listed in told for number in listed]
+
+
+def _others(
+    own: Mapping[str, list[int]], counts: Mapping[str, int]
+) -> tuple[list[list[int]], NDArray[np.float64]]:
+    """Captions of a photo in other languages, English where it has too few, and their chances."""
+    languages = [lang for lang in own if lang != "en"]
+    languages += ["en"] * max(0, len(SHARES) - 1 - len(languages))
+    chances = np.array([counts[lang] for lang in languages], dtype=np.float64)
+    return [own[lang] for lang in languages], chances / chances.sum()

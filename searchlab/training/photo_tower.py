@@ -38,6 +38,10 @@ class Readings(NamedTuple):
     features: NDArray[np.float32]
     logits: NDArray[np.float32]
 
+    def rows(self, some: slice) -> Readings:
+        """Those of some photos."""
+        return Readings(self.ids[some], self.features[some], self.logits[some])
+
 
 class Said(Protocol):
     """A tower as a function: (n, 3, height, width) pixels to features and logits."""

@@ -111,7 +111,13 @@ def tune(
             for average, weight in zip(averages, tuned, strict=True):
                 average.lerp_(weight, 1 - past)
         if step % 10 == 9:
-            LOG.info("tuning step %d of %d: %.3f, drift %.3f", step + 1, steps, loss, drift)
+            LOG.info(
+                "tuning step %d of %d: %.3f, drift %.3f",
+                step + 1,
+                steps,
+                float(loss.detach()),
+                drift,
+            )
     with torch.no_grad():
         for average, weight in zip(averages, tuned, strict=True):
             weight.copy_(average)

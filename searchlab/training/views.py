@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from searchlab.errors import InputError
 from searchlab.models import framing
 from searchlab.training.photo_tower import BATCH, Readings, Said, Tower, open_rgb
 
@@ -75,6 +76,9 @@ def read_views(read: Said, photos: Mapping[str, Path], cache: Path, crops: int) 
             np.savez(path, ids=np.array(list(photos)), features=features, logits=logits)
             LOG.info("view %d of %d read", view, crops)
         stored = np.load(path)
+        if list(stored["ids"]) != list(photos):
+            msg = f"{path} must be of the photos asked for, got others; give a cache of its own"
+            raise InputError(msg)
         columns = (stored[name].astype(np.float32) for name in ("features", "logits"))
         views.append(Readings([str(i) for i in stored["ids"]], *columns))
     return views
