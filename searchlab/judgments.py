@@ -3,24 +3,55 @@
     dunes 0 3f0c...  3                      qrels, TREC: query, 0, photo, grade
     dunes Q0 3f0c... 1 1.0 searchlab        run, TREC: query, Q0, photo, rank, score, system
 
-A file whose name ends in `.tsv` is TSV; everything else is TREC.
+A file whose name ends in `.tsv` or `.tsv.gz` is TSV; everything else is TREC. What ends in `.gz` is
+compressed, equal contents to equal bytes. What pads a list to its length is no judgment and no
+answer: ids such as `-1` and `None`, and grades below 0, are refused.
 """
 
 from __future__ import annotations
 
+import gzip
 import math
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from searchlab.errors import InputError, NotFoundError, shown
+from searchlab.files import write_atomically
 from searchlab.photos import photo_id_of
 
+MAX_GRADE = 1000  # 2^grade, the gain of ndcg_exp, must stay a number
+
+_PADDING = frozenset({"-1", "none", "null", "nan", "<na>"})
+_ID_COLUMNS = ("query_id", "photo_id", "source_photo_id")
 _QRELS_COLUMNS = ("query_id", "photo_id", "relevance")
 _QRELS_BY_SOURCE = ("query_id", "source", "source_photo_id", "relevance")
 _QRELS_TREC = ("query_id", "0", "photo_id", "relevance")
 _RUN_TREC = ("query_id", "Q0", "photo_id", "rank", "score", "tag")
 _RUN_COLUMNS = ("query_id", "photo_id", "rank")
+
+
+def is_padding(value: object) -> bool:
+    """Whether something stands where an id should, but names nothing.
+
+    >>> [is_padding(value) for value in ("a1", "", " a1", "-1", "None", -1)]
+    [False, True, True, True, True, True]
+    """
+    if not isinstance(value, str):
+        return True
+    return not value or value != value.strip() or value.lower() in _PADDING
+
+
+def is_id(value: object) -> bool:
+    """Whether something names a query or a photo, and can be written in TREC form."""
+    return isinstance(value, str) and len(value.split()) == 1 and not is_padding(value)
+
+
+def is_grade(value: object) -> bool:
+    """Whether something is a whole number from 0 to `MAX_GRADE`."""
+    return type(value) is int and 0 <= value <= MAX_GRADE
 
 
 def read_qrels(source: Path | str) -> dict[str, dict[str, int]]:
@@ -34,8 +65,9 @@ def read_qrels(source: Path | str) -> dict[str, dict[str, int]]:
         query_id -> photo_id -> grade.
 
     Raises:
-        InputError: A line cannot be read, a photo is judged twice for a query, there is none, or
-            the file is no text that can be read.
+        InputError: A line cannot be read or has padding in place of an id, a grade is no whole
+            number from 0, a photo is judged twice for a query, there is no judgment, or the file
+            is no text that can be read.
         NotFoundError: There is no such file.
     """
     qrels: dict[str, dict[str, int]] = {}
@@ -48,7 +80,7 @@ def read_qrels(source: Path | str) -> dict[str, dict[str, int]]:
         if photo_id in grades:
             msg = f"{where} must judge a photo once, got {photo_id!r} again for {row['query_id']!r}"
             raise InputError(msg)
-        grades[photo_id] = int(_number(where, "relevance", row["relevance"]))
+        grades[photo_id] = _grade(where, row["relevance"])
     if not qrels:
         msg = "qrels must hold at least one judgment, got none"
         raise InputError(msg)
@@ -65,8 +97,8 @@ def read_run(source: Path | str) -> dict[str, list[str]]:
         query_id -> photo_ids, best first.
 
     Raises:
-        InputError: A line cannot be read, a query has a photo twice, or the file is no text that
-            can be read.
+        InputError: A line cannot be read or has padding in place of an id, a query has a photo
+            twice, or the file is no text that can be read.
         NotFoundError: There is no such file.
     """
     found: dict[str, list[tuple[float, float, str]]] = {}
@@ -87,50 +119,80 @@ def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: Path) -> None:
     """Write judgments, sorted, as TSV or TREC by the name's ending.
 
     Raises:
-        InputError: An id has a space in it or is empty.
+        InputError: An id has a space in it, is empty or padding.
     """
     rows = [
         (query_id, photo_id, str(grade))
         for query_id, grades in sorted(qrels.items())
         for photo_id, grade in sorted(grades.items())
     ]
-    if path.suffix == ".tsv":
+    if _is_tsv(path):
         _write(path, [_QRELS_COLUMNS, *rows], "\t")
     else:
         _write(path, [(query_id, "0", photo, grade) for query_id, photo, grade in rows], " ")
 
 
-def write_run(run: Mapping[str, Sequence[str]], path: Path, *, tag: str = "searchlab") -> None:
+def write_run(
+    run: Mapping[str, Sequence[str]],
+    path: Path,
+    *,
+    tag: str = "searchlab",
+    scores: Mapping[str, Sequence[float]] | None = None,
+) -> None:
     """Write the answers of one system, as TSV or TREC by the name's ending.
 
     Args:
         run: query_id -> photo_ids, best first.
         path: Where to.
-        tag: Name of the system, the last column of TREC; the score there is 1 / rank.
+        tag: Name of the system, the last column of TREC.
+        scores: query_id -> score of each photo, never rising, for TREC; 1 / rank if left out.
 
     Raises:
-        InputError: An id or the tag has a space in it or is empty.
+        InputError: An id or the tag has a space in it, is empty or padding, or scores are not one
+            for each photo, finite and never rising: read again, the order would be another.
     """
+    if scores is not None:
+        _check_scores(run, scores)
     rows = [
         (query_id, photo_id, rank)
         for query_id, photo_ids in sorted(run.items())
         for rank, photo_id in enumerate(photo_ids, start=1)
     ]
-    if path.suffix == ".tsv":
+    if _is_tsv(path):
         _write(path, [_RUN_COLUMNS, *((q, photo, str(rank)) for q, photo, rank in rows)], "\t")
     else:
-        lines = [(q, "Q0", photo, str(rank), repr(1 / rank), tag) for q, photo, rank in rows]
+        found = [1 / rank if scores is None else float(scores[q][rank - 1]) for q, _, rank in rows]
+        lines = [
+            (q, "Q0", photo, str(rank), repr(score), tag)
+            for (q, photo, rank), score in zip(rows, found, strict=True)
+        ]
         _write(path, lines, " ")
 
 
+def _check_scores(run: Mapping[str, Sequence[str]], scores: Mapping[str, Sequence[float]]) -> None:
+    for query_id, photo_ids in run.items():
+        told = list(scores.get(query_id, ()))
+        falling = all(one >= behind for one, behind in pairwise(told))
+        if len(told) != len(photo_ids) or not falling or not all(map(math.isfinite, told)):
+            msg = (
+                f"scores must be finite, one for each photo, and never rise, got "
+                f"{len(told)} for {len(photo_ids)} photos of {query_id!r}, {shown(told)}"
+            )
+            raise InputError(msg)
+
+
+def _is_tsv(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith(".tsv")
+
+
 def _write(path: Path, rows: Sequence[Sequence[str]], separator: str) -> None:
-    for row in rows:
-        for value in row:
-            if len(value.split()) != 1 or value != value.strip():
-                msg = f"an id must be text without spaces, got {value!r}"
-                raise InputError(msg)
-    text = "".join(f"{separator.join(row)}\n" for row in rows)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    for value in {value for row in rows for value in row}:
+        if not is_id(value):
+            msg = f"an id must be text without spaces, and no padding, got {value!r}"
+            raise InputError(msg)
+    data = "".join(f"{separator.join(row)}\n" for row in rows).encode()
+    # Without the time of writing, so that equal runs are equal files.
+    write_atomically(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
 def _lines(
@@ -157,21 +219,45 @@ def _lines(
             names = ", ".join(columns)
             msg = f"{name}:{number} must have the columns {names}, got {line!r}"
             raise InputError(msg)
-        yield f"{name}:{number}", dict(zip(columns, values, strict=True))
+        row = dict(zip(columns, values, strict=True))
+        for column in _ID_COLUMNS:
+            if column in row and is_padding(row[column]):
+                msg = f"{name}:{number} must have an id as {column}, got {row[column]!r}"
+                raise InputError(msg)
+        yield f"{name}:{number}", row
+
+
+def _decompressed(data: bytes) -> bytes:
+    if not data:  # to the library, nothing at all is no compressed file, and that is no error
+        msg = "no bytes"
+        raise EOFError(msg)
+    return gzip.decompress(data)
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        data = path.read_bytes()
+        return (_decompressed(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
     except FileNotFoundError as error:
         msg = f"{path} must be a file of judgments or answers, got none there; check the path"
         raise NotFoundError(msg) from error
     except UnicodeDecodeError as error:
         msg = f"{path} must be text in UTF-8, got other bytes at {error.start}; save it as UTF-8"
         raise InputError(msg) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        msg = f"{path} must be a whole gzip file, got: {error}; write it again"
+        raise InputError(msg) from error
     except OSError as error:
         msg = f"{path} must be a file that can be read, got: {error.strerror}; check the path"
         raise InputError(msg) from error
+
+
+def _grade(where: str, value: str) -> int:
+    number = _number(where, "relevance", value)
+    if number != int(number) or not is_grade(int(number)):
+        msg = f"{where} must have a whole number from 0 to {MAX_GRADE} as relevance, got {value!r}"
+        raise InputError(msg)
+    return int(number)
 
 
 def _number(where: str, column: str, value: str) -> float:
@@ -179,8 +265,7 @@ def _number(where: str, column: str, value: str) -> float:
         number = float(value)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number) or (column == "relevance" and number != int(number)):
-        kind = "a whole number" if column == "relevance" else "a number"
-        msg = f"{where} must have {kind} as {column}, got {value!r}"
+    if not math.isfinite(number):
+        msg = f"{where} must have a number as {column}, got {value!r}"
         raise InputError(msg)
     return number

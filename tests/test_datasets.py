@@ -1,43 +1,24 @@
-import csv
-import io
-import json
 import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from searchlab.datasets import (
-    DATASETS,
+    NO_LANGUAGE,
+    WITHHELD,
     Dataset,
     LabelledQuery,
-    bundled_root,
-    external_root,
-    language_tag,
     load_dataset,
 )
-from searchlab.errors import DataError, InputError, NotFoundError
+from searchlab.errors import InputError
+from searchlab.filters import PhotoFilter
 from searchlab.photos import photo_id_of
+from searchlab.queries import Query
+from searchlab.tables import PhotoTable
 
-DEMO = bundled_root() / "demo"
-RECORDS = [json.loads(line) for line in (DEMO / "photos.jsonl").read_text("utf-8").splitlines()]
-KEYS = {
-    "file",
-    "source",
-    "source_photo_id",
-    "source_image_url",
-    "photographer_username",
-    "photographer_full_name",
-    "photographer_url",
-    "source_description",
-    "alt_description",
-    "license_type",
-    "license_url",
-    "uploaded_on",
-    "title",
-}
+PHOTO_A, PHOTO_B = photo_id_of("pond", "a"), photo_id_of("pond", "b")
 
 
 @pytest.fixture(scope="module")
@@ -62,106 +43,6 @@ def tiny(tmp_path: Path) -> Dataset:
             {"source": "pond", "source_photo_id": "b"},
         ),
     )
-
-
-def test_demo_has_349_photos_of_exactly_nine_sources():
-    assert Counter(record["source"] for record in RECORDS) == {
-        "libjxl-testdata": 5,
-        "lomiri-wallpapers-16.04": 13,
-        "lomiri-wallpapers-20.04": 1,
-        "mate-backgrounds": 12,
-        "palapeli-data": 5,
-        "plasma-workspace-wallpapers": 10,
-        "scikit-image": 5,
-        "scikit-learn": 2,
-        "tuxpaint-stamps": 296,
-    }
-
-
-def test_demo_queries_by_kind(demo):
-    assert Counter(query.kind for query in demo.queries) == {
-        "label": 18_066,
-        "title": 935,
-        "alt": 53,
-    }
-    assert len(demo.languages) == 114
-
-
-def test_every_record_has_every_key_and_what_credit_needs():
-    assert {frozenset(record) for record in RECORDS} == {frozenset(KEYS)}
-    needed = ("photographer_full_name", "license_type", "license_url", "title")
-    assert not [r["file"] for r in RECORDS if not all(r[name] for name in needed)]
-    assert not [r["file"] for r in RECORDS if not r["source_image_url"].startswith("http")]
-    dates = {record["uploaded_on"] for record in RECORDS} - {None}
-    assert not [date for date in dates if not re.fullmatch(r"\d{4}-\d\d-\d\d", date)]
-
-
-def test_every_picture_decodes_and_none_is_left_over():
-    on_disk = {f"images/{path.name}" for path in (DEMO / "images").iterdir()}
-    assert on_disk == {record["file"] for record in RECORDS}
-    for name in on_disk:
-        with Image.open(DEMO / name) as image:
-            image.load()
-            assert max(image.size) <= 1024
-            assert image.format == ("JPEG" if name.endswith(".jpg") else "WEBP")
-            assert not image.getexif()
-            assert "icc_profile" not in image.info
-
-
-def test_a_reader_without_transparency_sees_white_around_a_stamp():
-    name = next(record["file"] for record in RECORDS if record["file"].endswith(".webp"))
-    data = io.BytesIO((DEMO / name).read_bytes())
-    image = Image.open(data)
-    corner = next(
-        (x, y)
-        for x in (0, image.width - 1)
-        for y in (0, image.height - 1)
-        if image.getpixel((x, y))[3] == 0
-    )
-    assert min(image.convert("RGB").getpixel(corner)) > 240
-
-
-def test_pictures_stay_below_20_megabytes():
-    assert sum(path.stat().st_size for path in (DEMO / "images").iterdir()) < 20e6
-
-
-def test_every_licence_has_its_text():
-    licences = {record["license_type"] for record in RECORDS}
-    assert licences <= {path.stem for path in (DEMO / "licences").iterdir()}
-    assert "gpl-3.0.txt" in {path.name for path in (DEMO / "licences").iterdir()}  # LGPL-3 needs it
-    assert len(licences) == 13
-
-
-def test_licence_table_of_the_readme_counts_the_records():
-    rows = re.findall(
-        r"^\| ([\w.-]+) \| (\d+) \| \w+", (DEMO / "README.md").read_text("utf-8"), re.M
-    )
-    counts = Counter(record["license_type"] for record in RECORDS)
-    assert {name: int(n) for name, n in rows if name in counts} == counts
-
-
-def test_hand_written_lists_name_known_photos():
-    known = {record["source_photo_id"] for record in RECORDS}
-    for name in ("credits.tsv", "dropped_titles.tsv"):
-        with (DEMO / name).open(encoding="utf-8", newline="") as lines:
-            rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-        assert {row["source_photo_id"] for row in rows} <= known
-
-
-def test_judgments_speak_of_photos_of_the_dataset(demo):
-    judged = {photo_id for grades in demo.qrels.values() for photo_id in grades}
-    assert judged <= demo.photo_ids
-    assert len(demo.photo_ids) == 349
-
-
-def test_texts_of_one_language_are_distinct(demo):
-    assert len({(query.lang, query.text) for query in demo.queries}) == len(demo.queries)
-
-
-def test_every_alt_text_finds_its_own_photo(demo):
-    texts = {r["alt_description"]: photo_id_of(r["source"], r["source_photo_id"]) for r in RECORDS}
-    for query in demo.select(kinds=["alt"]).queries:
-        assert texts[query.text] in demo.qrels[query.query_id]
 
 
 def test_withheld_follows_the_kinds_of_the_queries(demo):
@@ -190,9 +71,18 @@ def test_sample_refuses_an_unknown_language(demo):
         demo.sample(["xx"], 5, 0)
 
 
-def test_select_refuses_to_leave_nothing(tiny):
+def test_select_refuses_what_no_query_has(tiny):
+    for wanted in ({"languages": ["fr"]}, {"languages": ["en", "fr"]}, {"kinds": ["song"]}):
+        with pytest.raises(InputError, match=r"must be a list of some of .*, got \["):
+            tiny.select(**wanted)
+
+
+def test_select_takes_no_text_for_a_list_of_languages(demo):
+    """In "pt-BR" there is "pt": a text would keep more than was asked for."""
+    with pytest.raises(InputError, match=r"languages must be a list of some of .*'pt-BR'"):
+        demo.select(languages="pt-BR")
     with pytest.raises(InputError, match="must have queries and qrels"):
-        tiny.select(languages=["fr"])
+        demo.select(languages=[])
 
 
 def test_empty_qrels_are_refused(tiny):
@@ -221,105 +111,217 @@ def test_queries_without_a_relevant_photo_are_refused(tiny, grades):
         replace(tiny, qrels={**tiny.qrels, "q2": grades})
 
 
-def test_unknown_kinds_are_refused(tiny):
-    with pytest.raises(InputError, match="'guess'"):
-        replace(tiny, queries=(tiny.queries[0], replace(tiny.queries[1], kind="guess")))
+@pytest.mark.parametrize("padding", ["", "-1", "None", "nan", " ", "a b", "q\n"])
+def test_padding_and_spaces_in_place_of_a_query_id_are_refused(tiny, padding):
+    queries = (tiny.queries[0], replace(tiny.queries[1], query_id=padding))
+    with pytest.raises(InputError, match="have ids that are text without spaces and no padding"):
+        replace(tiny, queries=queries, qrels={"q1": tiny.qrels["q1"], padding: {PHOTO_B: 1}})
 
 
-def test_an_unknown_dataset_lists_the_known():
-    with pytest.raises(NotFoundError, match="one of demo, flickr8k, flickr8k-captions, stamps"):
-        load_dataset("imagenet")
+@pytest.mark.parametrize("padding", ["", "-1", "None", None, -1, float("nan")])
+def test_padding_in_place_of_a_photo_is_refused(tiny, padding):
+    with pytest.raises(InputError, match="have ids that are text without spaces and no padding"):
+        replace(tiny, qrels={**tiny.qrels, "q1": {PHOTO_A: 1, padding: 0}})
 
 
-@pytest.mark.parametrize("name", sorted(DATASETS.keys() - {"demo"}))
-def test_absent_datasets_say_what_to_set(monkeypatch, tmp_path, name):
-    monkeypatch.delenv("SEARCHLAB_DATASETS", raising=False)
-    assert external_root() is None
-    with pytest.raises(NotFoundError, match="set SEARCHLAB_DATASETS to a folder that holds"):
-        load_dataset(name)
-    monkeypatch.setenv("SEARCHLAB_DATASETS", str(tmp_path))
-    assert external_root() == tmp_path
-    with pytest.raises(NotFoundError, match="SEARCHLAB_DATASETS must be a folder"):
-        load_dataset(name)
+@pytest.mark.parametrize("grade", [-1, 0.5, True, None, "1", 1001])
+def test_grades_that_are_no_whole_numbers_from_0_are_refused(tiny, grade):
+    with pytest.raises(InputError, match=f"from 0 to 1000 as grades, got .q1 {PHOTO_B} "):
+        replace(tiny, qrels={**tiny.qrels, "q1": {PHOTO_A: 1, PHOTO_B: grade}})
+
+
+@pytest.mark.parametrize("text", [None, "", "  "])
+def test_a_query_with_neither_text_nor_photo_is_refused(tiny, text):
+    empty = replace(tiny.queries[1], text=text)
+    with pytest.raises(InputError, match=r"have a text or a reference photo .*, got 'q2'"):
+        replace(tiny, queries=(tiny.queries[0], empty))
+
+
+def test_a_query_without_a_language_is_refused(tiny):
+    nameless = replace(tiny.queries[1], lang="")
+    with pytest.raises(InputError, match="name a language for every query, got 'q2'"):
+        replace(tiny, queries=(tiny.queries[0], nameless))
+
+
+def test_a_reference_photo_from_elsewhere_is_refused(tiny):
+    stranger = replace(tiny.queries[1], photo_id=photo_id_of("sea", "b"))
+    with pytest.raises(InputError, match="have reference photos of its own, got"):
+        replace(tiny, queries=(tiny.queries[0], stranger))
+
+
+@pytest.mark.parametrize("grade", [0, 1])
+def test_a_judgment_of_a_querys_own_reference_photo_is_refused(pictured, grade):
+    qrels = {**pictured.qrels, "q2": {PHOTO_A: 1, PHOTO_B: grade}}
+    with pytest.raises(InputError, match="not judge a query's own reference photo, got 'q2'"):
+        replace(pictured, qrels=qrels)
+
+
+def test_a_message_names_five_and_counts_the_others(tiny):
+    qrels = {**tiny.qrels, **{f"x{n}": {PHOTO_A: 1} for n in range(7)}}
+    with pytest.raises(InputError, match="got 'x0', 'x1', 'x2', 'x3', 'x4' and 2 more"):
+        replace(tiny, qrels=qrels)
+
+
+def test_of_a_kind_that_nobody_explains_every_text_is_withheld(tiny):
+    guessed = replace(tiny, queries=(tiny.queries[0], replace(tiny.queries[1], kind="guess")))
+    everything = {"source_description", "title", "alt_description", "description"}
+    assert guessed.withheld == everything
+    said = replace(guessed, withholds={**WITHHELD, "guess": frozenset()})
+    assert said.withheld == WITHHELD["label"]
+
+
+# -- queries and runs -------------------------------------------------------------------------
 
 
 @pytest.fixture
-def flickr8k(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "flickr8k"
-    (folder / "images").mkdir(parents=True)
-    for name in "ab":
-        (folder / f"images/{name}.jpg").write_bytes(name.encode())
-    (folder / "photos.tsv").write_text(
-        "photo_id\tfile\tsplit\tsource_url\n"
-        "a\timages/a.jpg\ttest\thttps://example.org/a\n"
-        "b\timages/b.jpg\ttest\thttps://example.org/b\n"
-        "c\timages/c.jpg\ttrain\thttps://example.org/c\n",
-        encoding="utf-8",
-    )
-    (folder / "graded_queries.tsv").write_text(
-        "query_id\tlang\torigin_photo_id\ttext\tjudged_as\n"
-        'a#en\ten\ta\tA "dog" .\ta#en\na#zh\tzh\ta\t狗\ta#en\n',
-        encoding="utf-8",
-    )
-    (folder / "graded_qrels.tsv").write_text(
-        "judged_as\tphoto_id\tgrade\na#en\ta\t3\na#en\tb\t0\n", encoding="utf-8"
-    )
-    (folder / "captions.tsv").write_text(
-        "caption_id\tphoto_id\tlang\tkind\tidx\ttext\tsource\n"
-        "a#en\ta\ten\twritten\t0\tA dog .\tx\nc#en\tc\ten\twritten\t0\tA cat .\tx\n",
-        encoding="utf-8",
-    )
-    monkeypatch.setenv("SEARCHLAB_DATASETS", str(tmp_path))
-    return folder
+def pictured(tiny: Dataset) -> Dataset:
+    """The second query brings a photo, and looks for the other one."""
+    asked = replace(tiny.queries[1], text=None, photo_id=PHOTO_B, lang=NO_LANGUAGE)
+    return replace(tiny, queries=(tiny.queries[0], asked), qrels={**tiny.qrels, "q2": {PHOTO_A: 1}})
 
 
-def test_flickr8k_searches_the_test_split_and_shares_judgments_between_languages(flickr8k):
-    dataset = load_dataset("flickr8k")
-    assert dataset.photo_ids == {photo_id_of("flickr", "a"), photo_id_of("flickr", "b")}
-    assert dataset.qrels["a#zh"] == {photo_id_of("flickr", "a"): 3, photo_id_of("flickr", "b"): 0}
-    assert dataset.languages == ("en", "zh")
-    assert dataset.queries[0].text == 'A "dog" .'
-    assert dataset.withheld == frozenset()
+def test_a_query_asks_the_engine_for_everything_that_it_brings():
+    square = PhotoFilter(orientation=("square",))
+    labelled = LabelledQuery("q", "en", "label", "at night", PHOTO_A, square, 3.0)
+    assert labelled.query() == Query(
+        text="at night", photo_id=PHOTO_A, filter=square, text_alpha=3.0
+    )
+    assert LabelledQuery("q", "en", "label", "at night").query() == Query(text="at night")
+    with pytest.raises(InputError, match="at most 500 characters"):
+        LabelledQuery("q", "en", "label", "x" * 501).query()
 
 
-def test_flickr8k_captions_find_their_own_photo(flickr8k):
-    dataset = load_dataset("flickr8k-captions")
-    assert dataset.qrels == {"a#en": {photo_id_of("flickr", "a"): 1}}
+def test_the_task_is_what_the_queries_bring(tiny, pictured):
+    assert [query.task for query in pictured.queries] == ["text", "photo"]
+    assert (tiny.task, pictured.task) == ("text", "mixed")
+    assert pictured.only(["q2"]).task == "photo"
+    steered = replace(pictured.queries[1], text="in the rain", lang="en")
+    assert replace(pictured, queries=(tiny.queries[0], steered)).only(["q2"]).task == "photo+text"
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("run", "message"),
     [
-        ("something\nelse\n", "KeyError: 'grade'"),
-        ("judged_as\tphoto_id\tgrade\na#en\ta\n", "graded_qrels.tsv:2 has 2 columns"),
-        ("judged_as\tphoto_id\tgrade\na#en\ta\thigh\n", "'high'"),
-        ("judged_as\tphoto_id\tgrade\na#en\tz\t1\n", "judge known photos only"),
-        ("", "graded_qrels.tsv has no header"),
-        ("\ud800", "UnicodeDecodeError"),
+        ({"q3": [PHOTO_A]}, "answer known queries only, got 'q3'"),
+        ({"q1": [PHOTO_A, "-1"]}, "find photos, no padding, got '-1'"),
+        ({"q1": [None]}, "find photos, no padding, got None"),
+        ({"q1": ["elsewhere"]}, "find photos of the dataset only, got 'elsewhere'"),
+        ({"q1": [PHOTO_A, PHOTO_A]}, "name a photo once for each query, got 'q1'"),
+        ({"q2": [PHOTO_A, PHOTO_B]}, "never find the reference photo of a query, got 'q2'"),
     ],
 )
-def test_a_damaged_dataset_names_itself(flickr8k, text, message):
-    (flickr8k / "graded_qrels.tsv").write_bytes(text.encode("utf-8", "surrogatepass"))
-    with pytest.raises(DataError, match=f"'flickr8k' are damaged, got .*{message}.*; fetch them"):
-        load_dataset("flickr8k")
+def test_a_run_that_is_no_answer_is_refused(pictured, run, message):
+    with pytest.raises(InputError, match=f"a run of dataset 'tiny' must {message}"):
+        pictured.check_run(run)
 
 
-@pytest.mark.parametrize("name", ["images/a.jpg", "graded_queries.tsv"])
-def test_a_dataset_that_lacks_a_file_names_the_file(flickr8k, name):
-    (flickr8k / name).unlink()
-    with pytest.raises(DataError, match=f"are damaged, got FileNotFoundError: .*{name}"):
-        load_dataset("flickr8k")
+def test_a_run_may_be_short_and_silent(pictured):
+    pictured.check_run({})
+    pictured.check_run({"q1": [PHOTO_B, PHOTO_A], "q2": []})
 
 
-@pytest.mark.parametrize(
-    ("locale", "tag"),
-    [
-        ("de", "de"),
-        ("zh_CN", "zh-CN"),
-        ("sr@latin", "sr-Latn"),
-        ("sr@ijekavianlatin", "sr-Latn-ijekavsk"),
-        ("ca@valencia", "ca-valencia"),
-    ],
-)
-def test_language_tags(locale, tag):
-    assert language_tag(locale) == tag
+# -- parts of a dataset -----------------------------------------------------------------------
+
+
+def test_only_keeps_the_named_queries_in_the_order_of_the_file(demo):
+    ids = [query.query_id for query in demo.queries[:5]]
+    part = demo.only(reversed(ids))
+    assert [query.query_id for query in part.queries] == ids
+    assert list(part.qrels) == ids
+    assert part.photo_ids == demo.photo_ids
+    assert part.revision not in (demo.revision, demo.only(ids[:4]).revision)
+
+
+def test_the_revision_of_a_part_says_what_is_asked_and_not_how_it_was_cut(demo):
+    cut_twice = demo.select(kinds=["title", "alt"]).sample(["en", "de"], 4, 0)
+    ids = [query.query_id for query in cut_twice.queries]
+    assert cut_twice == demo.only(ids)
+    assert cut_twice.only(ids[:3]).revision == demo.only(ids[:3]).revision
+    assert demo.only(demo.qrels) is demo
+    assert demo.select() is demo
+
+
+@pytest.mark.parametrize("ids", [[], ["q1", "nobody"]])
+def test_only_refuses_unknown_queries_and_none(tiny, ids):
+    with pytest.raises(InputError, match="query_ids must be ids of queries of 'tiny'"):
+        tiny.only(ids)
+
+
+@pytest.fixture(scope="module")
+def wide(make_photo) -> tuple[Dataset, PhotoTable]:
+    """Six queries, each for its photo and the next; photos 0, 2 and 4 are landscape."""
+    photos = []
+    for n in range(6):
+        width, height = (30, 20) if n % 2 == 0 else (20, 30)
+        photo_id = photo_id_of("pond", f"p{n}")
+        photos.append(make_photo(n, photo_id=photo_id, source="pond", width=width, height=height))
+    ids = [photo.photo_id for photo in photos]
+    dataset = Dataset(
+        name="wide",
+        revision="0" * 12,
+        folder=Path("wide"),
+        photos=None,
+        queries=tuple(LabelledQuery(f"q{n}", "en", "label", "frog") for n in range(6)),
+        qrels={f"q{n}": {ids[n]: 2, ids[(n + 2) % 6]: 0} for n in range(6)},
+        records=tuple({"source": "pond", "source_photo_id": f"p{n}"} for n in range(6)),
+    )
+    return dataset, PhotoTable.from_photos(photos)
+
+
+def test_under_a_filter_only_photos_that_pass_are_looked_for(wide):
+    dataset, table = wide
+    landscape = PhotoFilter(orientation=("landscape",))
+    part = dataset.under(landscape, table)
+    assert [query.query_id for query in part.queries] == ["q0", "q2", "q4"]
+    assert {query.query().filter for query in part.queries} == {landscape}
+    assert part.qrels == {i: dataset.qrels[i] for i in ("q0", "q2", "q4")}
+    assert (part.n_dropped, dataset.n_dropped) == (3, 0)
+    assert part.photo_ids == dataset.photo_ids
+
+
+def test_under_drops_judgments_of_photos_that_fail_and_keeps_the_query(wide):
+    dataset, table = wide
+    both = replace(
+        dataset, qrels={i: dict.fromkeys(table.texts("photo_id"), 1) for i in dataset.qrels}
+    )
+    part = both.under(PhotoFilter(orientation=("portrait",)), table)
+    assert part.n_dropped == 0
+    portrait = {photo_id_of("pond", f"p{n}") for n in (1, 3, 5)}
+    assert all(grades.keys() == portrait for grades in part.qrels.values())
+
+
+def test_under_no_condition_is_the_dataset_itself(wide):
+    dataset, table = wide
+    assert dataset.under(PhotoFilter(color_tolerance=3), table) is dataset
+
+
+def test_every_filter_has_a_revision_of_its_own(wide):
+    dataset, table = wide
+    parts = [
+        dataset.under(PhotoFilter(orientation=("landscape",)), table),
+        dataset.under(PhotoFilter(orientation=("portrait",)), table),
+        dataset.under(PhotoFilter(source=("pond",)), table),
+        dataset.under(PhotoFilter(orientation=("landscape", "portrait")), table),
+    ]
+    assert len({dataset.revision, *(part.revision for part in parts)}) == 5
+    again = dataset.under(PhotoFilter(orientation=("landscape",)), table)
+    assert again == parts[0]
+
+
+def test_under_refuses_what_leaves_nothing_and_what_it_cannot_know(wide):
+    dataset, table = wide
+    with pytest.raises(InputError, match="must let a relevant photo of 'wide' through"):
+        dataset.under(PhotoFilter(orientation=("square",)), table)
+    with pytest.raises(InputError, match="source must be one of pond"):
+        dataset.under(PhotoFilter(source=("sea",)), table)
+    with pytest.raises(InputError, match="the table must hold every judged photo of 'wide', got"):
+        dataset.under(PhotoFilter(source=("pond",)), table.select(list(dataset.photo_ids)[:3]))
+    part = dataset.under(PhotoFilter(source=("pond",)), table)
+    with pytest.raises(InputError, match="must have no filter yet"):
+        part.under(PhotoFilter(orientation=("landscape",)), table)
+
+
+def test_a_dataset_is_shown_in_one_line(demo, tiny):
+    assert repr(tiny) == "Dataset(tiny@000000000000: 2 photos, 2 queries in de, en; task text)"
+    assert repr(demo).startswith(f"Dataset(demo@{demo.revision}: 349 photos, ")
+    assert "\n" not in repr(demo)

@@ -11,6 +11,7 @@ from searchlab.significance import (
     bootstrap_interval,
     bootstrap_intervals,
     holm,
+    leader_tests,
     permutation_test,
     tie_groups,
 )
@@ -56,6 +57,13 @@ def test_group_missing_from_a_resample_keeps_its_mean():
     clusters = [str(number) for number in range(31)]
     found = bootstrap_interval(values, groups=groups, clusters=clusters)
     assert found == (0.5, 0.5, 0.5)
+
+
+def test_queries_are_drawn_within_their_groups():
+    """So many of each in every resample: what differs from group to group adds no width."""
+    groups = ["en"] * 30 + ["de"] * 10
+    found = bootstrap_intervals({"value": [1.0] * 30 + [0.0] * 10}, groups=groups)["value"]
+    assert found.micro == (0.75, 0.75, 0.75)
 
 
 def test_more_confidence_gives_a_wider_interval():
@@ -153,6 +161,30 @@ def test_holm_matches_hand_values():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, 0.9]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_holm_counts_tests_that_were_not_looked_at_as_though_they_had_shown_nothing():
+    found = holm([0.01, 0.04, 0.03], n_tests=6)
+    assert found == pytest.approx(holm([0.01, 0.04, 0.03, 1, 1, 1])[:3])
+    assert found == pytest.approx([0.06, 0.16, 0.15])
+
+
+def test_equal_systems_are_seldom_told_apart_however_many_there_are():
+    """The leader is the luckiest of them: to count only the tests against it is too few."""
+    told_apart = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(size=(40, 1)) + rng.normal(size=(40, 10))
+        values = {f"system {n}": scores[:, n] for n in range(10)}
+        told_apart += len(tie_groups(values, samples=1000, seed=seed)) > 1
+    assert told_apart / 200 <= 0.08
+
+
+def test_a_worse_system_is_found_among_however_many():
+    rng = np.random.default_rng(0)
+    good = rng.random(60)
+    poor = [good - 0.5 + 0.1 * rng.random(60) for _ in range(60)]
+    assert max(leader_tests(good, poor, samples=100)) < 0.05
 
 
 def test_systems_that_cannot_be_told_apart_share_a_group():

@@ -1,0 +1,277 @@
+"""Dataset: photos, queries and judgments that fit together, and the parts one can take of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from searchlab.datasets.checks import check_dataset, check_run
+from searchlab.datasets.labelled import TEXT_FIELDS, WITHHELD, LabelledQuery, Task
+from searchlab.errors import InputError, shown
+from searchlab.filters import PhotoFilter
+from searchlab.photos import photo_id_of
+
+if TYPE_CHECKING:
+    from searchlab.tables import PhotoTable
+
+
+@dataclass(frozen=True, repr=False)
+class Dataset:
+    """Photos, queries and judgments that fit together, checked when it is made.
+
+    Attributes:
+        name: The name that `load_dataset` knows.
+        revision: 12 hex digits of the hash over photos, queries and judgments. That of a part says
+            which queries of the whole it keeps, however it was cut.
+        folder: Where it lies on disk.
+        photos: The JSONL sidecar that `searchlab index` reads; None where there is only `records`.
+        queries: In the order of the file.
+        qrels: query_id -> photo_id -> grade; 1 and above is relevant, what is missing is unjudged.
+        records: One for each photo to search, the fields of the sidecar, `file` made absolute.
+        withholds: Photo fields that the queries of a kind were taken from. Of a kind that it does
+            not name, every text of a photo is withheld, so that no model reads the answer.
+        n_dropped: Queries that `under` left out, because the filter lets none of their relevant
+            photos through.
+        part_of: Revision of the dataset that this is a part of; empty for a whole.
+
+    Raises:
+        InputError: Judgments on which a figure would mean nothing: no query or no judgment, a
+            query_id or a photo twice, a query with neither text nor photo or without a relevant
+            photo, judgments of queries or photos that are not in the dataset or of a query's own
+            reference photo, padding in place of ids, grades that are no whole numbers from 0.
+    """
+
+    name: str
+    revision: str
+    folder: Path
+    photos: Path | None
+    queries: tuple[LabelledQuery, ...]
+    qrels: dict[str, dict[str, int]]
+    records: tuple[Mapping[str, str | None], ...]
+    withholds: Mapping[str, frozenset[str]] = field(default_factory=lambda: WITHHELD)
+    n_dropped: int = 0
+    part_of: str = ""
+
+    def __post_init__(self) -> None:
+        check_dataset(self.name, self.queries, self.qrels, self.ids_of_records)
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.name}@{self.revision}: {len(self.photo_ids):,} photos, "
+            f"{len(self.queries):,} queries in {', '.join(self.languages)}; task {self.task})"
+        )
+
+    @cached_property
+    def ids_of_records(self) -> tuple[str, ...]:
+        """The `photo_id` of each record, in their order."""
+        return tuple(
+            photo_id_of(record["source"] or "", record["source_photo_id"] or "")
+            for record in self.records
+        )
+
+    @cached_property
+    def photo_ids(self) -> frozenset[str]:
+        """The photos to search; where a library holds more, search these alone."""
+        return frozenset(self.ids_of_records)
+
+    @property
+    def task(self) -> Task | Literal["mixed"]:
+        """What the queries bring: `text`, `photo`, `photo+text`, or `mixed`."""
+        tasks = {query.task for query in self.queries}
+        return tasks.pop() if len(tasks) == 1 else "mixed"
+
+    @property
+    def withheld(self) -> frozenset[str]:
+        """Photo fields that the queries were taken from, for an evaluation to withhold."""
+        kinds = {query.kind for query in self.queries}
+        return frozenset[str]().union(*(self.withholds.get(kind, TEXT_FIELDS) for kind in kinds))
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the queries, sorted."""
+        return tuple(sorted({query.lang for query in self.queries}))
+
+    def check_run(self, run: Mapping[str, Sequence[str]]) -> None:
+        """Refuse answers that cannot be answers to these queries.
+
+        Args:
+            run: query_id -> photo_ids, best first; a query may be missing.
+
+        Raises:
+            InputError: Unknown queries or photos, padding, a photo twice for one query, or a
+                query's own reference photo among its answers.
+        """
+        check_run(self.name, self.queries, run, self.photo_ids)
+
+    def select(
+        self, *, languages: Sequence[str] | None = None, kinds: Collection[str] | None = None
+    ) -> Dataset:
+        """Keep the queries of some languages and kinds, all photos and nothing else.
+
+        Raises:
+            InputError: A language or a kind has no query, or no query is left.
+        """
+        for what, wanted, known in (
+            ("languages", languages, self.languages),
+            ("kinds", kinds, sorted({query.kind for query in self.queries})),
+        ):
+            if isinstance(wanted, str) or not set(wanted or ()) <= set(known):
+                msg = f"{what} must be a list of some of {', '.join(known)}, got {shown(wanted)}"
+                raise InputError(msg)
+        return self._keep(
+            lambda query: (
+                (languages is None or query.lang in languages)
+                and (kinds is None or query.kind in kinds)
+            )
+        )
+
+    def only(self, query_ids: Iterable[str]) -> Dataset:
+        """Keep some queries, in the order of the file, all photos and nothing else.
+
+        Raises:
+            InputError: No query is named, or one that is not in the dataset.
+        """
+        wanted = set(query_ids)
+        unknown = sorted(wanted - self.qrels.keys())
+        if unknown or not wanted:
+            msg = f"query_ids must be ids of queries of {self.name!r}, got {unknown[:5] or 'none'}"
+            raise InputError(msg)
+        return self._keep(lambda query: query.query_id in wanted)
+
+    def sample(self, languages: Sequence[str], per_language: int, seed: int) -> Dataset:
+        """Keep a few queries of each language, for a quick evaluation.
+
+        Queries are drawn by the hash of seed and query_id, so a larger sample holds the smaller.
+
+        Args:
+            languages: Tags, such as `["en", "zh-CN"]`.
+            per_language: How many at most, 1 or more; a language that has fewer gives all.
+            seed: Another seed, another sample.
+
+        Raises:
+            InputError: A language has no query, or `per_language` is below 1.
+        """
+        if per_language < 1:
+            msg = f"per_language must be at least 1, got {per_language}"
+            raise InputError(msg)
+        missing = sorted(set(languages) - set(self.languages))
+        if missing or not languages:
+            msg = f"languages must be among {', '.join(self.languages)}, got {missing}"
+            raise InputError(msg)
+        kept: set[str] = set()
+        for language in set(languages):
+            ids = [query.query_id for query in self.queries if query.lang == language]
+            kept |= set(sorted(ids, key=lambda i: _sha256(f"{seed}:{i}"))[:per_language])
+        return self._keep(lambda query: query.query_id in kept)
+
+    def under(self, filter: PhotoFilter, table: PhotoTable) -> Dataset:
+        """Ask the same queries under a filter, and look for the photos that pass it.
+
+        Queries whose relevant photos all fail the filter have no answer left; they are dropped, and
+        `n_dropped` of the new dataset says how many.
+
+        Args:
+            filter: Conditions; where there are none, the dataset is returned as it is.
+            table: Holds every judged photo, such as a library's `engine.table`.
+
+        Raises:
+            InputError: No query is left, a query has a filter already, the table lacks a judged
+                photo, or the filter names a source or licence that the table does not know.
+        """
+        if filter.is_empty:
+            return self
+        if not all(query.filter.is_empty for query in self.queries):
+            msg = f"queries of {self.name!r} must have no filter yet; put all conditions into one"
+            raise InputError(msg)
+        judged = {photo_id for grades in self.qrels.values() for photo_id in grades}
+        missing = sorted(judged.difference(table.texts("photo_id")))
+        if missing:
+            msg = (
+                f"the table must hold every judged photo of {self.name!r}, got none of "
+                f"{len(missing)} such as {missing[0]!r}; index {self.folder} first"
+            )
+            raise InputError(msg)
+        passing = judged.intersection(table.photo_ids(np.flatnonzero(filter.mask(table))))
+        kept = {
+            query_id: {photo: grade for photo, grade in grades.items() if photo in passing}
+            for query_id, grades in self.qrels.items()
+        }
+        qrels = {i: grades for i, grades in kept.items() if max(grades.values(), default=0) >= 1}
+        if not qrels:
+            msg = f"a filter must let a relevant photo of {self.name!r} through, got {filter}"
+            raise InputError(msg)
+        conditions = json.dumps(filter.to_dict(), sort_keys=True)
+        return replace(
+            self,
+            revision=_sha256(f"{self.revision}{conditions}{contents((), qrels)}")[:12],
+            queries=tuple(replace(q, filter=filter) for q in self.queries if q.query_id in qrels),
+            qrels=qrels,
+            n_dropped=len(self.qrels) - len(qrels),
+            part_of="",
+        )
+
+    def derive(
+        self,
+        name: str,
+        queries: Iterable[LabelledQuery],
+        qrels: Mapping[str, Mapping[str, int]],
+    ) -> Dataset:
+        """Make a dataset of the same photos with other queries and judgments.
+
+        Raises:
+            InputError: They do not fit together.
+        """
+        asked = tuple(queries)
+        return replace(
+            self,
+            name=name,
+            revision=_sha256(f"{self.revision}{contents(asked, qrels)}")[:12],
+            queries=asked,
+            qrels={query_id: dict(grades) for query_id, grades in qrels.items()},
+            n_dropped=0,
+            part_of="",
+        )
+
+    def _keep(self, wanted: Callable[[LabelledQuery], bool]) -> Dataset:
+        kept = tuple(query for query in self.queries if wanted(query))
+        if len(kept) == len(self.queries):
+            return self
+        whole = self.part_of or self.revision
+        return replace(
+            self,
+            revision=_sha256(f"{whole}{[query.query_id for query in kept]}")[:12],
+            queries=kept,
+            qrels={query.query_id: self.qrels[query.query_id] for query in kept},
+            part_of=whole,
+        )
+
+
+def contents(queries: Iterable[LabelledQuery], qrels: Mapping[str, Mapping[str, int]]) -> str:
+    """Return queries and judgments as one text, for a revision.
+
+    A field that came later stands in it only where it is set, so that the revision of a dataset
+    does not change with the code that reads it.
+    """
+    parts = []
+    for query in queries:
+        parts.append(repr((query.query_id, query.lang, query.kind, query.text)))
+        if query.photo_id is not None:
+            steering = None if query.text is None else query.text_alpha
+            parts.append(repr((query.photo_id, steering)))
+        if not query.filter.is_empty:
+            parts.append(repr(query.filter.to_dict()))
+    parts += [
+        repr((query_id, sorted(grades.items()))) for query_id, grades in sorted(qrels.items())
+    ]
+    return "".join(parts)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,141 @@
+"""Datasets whose photos may not be passed on, read from the folder of SEARCHLAB_DATASETS."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from searchlab.datasets.dataset import Dataset
+from searchlab.datasets.labelled import NO_LANGUAGE, LabelledQuery
+from searchlab.datasets.rows import language_tag, make_dataset, read_rows
+from searchlab.errors import InputError, NotFoundError
+from searchlab.photos import photo_id_of
+
+ENVIRONMENT = "SEARCHLAB_DATASETS"
+
+_CLEAR = 2  # grade from which most judges agreed
+
+
+def external_root() -> Path | None:
+    """Return the folder that SEARCHLAB_DATASETS names, None where it is not set."""
+    value = os.environ.get(ENVIRONMENT, "")
+    return Path(value).expanduser() if value else None
+
+
+def stamps() -> Dataset:
+    """Load 296 cut-outs, with each distinct label of a language as a query."""
+    folder = _external("stamps")
+    records = [
+        _record(folder, row, "tuxpaint-stamps", "gpl-2.0", row["label_en"])
+        for row in read_rows(folder / "photos.tsv")
+    ]
+    queries = [
+        LabelledQuery(row["query_id"], language_tag(row["lang"]), "label", row["text"])
+        for row in read_rows(folder / "queries.tsv")
+    ]
+    qrels = _judgments(folder / "qrels.tsv", "tuxpaint-stamps")
+    return make_dataset("stamps", folder, queries, qrels, records)
+
+
+def flickr8k() -> Dataset:
+    """Load the 1,000 test photos with captions in five languages and grades from 0 to 3.
+
+    References:
+        Hodosh, Young and Hockenmaier, Framing image description as a ranking task, JAIR 47, 2013.
+    """
+    folder, records = _flickr8k_photos()
+    path = folder / "graded_qrels.tsv"
+    grades = _judgments(path, "flickr", query="judged_as", grade="grade")
+    queries, qrels = [], {}
+    for row in read_rows(folder / "graded_queries.tsv"):
+        lang = language_tag(row["lang"])
+        queries.append(LabelledQuery(row["query_id"], lang, "graded", row["text"]))
+        qrels[row["query_id"]] = grades[row["judged_as"]]
+    return make_dataset("flickr8k", folder, queries, qrels, records)
+
+
+def flickr8k_captions() -> Dataset:
+    """Load the test photos with every caption in eleven languages: each finds its own photo."""
+    folder, records = _flickr8k_photos()
+    tested = {record["source_photo_id"] for record in records}
+    rows = [row for row in read_rows(folder / "captions.tsv") if row["photo_id"] in tested]
+    queries = [
+        LabelledQuery(row["caption_id"], language_tag(row["lang"]), "caption", row["text"])
+        for row in rows
+    ]
+    qrels = {row["caption_id"]: {photo_id_of("flickr", row["photo_id"]): 1} for row in rows}
+    return make_dataset("flickr8k-captions", folder, queries, qrels, records)
+
+
+def flickr8k_similar() -> Dataset:
+    """Load the test photos as queries for other photos that their caption describes.
+
+    A photo is graded by the judgments of its own caption against the other photos. It is a query
+    where at least one of them has grade 2 (most judges agreed); grade 1 (a single judge) is kept,
+    for `ndcg@k` to weigh and for `recall@k/l2` to leave out.
+    """
+    folder, records = _flickr8k_photos()
+    path = folder / "image_qrels.tsv"
+    grades = _judgments(path, "flickr", query="query_photo_id", grade="grade")
+    qrels = {name: found for name, found in grades.items() if max(found.values()) >= _CLEAR}
+    queries = [
+        LabelledQuery(name, NO_LANGUAGE, "graded", photo_id=photo_id_of("flickr", name))
+        for name in qrels
+    ]
+    return make_dataset("flickr8k-similar", folder, queries, qrels, records)
+
+
+def _flickr8k_photos() -> tuple[Path, list[dict[str, str | None]]]:
+    folder = _external("flickr8k")
+    # Judgments cover the test photos alone; the others would count as misses without being any.
+    return folder, [
+        _record(folder, row, "flickr", "research-only", None)
+        for row in read_rows(folder / "photos.tsv")
+        if row["split"] == "test"
+    ]
+
+
+def _external(name: str) -> Path:
+    root = external_root()
+    if root is None:
+        msg = (
+            f"dataset {name!r} does not ship with searchlab; set {ENVIRONMENT} to a folder that "
+            f"holds {name}/"
+        )
+        raise NotFoundError(msg)
+    if not (root / name / "photos.tsv").is_file():
+        msg = f"{ENVIRONMENT} must be a folder that holds {name}/photos.tsv, got {root}"
+        raise NotFoundError(msg)
+    return root / name
+
+
+def _record(
+    folder: Path, row: Mapping[str, str], source: str, licence: str, title: str | None
+) -> dict[str, str | None]:
+    return {
+        "file": str(folder / row["file"]),
+        "source": source,
+        "source_photo_id": row["photo_id"],
+        "source_image_url": row.get("source_url"),
+        "license_type": licence,
+        "title": title,
+        "source_description": title,
+    }
+
+
+def _judgments(
+    path: Path, source: str, *, query: str = "query_id", grade: str = "relevance"
+) -> dict[str, dict[str, int]]:
+    """Read judgments of photos that are named as one source names them."""
+    found: dict[str, dict[str, int]] = {}
+    for row in read_rows(path):
+        grades = found.setdefault(row[query], {})
+        photo_id = photo_id_of(source, row["photo_id"])
+        if photo_id in grades:
+            msg = (
+                f"{path} must judge a photo once, got {row['photo_id']!r} again for {row[query]!r}"
+            )
+            raise InputError(msg)
+        grades[photo_id] = int(row[grade])
+    return found

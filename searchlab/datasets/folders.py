@@ -1,0 +1,217 @@
+"""A dataset of your own as a folder: three files, read and written."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from searchlab.datasets.dataset import Dataset
+from searchlab.datasets.labelled import NO_LANGUAGE, WITHHELD, LabelledQuery
+from searchlab.datasets.rows import make_dataset, read_rows
+from searchlab.errors import InputError, NotFoundError, shown
+from searchlab.files import write_atomically
+from searchlab.filters import PhotoFilter
+from searchlab.judgments import read_qrels, write_qrels
+from searchlab.photos import photo_id_of
+from searchlab.queries import DEFAULT_TEXT_ALPHA
+from searchlab.records import SIDECAR_NAME, Problem, read_records
+
+_COLUMNS = ("query_id", "lang", "kind", "text", "photo_id", "filter", "text_alpha")
+_NEEDED = ("file", "source", "source_photo_id")
+_DEFAULT_KIND = "written"
+
+
+def read_dataset(
+    folder: Path | str,
+    *,
+    name: str | None = None,
+    withholds: Mapping[str, Collection[str]] | None = None,
+) -> Dataset:
+    """Read photos, queries and judgments of your own.
+
+    The folder holds, in UTF-8:
+
+    - `photos.jsonl`: one JSON object a line for every photo to search, the sidecar that
+      `searchlab index` reads, with at least `file` (relative to the folder), `source` and
+      `source_photo_id`;
+    - `queries.tsv`: a header line, tabs, no quoting. `query_id` is needed, and `text` (with its
+      BCP 47 `lang`) or `photo_id` or both; `kind` says where the query comes from, `written` if
+      left out; `filter` is a JSON object of PhotoFilter's fields; `text_alpha` is 0 to 10. An
+      empty cell is the same as none;
+    - `qrels.tsv` (query_id, photo_id, relevance) or `qrels.trec`: grades from 0; 1 and above is
+      relevant, what is missing is unjudged.
+
+    A `photo_id` in these files may also be the `file` of the photo.
+
+    Args:
+        folder: Where they lie.
+        name: Of the dataset; the folder's own if left out.
+        withholds: For a kind of your own, the photo fields that its texts were taken from, such as
+            `{"tag": ["title"]}`, an empty list where people wrote them looking at the photo alone.
+            Of a kind that nobody explains, every text of a photo is withheld from models.
+
+    Raises:
+        NotFoundError: The folder or one of the files is not there.
+        InputError: A line cannot be read, a picture is missing, or the parts do not fit together.
+    """
+    folder = Path(folder)
+    records = _records(folder / SIDECAR_NAME)
+    ids = [photo_id_of(record["source"], record["source_photo_id"]) for record in records]
+    known = {record["file"]: photo_id for record, photo_id in zip(records, ids, strict=True)}
+    queries = _queries(folder / "queries.tsv", known)
+    qrels = _qrels(folder, known)
+    said = {kind: frozenset(fields) for kind, fields in (withholds or {}).items()}
+    absolute = [{**record, "file": str(folder / record["file"])} for record in records]
+    missing = [r["file"] for r in records if not (folder / r["file"]).is_file()]
+    if missing:
+        msg = f"{folder / SIDECAR_NAME} must name pictures that are there, got {missing[0]!r}"
+        raise InputError(msg)
+    return make_dataset(
+        name or folder.resolve().name,
+        folder,
+        queries,
+        qrels,
+        absolute,
+        photos=folder / SIDECAR_NAME,
+        withholds={**WITHHELD, **said},
+    )
+
+
+def write_dataset(dataset: Dataset, folder: Path | str, *, pictures: bool = False) -> Path:
+    """Write a dataset as a folder that `read_dataset` reads.
+
+    Queries and judgments come back equal. So does the revision where the dataset was loaded whole;
+    that of a part, such as `.sample(...)`, says how it was cut, and is new after reading.
+
+    Args:
+        dataset: What to write; its `withholds` are not in the files.
+        folder: Where to; it is made if it is not there, and files of these names are replaced.
+        pictures: Copy the pictures into `images/`; else the sidecar names them where they lie.
+
+    Returns:
+        The folder.
+
+    Raises:
+        InputError: A text holds a tab or a line break, or two pictures have the same file name.
+    """
+    folder = Path(folder)
+    queries = "".join("\t".join(row) + "\n" for row in [_COLUMNS, *map(_row, dataset.queries)])
+    files = [Path(record["file"] or "") for record in dataset.records]
+    if pictures:
+        if len({path.name for path in files}) < len(files):
+            msg = f"pictures of {dataset.name!r} must have names of their own to lie in one folder"
+            raise InputError(msg)
+        (folder / "images").mkdir(parents=True, exist_ok=True)
+        for path in files:
+            shutil.copyfile(path, folder / "images" / path.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"images/{path.name}" if pictures else str(path.absolute()) for path in files]
+    records = [
+        json.dumps({**record, "file": name}, ensure_ascii=False) + "\n"
+        for record, name in zip(dataset.records, names, strict=True)
+    ]
+    write_atomically(folder / SIDECAR_NAME, "".join(records).encode())
+    write_atomically(folder / "queries.tsv", queries.encode())
+    write_qrels(dataset.qrels, folder / "qrels.tsv")
+    return folder
+
+
+def _lacking(path: Path) -> str:
+    return (
+        f"a dataset must have {SIDECAR_NAME}, queries.tsv and qrels.tsv (or qrels.trec), got no "
+        f"{path}; add it"
+    )
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        raise NotFoundError(_lacking(path))
+    for found in read_records(path):
+        if isinstance(found, Problem):
+            msg = f"{found.where} must be a record, got: {found.reason}"
+            raise InputError(msg)
+    lines = path.read_text("utf-8").split("\n")
+    records: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
+    for record in records:
+        if not all(record.get(name) for name in _NEEDED):
+            msg = f"a record of {path} must have {', '.join(_NEEDED)}, got {shown(record)}"
+            raise InputError(msg)
+    return records
+
+
+def _qrels(folder: Path, known: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    path = folder / "qrels.tsv"
+    if not path.is_file():
+        path = folder / "qrels.trec"
+    if not path.is_file():
+        raise NotFoundError(_lacking(path))
+    qrels: dict[str, dict[str, int]] = {}
+    for query_id, grades in read_qrels(path).items():
+        qrels[query_id] = {known.get(photo, photo): grade for photo, grade in grades.items()}
+        if len(qrels[query_id]) < len(grades):
+            msg = f"{folder} must judge a photo once for {query_id!r}, got its file and its id"
+            raise InputError(msg)
+    return qrels
+
+
+def _queries(path: Path, known: Mapping[str, str]) -> list[LabelledQuery]:
+    if not path.is_file():
+        raise NotFoundError(_lacking(path))
+    try:
+        rows = read_rows(path)
+    except (csv.Error, UnicodeDecodeError) as error:
+        msg = f"{path} must be TSV in UTF-8, got: {error}"
+        raise InputError(msg) from error
+    unknown = sorted({name for row in rows for name in row} - set(_COLUMNS))
+    if unknown or (rows and "query_id" not in rows[0]):
+        found = unknown or sorted(rows[0])
+        msg = f"{path} must have query_id and columns among {', '.join(_COLUMNS)}, got {found}"
+        raise InputError(msg)
+    queries = []
+    for number, row in enumerate(rows, start=2):
+        try:
+            queries.append(_query(row, known))
+        except (ValueError, TypeError, RecursionError) as error:
+            msg = f"{path}:{number} must be a query, got: {error}"
+            raise InputError(msg) from error
+    return queries
+
+
+def _query(row: Mapping[str, str], known: Mapping[str, str]) -> LabelledQuery:
+    text, photo = row.get("text") or None, row.get("photo_id") or None
+    conditions = json.loads(row.get("filter") or "{}")
+    if not isinstance(conditions, dict):
+        msg = f"filter must be a JSON object, got {shown(conditions)}"
+        raise InputError(msg)
+    query = LabelledQuery(
+        row["query_id"],
+        row.get("lang") or ("" if text else NO_LANGUAGE),
+        row.get("kind") or _DEFAULT_KIND,
+        text,
+        None if photo is None else known.get(photo, photo),
+        PhotoFilter(**conditions),
+        float(row.get("text_alpha") or DEFAULT_TEXT_ALPHA),
+    )
+    query.query()
+    return query
+
+
+def _row(query: LabelledQuery) -> list[str]:
+    conditions = query.filter.to_dict()
+    row = [
+        query.query_id,
+        query.lang,
+        query.kind,
+        query.text or "",
+        query.photo_id or "",
+        json.dumps(conditions, sort_keys=True) if conditions else "",
+        "" if query.text_alpha == DEFAULT_TEXT_ALPHA else repr(query.text_alpha),
+    ]
+    if any(character in cell for cell in row for character in "\t\n\r"):
+        msg = f"a text must be without tabs and line breaks to be written, got {query.text!r}"
+        raise InputError(msg)
+    return row

@@ -1,0 +1,63 @@
+"""Load a dataset by its name, or a dataset of your own by its folder."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+from searchlab.datasets.bundled import demo
+from searchlab.datasets.dataset import Dataset
+from searchlab.datasets.derived import similar, steered
+from searchlab.datasets.external import flickr8k, flickr8k_captions, flickr8k_similar, stamps
+from searchlab.datasets.folders import read_dataset
+from searchlab.errors import DataError, NotFoundError
+
+DATASETS: dict[str, Callable[[], Dataset]] = {
+    "demo": demo,
+    "demo-similar": lambda: similar(demo().select(kinds=["label", "title"]), "demo-similar"),
+    "demo-steered": lambda: steered(demo(), "demo-steered"),
+    "flickr8k": flickr8k,
+    "flickr8k-captions": flickr8k_captions,
+    "flickr8k-similar": flickr8k_similar,
+    "flickr8k-steered": lambda: steered(flickr8k(), "flickr8k-steered", least=2),
+    "stamps": stamps,
+}
+
+
+def load_dataset(name: str | Path) -> Dataset:
+    """Load a dataset by its name, or from a folder.
+
+    | name | task | what finds what |
+    |---|---|---|
+    | `demo` | text | labels, titles and alt texts find the photos they name, 114 languages |
+    | `demo-similar` | photo | a photo finds those that share its names, grades 1 to 3 |
+    | `demo-steered` | photo+text | a name and one of its photos find its other photos |
+    | `stamps` | text | labels find their cut-outs, 78 languages |
+    | `flickr8k` | text | captions find the 1,000 test photos, grades 0 to 3, five languages |
+    | `flickr8k-captions` | text | each caption finds its own photo, eleven languages |
+    | `flickr8k-similar` | photo | a photo finds others that its caption describes, grades 0 to 3 |
+    | `flickr8k-steered` | photo+text | a caption and a photo of it find its other photos |
+
+    The first three ship with searchlab; the others need SEARCHLAB_DATASETS.
+
+    Args:
+        name: One of these names, or a folder in the format of `read_dataset`.
+
+    Raises:
+        NotFoundError: There is no such dataset, or its files are not here.
+        InputError: A folder of your own cannot be read.
+        DataError: A file of a named dataset is damaged, a picture is missing, or its parts do not
+            fit together.
+    """
+    if name not in DATASETS:
+        if isinstance(name, Path) or Path(name).is_dir():
+            return read_dataset(Path(name))
+        msg = f"a dataset must be one of {', '.join(sorted(DATASETS))}, or a folder, got {name!r}"
+        raise NotFoundError(msg)
+    try:
+        return DATASETS[str(name)]()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
+        why = f"{type(error).__name__}: {error}"
+        msg = f"the files of dataset {name!r} are damaged, got {why}; fetch them again"
+        raise DataError(msg) from error

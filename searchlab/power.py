@@ -1,0 +1,221 @@
+"""Power: which differences between two systems these queries can show, and how many others would.
+
+A test that finds no difference says little if it could hardly have found one. From how much two
+systems differ query by query follows the least difference that the paired permutation test would
+find four times in five, and the number of queries that a given difference needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from searchlab.errors import InputError
+from searchlab.significance import contributions
+
+ALPHA = 0.05
+POWER = 0.8
+_LEAST = 1e-9
+
+
+@dataclass(frozen=True)
+class Power:
+    """What a paired test of two systems on a set of queries can show.
+
+    Attributes:
+        difference: Observed difference of the (macro) means, first less second.
+        standard_error: Of that difference, robust to queries that belong together.
+        concentration: Sum of the squared shares that clusters have in the mean: one by the number
+            of clusters where all are equal, more where few of them carry the mean.
+        n_queries: Queries.
+        n_clusters: What is independent among them, such as the photos that they are about.
+        alpha: Chance that the test finds a difference where there is none.
+        target: Chance of finding one that counts as able to.
+    """
+
+    difference: float
+    standard_error: float
+    concentration: float
+    n_queries: int
+    n_clusters: int
+    alpha: float = ALPHA
+    target: float = POWER
+
+    @property
+    def detectable(self) -> float:
+        """The least true difference that is found with the target's power; infinite if none is."""
+        return self._detectable(1.0)
+
+    def of(self, difference: float) -> float:
+        """Return the chance, 0 to 1, that the test finds a true difference of this size."""
+        if math.isinf(self.detectable):
+            return 0.0
+        normal = NormalDist()
+        limit = self._detectable(1.0) - normal.inv_cdf(self.target) * self.standard_error
+        return normal.cdf((abs(difference) - limit) / self.standard_error)
+
+    def queries_for(self, difference: float) -> int:
+        """Return how many queries, of the same mixture, find a difference with the target's power.
+
+        Raises:
+            InputError: The difference is no number, or so near to zero that no set of queries
+                could show it.
+        """
+        if not math.isfinite(difference) or abs(difference) < _LEAST:
+            msg = (
+                f"difference must be a number other than 0, of {_LEAST:g} or more, got {difference}"
+            )
+            raise InputError(msg)
+        low, high = 0.0, 1.0  # times as many queries as there are
+        while self._detectable(high) > abs(difference):
+            low, high = high, 2 * high
+        for _ in range(60):
+            middle = (low + high) / 2
+            if self._detectable(middle) > abs(difference):
+                low = middle
+            else:
+                high = middle
+        return max(1, math.ceil(round(self.n_queries * high, 6)))
+
+    def clusters_for(self, difference: float) -> int:
+        """Return among how many clusters the queries of `queries_for` must lie."""
+        share = self.queries_for(difference) / self.n_queries
+        return max(1, math.ceil(share * self.n_clusters))
+
+    def explain(self, difference: float | None = None, *, about: str = "clusters") -> str:
+        """Say in words what can be shown.
+
+        Args:
+            difference: That one wants to show; the observed one if left out.
+            about: Name of what the queries are clustered by.
+
+        Raises:
+            InputError: As `queries_for`, of a difference that is given.
+        """
+        target = _percent(self.target)
+        set_size = f"{self.n_queries:,} queries about {self.n_clusters:,} {about}"
+        lines = [
+            f"observed difference {self.difference:+.4f}, standard error "
+            f"{self.standard_error:.4f}, from {set_size}"
+        ]
+        if math.isinf(self.detectable):
+            which = f"{self.n_clusters:,} {about} are too few, or too few of them carry the mean"
+            lines.append(f"no difference can be shown with these queries: {which}")
+        else:
+            lines.append(
+                f"a true difference of {self.detectable:.4f} would be found with a power of "
+                f"{target} (test at {_percent(self.alpha)}); smaller ones would often be missed"
+            )
+        wanted = self.difference if difference is None else difference
+        if difference is not None or abs(wanted) >= _LEAST:
+            takes = (
+                f"takes about {self.queries_for(wanted):,} queries about "
+                f"{self.clusters_for(wanted):,} {about}, of the same mixture"
+            )
+            size = f"one of {abs(wanted):.4f}"
+            lines.append(
+                f"to find {size} with a power of {target} {takes}"
+                if math.isinf(self.detectable)
+                else f"{size} would be found in {_chance(self.of(wanted))} of such sets; "
+                f"for {target} it {takes}"
+            )
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; `detectable` is None where no difference is."""
+        found = self.detectable
+        return {**asdict(self), "detectable": None if math.isinf(found) else found}
+
+    def _detectable(self, times: float) -> float:
+        """Detectable difference with so many times the queries."""
+        # Of n clusters the most extreme flip has p = 2 / 2^n: too few of them prove nothing.
+        if 2.0 ** (1 - times * self.n_clusters) > self.alpha:
+            return math.inf
+        normal = NormalDist()
+        z_test, z_power = normal.inv_cdf(1 - self.alpha / 2), normal.inv_cdf(self.target)
+        # Random signs flip the difference itself too, so the spread of the flipped sums grows with
+        # what was observed: T^2 > z^2 (SE^2 + T^2 concentration), solved for T.
+        rest = 1 - z_test**2 * self.concentration / times
+        if rest <= 0:
+            return math.inf
+        return self.standard_error / math.sqrt(times) * (z_test / math.sqrt(rest) + z_power)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _chance(power: float) -> str:
+    if power > 0.99:
+        return "over 99 %"
+    return "under 1 %" if power < 0.01 else f"{100 * power:.0f} %"
+
+
+def power_of(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    groups: Sequence[str] | None = None,
+    clusters: Sequence[str] | None = None,
+    alpha: float = ALPHA,
+    target: float = POWER,
+) -> Power:
+    """Estimate what `permutation_test` can show on these queries, from how two systems differ.
+
+    The sum of a cluster's differences, each weighed as the macro average weighs it, is one piece of
+    evidence. Its spread around what the groups' means explain gives the standard error (Liang and
+    Zeger's, with the factor n / (n - 1)); the test's own limit comes from the spread of the sums
+    under random signs, which is wider by the difference itself.
+
+    Args:
+        a: (n_queries,) scores of one system.
+        b: (n_queries,) scores of the other, of the same queries.
+        groups: The difference is that of macro averages over these.
+        clusters: Queries of one name are one piece of evidence.
+        alpha: Level of the test, above 0 and below 1.
+        target: Power wanted, above 0 and below 1.
+
+    Raises:
+        InputError: Shapes differ, a level is out of range, there are fewer than two clusters, or
+            both systems score the same on every query, so that there is nothing to estimate from.
+
+    References:
+        Webber, Moffat and Zobel, Statistical power in retrieval experimentation, CIKM 2008.
+        Sakai, Topic set size design, Information Retrieval Journal 19, 2016.
+        Liang and Zeger, Longitudinal data analysis using generalized linear models, Biometrika 73,
+        1986.
+    """
+    if not (0 < alpha < 1 and 0 < target < 1):
+        msg = f"alpha and target must lie between 0 and 1, got {alpha} and {target}"
+        raise InputError(msg)
+    pulls = contributions(a, b, groups=groups, clusters=clusters)
+    apart = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    labels = np.zeros(len(apart), dtype=np.intp)
+    if groups is not None:
+        _, labels = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
+    expected = (np.bincount(labels, weights=apart) / np.bincount(labels))[labels]
+    spread = contributions(apart, expected, groups=groups, clusters=clusters)
+    shares = contributions(np.ones_like(apart), 0 * apart, groups=groups, clusters=clusters)
+    n_clusters = len(pulls)
+    if n_clusters < 2 or not np.abs(apart).max() > 0:
+        msg = (
+            "power must be estimated from two systems that differ on some of the queries of at "
+            f"least two clusters, got {n_clusters} and differences up to {np.abs(apart).max():g}"
+        )
+        raise InputError(msg)
+    variance = float(np.square(spread).sum()) * n_clusters / (n_clusters - 1)
+    return Power(
+        difference=float(pulls.sum()),
+        standard_error=max(math.sqrt(variance), 1e-12),
+        concentration=float(np.square(shares).sum()),
+        n_queries=len(apart),
+        n_clusters=n_clusters,
+        alpha=alpha,
+        target=target,
+    )

@@ -1,0 +1,30 @@
+"""How far measured means can be trusted: intervals, paired tests, and groups of equals.
+
+Queries are not always independent: five captions of one photo, or one label in eighty languages,
+ask nearly the same thing. `clusters` names what belongs together, and is resampled and sign-flipped
+as one; ignoring it would make intervals several times too narrow. `groups`, such as languages, make
+the mean a macro average: every group counts the same, however many queries it has.
+"""
+
+from __future__ import annotations
+
+from searchlab.significance.intervals import (
+    GroupedIntervals,
+    Interval,
+    bootstrap_interval,
+    bootstrap_intervals,
+)
+from searchlab.significance.leaders import holm, leader_tests, tie_groups
+from searchlab.significance.paired import contributions, permutation_test
+
+__all__ = [
+    "GroupedIntervals",
+    "Interval",
+    "bootstrap_interval",
+    "bootstrap_intervals",
+    "contributions",
+    "holm",
+    "leader_tests",
+    "permutation_test",
+    "tie_groups",
+]

@@ -1,0 +1,172 @@
+"""Bootstrap intervals of means, and of macro averages over groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from searchlab.errors import InputError
+from searchlab.significance.scores import checked, chunks, codes
+
+
+class Interval(NamedTuple):
+    """A mean and the interval it lies in.
+
+    Attributes:
+        mean: The estimate; over groups, where there are any, the mean of their means.
+        low: Lower end.
+        high: Upper end.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+@dataclass(frozen=True)
+class GroupedIntervals:
+    """One metric, averaged in three ways.
+
+    Attributes:
+        macro: The mean of the groups' means.
+        micro: The mean over all queries.
+        groups: The mean of each group, in sorted order.
+    """
+
+    macro: Interval
+    micro: Interval
+    groups: dict[str, Interval]
+
+
+def bootstrap_interval(
+    values: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    samples: int = 2000,
+    seed: int = 0,
+    groups: Sequence[str] | None = None,
+    clusters: Sequence[str] | None = None,
+) -> Interval:
+    """Estimate a mean and its percentile bootstrap interval over queries.
+
+    Args:
+        values: (n_queries,) scores. With fewer than some twenty queries the interval is too
+            narrow, and with a single one it has no width.
+        confidence: Share of intervals that cover the true mean, above 0 and below 1.
+        samples: Resamples.
+        seed: Of the resampling.
+        groups: (n_queries,) name of each query's group; the mean is the macro average. Queries are
+            resampled within groups.
+        clusters: (n_queries,) queries of one name are resampled together, across groups.
+
+    Raises:
+        InputError: Wrong shapes, no values, or one that is not finite.
+
+    References:
+        Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
+        Sakai, Evaluating evaluation metrics based on the bootstrap, SIGIR 2006.
+        Field and Welsh, Bootstrapping clustered data, JRSS B 69, 2007.
+    """
+    found = bootstrap_intervals(
+        {"value": values},
+        confidence=confidence,
+        samples=samples,
+        seed=seed,
+        groups=groups,
+        clusters=clusters,
+    )
+    return found["value"].macro
+
+
+def bootstrap_intervals(
+    values: Mapping[str, ArrayLike],
+    *,
+    confidence: float = 0.95,
+    samples: int = 2000,
+    seed: int = 0,
+    groups: Sequence[str] | None = None,
+    clusters: Sequence[str] | None = None,
+) -> dict[str, GroupedIntervals]:
+    """Estimate several metrics of the same queries from the same resamples.
+
+    Args:
+        values: Metric -> (n_queries,) scores.
+        confidence: As for `bootstrap_interval`, like all that follow.
+        samples: Resamples.
+        seed: Of the resampling.
+        groups: Macro average over these.
+        clusters: Resampled together.
+
+    Returns:
+        For each metric the macro and micro average, and the mean of every group.
+    """
+    if not (0 < confidence < 1 and samples >= 1):
+        msg = f"confidence must lie between 0 and 1, samples above 0, got {confidence}, {samples}"
+        raise InputError(msg)
+    columns = {name: checked(name, scores) for name, scores in values.items()}
+    if not columns:
+        return {}
+    n_queries = len(next(iter(columns.values())))
+    names, group_of = codes("groups", groups, n_queries, default="all")
+    _, unit_of = codes("clusters", clusters, n_queries)
+    # Rows are what is drawn; columns are sums for each metric and group, and at the end counts.
+    parts = [*columns.values(), np.ones(n_queries)]
+    shape = (int(unit_of.max()) + 1, len(names))
+    table = np.zeros((shape[0], len(parts), shape[1]))
+    for part, column in enumerate(parts):
+        if len(column) != n_queries:
+            msg = f"all values must have the same length, got {n_queries} and {len(column)}"
+            raise InputError(msg)
+        cells = unit_of * len(names) + group_of
+        sums = np.bincount(cells, weights=column, minlength=shape[0] * shape[1])
+        table[:, part] = sums.reshape(shape)
+    strata = group_of if clusters is None else np.zeros(len(table), dtype=np.intp)
+    drawn = _resampled(table.reshape(len(table), -1), strata, samples, seed)
+    drawn = drawn.reshape(samples, len(parts), len(names))
+    whole = table.sum(axis=0, keepdims=True)  # (1, n_parts, n_groups)
+    ends = [50 * (1 - confidence), 50 * (1 + confidence)]
+    result = {}
+    for part, name in enumerate(columns):
+        means = whole[:, part] / whole[:, -1]  # (1, n_groups)
+        points = _averages(whole[:, part], whole[:, -1], means)
+        clouds = _averages(drawn[:, part], drawn[:, -1], means)
+        macro, micro, *each = (
+            Interval(float(point[0]), *map(float, np.percentile(cloud, ends)))
+            for point, cloud in zip(points.T[:, :1], clouds.T, strict=True)
+        )
+        result[name] = GroupedIntervals(macro, micro, dict(zip(names, each, strict=True)))
+    return result
+
+
+def _averages(
+    sums: NDArray[np.float64], counts: NDArray[np.float64], whole: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Turn (n, n_groups) sums and counts into (n, 2 + n_groups) macro, micro and group means."""
+    # A small group may be missing from a resample of clusters. It then keeps its mean of the
+    # `whole`: to leave it out would shift the macro average, for the small are often the poor.
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), whole)
+    return np.column_stack([means.mean(axis=1), sums.sum(axis=1) / counts.sum(axis=1), means])
+
+
+def _resampled(
+    table: NDArray[np.float64], strata: NDArray[np.intp], samples: int, seed: int
+) -> NDArray[np.float64]:
+    """Draw rows with replacement within strata; (samples, n_columns) sums of what was drawn."""
+    rng = np.random.default_rng(seed)
+    result = np.zeros((samples, table.shape[1]))
+    for stratum in np.unique(strata):
+        rows = table[strata == stratum]
+        for start, stop in chunks(samples, len(rows)):
+            n = stop - start
+            drawn = rng.integers(0, len(rows), size=(n, len(rows)))
+            drawn += np.arange(n)[:, None] * len(rows)
+            times = np.bincount(drawn.ravel(), minlength=n * len(rows)).reshape(n, len(rows))
+            result[start:stop] += times.astype(np.float64) @ rows
+    return result
