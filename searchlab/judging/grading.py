@@ -1,0 +1,107 @@
+"""Grading: each photo of a pool gets a grade from 0 to 3 for its query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from searchlab.errors import NotFoundError
+from searchlab.judging.journal import Item
+from searchlab.judging.pools import Pair, Pool
+from searchlab.judging.sittings import Pictures, Sitting
+
+if TYPE_CHECKING:
+    from searchlab.library import Library
+
+GRADES: Mapping[int | str, str] = {0: "not relevant", 1: "related", 2: "relevant", 3: "perfect"}
+_LARGE, _SMALL = "regular", "thumb"
+
+
+class Grading(Sitting):
+    """A judge who grades the photos of a pool, without knowing who found them.
+
+    Example:
+        >>> pool = pool_runs(dataset, runs_of(library, dataset, configs))  # doctest: +SKIP
+        >>> Grading(pool, "ann.jsonl", judge="ann", pictures=pictures_of(library))  # doctest: +SKIP
+    """
+
+    what = "grades"
+
+    def __init__(self, pool: Pool, journal: Path | str, *, judge: str, pictures: Pictures) -> None:
+        """Go on where the journal ends, or begin one.
+
+        Args:
+            pool: What to grade.
+            journal: The judge's file; another judge takes another one.
+            judge: A name.
+            pictures: Such as `pictures_of(library)`.
+
+        Raises:
+            MismatchError: The journal is of another pool or another judge's.
+            DataError: It is damaged elsewhere than in its last line.
+        """
+        self.pool = pool
+        super().__init__(pool.pairs, journal, pool_id=pool.pool_id, judge=judge, pictures=pictures)
+
+    @property
+    def choices(self) -> Mapping[int | str, str]:
+        """Grades with their names."""
+        return GRADES
+
+    @property
+    def grades(self) -> dict[Pair, int]:
+        """What has been graded so far."""
+        return {Pair(*item): int(grade) for item, grade in self.journal.choices.items()}
+
+    def scene(self, item: Item) -> dict[str, Any]:
+        """Query and picture."""
+        pair = Pair(*item)
+        query = self.pool.queries[pair.query_id]
+        around = [place for place in self.pool.pairs if place.query_id == pair.query_id]
+        return {
+            "query": query.text or "",
+            "lang": query.lang,
+            "place": f"photo {around.index(pair) + 1} of {len(around)} for this query",
+            "asked": self.picture(query.photo_id) if query.photo_id else b"",
+            "sides": [[self.picture(pair.photo_id)]],
+        }
+
+
+def pictures_of(library: Library, *, small: bool = False) -> Pictures:
+    """Show the photos of a library, upright, 1080 pixels at most; made once and kept.
+
+    Args:
+        library: Where the photos are.
+        small: Thumbnails only, such as for many side by side.
+
+    Returns:
+        photo_id -> the bytes of a WebP file: the thumbnail where the original is gone, and empty
+        where there is none either.
+    """
+    from searchlab.renditions import RenditionFiles
+
+    files = RenditionFiles(library.folder)
+    found = library.snapshot()
+    roots = () if found is None else found.roots
+
+    def picture(photo_id: str) -> bytes:
+        table = library.engine.table
+        try:
+            photo = table.photo(table.row_of(photo_id))
+        except NotFoundError:
+            return b""
+        for size in (_SMALL,) if small else (_LARGE, _SMALL):
+            source = files.find(photo, size)
+            if source is not None:
+                try:
+                    return source.read(0, source.size)
+                finally:
+                    source.close()
+            try:
+                return files.make(photo, size, roots=roots)
+            except NotFoundError:
+                continue
+        return b""
+
+    return picture

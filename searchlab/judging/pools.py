@@ -1,0 +1,198 @@
+"""Pool: which photos a person is to grade for which queries, in an order that gives nothing away.
+
+The pool is the union of what several systems ranked first. What none of them found is never shown,
+so metrics on pooled judgments are fair between the pooled systems and hard on others; a share of
+photos that nobody ranked, drawn at random, tells how much the pool has missed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from searchlab.errors import InputError
+from searchlab.queries import check_count
+from searchlab.results import system_name
+
+if TYPE_CHECKING:
+    from searchlab.config import Config
+    from searchlab.datasets import Dataset, LabelledQuery
+    from searchlab.library import Library
+    from searchlab.metrics import Qrels, Run
+    from searchlab.progress import Progress
+
+MAX_DEPTH = 1000
+
+
+class Pair(NamedTuple):
+    """What gets one grade."""
+
+    query_id: str
+    photo_id: str
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Pairs to grade, in the order in which they are shown.
+
+    A query's photos follow one another, so that the judge reads it once; the queries, and the
+    photos of each, are shuffled.
+
+    Attributes:
+        queries: Those that have a photo to grade, by their id.
+        pairs: Each once.
+        drawn: Those among them that no system ranked.
+        depth: Ranks that were taken of each system.
+        systems: Names of the systems; the judge never sees them.
+        n_left_out: Pairs that had been judged before.
+    """
+
+    queries: Mapping[str, LabelledQuery]
+    pairs: tuple[Pair, ...]
+    drawn: frozenset[Pair] = field(repr=False)
+    depth: int
+    systems: tuple[str, ...]
+    n_left_out: int = 0
+
+    @cached_property
+    def pool_id(self) -> str:
+        """12 hex digits of the hash over queries and pairs, in order."""
+        digest = hashlib.sha256()
+        for query in self.queries.values():
+            digest.update(repr((query.query_id, query.lang, query.text, query.photo_id)).encode())
+        digest.update(repr([tuple(pair) for pair in self.pairs]).encode())
+        return digest.hexdigest()[:12]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __str__(self) -> str:
+        before = f", {self.n_left_out:,} judged before" if self.n_left_out else ""
+        extra = f", {len(self.drawn):,} of them drawn at random" if self.drawn else ""
+        return (
+            f"{len(self):,} photos to grade for {len(self.queries):,} queries{extra}: the first "
+            f"{self.depth} of {len(self.systems)} systems{before}"
+        )
+
+
+def pool_runs(
+    dataset: Dataset,
+    runs: Mapping[str, Run],
+    *,
+    depth: int = 10,
+    seed: int = 0,
+    random_share: float = 0.0,
+    judged: Qrels | None = None,
+) -> Pool:
+    """Pool the first photos of several systems.
+
+    The order depends on the seed and the ids alone: not on which system found a photo, at which
+    rank, or in which order the systems are named. A larger pool keeps the order of a smaller one.
+
+    Args:
+        dataset: Its queries are judged; its photos are those to draw from.
+        runs: System -> query_id -> photo_ids, best first; queries that it lacks give nothing.
+        depth: Ranks taken of each system, 1 to 1000.
+        seed: Another seed, another order and other photos at random.
+        random_share: Photos that no system ranked so high, drawn at random for each query, as a
+            share of those that were pooled for it; rounded up.
+        judged: Pairs that need no grade any more, such as `dataset.qrels`.
+
+    Raises:
+        InputError: No run, a run of unknown queries or photos, a photo twice, a depth or share out
+            of range, or nothing left to judge.
+
+    References:
+        Sparck Jones and van Rijsbergen, Report on the need for and provision of an "ideal"
+        information retrieval test collection, 1975.
+        Zobel, How reliable are the results of large-scale retrieval experiments?, SIGIR 1998.
+    """
+    check_count("depth", depth, MAX_DEPTH)
+    if not runs or not 0 <= random_share <= 10:
+        msg = (
+            "a pool must have at least one run, and a random_share from 0 to 10, got "
+            f"{len(runs)} runs and {random_share!r}"
+        )
+        raise InputError(msg)
+    by_id = {query.query_id: query for query in dataset.queries}
+    for system, run in runs.items():
+        _check_run(system, run, by_id, dataset.photo_ids, depth)
+    done = {(query_id, photo) for query_id, known in (judged or {}).items() for photo in known}
+    pairs: list[Pair] = []
+    drawn: set[Pair] = set()
+    n_left_out = 0
+    for query_id in _shuffled(by_id, str(seed)):
+        found = {photo for run in runs.values() for photo in list(run.get(query_id, ()))[:depth]}
+        wanted = {photo for photo in found if (query_id, photo) not in done}
+        n_left_out += len(found) - len(wanted)
+        n_random = ceil(random_share * len(found))
+        others = (p for p in _shuffled(dataset.photo_ids, f"{seed}:draw:{query_id}"))
+        fresh = [p for p in others if p not in found and (query_id, p) not in done][:n_random]
+        drawn |= {Pair(query_id, photo) for photo in fresh}
+        order = _shuffled(wanted.union(fresh), f"{seed}:{query_id}")
+        pairs += [Pair(query_id, photo) for photo in order]
+    if not pairs:
+        msg = f"a pool must hold a photo to grade, got none; {n_left_out} had been judged before"
+        raise InputError(msg)
+    asked = {pair.query_id: by_id[pair.query_id] for pair in pairs}
+    return Pool(asked, tuple(pairs), frozenset(drawn), depth, tuple(runs), n_left_out)
+
+
+def runs_of(
+    library: Library,
+    dataset: Dataset,
+    configs: Iterable[Config],
+    *,
+    depth: int = 10,
+    progress: Progress | None = None,
+) -> dict[str, dict[str, list[str]]]:
+    """Rank the queries of a dataset by several configurations, as `Experiment` does.
+
+    Args:
+        library: Holds the photos.
+        dataset: Queries; the photos that it does not name are left aside.
+        configs: Each gives one run, named after model and index.
+        depth: Photos a query.
+        progress: Told about what must be embedded.
+
+    Returns:
+        System -> query_id -> photo_ids, best first.
+    """
+    runs: dict[str, dict[str, list[str]]] = {}
+    for config in configs:
+        engine = library.engine_for(
+            config, withheld=dataset.withheld, photo_ids=dataset.photo_ids, progress=progress
+        )
+        name = system_name(config)
+        if name in runs:
+            name = f"{name} ({engine.config.config_id[:6]})"
+        engine.warm([query.text for query in dataset.queries if query.text])
+        runs[name] = {
+            query.query_id: engine.table.photo_ids(engine.rank(query.query(), depth).rows)
+            for query in dataset.queries
+        }
+    return runs
+
+
+def _check_run(
+    system: str, run: Run, queries: Collection[str], photo_ids: Collection[str], depth: int
+) -> None:
+    for query_id, ranked in run.items():
+        if query_id not in queries:
+            msg = f"a run must answer queries of the dataset, got {query_id!r} in {system!r}"
+            raise InputError(msg)
+        first: Sequence[str] = list(ranked)[:depth]
+        unknown = next((photo for photo in first if photo not in photo_ids), None)
+        if unknown is not None or len(set(first)) < len(first):
+            what = "a photo twice" if unknown is None else f"{unknown!r}"
+            msg = f"a run must name photos of the dataset once, got {what} for {query_id!r}"
+            raise InputError(msg)
+
+
+def _shuffled(ids: Iterable[str], salt: str) -> list[str]:
+    # By hash, so that one more id does not change the order of the others.
+    return sorted(ids, key=lambda i: hashlib.sha256(f"{salt}:{i}".encode()).hexdigest())

@@ -1,0 +1,126 @@
+"""How a sitting and agreement look where nothing is live: on the web, in a saved notebook."""
+
+from __future__ import annotations
+
+import base64
+import html
+from typing import TYPE_CHECKING
+
+from searchlab.display import STYLE
+from searchlab.images import as_rgb, thumbnail
+from searchlab.judging.agreement import Agreement, PairAgreement
+from searchlab.judging.journal import Item
+
+if TYPE_CHECKING:
+    from searchlab.judging.sittings import Sitting
+
+_QUERIES = 4
+_PHOTOS = 8
+_SIDE = 96
+_STYLE = f"""{STYLE}
+.searchlab-sheet table{{border-collapse:collapse}}
+.searchlab-sheet td,.searchlab-sheet th{{padding:4px 10px;text-align:left;
+ border-bottom:1px solid #ddd;vertical-align:middle}}
+.searchlab-sheet img{{max-height:64px;max-width:84px;display:block}}
+.searchlab-sheet .strip{{display:flex;flex-wrap:wrap;gap:6px 10px;margin:4px 0 12px;
+ align-items:end}}
+.searchlab-sheet .two{{align-items:stretch}}
+.searchlab-sheet .half{{flex:1;align-content:start;margin:0;padding:6px;background:#f3f3f3;
+ border-radius:4px}}
+.searchlab-sheet figure{{margin:0;width:84px;font-size:11px;color:#444}}
+.searchlab-sheet .number{{text-align:right}}
+"""
+
+
+def sitting_html(sitting: Sitting) -> str:
+    """Render how far a judge has come: a bar, and the first queries with photos and choices."""
+    by_query: dict[str, list[Item]] = {}
+    for item in sitting.items:
+        by_query.setdefault(item[0], []).append(item)
+    blocks = [_block(sitting, items) for items in list(by_query.values())[:_QUERIES]]
+    share = 100 * sitting.n_done / max(1, len(sitting.items))
+    rest = len(by_query) - len(blocks)
+    more = f"<p>and {rest:,} more queries</p>" if rest > 0 else ""
+    return _sheet(
+        f"<b>{html.escape(str(sitting))}</b>"
+        f'<div class="searchlab-track"><div style="width:{share:.1f}%"></div></div>'
+        f"{''.join(blocks)}{more}"
+    )
+
+
+def _block(sitting: Sitting, items: list[Item]) -> str:
+    """Render one query: what was asked, then a strip of photos or two of them."""
+    scenes = [(item, sitting.scene(item)) for item in items[:_PHOTOS]]
+    first = scenes[0][1]
+    lang = html.escape(first["lang"])
+    said = _said(sitting, items[0]) if len(first["sides"]) == 2 else ""
+    asked = (
+        f'<div><b lang="{lang}" dir="auto">{html.escape(first["query"])}</b> '
+        f'<span class="searchlab-small">{lang}</span> {html.escape(said)}</div>'
+    )
+    if len(first["sides"]) == 2:
+        strips = [f'<div class="strip half">{_pictures(side)}</div>' for side in first["sides"]]
+        return f'{asked}<div class="strip two">{"".join(strips)}</div>'
+    photos = "".join(
+        f"<figure>{_pictures(scene['sides'][0])}<figcaption>{html.escape(_said(sitting, item))}"
+        "</figcaption></figure>"
+        for item, scene in scenes
+    )
+    rest = f"<figure>and {len(items) - _PHOTOS} more</figure>" if len(items) > _PHOTOS else ""
+    return f'{asked}<div class="strip">{photos}{rest}</div>'
+
+
+def _said(sitting: Sitting, item: Item) -> str:
+    entry = sitting.journal.latest.get(item)
+    if entry is None:
+        return "to judge"
+    if entry.choice is None:
+        return "skipped"
+    name = sitting.choices.get(entry.choice, "")
+    return f"{entry.choice} {name}" if isinstance(entry.choice, int) else name
+
+
+def agreement_html(found: Agreement) -> str:
+    """Render agreement: figures for each two judges, and what they confuse."""
+    rows = "".join(
+        f"<tr><td>{html.escape(' and '.join(pair.judges))}</td>"
+        f'<td class="number">{pair.n_pairs:,}</td><td>{pair.percent}</td><td>{pair.kappa}</td>'
+        f"<td>{pair.kappa_quadratic}</td></tr>"
+        for pair in found.pairs
+    )
+    heads = ("judges", "pairs", "equal", "kappa", "weighted kappa")
+    head = "".join(f"<th>{name}</th>" for name in heads)
+    tables = "".join(_confusion(pair) for pair in found.pairs)
+    return _sheet(
+        f"<p><b>Krippendorff's alpha {found.alpha}</b> over {found.n_pairs:,} pairs, ordered "
+        "grades, 95 % intervals by bootstrap over queries</p>"
+        f"<table><tr>{head}</tr>{rows}</table>{tables}"
+    )
+
+
+def _sheet(body: str) -> str:
+    return f'<style>{_STYLE}</style><div class="searchlab-page searchlab-sheet">{body}</div>'
+
+
+def _pictures(photos: list[bytes]) -> str:
+    return "".join(
+        f'<img src="data:image/webp;base64,{_small(photo)}" alt="">' if photo else "no picture"
+        for photo in photos
+    )
+
+
+def _small(photo: bytes) -> str:
+    # A notebook keeps its outputs; pictures in full would make it many megabytes.
+    return base64.b64encode(thumbnail(as_rgb(photo), _SIDE)).decode()
+
+
+def _confusion(pair: PairAgreement) -> str:
+    first, second = map(html.escape, pair.judges)
+    head = "".join(f'<th class="number">{second}: {grade}</th>' for grade in pair.grades)
+    rows = "".join(
+        f"<tr><th>{first}: {grade}</th>"
+        + "".join(f'<td class="number">{count:,}</td>' for count in counts)
+        + "</tr>"
+        for grade, counts in zip(pair.grades, pair.confusion.tolist(), strict=True)
+    )
+    return f"<p></p><table><tr><th></th>{head}</tr>{rows}</table>"

@@ -1,0 +1,66 @@
+"""The widget of a sitting: buttons and keys in the browser, every choice made in Python.
+
+ipywidgets alone hears no keys. anywidget is an ipywidgets widget whose browser side is the plain
+script beside this file; it is installed with the package and sent by the kernel, so that nothing is
+fetched from elsewhere.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import anywidget
+import traitlets
+
+from searchlab.errors import SearchlabError
+
+if TYPE_CHECKING:
+    from searchlab.judging.sittings import Sitting
+
+_HERE = Path(__file__).parent
+
+
+class JudgingWidget(anywidget.AnyWidget):
+    """Shows what a sitting shows, and hands on what the judge does.
+
+    Attributes:
+        view: What is shown now; see `Sitting.view`.
+        problem: What went wrong with the last choice, empty if nothing.
+        heard: Messages taken so far, so that the browser knows when nobody listens.
+        sheet_id: Of the static sheet in the page, which a live widget hides.
+    """
+
+    _esm = (_HERE / "judging.js").read_text(encoding="utf-8")
+    _css = (_HERE / "judging.css").read_text(encoding="utf-8")
+
+    view = traitlets.Dict().tag(sync=True)
+    problem = traitlets.Unicode("").tag(sync=True)
+    heard = traitlets.Int(0).tag(sync=True)
+    sheet_id = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, sitting: Sitting) -> None:
+        super().__init__(view=sitting.view(), sheet_id=f"searchlab-{uuid4().hex}")
+        self._sitting = sitting
+        self.on_msg(self._heard)
+
+    def show(self) -> None:
+        """Send what the sitting shows to the browser."""
+        self.view = self._sitting.view()
+
+    def _heard(self, _widget: object, message: object, _buffers: object) -> None:
+        try:
+            self._sitting.act(message if isinstance(message, dict) else {})
+            self.problem = ""
+        except (SearchlabError, OSError) as error:
+            # A judge looks at the pictures, not at a log.
+            self.problem = f"not recorded: {error}"
+        self.heard += 1
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        if data:
+            data["text/plain"] = f"{self._sitting}; run this notebook to judge on"
+        return bundle

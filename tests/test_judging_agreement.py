@@ -1,0 +1,235 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta, binomtest
+from sklearn.metrics import cohen_kappa_score
+
+from searchlab.errors import InputError
+from searchlab.judging.agreement import (
+    agreement,
+    cohen_kappa,
+    disagreements,
+    krippendorff_alpha,
+)
+from searchlab.judging.pools import Pair
+from searchlab.judging.shares import most_at_95, share_interval, sign_test
+
+# Krippendorff, Computing Krippendorff's alpha-reliability, 2011, example C: four observers,
+# twelve units, 0 where there is no value.
+OBSERVERS = (
+    (1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0),
+    (1, 2, 3, 3, 2, 2, 4, 1, 2, 5, 0, 3),
+    (0, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, 0),
+    (1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, 0),
+)
+UNITS = [[value for value in unit if value] for unit in zip(*OBSERVERS, strict=True)]
+GRADES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=40)
+
+
+@pytest.mark.parametrize(
+    ("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
+)
+def test_alpha_gives_the_published_values(level, alpha):
+    assert krippendorff_alpha(UNITS, level=level) == pytest.approx(alpha, abs=5e-4)
+
+
+def test_alpha_of_the_published_binary_example():
+    # Ibid., example A: two observers, ten units, alpha 0.095.
+    first = (0, 1, 0, 0, 0, 0, 0, 0, 1, 0)
+    second = (1, 1, 1, 0, 0, 1, 0, 0, 0, 0)
+    units = list(zip(first, second, strict=True))
+    for level in ("nominal", "ordinal", "interval"):
+        assert krippendorff_alpha(units, level=level) == pytest.approx(0.095, abs=5e-4)
+
+
+def test_kappa_of_a_table_counted_by_hand():
+    # 20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: 0.7 equal, 0.5 by chance.
+    first = [1] * 25 + [0] * 25
+    second = [1] * 20 + [0] * 5 + [1] * 10 + [0] * 15
+    assert cohen_kappa(first, second) == pytest.approx(0.4)
+
+
+@given(GRADES, st.booleans())
+def test_kappa_is_that_of_scikit_learn(pairs, quadratic):
+    first, second = zip(*pairs, strict=True)
+    mine = cohen_kappa(first, second, quadratic=quadratic)
+    if len({*first, *second}) == 1:
+        assert math.isnan(mine)
+        return
+    # The labels are given because their distance counts, also of grades that nobody gave.
+    weights, labels = ("quadratic", range(4)) if quadratic else (None, None)
+    theirs = cohen_kappa_score(first, second, weights=weights, labels=labels)
+    assert mine == pytest.approx(theirs, abs=1e-9)
+
+
+def alpha_by_pairs(units, level):
+    """Compute alpha as its definition says: observed over expected distance of value pairs."""
+    units = [unit for unit in units if len(unit) > 1]
+    values = [value for unit in units for value in unit]
+
+    def apart(a, b):
+        if level == "nominal":
+            return float(a != b)
+        if level == "interval":
+            return (a - b) ** 2
+        low, high = min(a, b), max(a, b)
+        between = sum(low <= value <= high for value in values)
+        return (between - (values.count(low) + values.count(high)) / 2) ** 2
+
+    seen = sum(
+        apart(a, b) / (len(unit) - 1)
+        for unit in units
+        for i, a in enumerate(unit)
+        for j, b in enumerate(unit)
+        if i != j
+    ) / len(values)
+    chance = sum(
+        apart(a, b) for i, a in enumerate(values) for j, b in enumerate(values) if i != j
+    ) / (len(values) * (len(values) - 1))
+    return 1 - seen / chance if chance else math.nan
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=12),
+    st.sampled_from(["nominal", "ordinal", "interval"]),
+)
+def test_alpha_is_what_its_definition_says(units, level):
+    if not any(len(unit) > 1 for unit in units):
+        with pytest.raises(InputError, match="a pair must have two grades"):
+            krippendorff_alpha(units, level=level)
+        return
+    found = krippendorff_alpha(units, level=level)
+    assert found == pytest.approx(alpha_by_pairs(units, level), nan_ok=True)
+
+
+def test_full_agreement_is_one_and_one_grade_alone_is_undefined():
+    assert krippendorff_alpha([[0, 0], [3, 3]]) == 1
+    assert cohen_kappa([0, 3], [0, 3], quadratic=True) == 1
+    assert math.isnan(krippendorff_alpha([[2, 2], [2, 2]]))
+    assert math.isnan(cohen_kappa([2, 2], [2, 2]))
+
+
+def judges(n_queries=30, n_photos=10, error=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    pairs = [Pair(f"q{q:02d}", f"p{p}") for q in range(n_queries) for p in range(n_photos)]
+    true = rng.integers(0, 4, len(pairs))
+    grades = {}
+    for judge in ("ann", "ben", "cyd"):
+        noisy = np.where(rng.random(len(pairs)) < error, rng.integers(0, 4, len(pairs)), true)
+        grades[judge] = dict(zip(pairs, noisy.tolist(), strict=True))
+    return grades
+
+
+def test_agreement_is_made_of_the_plain_statistics():
+    grades = judges()
+    found = agreement(grades)
+    ann, ben = grades["ann"].values(), grades["ben"].values()
+    first = found.pairs[0]
+    assert first.judges == ("ann", "ben")
+    assert first.percent.mean == pytest.approx(
+        np.mean([a == b for a, b in zip(ann, ben, strict=True)])
+    )
+    assert first.kappa.mean == pytest.approx(cohen_kappa(list(ann), list(ben)))
+    assert first.kappa_quadratic.mean == pytest.approx(
+        cohen_kappa(list(ann), list(ben), quadratic=True)
+    )
+    assert first.confusion.sum() == first.n_pairs == 300
+    units = list(zip(*(given.values() for given in grades.values()), strict=True))
+    assert found.alpha.mean == pytest.approx(krippendorff_alpha(units))
+    assert len(found.pairs) == 3
+    for interval in (found.alpha, first.percent, first.kappa, first.kappa_quadratic):
+        assert interval.low < interval.mean < interval.high
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    truth = agreement(judges(n_queries=1000, seed=99), samples=10).alpha.mean
+    found = [agreement(judges(seed=seed), samples=200).alpha for seed in range(40)]
+    covered = sum(interval.low <= truth <= interval.high for interval in found)
+    assert covered >= 34  # of 40 at 95 %: 33 or fewer come once in ten thousand times
+
+
+def test_intervals_resample_queries_not_pairs():
+    """Twenty photos of each of three queries are three pieces of evidence, not sixty."""
+    pairs = [Pair(f"q{q}", f"p{p}") for q in range(3) for p in range(20)]
+    ann = {pair: (0, 3)[n % 2] for n, pair in enumerate(pairs)}
+    ben = {pair: grade if pair.query_id != "q0" else 3 - grade for pair, grade in ann.items()}
+    percent = agreement({"ann": ann, "ben": ben}).pairs[0].percent
+    assert (percent.low, percent.mean, percent.high) == (0, pytest.approx(2 / 3), 1)
+
+
+def test_grades_that_are_missing_are_no_disagreement():
+    ann = {Pair("q", "a"): 3, Pair("q", "b"): 0, Pair("r", "c"): 2}
+    ben = {Pair("q", "a"): 3, Pair("q", "b"): 0}
+    found = agreement({"ann": ann, "ben": ben})
+    assert (found.n_pairs, found.alpha.mean) == (2, 1)
+
+
+def test_the_same_numbers_come_out_every_time_and_in_any_order():
+    grades = judges()
+    turned = {judge: dict(reversed(given.items())) for judge, given in grades.items()}
+    assert agreement(grades).alpha == agreement(turned).alpha
+
+
+def test_judges_with_nothing_in_common_are_refused():
+    with pytest.raises(InputError, match="a pair in common, got none by ann, ben"):
+        agreement({"ann": {Pair("q", "a"): 1}, "ben": {Pair("q", "b"): 1}})
+    with pytest.raises(InputError, match="the same pairs, got 1 and 2 grades"):
+        cohen_kappa([1], [1, 2])
+    with pytest.raises(InputError, match="level must be one of"):
+        krippendorff_alpha([[1, 2]], level="ratio")
+
+
+def test_disagreements_come_worst_first():
+    ann = {Pair("q", "a"): 3, Pair("q", "b"): 0, Pair("q", "c"): 2}
+    ben = {Pair("q", "a"): 1, Pair("q", "b"): 3, Pair("q", "c"): 3}
+    found = disagreements({"ann": ann, "ben": ben})
+    assert [(pair.photo_id, given) for pair, given in found] == [
+        ("b", {"ann": 0, "ben": 3}),
+        ("a", {"ann": 3, "ben": 1}),
+    ]
+
+
+def test_agreement_reads_well_as_text_and_as_a_table():
+    found = agreement(judges())
+    assert "Krippendorff's alpha" in str(found)
+    html = agreement({"<ann>": judges()["ann"], "ben": judges()["ben"]})._repr_html_()
+    assert "&lt;ann&gt; and ben" in html
+    assert "<ann>" not in html
+
+
+# -- shares -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("wins", "n"), [(0, 10), (5, 10), (7.5, 20), (10, 10)])
+def test_the_interval_of_a_share_solves_wilsons_equation(wins, n):
+    share, low, high = share_interval(wins, n)
+    for end in (low, high):
+        assert abs(share - end) == pytest.approx(
+            1.959964 * math.sqrt(end * (1 - end) / n), abs=1e-6
+        )
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_the_sign_test_is_the_exact_binomial_test(wins, losses):
+    expected = binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
+    assert sign_test(wins, losses) == pytest.approx(expected)
+
+
+def test_the_sign_test_stands_large_counts():
+    assert 0 < sign_test(2100, 1900) < 0.01
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 1000).flatmap(lambda n: st.tuples(st.integers(0, n - 1), st.just(n))))
+def test_the_upper_bound_is_clopper_and_pearsons(counts):
+    hits, n = counts
+    assert most_at_95(hits, n) == pytest.approx(beta.ppf(0.95, hits + 1, n - hits), rel=1e-6)
+
+
+def test_shares_out_of_range_are_refused():
+    with pytest.raises(InputError, match="wins must lie between 0 and n"):
+        share_interval(3, 2)
+    assert most_at_95(4, 4) == 1
