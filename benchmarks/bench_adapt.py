@@ -14,16 +14,14 @@ PACKAGES is where the packages of the two are unpacked, see `searchlab.training.
 --stored MODEL_ID also migrates from a model that is not installed any more, such as the `mini` of
 an earlier version, whose vectors and texts a former run left in --data.
 
-Writes <out>/adapt/<dataset>/{curve,migrate}.json. --data keeps the embeddings; it is a temporary
-folder if left out, and embedding takes some minutes. --smoke takes the bundled photos, `mini`
-and `mini` with its space turned, writes the same files and needs no packages.
+Writes results/adapt/<dataset>/{curve,migrate}.json, and skips what is on record (--force measures
+again). --data keeps the embeddings; it is a temporary folder if left out, and embedding takes some
+minutes. --smoke takes the bundled photos, `mini` and `mini` with its space turned, writes the same
+files and needs no packages.
 """
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import json
 import tempfile
 import time
 from collections.abc import Sequence
@@ -32,107 +30,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from rich.console import Console
 
+from base_models import ConseEmbedder, StoredEmbedder
 from searchlab.adapting.captions import Caption, CaptionedPhoto, file_captions
 from searchlab.adapting.losses import Learnt
 from searchlab.adapting.maps import neighbour_recall
 from searchlab.adapting.pairs import Pairs, embed_pairs, part_of
 from searchlab.adapting.ranking import Gain, Queries, measure_gain, queries_of
 from searchlab.adapting.training import Settings, Trainer
+from searchlab.benchmarking import bench_parser, on_record, record
 from searchlab.console import ConsoleProgress
 from searchlab.datasets import ENVIRONMENT, external_root, load_dataset
 from searchlab.errors import NotFoundError
 from searchlab.files import sha256_of
 from searchlab.library import create_library
+from searchlab.manifest import make_manifest
 from searchlab.models import load_model
 from searchlab.models.adapted import AdaptedEmbedder, Head
-from searchlab.models.protocol import Embedder, Embeddings, unit_rows
-from searchlab.models.torchvision_shim import import_torchvision
 from searchlab.progress import Progress
-from searchlab.results import environment
 from searchlab.significance import bootstrap_interval
 
-ROOT = Path(__file__).resolve().parent.parent
-SHARPNESS = 3
-"""Power of the standard scores of the classes: what is hardly seen counts for nothing."""
 SIZES = (100, 300, 1_000, 3_000)
 SAMPLES = (50, 100, 200, 500, 1_000, 2_000, 4_000)
-
-
-class ConseEmbedder:
-    """ConSE of packages alone, as the benchmark's base; see `Embedder` for the contract.
-
-    References:
-        Norouzi et al., Zero-shot learning by convex combination of semantic embeddings, ICLR 2014.
-    """
-
-    name = "conse"
-    reads = "image"
-    input_size = 256
-    dim = 384
-
-    def __init__(self, packages: Path) -> None:
-        import_torchvision()
-        from open_clip import IMAGENET_CLASSNAMES
-
-        from searchlab.training.encoders import read_minilm
-        from searchlab.training.photo_tower import load_tower, said_by
-        from searchlab.training.sources import ENGLISH_TEACHER, TOWER, locate
-
-        weights = locate(ENGLISH_TEACHER, packages)
-        self._read = said_by(load_tower(packages))
-        self._encoder = read_minilm(weights.parent)
-        names = self._encoder.encode([f"a photo of a {name}" for name in IMAGENET_CLASSNAMES])
-        self._mean = names.mean(axis=0)
-        self._classes = names - self._mean
-        told = f"{sha256_of(weights)}{sha256_of(locate(TOWER, packages))}{SHARPNESS}"
-        self.model_id = f"conse-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
-
-    @property
-    def parts(self) -> tuple[tuple[Embedder, float], ...]:
-        """Itself: a plain model."""
-        return ((self, 1.0),)
-
-    def encode_texts(self, texts: Sequence[str]) -> Embeddings:
-        """Embed texts; (n_texts, 384)."""
-        return unit_rows(self._encoder.encode(texts) - self._mean)
-
-    def encode_images(self, images: Sequence[Image.Image]) -> Embeddings:
-        """Embed pictures; (n_images, 384)."""
-        from searchlab.training.photo_tower import read_pictures
-
-        return self.named(read_pictures(self._read, images)[1])
-
-    def named(self, logits: NDArray[np.float32]) -> Embeddings:
-        """Turn class logits (n_images, 1000) into rows."""
-        scores = logits - logits.mean(axis=1, keepdims=True)
-        scores /= scores.std(axis=1, keepdims=True)
-        return unit_rows(np.maximum(scores, 0) ** SHARPNESS @ self._classes)
-
-
-class StoredEmbedder:
-    """A model of which only the vectors are left."""
-
-    reads = "image"
-    input_size = 1
-
-    def __init__(self, model_id: str, dim: int) -> None:
-        self.name = self.model_id = model_id
-        self.dim = dim
-
-    @property
-    def parts(self) -> tuple[tuple[Embedder, float], ...]:
-        """Itself: a plain model."""
-        return ((self, 1.0),)
-
-    def encode_texts(self, texts: Sequence[str]) -> Embeddings:
-        """Refuse what was not embedded when the model was there."""
-        msg = f"the vectors of {self.name} must all be stored, got {len(texts)} that are not"
-        raise NotFoundError(msg)
-
-    encode_images = encode_texts
 
 
 def flickr(place: Path) -> tuple[list[CaptionedPhoto], set[str]]:
@@ -288,15 +208,16 @@ def quality(queries: Queries, learnt: Learnt) -> dict[str, float]:
 
 def main() -> None:
     """Embed, measure, write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = bench_parser(__doc__, dataset="flickr8k", datasets=("demo", "flickr8k"))
     parser.add_argument("--packages", type=Path, help="unpacked packages of the base")
     parser.add_argument("--data", type=Path, help="folder to work in, kept")
     parser.add_argument("--stored", help="model_id of 160 components, stored in --data")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--smoke", action="store_true", help="bundled photos, models that ship")
-    parser.add_argument("--out", type=Path, default=ROOT / "results")
     options = parser.parse_args()
     if options.smoke:
+        options.dataset = "demo"
+    if all(on_record(options, "adapt", name) is not None for name in ("curve", "migrate")):
+        return
+    if options.dataset == "demo":
         base = load_model("mini")
         turned = Head(
             np.roll(np.eye(base.dim, dtype=np.float32), 1, axis=1), np.zeros(1, np.float32)
@@ -310,7 +231,7 @@ def main() -> None:
         place = options.data or Path(scratch)
         place.mkdir(parents=True, exist_ok=True)
         library = create_library(place / "library")
-        photos, tested = bundled() if options.smoke else flickr(place)
+        photos, tested = bundled() if options.dataset == "demo" else flickr(place)
         progress = ConsoleProgress(Console(stderr=True))
         with library.cache() as cache:
             models = [base, new]
@@ -322,24 +243,46 @@ def main() -> None:
     pairs = [one.keep(np.array([s in every for s in one.sha256s])) for one in pairs]
     judged = np.array([sha256 in tested for sha256 in pairs[0].sha256s])
     halves = [(one.keep(~judged), one.keep(judged)) for one in pairs]
-    about = {
-        "schema": 1,
-        "dataset": "demo" if options.smoke else "flickr8k",
-        "models": [model.model_id for model in models],
-        "n_train": len(halves[0][0]),
-        "n_test": len(halves[0][1]),
-        "environment": environment(),
-    }
-    folder = options.out / "adapt" / str(about["dataset"])
-    folder.mkdir(parents=True, exist_ok=True)
     adapted = curve(base.name, *halves[0], SIZES, options.seed)
     adapted += curve(new.name, *halves[1], (), options.seed)
     moved = {"migrate": migrated(halves[0], halves[1], SAMPLES)}
     if options.stored:
         moved["upgrade"] = migrated(halves[2], halves[1], SAMPLES)
-    for name, values in (("curve", {"curve": adapted}), ("migrate", moved)):
-        text = json.dumps({"benchmark": f"adapt_{name}", **about, **values}, indent=1) + "\n"
-        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    about = {
+        "n_train": len(halves[0][0]),
+        "n_test": len(halves[0][1]),
+        "manifest": make_manifest(
+            models=[{"spec": model.name, "model_id": model.model_id} for model in models],
+            seed=options.seed,
+            also_code=("adapting", "training"),
+        ),
+    }
+    gained = {"metrics": metrics_of_curve(adapted), "curve": adapted}
+    record(options, "adapt", "curve", about | gained)
+    record(options, "adapt", "migrate", about | {"metrics": metrics_of_maps(moved), **moved})
+
+
+def metrics_of_curve(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Name what prose may quote: `conse.300.mrr@10.difference`, with `.low` and `.high`."""
+    metrics = {}
+    for row in rows:
+        for side in ("before", "after", "difference"):
+            mean, low, high = row["gain"][side]["mrr@10"]["macro"]
+            name = f"{row['model']}.{row['n_photos']}.mrr@10.{side}"
+            metrics |= {name: mean, f"{name}.low": low, f"{name}.high": high}
+    return metrics
+
+
+def metrics_of_maps(moved: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Name what prose may quote: `migrate.250.similar`, `migrate.250.success@10`."""
+    metrics = {}
+    for part, found in moved.items():
+        metrics |= {f"{part}.{name}": found[name] for name in found if "success" in name}
+        for row in found["rows"]:
+            where = f"{part}.{row['n_sample']}"
+            metrics |= {f"{where}.{name}": row[name][0] for name in ("similar", "told")}
+            metrics[f"{where}.success@10"] = row["success@10"]
+    return metrics
 
 
 if __name__ == "__main__":

@@ -1,82 +1,179 @@
-"""Fit what turns cosines into `relevance_score`, and measure how far the scores can be trusted.
+"""Fit what turns cosines into `relevance_score`, and measure what the scores promise and keep.
 
     python benchmarks/bench_calibration.py
+    SEARCHLAB_DATASETS=... python benchmarks/bench_calibration.py --dataset flickr8k
     python benchmarks/bench_calibration.py --smoke --out "$(mktemp -d)"
 
-Fits each model of the demo on one half of the bundled judgments and checks it on the other half.
-Writes results/calibration/<dataset>/<config_id>.json with the reliability of the held-out half,
-and, without --smoke, the curves to searchlab/calibration_data, where `default_calibration` finds
-them. Skips models that are on record (--force fits again).
+Curves are fitted on one half of the judged photos and read on the other: for each model, language
+and kind of query; with other curves; with answers taken out of the collection. Then a threshold
+is chosen with each model and used with every other. Writes results/calibration/<dataset>/, a
+<model>.json for each model and threshold_transfer.json, with charts beside them. On `demo`,
+without --smoke, the curves also go to searchlab/calibration_data, where `default_calibration`
+finds them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import re
 import sys
 import tempfile
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from searchlab.calibration import save_calibration
-from searchlab.calibration_fit import fit_calibration
-from searchlab.config import UNCALIBRATED
+from searchlab.benchmarking import bench_parser, on_record, record
+from searchlab.calibration import default_calibration, save_calibration
+from searchlab.charts import chart, save_chart
+from searchlab.config import UNCALIBRATED, Calibration, Config
 from searchlab.console import ConsoleProgress
-from searchlab.datasets import load_dataset
-from searchlab.demo import build_demo_library, demo_configs, demo_queries
-from searchlab.results import environment
+from searchlab.dataset_library import dataset_library
+from searchlab.demo import demo_configs
+from searchlab.labs.asked import Asked, engine_of
+from searchlab.labs.calibration import PRECISIONS, TRANSFER, measure, measure_transfer
+from searchlab.labs.calibration_charts import (
+    TITLES,
+    draw_alphas,
+    draw_reliability,
+    draw_transfer,
+    draw_unanswerable,
+)
+from searchlab.library import Library
+from searchlab.manifest import data_hashes, make_manifest, models_of
+from searchlab.models import load_model
 
-ROOT = Path(__file__).resolve().parent.parent
+BENCHMARK = "calibration"
+SHIPPED = Path(__file__).resolve().parent.parent / "searchlab" / "calibration_data"
 
 
 def main() -> None:
-    """Fit and write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dataset", default="demo", choices=["demo"])
-    parser.add_argument("--force", action="store_true")
-    parser.add_argument("--smoke", action="store_true", help="one model, few queries")
-    parser.add_argument("--out", type=Path, default=ROOT / "results")
+    """Measure what is not on record, and write."""
+    parser = bench_parser(__doc__, dataset="demo", datasets=("demo", "flickr8k"))
+    parser.add_argument("--least", type=int, default=60, help="queries that a language must have")
+    parser.add_argument("--most", type=int, help="queries of a language (120, of flickr8k 1000)")
+    parser.add_argument("--samples", type=int, default=1000, help="resamples of the intervals")
+    parser.add_argument("--data", type=Path, help="folder to keep libraries in")
     options = parser.parse_args()
-
-    everything = load_dataset(options.dataset)
-    dataset = everything.sample(["en"], 80, seed=0) if options.smoke else demo_queries(everything)
-    by_model = {config.model_id: config for config in reversed(demo_configs())}
-    configs = [replace(config, calibration=UNCALIBRATED) for config in by_model.values()]
-    progress = ConsoleProgress(Console(stderr=True))
+    options.most = options.most or (120 if options.dataset == "demo" else 1000)
+    models = list(dict.fromkeys(config.model for config in demo_configs()))
+    if options.dataset != "demo":
+        models = [spec for spec in models if "captions" not in spec]  # its photos have no texts
+    if options.smoke:
+        models, options.most, options.samples = ["mini", "palette"], 5, 50
+    asked = Asked.load(options.dataset, least=options.least, most=options.most, seed=options.seed)
     with tempfile.TemporaryDirectory() as scratch:
-        library = build_demo_library(Path(scratch), progress=progress)
-        for config in [c for c in configs if c.model == "mini"] if options.smoke else configs:
-            path = options.out / "calibration" / dataset.name / f"{config.config_id}.json"
-            if path.exists() and not options.force:
-                sys.stdout.write(f"{config.model}: on record in {path}\n")
-                continue
-            engine = library.engine_for(
-                config,
-                withheld=dataset.withheld,
-                photo_ids=dataset.photo_ids,
-                progress=progress,
-            )
-            calibration, held_out = fit_calibration(engine, dataset, seed=0)
-            result = {
-                "schema": 1,
-                "benchmark": "calibration",
-                "dataset": dataset.name,
-                "dataset_revision": dataset.revision,
-                "config_id": config.config_id,
-                "config": config.to_dict(),
-                "metrics": {"calibration": asdict(calibration), "held_out": held_out},
-                "environment": environment(),
-            }
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-            if not options.smoke:
-                save_calibration(
-                    calibration, config.model_id, ROOT / "searchlab" / "calibration_data"
-                )
-            text = held_out["text"]["pairs"]
-            sys.stdout.write(f"{config.model}: ECE {text['ece']:.4f}, Brier {text['brier']:.4f}\n")
+        library = dataset_library(
+            asked.text,
+            options.data or Path(scratch),
+            config=Config(),
+            progress=ConsoleProgress(Console(stderr=True)),
+        )
+        for spec in models:
+            measure_model(options, library, spec, asked)
+        measure_swaps(options, library, models, asked)
+
+
+def measure_model(options: argparse.Namespace, library: Library, spec: str, asked: Asked) -> None:
+    """Fit and read one model, unless that is on record."""
+    name = file_name(spec)
+    if on_record(options, BENCHMARK, name) is not None:
+        return
+    config = Config(model=spec).with_model_id(load_model(spec).model_id)
+    # How scores that ship, fitted on the demo, hold for other photos.
+    shipped = default_calibration(config.model_id)
+    has_shipped = options.dataset != "demo" and shipped != UNCALIBRATED
+    others = {"demo": shipped} if has_shipped else {}
+    found = measure(
+        engine_of(library, config, asked),
+        asked,
+        others=others,
+        samples=options.samples,
+        seed=options.seed,
+    )
+    beside = charts(options, name, spec, found)
+    parameters = common(options, [spec]) | {"others": {k: asdict(v) for k, v in others.items()}}
+    values = {
+        "config": config.to_dict(),
+        "config_id": config.config_id,
+        "parameters": parameters,
+        **found,
+        "manifest": manifest(options, [spec], asked),
+    }
+    record(options, BENCHMARK, name, values, beside=beside)
+    if options.dataset == "demo" and not options.smoke:
+        fitted = Calibration.from_dict(found["calibration"])
+        save_calibration(fitted, config.model_id, SHIPPED)
+    for kind in TITLES:
+        ece, chance = (found["metrics"][f"{n}.{kind}.top10"] for n in ("ece", "ece_chance"))
+        sys.stdout.write(f"{spec}, {kind}: ECE {ece:.4f}, by chance alone {chance:.4f}\n")
+
+
+def measure_swaps(
+    options: argparse.Namespace, library: Library, models: list[str], asked: Asked
+) -> None:
+    """Use the thresholds of each model with every other, unless that is on record."""
+    if on_record(options, BENCHMARK, TRANSFER) is not None:
+        return
+    engines = {spec: engine_of(library, Config(model=spec), asked) for spec in models}
+    found = measure_transfer(engines, asked, samples=options.samples, seed=options.seed)
+    place = options.out / BENCHMARK / options.dataset / TRANSFER
+    with chart(11, 0.6 + 0.32 * len(models) ** 2, columns=len(PRECISIONS), sharey=True) as (f, axs):
+        for axes, asked_for in zip(axs, PRECISIONS, strict=True):
+            rows = [row for row in found["rows"] if row["asked"] == asked_for]
+            draw_transfer(axes, rows, title=f"threshold for {asked_for:.0%}")
+        axs[0].legend(loc="lower right")
+        f.suptitle(f"A threshold chosen with one model, used with another: {options.dataset}")
+        beside = save_chart(f, place)
+    values = {
+        "parameters": common(options, models) | {"precisions": list(PRECISIONS)},
+        **found,
+        "manifest": manifest(options, models, asked),
+    }
+    record(options, BENCHMARK, TRANSFER, values, beside=beside)
+    for name, value in found["metrics"].items():
+        sys.stdout.write(f"{name}: {value:.3f}\n")
+
+
+def charts(
+    options: argparse.Namespace, name: str, spec: str, found: Mapping[str, Any]
+) -> list[Path]:
+    """Draw reliability by kind of query, and what else was read."""
+    place = options.out / BENCHMARK / options.dataset / name
+    diagrams = [one for one in found["diagrams"] if one["reading"] == "top10"]
+    with chart(11, 3.9, columns=len(diagrams), sharey=True) as (figure, axs):
+        for axes, one in zip(axs, diagrams, strict=True):
+            draw_reliability(axes, one["bars"], title=f"asked by {TITLES[one['kind']]}")
+        axs[0].set_ylabel("share relevant")
+        axs[0].legend(loc="upper left")
+        figure.suptitle(f"What scores promise and keep: {spec} on {options.dataset}, ten nearest")
+        written = save_chart(figure, place)
+    with chart(11, 3.9, columns=2) as (figure, (left, right)):
+        draw_unanswerable(left, found["thresholds"], title="Does a threshold tell what is missing?")
+        draw_alphas(right, found["alphas"], title="Steered queries, with more or less text")
+        figure.suptitle(f"{spec} on {options.dataset}")
+        return written + save_chart(figure, place.with_name(f"{name}.more"))
+
+
+def common(options: argparse.Namespace, models: list[str]) -> dict[str, Any]:
+    """Return what `recompute` needs, to measure again."""
+    given = {name: getattr(options, name) for name in ("least", "most", "samples", "seed")}
+    return {"models": models, **given}
+
+
+def manifest(options: argparse.Namespace, models: list[str], asked: Asked) -> dict[str, Any]:
+    """Say what the figures depend on."""
+    data = {dataset.name: data_hashes(dataset) for dataset in asked.each()}
+    return make_manifest(
+        models=models_of(*models), data=data, seed=options.seed, threads=options.threads
+    )
+
+
+def file_name(spec: str) -> str:
+    """Turn the spec of a model into the name of a file."""
+    return re.sub(r"[^a-z0-9.]+", "-", spec.lower())
 
 
 if __name__ == "__main__":

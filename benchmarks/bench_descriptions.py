@@ -6,8 +6,8 @@
 Takes training photos of Flickr8k, never its test photos. A label counts as right when its last word
 stands in one of the photo's English captions; a breed of dog also when they speak of a dog; a
 phrase when two thirds of its words do, but for persons, whom captions call by many names. Writes
-results/descriptions/<dataset>/<model_id>.json with the share that is right by cosine of label and
-photo, and skips what is there (--force measures again). --smoke looks at the bundled photos.
+results/descriptions/<dataset>/mini.json with the share that is right by cosine of label and photo,
+and skips what is on record (--force measures again). --smoke looks at 16 bundled photos.
 
 Also asks whether a description finds its photo: the test photos of Flickr8k are ranked for an
 English caption of each by the words of their generated descriptions alone.
@@ -15,7 +15,6 @@ English caption of each by the words of their generated descriptions alone.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import itertools
 import json
@@ -26,15 +25,15 @@ from pathlib import Path
 
 import numpy as np
 
+from searchlab.benchmarking import bench_parser, on_record, record
 from searchlab.datasets import bundled_root, external_root
 from searchlab.descriptions import SURE, UNSURE, describe
 from searchlab.images import as_rgb
+from searchlab.manifest import make_manifest, models_of
 from searchlab.models.captions import CaptionsEmbedder
 from searchlab.models.mini import MiniEmbedder
 from searchlab.photos import orientation_of
-from searchlab.results import environment
 
-ROOT = Path(__file__).resolve().parent.parent
 DOGS = (
     *("hound", "terrier", "retriever", "spaniel", "husky", "collie", "shepherd", "pointer"),
     *("setter", "poodle", "boxer", "pug", "corgi", "malamute", "vizsla", "ridgeback", "mastiff"),
@@ -57,13 +56,13 @@ def right(label: str, text: str) -> bool:
     return dog or words.split()[-1].rstrip("s") in text
 
 
-def captioned(*, smoke: bool, count: int) -> tuple[str, list[tuple[Path, str]]]:
+def captioned(dataset: str, count: int, seed: int) -> list[tuple[Path, str]]:
     """Photos and what people wrote about them."""
-    if smoke:
+    if dataset == "demo":
         lines = (bundled_root() / "demo" / "photos.jsonl").read_text(encoding="utf-8").splitlines()
         records = [json.loads(line) for line in lines[:count]]
         folder = bundled_root() / "demo"
-        return "demo", [(folder / r["file"], r["source_description"].lower()) for r in records]
+        return [(folder / r["file"], r["source_description"].lower()) for r in records]
     root = external_root()
     if root is None:
         sys.exit("set SEARCHLAB_DATASETS to a folder that holds flickr8k-train")
@@ -75,8 +74,8 @@ def captioned(*, smoke: bool, count: int) -> tuple[str, list[tuple[Path, str]]]:
                 texts[row["photo_id"]] += f" {row['text'].lower()}"
     with (folder / "photos.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    drawn = random.Random(0).sample(rows, count)
-    return "flickr8k-train", [(folder / row["file"], texts[row["photo_id"]]) for row in drawn]
+    drawn = random.Random(seed).sample(rows, count)
+    return [(folder / row["file"], texts[row["photo_id"]]) for row in drawn]
 
 
 def finds_its_photo(model: MiniEmbedder) -> dict[str, float]:
@@ -114,18 +113,15 @@ def finds_its_photo(model: MiniEmbedder) -> dict[str, float]:
 
 def main() -> None:
     """Measure and write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=1000, help="photos")
-    parser.add_argument("--force", action="store_true")
-    parser.add_argument("--smoke", action="store_true", help="16 bundled photos")
-    parser.add_argument("--out", type=Path, default=ROOT / "results")
+    parser = bench_parser(__doc__, dataset="flickr8k-train", datasets=("demo", "flickr8k-train"))
+    parser.add_argument("--photos", type=int, default=1000, help="that are looked at")
     options = parser.parse_args()
+    if options.smoke:
+        options.dataset, options.photos = "demo", 16
     model = MiniEmbedder()
-    dataset, photos = captioned(smoke=options.smoke, count=16 if options.smoke else options.runs)
-    path = options.out / "descriptions" / dataset / f"{model.model_id}.json"
-    if path.exists() and not options.force:
-        sys.stdout.write(f"{path} is there; --force measures again\n")
+    if on_record(options, "descriptions", model.name) is not None:
         return
+    photos = captioned(options.dataset, options.photos, options.seed)
     found = []
     for start in range(0, len(photos), 16):
         batch = photos[start : start + 16]
@@ -140,23 +136,25 @@ def main() -> None:
             bins.append({"from": low, "n": int(here.sum()), "right": float(hits[here].mean())})
     stated, hedged = cosines >= SURE, (cosines >= UNSURE) & (cosines < SURE)
     metrics = {
-        "bins": bins,
-        "stated": {"from": SURE, "n": int(stated.sum()), "right": float(hits[stated].mean())},
-        "hedged": {"from": UNSURE, "n": int(hedged.sum()), "right": float(hits[hedged].mean())},
+        "stated from": SURE,
+        "stated": int(stated.sum()),
+        "stated.right": float(hits[stated].mean()) if stated.any() else 0.0,
+        "hedged from": UNSURE,
+        "hedged": int(hedged.sum()),
+        "hedged.right": float(hits[hedged].mean()) if hedged.any() else 0.0,
     }
-    if not options.smoke:
-        metrics["finds_its_photo"] = finds_its_photo(model)
-    result = {
-        "schema": 1,
-        "benchmark": "descriptions",
-        "dataset": dataset,
-        "model_id": model.model_id,
+    if options.dataset != "demo":
+        found_by = finds_its_photo(model)
+        metrics |= {f"finds its photo.{name}": value for name, value in found_by.items()}
+    for name, value in metrics.items():
+        print(f"{name:<28}{value:>10.3f}")
+    values = {
+        "parameters": {"photos": options.photos},
         "metrics": metrics,
-        "environment": environment(),
+        "bins": bins,
+        "manifest": make_manifest(models=models_of("mini", "captions"), seed=options.seed),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    sys.stdout.write(json.dumps(metrics, indent=1) + "\n")
+    record(options, "descriptions", model.name, values)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,25 @@
 """How well and how fast `mini` finds photos by text, language by language.
 
-    python benchmarks/bench_mini.py --dataset flickr8k stamps
+    python benchmarks/bench_mini.py --dataset flickr8k
+    python benchmarks/bench_mini.py --dataset stamps
     python benchmarks/bench_mini.py --smoke --out "$(mktemp -d)"
 
-Writes `results/mini/<dataset>.json` (`--out` for another folder), or nothing where the file is
-there already and `--force` is not given. The datasets are looked for in the folder that the
-environment variable `SEARCHLAB_DATASETS` names. `--teacher PACKAGES` measures ConSE with the real
-teachers beside it, from the packages that `searchlab.training.sources` names.
+Writes results/mini/<dataset>/shipped.json, and skips what is on record (--force measures again).
+`metrics` has `recall@10.en` (`success@` where a query has several answers), `recall@10.mean` over
+languages, `palette.recall@10.en` and the like; as fractions. The datasets are looked for in the
+folder that the environment variable `SEARCHLAB_DATASETS` names. `--teacher PACKAGES` measures ConSE
+with the real teachers beside it, from the packages that `searchlab.training.sources` names.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import json
 import os
-import platform
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from searchlab.benchmarking import bench_parser, on_record, record
+from searchlab.manifest import make_manifest, models_of
 from searchlab.models.mini import MiniEmbedder
 
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "mini"
 CUTOFFS = {"flickr8k": (1, 5, 10), "stamps": (1, 5)}
 LANGUAGES = ("en", "zh", "ar", "de", "fr", "cs")
 BEST_COVERED = 60
@@ -245,14 +246,11 @@ def measure(task: Task, args: argparse.Namespace) -> dict[str, object]:
     pictures = [Image.open(path).convert("RGB") for path in task.photos]
     photos = model.encode_images(pictures)
     texts = model.encode_texts([query.text for query in task.queries])
-    record: dict[str, object] = {
-        "schema": 1,
-        "benchmark": "mini",
-        "dataset": task.name,
+    measured: dict[str, object] = {
         "model_id": model.model_id,
         "photos": len(pictures),
         "queries": len(task.queries),
-        "metrics": score(task, texts, photos, task.queries),
+        "scores": score(task, texts, photos, task.queries),
         "speed": timings(model, [q.text for q in task.queries[:200]], pictures[:30])
         | {"threads": args.threads},
         "bytes": {
@@ -260,62 +258,72 @@ def measure(task: Task, args: argparse.Namespace) -> dict[str, object]:
             for path in sorted(model.folder.iterdir())
             if path.suffix in (".npy", ".npz", ".onnx", ".txt")
         },
-        "environment": {
-            "date": datetime.now(UTC).date().isoformat(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
     }
     if task.name == "flickr8k":
-        record["graded nDCG@10"] = graded(task.photos[0].parents[1], model, photos)
+        measured["graded nDCG@10"] = graded(task.photos[0].parents[1], model, photos)
     for name in args.beside:
-        record.setdefault("beside", {})[name] = beside(name, task, pictures)
+        measured.setdefault("beside", {})[name] = beside(name, task, pictures)
     if args.teacher:
         rng = np.random.default_rng(0)
         chosen = rng.permutation(len(task.queries))[: args.teacher_queries]
         sample = [task.queries[number] for number in chosen]
-        record["same_sample"] = {
+        measured["same_sample"] = {
             "queries": len(sample),
             "mini": score(task, texts[chosen], photos, sample),
             **conse(task, sample, args),
         }
-    return record
+    return measured
+
+
+def metrics_of(task: Task, measured: dict[str, object]) -> dict[str, float]:
+    """Name the figures that prose may quote, as fractions; see the head of this file."""
+    kind = "recall" if all(len(query.answers) == 1 for query in task.queries) else "success"
+    metrics: dict[str, float] = dict(measured["speed"])
+    tables = {"": measured["scores"], **measured.get("beside", {})}
+    sample = measured.get("same_sample", {})
+    tables |= {f"same sample.{name}": table for name, table in sample.items() if name != "queries"}
+    for name, table in tables.items():
+        head = f"{name}." if name else ""
+        for k in CUTOFFS[task.name]:
+            figure = f"{head}{kind}@{k}"
+            mean = table["mean"][f"success@{k}"]["mean over languages"]
+            metrics[f"{figure}.mean"] = round(mean / 100, 4)
+            for language, found in table["by_language"].items():
+                metrics[f"{figure}.{language}"] = round(found[f"success@{k}"]["mean"] / 100, 4)
+    for language, found in measured.get("graded nDCG@10", {}).items():
+        metrics[f"ndcg@10.{language}"] = round(found["mean"] / 100, 4)
+    return metrics
 
 
 def main() -> None:
-    """Measure the datasets asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--dataset", nargs="+", choices=sorted(LOADERS), default=sorted(LOADERS))
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--force", action="store_true", help="measure again what is there")
-    parser.add_argument("--smoke", action="store_true", help="timings on drawn pictures only")
-    parser.add_argument("--threads", type=int, default=1)
+    """Measure a dataset."""
+    parser = bench_parser(__doc__, dataset="flickr8k", datasets=("drawn", *sorted(LOADERS)))
     parser.add_argument("--teacher", type=Path, help="folder with the teacher's packages")
     parser.add_argument("--teacher-queries", type=int, default=30_000, help="of them at most")
     parser.add_argument("--beside", nargs="*", default=["palette"], help="other models")
     parser.add_argument("--cache", type=Path, default=Path("cache"), help="the teacher's answers")
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
     if args.smoke:
+        args.dataset = "drawn"
+    if on_record(args, "mini", "shipped") is not None:
+        return
+    if args.dataset == "drawn":
         model = MiniEmbedder(threads=args.threads)
         pictures = [Image.new("RGB", (320, 320), color) for color in ("red", "navy", "olive")]
-        speed = timings(model, ["a dog", "eine Katze"], pictures)
-        (args.out / "smoke.json").write_text(json.dumps({"speed": speed}))
-        print(speed)
-        return
-    root = os.environ.get("SEARCHLAB_DATASETS")
-    for name in args.dataset:
-        path = args.out / f"{name}.json"
-        if path.exists() and not args.force:
-            print(f"{path} is there; --force measures again")
-            continue
-        if not root or not (Path(root) / name).is_dir():
-            print(f"{name} needs SEARCHLAB_DATASETS, a folder that holds {name}; left out")
-            continue
-        record = measure(LOADERS[name](Path(root)), args)
-        path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        print(name, json.dumps(record["metrics"]["mean"]))
+        metrics, measured = timings(model, ["a dog", "eine Katze"], pictures), {}
+    else:
+        root = Path(os.environ.get("SEARCHLAB_DATASETS", ""))
+        if not (root / args.dataset).is_dir():
+            sys.exit(f"SEARCHLAB_DATASETS must name a folder that holds {args.dataset}, got {root}")
+        task = LOADERS[args.dataset](root)
+        measured = measure(task, args)
+        metrics = metrics_of(task, measured)
+    for name, value in metrics.items():
+        if name.endswith((".mean", ".en", "_ms")):
+            print(f"{name:<40}{value:>10.4f}")
+    manifest = make_manifest(models=models_of("mini"), seed=args.seed, threads=args.threads)
+    values = {"parameters": {"beside": args.beside}, "metrics": metrics, **measured}
+    record(args, "mini", "shipped", values | {"manifest": manifest})
 
 
 if __name__ == "__main__":

@@ -1,36 +1,38 @@
-"""How well the configurations of the demo find photos, per language, with intervals.
+"""How well every configuration that can run here finds photos, per language, with intervals.
 
     python benchmarks/bench_search_quality.py --dataset demo
     SEARCHLAB_DATASETS=... python benchmarks/bench_search_quality.py --dataset flickr8k
     python benchmarks/bench_search_quality.py --smoke --out "$(mktemp -d)"
 
-Writes results/search_quality/<dataset>/<config_id>.json, the scores of every query beside it, and
-<dataset>.md with the leaderboard. What is on record for the same configuration, data and code is
-not measured again (--force does). --data holds the library and links to the photos; it is a
-temporary folder if left out.
+Writes results/search_quality/<dataset>/<config_id>.json with the scores and the ranking of every
+query beside it, and <dataset>.md with the leaderboard. What is on record for the same
+configuration, data and code is not measured again (--force does). --data holds the library and
+links to the photos; it is a temporary folder if left out.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
 from rich.console import Console
 
+from searchlab.benchmarking import bench_parser
+from searchlab.config import Config
+from searchlab.config_grids import grid
 from searchlab.console import ConsoleProgress
 from searchlab.datasets import Dataset, load_dataset
-from searchlab.demo import demo_configs
-from searchlab.experiments import Experiment
-from searchlab.ingest import index_photos
-from searchlab.library import create_library
-from searchlab.records import SIDECAR_NAME
-from searchlab.scan import check_root
+from searchlab.experiments import BENCHMARK, Experiment
 
-ROOT = Path(__file__).resolve().parent.parent
+MODELS = (
+    "mini",
+    "captions",
+    "palette",
+    "hybrid:captions=0.3,mini=0.7",
+    "hybrid:mini=0.85,palette=0.15",
+)
+METRICS = ("ndcg@10", "success@5", "recall@10", "mrr@10")
 
 
 def sampled(dataset: Dataset, *, least: int, most: int) -> Dataset:
@@ -40,51 +42,36 @@ def sampled(dataset: Dataset, *, least: int, most: int) -> Dataset:
     return dataset.sample(languages, most, seed=0)
 
 
-def linked(dataset: Dataset, folder: Path) -> Path:
-    """Make a folder of links to just the photos of a dataset, with their records."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = []
-    for number, record in enumerate(dataset.records):
-        file = Path(str(record["file"]))
-        name = f"{number}{file.suffix}"
-        (folder / name).unlink(missing_ok=True)
-        (folder / name).symlink_to(file)
-        lines.append(json.dumps(dict(record) | {"file": name}))
-    (folder / SIDECAR_NAME).write_text("\n".join(lines), encoding="utf-8")
-    return folder
+def configurations(dataset: Dataset) -> list[Config]:
+    """List what can answer: every model, and the graph, made to work where there are few photos."""
+    described = any(record.get("source_description") for record in dataset.records)
+    models = [spec for spec in MODELS if described or "captions" not in spec]
+    return grid(models, ["exact"]) + grid(["mini"], ["hnsw"], step_rows=0, depth=50)
 
 
 def main() -> None:
-    """Build the library, evaluate, write the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dataset", default="demo", help="demo, stamps, flickr8k ...")
+    """Evaluate, write the table."""
+    parser = bench_parser(__doc__, dataset="demo")
     parser.add_argument("--data", type=Path, help="folder to work in, kept")
     parser.add_argument("--least", type=int, default=60, help="queries that a language must have")
-    parser.add_argument("--most", type=int, default=1000, help="queries of a language")
-    parser.add_argument("--force", action="store_true")
-    parser.add_argument("--smoke", action="store_true", help="one language, two configurations")
-    parser.add_argument("--out", type=Path, default=ROOT / "results")
+    parser.add_argument("--most", type=int, help="queries of a language (60 of demo, else 1000)")
     options = parser.parse_args()
+    options.most = options.most or (60 if options.dataset == "demo" else 1000)
 
     dataset = load_dataset(options.dataset)
-    dataset = (
-        dataset.sample(["en"], 20, seed=0)
-        if options.smoke
-        else sampled(dataset, least=options.least, most=options.most)
-    )
-    progress = ConsoleProgress(Console(stderr=True))
-    configs = demo_configs()
-    configs = configs[:1] if options.smoke else configs
-    with tempfile.TemporaryDirectory() as scratch:
-        place = options.data or Path(scratch)
-        library = create_library(place / "library")
-        root = check_root(linked(dataset, place / "photos" / dataset.name))
-        index_photos(library, [root], progress=progress)
-        experiment = Experiment(
-            library, dataset, configs, out=options.out, benchmark="search_quality", save_runs=False
+    configs = configurations(dataset)
+    if options.smoke:
+        dataset = dataset.sample(
+            ["en" if "en" in dataset.languages else dataset.languages[0]], 20, 0
         )
-        report = experiment.run(progress, force=options.force)
-    table = options.out / "search_quality" / f"{dataset.name}.md"
+        configs = [config for config in configs if config.model == "palette"]
+    else:
+        dataset = sampled(dataset, least=options.least, most=options.most)
+    experiment = Experiment(
+        dataset, configs, METRICS, cache=options.data, out=options.out, seed=options.seed
+    )
+    report = experiment.run(ConsoleProgress(Console(stderr=True)), force=options.force)
+    table = options.out / BENCHMARK / f"{dataset.name}.md"
     table.write_text(report.markdown(), encoding="utf-8")
     sys.stdout.write(report.text(languages=not options.smoke) + "\n")
 

@@ -1,0 +1,212 @@
+"""Filter atlas: recall, short pages, time and plan under filters of every strictness and relation.
+
+    python benchmarks/bench_filters.py                                # clustered-100k-256
+    python benchmarks/bench_filters.py --systems searchlab-planned,hnswlib
+    SEARCHLAB_DATASETS=... python benchmarks/bench_filters.py --dataset flickr8k-mini
+    python benchmarks/bench_filters.py --smoke --out "$(mktemp -d)"
+
+Writes results/filters/<dataset>/<system>.json with a row for every cell, and summary.json with
+three charts beside it. Skips what is on record (--force does not). The cells are those of
+`searchlab.labs.filter_atlas`: 100 % to 0.01 % of the photos; unrelated to the query, near it, or
+far from it; by one, two or three conditions. Peers need `pip install 'searchlab[peers]'`.
+
+The query's vector is known to all. Timed is everything from there to the ten rows: ours is
+`SearchEngine.rank` with the mask of its `PhotoFilter`, the plan and the search, just what is
+served; peers filter in the way that they offer, and where that takes a mask, making it counts.
+Graphs keep 200 candidates, as many as ours. Every system runs in a process of its own on one
+processor. A cell stops asking after --budget seconds but asks three queries at least
+(`n_queries`: of few, p95 and p99 say little), and a system stops after --limit seconds: the cells
+that it did not come to are left out and counted. An answer is short when it holds fewer photos
+than min(10, allowed).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from filter_charts import by_place, draw_plans, draw_short, draw_speed
+from peer_runs import Outcome, add_systems, measure_systems
+from peers import PEERS, Peer
+from real_vectors import REAL, vector_set
+from searchlab.benchmarking import bench_parser, record
+from searchlab.console import ConsoleProgress
+from searchlab.labs.filter_atlas import SHARES, Atlas, cells, measure_cell
+from searchlab.manifest import make_manifest
+
+SYSTEMS = (
+    "searchlab-planned",
+    "searchlab-exact",
+    "searchlab-graph",
+    "hnswlib",
+    "faiss-hnsw",
+    "faiss-flat",
+    "lancedb",
+    "milvus-lite",
+    "qdrant-local",
+    "chroma",
+    "usearch",
+)
+OURS = "searchlab-planned"
+K = 10
+EFFORT = 200
+_SMOKE_SHARES = (1.0, 0.2, 0.01, 0.001)
+
+
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Build one system and go through all cells."""
+    progress = ConsoleProgress(Console(stderr=True))
+    vectors = vector_set(
+        options.dataset, n_queries=1, seed=options.seed, progress=progress, cache=options.cache
+    )
+    atlas = Atlas(vectors.photos, n_queries=options.queries, seed=options.seed)
+    peer = PEERS[name].make(seed=options.seed)
+    result = {"parameters": _parameters(peer, options, atlas), "vectors": vectors.digest}
+    if not peer.filters:
+        return result | {"metrics": {}, "cells": []}
+    places = sorted(
+        cells(_SMOKE_SHARES if options.smoke else SHARES),
+        key=lambda cell: (cell.n_conditions, -cell.share),
+    )
+    rows: list[dict[str, Any]] = []
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
+        progress.step(name, len(places), unit="cells") as step,
+    ):
+        step.note("building")
+        peer.build(atlas.vectors, atlas.columns, Path(scratch))
+        if peer.efforts:
+            peer.set_effort(EFFORT)
+        started = time.perf_counter()
+        for cell in places:
+            if time.perf_counter() - started > options.limit:
+                break
+            step.note(cell.name)
+            row = measure_cell(peer.filtered, atlas, cell, k=K, budget_s=options.budget)
+            rows.append(row | {"plan": peer.plan})
+            step.advance(1)
+        peer.close()
+    return result | {"metrics": _over_cells(rows), "cells": [_rounded(row) for row in rows]}
+
+
+def _parameters(peer: Peer, options: argparse.Namespace, atlas: Atlas) -> dict[str, Any]:
+    return {
+        "system": peer.settings,
+        "filters": peer.filters or "it has no filter in its Python package",
+        "k": K,
+        "effort": EFFORT,
+        "n_photos": len(atlas.vectors),
+        "dim": atlas.vectors.shape[1],
+        "n_queries": options.queries,
+        "budget_s": options.budget,
+        "limit_s": options.limit,
+        "threads": options.threads,
+    }
+
+
+def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: round(v, 5) if isinstance(v, float) else v for k, v in row.items()}
+
+
+def _over_cells(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    if not rows:
+        return {}
+    plans = Counter(row["plan"] for row in rows)
+    metrics: dict[str, float] = {
+        "cells": len(rows),
+        "recall@10 mean": np.mean([row["recall"] for row in rows]),
+        "recall@10 worst cell": min(row["recall"] for row in rows),
+        "short mean": np.mean([row["short"] for row in rows]),
+        "short worst cell": max(row["short"] for row in rows),
+        "wrong worst cell": max(row["wrong"] for row in rows),
+    }
+    for of in ("p50_ms", "p95_ms", "p99_ms"):
+        metrics[f"{of} mean"] = np.exp(np.mean(np.log([row[of] for row in rows])))
+        metrics[f"{of} worst cell"] = max(row[of] for row in rows)
+    return {k: round(float(v), 4) for k, v in metrics.items()} | {
+        f"cells by {plan}": count for plan, count in plans.items()
+    }
+
+
+def summarise(options: argparse.Namespace, outcome: Outcome) -> str:
+    """Write summary.json and its charts; returns the table, ratios first."""
+    for name in [name for name, found in outcome.found.items() if not found["cells"]]:
+        outcome.missing[name] = outcome.found.pop(name)["parameters"]["filters"]
+    metrics: dict[str, float] = {}
+    ours = by_place(outcome.found[OURS]) if OURS in outcome.found else {}
+    for name, found in outcome.found.items() if ours else ():
+        pairs = [(cell, ours[place]) for place, cell in by_place(found).items()]
+        for of in ("p50_ms", "p95_ms"):
+            ratios = [theirs[of] / mine[of] for theirs, mine in pairs]
+            metrics[f"{name} / {OURS} {of}"] = float(np.exp(np.mean(np.log(ratios))))
+            metrics[f"{name} / {OURS} {of} worst cell"] = max(ratios)
+            metrics[f"{name} / {OURS} {of} best cell"] = min(ratios)
+        good = [theirs for theirs, _ in pairs if theirs["recall"] >= 0.95]
+        metrics[f"{name} share of cells with recall@10 of 0.95"] = len(good) / len(pairs)
+    metrics = {name: round(value, 4) for name, value in metrics.items()}
+    folder = options.out / "filters" / options.dataset
+    charts = [*draw_speed(outcome.found, folder), *draw_short(outcome.found, folder)]
+    charts += draw_plans(outcome.found, folder)
+    values = {
+        "parameters": {"compared_with": OURS, "k": K, "threads": options.threads},
+        "metrics": metrics,
+        "rows": [{"system": name, **found["metrics"]} for name, found in outcome.found.items()],
+        "missing": outcome.missing,
+        "manifest": make_manifest(seed=options.seed, threads=options.threads),
+    }
+    record(options, "filters", "summary", values, beside=charts)
+    return _table(outcome, metrics)
+
+
+def _table(outcome: Outcome, ratios: Mapping[str, float]) -> str:
+    lines = [
+        f"Times the milliseconds of {OURS} (geometric mean over cells; the best, the worst cell)",
+        f"{'':20}{'p50':>8}{'best':>8}{'worst':>9}{'p95':>8}{'recall@10':>11}{'worst':>7}"
+        f"{'short':>8}{'worst':>7}{'p50 ms':>9}{'p95 ms':>9}{'cells':>7}",
+    ]
+    for name, found in outcome.found.items():
+        of = found["metrics"]
+        p50 = f"{name} / {OURS} p50_ms"
+        times = (
+            f"{ratios[p50]:>7.2f}x{ratios[f'{p50} best cell']:>7.2f}x"
+            f"{ratios[f'{p50} worst cell']:>8.2f}x{ratios[f'{name} / {OURS} p95_ms']:>7.2f}x"
+            if p50 in ratios
+            else f"{'-':>33}"
+        )
+        lines.append(
+            f"{name:20}{times}{of['recall@10 mean']:>11.3f}{of['recall@10 worst cell']:>7.3f}"
+            f"{of['short mean']:>8.1%}{of['short worst cell']:>7.0%}"
+            f"{of['p50_ms mean']:>9.3f}{of['p95_ms mean']:>9.3f}{of['cells']:>7.0f}"
+        )
+    lines += [f"{name:20}{reason}" for name, reason in outcome.missing.items()]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, summarise, draw."""
+    parser = bench_parser(__doc__, dataset="clustered-100k-256")
+    parser.add_argument("--queries", type=int, default=100, help="most of a cell")
+    parser.add_argument("--budget", type=float, default=0.6, help="seconds of a cell")
+    parser.add_argument("--limit", type=float, default=240, help="seconds of a system's cells")
+    parser.add_argument("--cache", type=Path, help=f"keeps the vectors of {', '.join(REAL)}")
+    add_systems(parser, SYSTEMS)
+    options = parser.parse_args()
+    if options.smoke:
+        options.dataset, options.queries, options.budget = "clustered-2k-32", 5, 0.0
+    outcome = measure_systems(options, "filters", SYSTEMS, measure)
+    sys.stdout.write(summarise(options, outcome) + "\n")
+    if outcome.failed:
+        sys.exit(f"failed: {', '.join(outcome.failed)}")
+
+
+if __name__ == "__main__":
+    main()

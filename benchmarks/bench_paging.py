@@ -1,0 +1,121 @@
+"""How often a reader sees a photo twice, or never, while the library changes between pages.
+
+    python benchmarks/bench_paging.py
+    python benchmarks/bench_paging.py --smoke --out "$(mktemp -d)"
+
+Writes results/paging/<dataset>/walks.json and its chart, and skips what is on record (--force
+measures again). Datasets: `synthetic-600`, 200 walks through all pages of 600 made-up photos for
+each rate of change, by searchlab's cursors and by four ways of paging that are in use elsewhere;
+`demo`, the bundled photos as a real library whose snapshots change on disk. What is counted stands
+in `searchlab.labs.paging_walks`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from searchlab.benchmarking import bench_parser, on_record, record
+from searchlab.charts import chart, look, save_chart
+from searchlab.labs.paging import measure_churn, measure_library
+from searchlab.manifest import make_manifest, models_of
+from searchlab.measurements import measurement_path
+
+BENCHMARK, NAME = "paging", "walks"
+DATASETS = ("synthetic-600", "demo")
+
+
+def main() -> None:
+    """Measure and write what is not on record, and print it."""
+    options = bench_parser(__doc__, dataset="all", datasets=["all", *DATASETS]).parse_args()
+    for dataset in DATASETS if options.dataset == "all" else [options.dataset]:
+        one = argparse.Namespace(**vars(options) | {"dataset": dataset})
+        values = on_record(one, BENCHMARK, NAME) or measured(one)
+        (print_library if dataset == "demo" else print_churn)(values)
+
+
+def measured(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure one dataset, draw it and write it."""
+    path = measurement_path(options.out, BENCHMARK, options.dataset, NAME)
+    if options.dataset == "demo":
+        little = {"texts": ("animal",), "per_page": 100} if options.smoke else {}
+        values, beside, models = measure_library(seed=options.seed, **little), [], models_of("mini")
+    else:
+        little = {"n_histories": 2, "n_queries": 2} if options.smoke else {}
+        values = measure_churn(seed=options.seed, **little)
+        beside, models = draw_churn(values, path.with_name("churn")), []
+    values |= {"manifest": make_manifest(models=models, seed=options.seed, threads=1)}
+    record(options, BENCHMARK, NAME, values, beside=beside)
+    return values
+
+
+def print_churn(values: dict[str, Any]) -> None:
+    """Print a line for each rate of change and way of paging."""
+    print("changes   swaps    duplicates  gaps        new     way")
+    for row in values["rows"]:
+        print(
+            f"{row['changes']:7.1%} {row['swaps']:7.0%}    {row['duplicates']['mean']:8.2%}  "
+            f"{row['gaps']['mean']:8.2%}  {row['new']['mean']:8.0%}    {row['way']}"
+        )
+    metrics = values["metrics"]
+    print(
+        f"searchlab: {metrics['searchlab walks with a fault']} of {metrics['searchlab walks']} "
+        f"walks with a fault; none would mean at most "
+        f"{metrics['faulty at most where none was']:.2%} of collections, at 95 %"
+    )
+
+
+def print_library(values: dict[str, Any]) -> None:
+    """Print a line for each number of new states and way of paging."""
+    print("new states  walks  cut short  faulty  duplicates  gaps      way")
+    for row in values["rows"]:
+        gaps = "       -" if row["gaps"] is None else f"{row['gaps']:8.2%}"
+        print(
+            f"{row['new_states']:10}  {row['n_walks']:5}  {row['n_cut_short']:9}  "
+            f"{row['n_faulty']:6}  {row['duplicates']:10.2%}  {gaps}  {row['way']}"
+        )
+
+
+def draw_churn(values: dict[str, Any], path: Path) -> list[Path]:
+    """Draw duplicates and gaps against what changes, and what another model between pages does."""
+    rows, metrics = values["rows"], values["metrics"]
+    ways = list(dict.fromkeys(row["way"] for row in rows))
+    with chart(12, 4.4, columns=3, sharey=True) as (figure, (first, second, third)):
+        for axes, rate in ((first, "duplicates"), (second, "gaps")):
+            for number, way in reversed(list(enumerate(ways))):
+                mine = [row for row in rows if row["way"] == way and not row["swaps"]]
+                x = [100 * row["changes"] for row in mine]
+                axes.errorbar(x, *bars(mine, rate), label=way, capsize=2, **look(number))
+            axes.set(xlabel="% of the photos that leave and come, a page", title=rate)
+        swapped = [row for row in rows if row["swaps"] and not row["changes"]]
+        for number, row in enumerate(swapped):
+            style = look(number) | {"linestyle": "none"}
+            third.errorbar([number], *bars([row], "gaps"), capsize=2, **style)
+        third.set_title("gaps where 1 page in 10 meets a new model")
+        third.set_xticks(
+            range(len(swapped)), [row["way"] for row in swapped], rotation=30, ha="right"
+        )
+        third.tick_params(axis="x", labelsize=8)
+        first.set_ylabel("% of results, % of photos; 95 % intervals")
+        handles, labels = first.get_legend_handles_labels()
+        first.legend(handles[::-1], labels[::-1], fontsize=8)
+        figure.suptitle(
+            f"{metrics['searchlab walks with a fault']} of {metrics['searchlab walks']:,} walks by "
+            "searchlab's cursors met a duplicate or a gap"
+        )
+        return save_chart(figure, path)
+
+
+def bars(rows: list[dict[str, Any]], rate: str) -> tuple[list[float], list[list[float]]]:
+    """Means in percent, and how far their intervals reach below and above."""
+    found = [row[rate] for row in rows]
+    reach = [
+        [100 * (one["mean"] - one["low"]) for one in found],
+        [100 * (one["high"] - one["mean"]) for one in found],
+    ]
+    return [100 * one["mean"] for one in found], reach
+
+
+if __name__ == "__main__":
+    main()

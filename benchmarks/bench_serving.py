@@ -1,0 +1,246 @@
+"""Cold start and memory: of serving, of one search from a terminal, and of importing.
+
+    python benchmarks/bench_serving.py                 about 4 minutes on two cores
+    python benchmarks/bench_serving.py --smoke --out "$(mktemp -d)"
+
+Writes results/serving/<dataset>/cold.json with a chart beside it, and skips what is on record
+(--force measures again). Measured are, on the bundled photos and on synthetic libraries made from
+their records and vectors:
+
+- `searchlab serve` with one and two workers: ms from the command until `/health` and until the
+  first search is answered, and the memory of its processes then and 200 searches later;
+- `searchlab search`: a whole process for one answer, beside the usual script that loads open_clip's
+  ViT-B-32 (random weights, which load no slower) and multiplies by a matrix;
+- what `import` costs, beside torch and open_clip.
+
+Files are in the page cache, as the second start of a day finds them. The median of --runs counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from load.cold import medians, python, serve_once
+from load.libraries import library_of, synthetic_library
+from load.searchlab_server import MAIN, new_key
+from searchlab.benchmarking import bench_parser, on_record, record
+from searchlab.charts import COLORS, chart, save_chart
+from searchlab.console import ConsoleProgress
+from searchlab.library import Library
+from searchlab.manifest import make_manifest, models_of
+from searchlab.measurements import measurement_path
+from searchlab.metrics import latency
+from searchlab.progress import Progress
+
+BENCHMARK, NAME = "serving", "cold"
+SIZES = (10_000, 100_000)
+HERE = Path(__file__).resolve().parent
+IMPORTS = {
+    "python alone": "pass",
+    "searchlab": "import searchlab",
+    "searchlab, a model and an engine": "import searchlab.library, searchlab.models.mini",
+    "searchlab, the HTTP API": "import searchlab.api.app",
+}
+PEER_IMPORTS = {
+    "torch": "import torch",
+    "open_clip": "from searchlab.models.torchvision_shim import import_torchvision\n"
+    "import_torchvision()\nimport open_clip",
+    "fastapi": "import fastapi",
+}
+
+
+def imports(runs: int, progress: Progress, *, peers: bool) -> list[dict[str, Any]]:
+    """Time imports, each in a fresh process."""
+    known = {
+        name: code
+        for name, code in PEER_IMPORTS.items()
+        if peers and importlib.util.find_spec(name)
+    }
+    rows = []
+    with progress.step("importing", len(IMPORTS) + len(known)) as step:
+        for name, code in {**IMPORTS, **known}.items():
+            step.note(name)
+            rows.append({"imported": name, **medians(python(code), runs)})
+            step.advance(1)
+    return rows
+
+
+def searches(
+    libraries: dict[int, Library], runs: int, progress: Progress, *, peers: bool
+) -> list[dict[str, Any]]:
+    """Time one search from a terminal, ours and the usual script's."""
+    commands = {
+        n: {"searchlab search": (*MAIN, "search", "--data", str(library.folder), "castle")}
+        for n, library in libraries.items()
+    }
+    if peers and importlib.util.find_spec("open_clip"):
+        for n, words in commands.items():
+            words["open_clip eager and numpy"] = (
+                python("")[0],
+                str(HERE / "load" / "clip_search.py"),
+                str(n),
+            )
+    rows = []
+    with progress.step("searching once", sum(map(len, commands.values()))) as step:
+        for n, words in commands.items():
+            for name, command in words.items():
+                step.note(f"{name}, {n:,} photos")
+                rows.append({"command": name, "photos": n, **medians(command, runs)})
+                step.advance(1)
+    return with_ratios(rows)
+
+
+def serving(
+    libraries: dict[int, Library], runs: int, queries: int, progress: Progress
+) -> list[dict[str, Any]]:
+    """Start servers, ask and look at their memory."""
+    rows = []
+    with progress.step("serving", 2 * runs * len(libraries)) as step:
+        for n, library in libraries.items():
+            key = new_key(library.folder)
+            for workers in (1, 2):
+                step.note(f"{n:,} photos, {workers} workers")
+                found = []
+                for _ in range(runs):
+                    found.append(serve_once(library.folder, key, workers=workers, queries=queries))
+                    step.advance(1)
+                middle = {name: _median([one[name] for one in found]) for name in found[0]}
+                rows.append({"photos": n, "workers": workers, **middle})
+    return rows
+
+
+def _median(values: list[float]) -> float:
+    return round(latency(values)["p50_ms"] / 1e3, 1)
+
+
+def with_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add `ms_ratio` and `peak_ratio`: to `searchlab search` on as many photos."""
+    ours = {row["photos"]: row for row in rows if row["command"] == "searchlab search"}
+    return [
+        row
+        | {
+            "ms_ratio": round(row["ms"] / ours[row["photos"]]["ms"], 2),
+            "peak_ratio": round(row["peak_mib"] / ours[row["photos"]]["peak_mib"], 2),
+        }
+        for row in rows
+    ]
+
+
+def metrics_of(tables: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
+    """Name what prose may quote, ratios first."""
+    metrics = {
+        f"{row['command']}.{row['photos']}.{name}": row[name]
+        for row in tables["searches"]
+        for name in ("ms_ratio", "peak_ratio", "ms", "cpu_ms", "peak_mib")
+    }
+    bare = next(iter(tables["imports"]))
+    for row in tables["imports"]:
+        metrics[f"import.{row['imported']}.ms"] = row["ms"]
+        metrics[f"import.{row['imported']}.ms beyond python"] = round(row["ms"] - bare["ms"], 1)
+    for row in tables["serving"]:
+        where = f"serve.{row['photos']}.{row['workers']}"
+        metrics |= {f"{where}.{name}": value for name, value in row.items() if "_" in name}
+    return metrics
+
+
+def draw(tables: dict[str, list[dict[str, Any]]], path: Path, queries: int) -> list[Path]:
+    """Draw time until the first answer, and memory."""
+    rows = tables["serving"]
+    names = [
+        f"{row['photos']:,} photos\n{row['workers']} worker{'s' * (row['workers'] > 1)}"
+        for row in rows
+    ]
+    parts = (
+        (
+            "s until the first answer",
+            (("first_search_ms", 1e-3, "a search"), ("health_ms", 1e-3, "/health")),
+        ),
+        (
+            "MiB of all processes (PSS)",
+            (
+                ("total_pss_mib_later", 1.0, f"{queries} searches later"),
+                ("total_pss_mib", 1.0, "after the first search"),
+            ),
+        ),
+    )
+    with chart(9.5, 1.6 + 0.5 * len(rows), columns=2, sharey=True) as (figure, both):
+        for axes, (label, series) in zip(both, parts, strict=True):
+            for place, (name, scale, told) in enumerate(series):
+                heights = [at + (place - 0.5) * 0.36 for at in range(len(rows))]
+                widths = [row[name] * scale for row in rows]
+                bars = axes.barh(heights, widths, height=0.34, color=COLORS[place], label=told)
+                bars_labels = [f"{width:.2f}" if scale < 1 else f"{width:.0f}" for width in widths]
+                axes.bar_label(bars, bars_labels, padding=3, fontsize=8)
+            axes.set_xlabel(label)
+            axes.margins(x=0.15)
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.16), ncols=2)
+        both[0].set_yticks(range(len(rows)), names)
+        both[0].invert_yaxis()
+        figure.suptitle("How soon does a server answer, and how much memory does it hold?")
+        return save_chart(figure, path)
+
+
+def show(tables: dict[str, list[dict[str, Any]]]) -> None:
+    """Print for people."""
+    for rows in tables.values():
+        names = list(rows[0])
+        widths = [max(len(str(cell)) for cell in (n, *(row[n] for row in rows))) for n in names]
+        for cells in (names, *([row[n] for n in names] for row in rows)):
+            print("  ".join(f"{cell!s:>{w}}" for cell, w in zip(cells, widths, strict=True)))
+        print()
+
+
+def main() -> None:
+    """Measure, show and record."""
+    parser = bench_parser(__doc__, dataset="demo", datasets=("demo", "plain"))
+    parser.set_defaults(runs=3)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="synthetic libraries")
+    parser.add_argument("--queries", type=int, default=200, help="between two looks at memory")
+    options = parser.parse_args()
+    if options.smoke:
+        options.dataset, options.runs, options.sizes, options.queries = "plain", 1, [200], 20
+    if on_record(options, BENCHMARK, NAME) is not None:
+        return
+    model, tables = measure(options)
+    metrics = metrics_of(tables)
+    show(tables)
+    place = measurement_path(options.out, BENCHMARK, options.dataset, NAME).with_suffix("")
+    values = {
+        "parameters": {
+            "runs": options.runs,
+            "queries": options.queries,
+            "sizes": list(options.sizes),
+        },
+        "metrics": metrics,
+        **tables,
+        "manifest": make_manifest(
+            models=models_of(model), seed=options.seed, also_code=("api", "cli", "storage")
+        ),
+    }
+    record(options, BENCHMARK, NAME, values, beside=draw(tables, place, options.queries))
+
+
+def measure(options: argparse.Namespace) -> tuple[str, dict[str, list[dict[str, Any]]]]:
+    """Make the libraries and measure all three; returns the model, too."""
+    progress = ConsoleProgress(Console(stderr=True))
+    with tempfile.TemporaryDirectory() as folder:
+        first = library_of(options.dataset, Path(folder), progress=progress)
+        libraries = {len(first.engine.table): first}
+        for n in options.sizes:
+            with progress.step(f"making a library of {n:,} photos"):
+                libraries[n] = synthetic_library(first, Path(folder) / str(n), n)
+        return first.engine.config.model, {
+            "searches": searches(libraries, options.runs, progress, peers=not options.smoke),
+            "imports": imports(options.runs, progress, peers=not options.smoke),
+            "serving": serving(libraries, options.runs, options.queries, progress),
+        }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What `text_alpha` does to an image query, from 0 to 10, and where its default should lie.
+
+    python benchmarks/bench_steering.py
+    SEARCHLAB_DATASETS=... python benchmarks/bench_steering.py --dataset flickr8k
+    python benchmarks/bench_steering.py --smoke --out "$(mktemp -d)"
+
+Photos are asked for together with words that do not describe them. Writes
+results/steering/<dataset>/<model>.json: look kept against text obeyed at every weight, by language,
+for other ways to mix, and where the words describe the photo, too; and charts beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from searchlab.benchmarking import bench_parser, on_record, record
+from searchlab.charts import chart, save_chart
+from searchlab.config import Config
+from searchlab.console import ConsoleProgress
+from searchlab.dataset_library import dataset_library
+from searchlab.labs.asked import Asked, engine_of
+from searchlab.labs.pulls import ALPHAS
+from searchlab.labs.steering import measure
+from searchlab.labs.steering_charts import draw_agreeing, draw_steering
+from searchlab.manifest import data_hashes, make_manifest, models_of
+from searchlab.models import load_model
+
+BENCHMARK = "steering"
+
+
+def main() -> None:
+    """Measure and write, unless it is on record."""
+    parser = bench_parser(__doc__, dataset="demo", datasets=("demo", "flickr8k"))
+    parser.add_argument("--model", default=Config().model, help="as `load_model` reads it")
+    parser.add_argument("--least", type=int, default=60, help="queries that a language must have")
+    parser.add_argument("--most", type=int, help="queries of a language (60, of flickr8k 300)")
+    parser.add_argument("--samples", type=int, default=1000, help="resamples of the intervals")
+    parser.add_argument("--data", type=Path, help="folder to keep libraries in")
+    options = parser.parse_args()
+    options.most = options.most or (60 if options.dataset == "demo" else 300)
+    if options.smoke:
+        options.most, options.samples = 2, 50
+    name = re.sub(r"[^a-z0-9.]+", "-", options.model.lower())
+    if on_record(options, BENCHMARK, name) is not None:
+        return
+    asked = Asked.load(options.dataset, least=options.least, most=options.most, seed=options.seed)
+    config = Config(model=options.model).with_model_id(load_model(options.model).model_id)
+    with tempfile.TemporaryDirectory() as scratch:
+        library = dataset_library(
+            asked.text,
+            options.data or Path(scratch),
+            config=config,
+            progress=ConsoleProgress(Console(stderr=True)),
+        )
+        engine = engine_of(library, config, asked)
+        found = measure(engine, asked, samples=options.samples, seed=options.seed)
+    place = options.out / BENCHMARK / options.dataset / name
+    with chart(11, 4.2, columns=2) as (figure, (left, right)):
+        draw_steering(left, found["curve"], title="Words that do not describe the photo")
+        draw_agreeing(right, found["agreeing"], title="Words that describe the photo, too")
+        figure.suptitle(f"A photo steered by words: {options.model} on {options.dataset}")
+        beside = save_chart(figure, place)
+    data = {dataset.name: data_hashes(dataset) for dataset in asked.each()}
+    values = {
+        "config": config.to_dict(),
+        "config_id": config.config_id,
+        "parameters": {
+            "model": options.model,
+            "steering": config.steering,
+            "least": options.least,
+            "most": options.most,
+            "samples": options.samples,
+            "seed": options.seed,
+            "alphas": list(ALPHAS),
+        },
+        **found,
+        "manifest": make_manifest(
+            models=models_of(options.model),
+            data=data,
+            seed=options.seed,
+            threads=options.threads,
+        ),
+    }
+    record(options, BENCHMARK, name, values, beside=beside)
+    for metric, value in found["metrics"].items():
+        sys.stdout.write(f"{metric}: {value:.3f}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What a model is timed with: pictures, stages, peers, charts."""

@@ -1,0 +1,138 @@
+"""One model on so many cores, timed in a process of its own, so that its peak of memory is its own.
+
+    python embedding/worker.py JOB.json
+
+The job says `model`, `cores`, `runs`, `pictures` (name -> files), `texts`, `image_batches` and
+`text_batches`; the rows go to standard output as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+IMAGE_STAGES = ("read", "decode", "preprocess", "model")
+TEXT_STAGES = ("tokenise", "model")
+
+
+def main() -> None:
+    """Read the job, measure, print."""
+    job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    # Before numpy and the rest count the CPUs that they may use.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job["cores"]])
+    print(json.dumps(measure(job)))
+
+
+def measure(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure pictures and texts; rows of milliseconds for one of them."""
+    from embedding.stages import Watch, lane_of
+    from load.processes import peak_mib
+
+    limit_onnxruntime(job["cores"])
+    watch = Watch()
+    lane = lane_of(job["model"], watch)
+    about = {"model": job["name"], "cores": job["cores"]}
+    images, texts = [], []
+    if lane.embed_images is not None:
+        for pictures, files in job["pictures"].items():
+            paths = [Path(file) for file in files]
+            for batch in job["image_batches"]:
+                row = _timed(
+                    watch,
+                    lambda paths=paths, batch=batch: _embed_files(paths, batch, lane, watch),
+                    IMAGE_STAGES,
+                    len(paths),
+                    job["runs"],
+                )
+                images.append({**about, "pictures": pictures, "batch": batch, **row})
+    if lane.embed_texts is not None:
+        for batch in job["text_batches"]:
+            row = _timed(
+                watch,
+                lambda batch=batch: _embed_texts(job["texts"], batch, lane, watch),
+                TEXT_STAGES,
+                len(job["texts"]),
+                job["runs"],
+            )
+            texts.append({**about, "batch": batch, **row})
+    peak = peak_mib(os.getpid())
+    return {"images": images, "texts": texts, "peak_mib": peak, "models": _described(job)}
+
+
+def _described(job: Mapping[str, Any]) -> list[dict[str, str]]:
+    from embedding.stages import ANALYSIS, EAGER
+    from searchlab.manifest import models_of
+
+    if job["model"] in {ANALYSIS, EAGER}:
+        return []
+    # An export lies in a folder of this run alone; its name says what it is.
+    found = models_of(job["model"])
+    return [one | {"spec": job["name"]} if len(found) == 1 else one for one in found]
+
+
+def limit_onnxruntime(threads: int) -> None:
+    """Have every session of this process compute on so many threads.
+
+    Left to itself, it starts a thread a core of the machine and ties each to its core, whatever the
+    process is allowed.
+    """
+    import onnxruntime
+
+    whole = onnxruntime.InferenceSession
+
+    def limited(path: Any, options: Any, **others: Any) -> Any:
+        options.intra_op_num_threads = threads
+        return whole(path, options, **others)
+
+    onnxruntime.InferenceSession = limited
+
+
+def _timed(
+    watch: Any, work: Callable[[], None], stages: Sequence[str], n: int, runs: int
+) -> dict[str, float]:
+    work()  # reads files and towers, and checks them
+    walls, cpus = [], []
+    for _ in range(runs):
+        watch.reset()
+        work()
+        walls.append({name: 1e3 * watch.wall[name] / n for name in stages})
+        cpus.append({name: 1e3 * watch.cpu[name] / n for name in stages})
+    ms = statistics.median(sum(one.values()) for one in walls)
+    row = {"per_s": round(1e3 / ms, 2), "ms": round(ms, 4)}
+    row["cpu_ms"] = round(statistics.median(sum(one.values()) for one in cpus), 4)
+    for name in stages:
+        row[f"{name}_ms"] = round(statistics.median(one[name] for one in cpus), 4)
+    return row
+
+
+def _embed_files(paths: Sequence[Path], batch: int, lane: Any, watch: Any) -> None:
+    for part in _parts(paths, batch):
+        with watch.stage("read"):
+            contents = [path.read_bytes() for path in part]
+        with watch.stage("decode"):
+            pictures = [lane.decode(content) for content in contents]
+        with watch.stage("preprocess"):
+            ready = [lane.prepare(picture) for picture in pictures]
+        with watch.stage("model"):
+            lane.embed_images(ready)
+
+
+def _embed_texts(texts: Sequence[str], batch: int, lane: Any, watch: Any) -> None:
+    for part in _parts(texts, batch):
+        with watch.stage("model"):
+            lane.embed_texts(part)
+
+
+def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""The applications that servers are compared on: 27 KB, as 20 photo records have."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+RECORD = {f"field_{n}": "a value of a photo record, about so long" for n in range(21)}
+
+
+def litestar_app() -> Any:
+    """Answer a body that was encoded beforehand."""
+    import msgspec
+    from litestar import Litestar, Request, Response, get
+
+    body = msgspec.json.encode({"success": True, "data": [RECORD] * 20, "error": None})
+
+    @get("/api/v1/search/photos")
+    async def search(request: Request[Any, Any, Any]) -> Response[bytes]:
+        request.query_params.get("q")
+        return Response(body, media_type="application/json")
+
+    return Litestar(
+        [search],
+        openapi_config=None,
+        logging_config=None,
+        signature_types=[Request, Response],
+    )
+
+
+def fastapi_app() -> Any:
+    """Answer 20 records as models, as it is usually written."""
+    from fastapi import FastAPI
+    from pydantic import BaseModel, create_model
+
+    fields: Any = dict.fromkeys(RECORD, (str, ...))
+    photo: type[BaseModel] = create_model("Photo", **fields)
+    envelope: type[BaseModel] = create_model(
+        "Envelope", success=(bool, ...), data=(list[photo], ...), error=(str | None, None)
+    )
+    app = FastAPI()
+
+    @app.get("/api/v1/search/photos", response_model=envelope)
+    async def search(q: str = "", per_page: int = 20) -> Any:
+        return envelope(success=True, data=[photo(**RECORD) for _ in range(per_page)])
+
+    return app
+
+
+def bare_app() -> Any:
+    """Answer the same body without a framework: what the server alone costs."""
+    body = json.dumps({"success": True, "data": [RECORD] * 20}).encode()
+    length = str(len(body)).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", length)]
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return app

@@ -1,0 +1,161 @@
+"""Cold starts: how long a fresh process takes to be of use, and how much memory it then holds."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from load.asking import WORDS
+from load.processes import children_of, proportional_mib, resident_mib
+from load.searchlab_server import COMMAND, UNLIMITED
+from load.servers import free_port
+
+_START_S = 120.0
+_LOOK_S = 0.002
+
+
+@dataclass(frozen=True)
+class Run:
+    """A process that ran to its end.
+
+    Attributes:
+        seconds: Wall clock.
+        cpu_s: Of all its threads and children.
+        peak_mib: The most memory that it held.
+    """
+
+    seconds: float
+    cpu_s: float
+    peak_mib: float
+
+
+# A process inherits the peak of the one that started it, which is why a small one starts it here.
+_LAUNCHER = """
+import json, os, subprocess, sys, time
+started = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+seconds = time.perf_counter() - started
+process.returncode = os.waitstatus_to_exitcode(status)
+print(json.dumps([seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024]))
+sys.exit(process.returncode)
+"""
+
+
+def run(words: Sequence[str]) -> Run:
+    """Run a command once; its output is thrown away.
+
+    Raises:
+        RuntimeError: It ends with another code than 0.
+    """
+    launcher = (sys.executable, "-I", "-S", "-c", _LAUNCHER)
+    done = subprocess.run([*launcher, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        msg = f"{words} must end with 0, got {done.returncode}: {done.stderr[-500:]}"
+        raise RuntimeError(msg)
+    return Run(*json.loads(done.stdout))
+
+
+def medians(words: Sequence[str], runs: int) -> dict[str, float]:
+    """Run a command again and again; the median of each figure, in ms and MiB."""
+    found = [run(words) for _ in range(runs)]
+    return {
+        "ms": round(1e3 * statistics.median(one.seconds for one in found), 1),
+        "cpu_ms": round(1e3 * statistics.median(one.cpu_s for one in found), 1),
+        "peak_mib": round(statistics.median(one.peak_mib for one in found), 1),
+    }
+
+
+def python(code: str) -> tuple[str, ...]:
+    """Return the words that run a piece of Python in a fresh process."""
+    return (sys.executable, "-c", code)
+
+
+def serve_once(data: Path, key: str, *, workers: int, queries: int) -> dict[str, float]:
+    """Start `searchlab serve`, ask, look at its memory, and stop it.
+
+    Args:
+        data: Folder of the library.
+        key: Of an account.
+        workers: Of the server.
+        queries: Searches for texts between the two looks.
+
+    Returns:
+        `health_ms` and `first_search_ms` from the start of the command until the answer was there;
+        `worker_rss_mib` and `total_pss_mib` after the first search, the same with `_later` after
+        `queries` more, and `supervisor_rss_mib`. RSS counts what processes share in full, PSS
+        shares it out, so that a sum over processes is right.
+    """
+    port = free_port()
+    words = ["--data", str(data), "--port", str(port), "--workers", str(workers), *UNLIMITED]
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [*COMMAND, *words, "--log-format", "json"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _until_healthy(port, process)
+        healthy = time.perf_counter() - started
+        _search(port, key, "castle")
+        first = time.perf_counter() - started
+        before = _memory(process.pid)
+        for number in range(queries):
+            _search(port, key, f"{WORDS[number % len(WORDS)]}+{number}")
+        after = _memory(process.pid)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    return {
+        "health_ms": round(1e3 * healthy, 1),
+        "first_search_ms": round(1e3 * first, 1),
+        **before,
+        **{f"{name}_later": value for name, value in after.items()},
+    }
+
+
+def _until_healthy(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_START_S)
+        try:
+            connection.request("GET", "/health")
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            time.sleep(_LOOK_S)
+        finally:
+            connection.close()
+    msg = f"the server must answer within {_START_S:g} s, got {process.poll()}"
+    raise RuntimeError(msg)
+
+
+def _search(port: int, key: str, text: str) -> None:
+    # A connection of its own each time, so that every worker gets its share.
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", f"/api/v1/search/photos?q={text}", headers={"x-api-key": key})
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != 200:
+            msg = f"a search must be answered with 200, got {answer.status}"
+            raise RuntimeError(msg)
+    finally:
+        connection.close()
+
+
+def _memory(pid: int) -> dict[str, float]:
+    workers = children_of(pid)
+    return {
+        "worker_rss_mib": round(statistics.median(map(resident_mib, workers)), 1),
+        "supervisor_rss_mib": resident_mib(pid),
+        "total_pss_mib": round(sum(map(proportional_mib, [pid, *workers])), 1),
+    }

@@ -1,0 +1,120 @@
+"""What the API is asked: every operation, and a text search under every filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlencode
+
+import httpx
+
+from load.asking import NEW_TEXT, Ask
+from load.rounds import Target
+from searchlab.filters import facet_counts
+from searchlab.library import Library
+from searchlab.pipeline import thumbnail_path
+
+TEXT = "castle"
+
+
+def endpoints(library: Library, base_url: str, key: str, pids: Sequence[int]) -> list[Target]:
+    """List a request for each operation that a client asks often.
+
+    Args:
+        library: What is served.
+        base_url: Where.
+        key: Of an account.
+        pids: The workers.
+    """
+    api, headers = f"{base_url}/api/v1", {"x-api-key": key}
+    table = library.engine.table
+    photo_id = table.photo(0).photo_id
+    search, photo = f"{api}/search/photos", f"{api}/photos/{photo_id}"
+    upload, form = _upload(thumbnail_path(library.thumbnails, table.photo(0).sha256))
+    album = _collection(api, headers, table.photo_ids(range(5)))
+    asks = {
+        "text search, asked before": Ask(f"{search}?q={TEXT}", headers=headers),
+        "text search, new text": Ask(f"{search}?q={NEW_TEXT}", headers=headers),
+        "text search, three fields": Ask(
+            f"{search}?q={TEXT}&fields=photo_id,width,urls", headers=headers
+        ),
+        "image search by photo_id": Ask(f"{search}?photo_id={photo_id}", "POST", headers),
+        "image search by photo_id and text": Ask(
+            f"{search}?photo_id={photo_id}&q={TEXT}", "POST", headers
+        ),
+        "image search by upload": Ask(search, "POST", headers | form, upload),
+        "filter only": Ask(f"{search}?orientation=landscape", headers=headers),
+        "colour only": Ask(f"{search}?color_hex=%231f6f8b&color_tolerance=60", headers=headers),
+        "similar photos": Ask(f"{photo}/similar", headers=headers),
+        "a photo": Ask(photo, headers=headers),
+        "colours facet": Ask(f"{api}/facets/colors", headers=headers),
+        "photographers suggested": Ask(f"{api}/facets/photographers/suggest?q=an", headers=headers),
+        "collections": Ask(f"{api}/collections", headers=headers),
+        "a collection": Ask(f"{api}/collections/{album}", headers=headers),
+        "usage": Ask(f"{api}/usage", headers=headers),
+        "health": Ask(f"{base_url}/health"),
+    }
+    # A worker reads two pictures at once and has 16 wait; beyond, it answers 503, as it should.
+    most = {"image search by upload": 16}
+    return [Target(ask, pids, {"endpoint": n}, most.get(n)) for n, ask in asks.items()]
+
+
+def filters(library: Library, base_url: str, key: str, pids: Sequence[int]) -> list[Target]:
+    """List a text search under each kind of filter, and under several at once."""
+    table = library.engine.table
+    counts = facet_counts(table, "source")
+    asked: dict[str, dict[str, str]] = {
+        "none": {},
+        "orientation": {"orientation": "landscape"},
+        "color_name": {"color_name": "blue"},
+        "color_hex": {"color_hex": "#1f6f8b", "color_tolerance": "60"},
+        "source": {"source": max(counts, key=lambda name: counts[name])},
+        "after_date": {"after_date": "2001-01-01"},
+        "orientation, color_name, after_date": {
+            "orientation": "landscape",
+            "color_name": "blue",
+            "after_date": "2001-01-01",
+        },
+    }
+    search, headers = f"{base_url}/api/v1/search/photos", {"x-api-key": key}
+    return [
+        Target(
+            Ask(f"{search}?{urlencode({'q': TEXT, **words})}", headers=headers),
+            pids,
+            {"filter": name},
+        )
+        for name, words in asked.items()
+    ]
+
+
+def check(targets: Sequence[Target]) -> list[str]:
+    """Ask each once; returns how each was planned, such as `exact; candidates=349; ...`.
+
+    Raises:
+        RuntimeError: One is not answered with 200, so that its speed would mean nothing.
+    """
+    plans = []
+    for target in targets:
+        ask = target.ask
+        url = ask.url.replace(NEW_TEXT, "snow")
+        answer = httpx.request(ask.method, url, headers=dict(ask.headers), content=ask.body)
+        if answer.status_code != 200:
+            msg = f"{target.about} must be answered with 200, got {answer.status_code}: "
+            raise RuntimeError(msg + answer.text[:300])
+        plans.append(answer.headers.get("x-searchlab-plan", ""))
+    return plans
+
+
+def _upload(picture: Path) -> tuple[bytes, dict[str, str]]:
+    request = httpx.Request(
+        "POST", "http://local", files={"image": ("a.webp", picture.read_bytes(), "image/webp")}
+    )
+    return request.read(), {"content-type": request.headers["content-type"]}
+
+
+def _collection(api: str, headers: dict[str, str], photo_ids: Sequence[str]) -> int:
+    with httpx.Client(base_url=api, headers=headers) as client:
+        made = client.post("/collections", json={"name": "bench"}).json()["data"]["id"]
+        for photo_id in photo_ids:
+            client.post(f"/collections/{made}/photos", json={"photo_id": photo_id})
+    return int(made)

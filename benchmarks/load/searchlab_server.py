@@ -1,0 +1,107 @@
+"""`searchlab serve` as a process that can be started, looked into, killed and started again."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from load.processes import children_of
+from searchlab.client.serving import COMMAND, READY
+from searchlab.storage.accounts import create_key
+from searchlab.storage.database import open_database, sqlite_url
+
+MAIN = COMMAND[:-1]
+"""Runs `searchlab`; the words of a command follow."""
+UNLIMITED = ("--rate", "1000000", "--burst", "1000000")
+_LOOK_S = 0.02
+_STOP_S = 60.0
+
+
+class NotStarted(Exception):  # noqa: N818 - a person reads it
+    """The server did not start, or did not end."""
+
+
+class Server:
+    """A server on one port, which it keeps when it is started again.
+
+    Attributes:
+        data: Folder of the library.
+        base_url: Its address, once it was started.
+        process: The one that keeps the workers; None before the first start.
+    """
+
+    def __init__(self, data: Path, log: Path, *, workers: int, options: Sequence[str] = ()) -> None:
+        self.data = data
+        self.base_url = ""
+        self.process: subprocess.Popen[bytes] | None = None
+        self._log, self._options = log, ("--workers", str(workers), *options)
+        self._port = 0
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        words = ["--data", str(self.data), "--port", str(self._port), *self._options]
+        with self._log.open("ab") as log:
+            begin = log.tell()
+            self.process = subprocess.Popen(
+                [*COMMAND, *words, "--log-format", "json"], stderr=log, stdout=subprocess.DEVNULL
+            )
+        said = ""
+        while self.process.poll() is None:
+            said = self._log.read_bytes()[begin:].decode()
+            if found := READY.search(said):
+                self.base_url = found[1]
+                self._port = int(self.base_url.rpartition(":")[2])
+                return
+            time.sleep(_LOOK_S)
+        msg = f"serve must start, got {self.process.returncode}: {said[-2000:]}"
+        raise NotStarted(msg)
+
+    @property
+    def workers(self) -> list[int]:
+        """Process ids of the workers that live."""
+        if self.process is None or self.process.poll() is not None:
+            return []
+        return children_of(self.process.pid)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """End it; returns its exit code once its workers are gone too."""
+        if self.process is None:
+            return 0
+        workers = self.workers
+        self.process.send_signal(number)
+        code = self.process.wait(_STOP_S)
+        deadline = time.monotonic() + _STOP_S
+        while any(Path(f"/proc/{pid}").exists() for pid in workers):
+            if time.monotonic() > deadline:
+                msg = "workers must end with their server, got one that lives"
+                raise NotStarted(msg)
+            time.sleep(_LOOK_S)
+        return code
+
+
+@contextmanager
+def serving(data: Path, *, workers: int) -> Iterator[tuple[Server, str]]:
+    """Serve a library without limits of rate; yields the server and a key."""
+    with tempfile.TemporaryDirectory() as folder:
+        key = new_key(data)
+        server = Server(data, Path(folder) / "log", workers=workers, options=UNLIMITED)
+        try:
+            server.start()
+            yield server, key
+        finally:
+            server.stop()
+
+
+def new_key(data: Path, *, account: str = "bench", plan: str = "scale") -> str:
+    """Make a key for a library."""
+    database = open_database(sqlite_url(data))
+    try:
+        database.migrate()
+        return create_key(database, account=account, name="bench", plan=plan)[1]
+    finally:
+        database.close()

@@ -1,0 +1,107 @@
+"""Measuring many systems one after the other: skip what is on record, name what is not here."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from rich.console import Console
+
+from fresh_process import in_fresh_process
+from peers import PEERS
+from searchlab.benchmarking import on_record, record
+from searchlab.console import ConsoleProgress
+from searchlab.errors import InputError
+from searchlab.manifest import make_manifest
+
+Measure: TypeAlias = Callable[[str, argparse.Namespace], dict[str, Any]]
+"""Measures one system by its name; returns what is to be recorded, `manifest` left out."""
+
+
+@dataclass
+class Outcome:
+    """What is known of the systems.
+
+    Attributes:
+        found: Name -> record of those that are measured.
+        missing: Name -> why there is none.
+        failed: Those of `missing` that should have been measured.
+    """
+
+    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+
+
+def add_systems(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
+    """Let the command line pick systems; those left out are read, whatever code measured them."""
+    listed = ", ".join(names)
+    parser.add_argument("--systems", default=",".join(names), help=f"comma between: {listed}")
+
+
+def measure_systems(
+    options: argparse.Namespace, benchmark: str, names: Sequence[str], measure: Measure
+) -> Outcome:
+    """Measure each system in a process of its own, and record it at once.
+
+    Args:
+        options: The command line.
+        benchmark: Folder of the results.
+        names: All systems of the benchmark; `options.systems` says which to measure now.
+        measure: A function of a module.
+
+    Raises:
+        InputError: A system that the benchmark does not know.
+    """
+    asked = options.systems.split(",")
+    unknown = sorted(set(asked) - set(names))
+    if unknown:
+        msg = f"systems must be among {', '.join(names)}, got {unknown}"
+        raise InputError(msg)
+    outcome = Outcome()
+    kept = argparse.Namespace(**{**vars(options), "force": False})
+    progress = ConsoleProgress(Console(stderr=True))
+    with progress.step(benchmark, len(names), unit="systems") as step:
+        for name in names:
+            step.note(name)
+            if name in asked:
+                before = on_record(options, benchmark, name)
+            else:
+                before = on_record(kept, benchmark, name, any_code=True)
+            if before is not None:
+                outcome.found[name] = before
+            elif not PEERS[name].is_installed:
+                outcome.missing[name] = "not installed"
+            elif name not in asked:
+                outcome.missing[name] = "not measured yet"
+            else:
+                _measure(options, benchmark, name, measure, outcome)
+            step.advance(1)
+    return outcome
+
+
+def _measure(
+    options: argparse.Namespace, benchmark: str, name: str, measure: Measure, outcome: Outcome
+) -> None:
+    try:
+        values = in_fresh_process(measure, name, options, threads=options.threads)
+    except Exception as error:  # a peer fails in its own ways, and the others go on
+        outcome.missing[name] = f"failed: {type(error).__name__}: {error}".splitlines()[0][:200]
+        outcome.failed.append(name)
+        return
+    manifest = make_manifest(
+        seed=options.seed,
+        threads=options.threads,
+        data={"vectors": values.pop("vectors")},
+        packages=("threadpoolctl", PEERS[name].package),
+    )
+    outcome.found[name] = {"name": name, **values, "manifest": manifest}
+    record(options, benchmark, name, {**values, "manifest": manifest})
+
+
+def version_of(found: dict[str, Any]) -> str:
+    """Return the version of the package that was measured."""
+    package = PEERS[found["name"]].package
+    return str(found["manifest"]["packages"][package])

@@ -1,0 +1,66 @@
+"""hnswlib alone, as its own documentation uses it: filters are a Python call a visited node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import hnswlib
+import numpy as np
+from numpy.typing import NDArray
+
+from peers import Peer
+from searchlab.labs.filter_atlas import Condition
+from searchlab.models.protocol import Embeddings
+
+
+class HnswlibPeer(Peer):
+    """The graph that searchlab's own index is built on."""
+
+    filters = "a Python function, called for each node on the way; the mask is made first"
+
+    def build(
+        self, vectors: Embeddings, columns: Mapping[str, NDArray[np.int64]], folder: Path
+    ) -> None:
+        """Add all rows in one call."""
+        self._columns = columns
+        self._index = hnswlib.Index(space="ip", dim=vectors.shape[1])
+        self._index.init_index(
+            max_elements=len(vectors),
+            M=self.M,
+            ef_construction=self.ef_construction,
+            random_seed=self.seed,
+        )
+        self._index.add_items(vectors, num_threads=1)
+
+    def set_effort(self, effort: int) -> None:
+        """Set `ef`."""
+        self._index.set_ef(effort)
+
+    def search(self, query: Embeddings, k: int) -> Any:
+        """Ask the graph."""
+        return self._index.knn_query(query, k=k, num_threads=1)[0][0].astype(np.int64)
+
+    def search_many(self, queries: Embeddings, k: int) -> Any:
+        """Ask for a batch in one call."""
+        return self._index.knn_query(queries, k=k, num_threads=1)[0]
+
+    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+        """Ask the graph with a filter, for no more rows than there are.
+
+        Where it does not reach that many it raises, and there is no answer.
+        """
+        if condition is None:
+            return self.search(query, k)
+        allowed = condition.mask(self._columns)
+        k = min(k, int(np.count_nonzero(allowed)))
+        try:
+            found = self._index.knn_query(query, k=k, num_threads=1, filter=allowed.__getitem__)
+        except RuntimeError:
+            return np.zeros(0, dtype=np.int64)
+        return found[0][0].astype(np.int64)
+
+    def save(self, folder: Path) -> None:
+        """Write the graph, which holds the vectors."""
+        self._index.save_index(str(folder / "index.bin"))

@@ -1,0 +1,63 @@
+"""LanceDB on disk: a graph over float32 in one partition, and an index for each attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from peers import Peer
+from searchlab.labs.filter_atlas import Condition
+from searchlab.models.protocol import Embeddings
+
+
+class LancePeer(Peer):
+    """A table with an `IVF_HNSW_FLAT` index; conditions are SQL, applied before the search."""
+
+    filters = "SQL `where`, prefiltered, a BTREE index for each attribute"
+
+    def build(self, vectors: Embeddings, columns: Mapping[str, NDArray[Any]], folder: Path) -> None:
+        """Write the table, then build the indexes."""
+        n, dim = vectors.shape
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim)
+        rows = pa.table({"row": pa.array(range(n)), "vector": lists, **columns})
+        self._table: Any = lancedb.connect(folder).create_table("photos", rows)
+        self._table.create_index(
+            metric="dot",
+            vector_column_name="vector",
+            index_type="IVF_HNSW_FLAT",
+            num_partitions=1,
+            m=self.M,
+            ef_construction=self.ef_construction,
+        )
+        for name in columns:
+            self._table.create_scalar_index(name, index_type="BTREE")
+        self._ef = 100
+
+    def set_effort(self, effort: int) -> None:
+        """Set `ef`."""
+        self._ef = effort
+
+    def _asked(self, query: Embeddings, k: int) -> Any:
+        asked = self._table.search(query, vector_column_name="vector").distance_type("dot")
+        # Below k it refuses to search at all.
+        return asked.select(["row", "_distance"]).limit(k).ef(max(self._ef, k))
+
+    def search(self, query: Embeddings, k: int) -> Any:
+        """Ask the table."""
+        return self._asked(query, k).to_arrow()["row"].to_numpy()
+
+    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+        """Ask the table with a `where`."""
+        if condition is None:
+            return self.search(query, k)
+        terms = [f"{condition.day} >= {condition.first_day}"]
+        for name, some in (("source", condition.sources), ("license", condition.licenses)):
+            if some:
+                terms.append(f"{name} IN ({', '.join(map(str, some))})")
+        asked = self._asked(query, k).where(" AND ".join(terms), prefilter=True)
+        return asked.to_arrow()["row"].to_numpy()

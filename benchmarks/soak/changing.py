@@ -1,0 +1,56 @@
+"""Indexers: photos come and go while the server runs, and those that went must be gone."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from load.searchlab_server import MAIN
+from soak.world import World
+
+# A server looks every 0.1 s, here on a machine that others use.
+_SEEN_AFTER_S = 2
+
+
+def draw(path: Path, number: int) -> None:
+    """Draw a small picture that no other number gives."""
+    rng = np.random.default_rng(number)
+    Image.fromarray(rng.integers(0, 255, (48, 64, 3), dtype=np.uint8)).save(path)
+
+
+async def change_photos(world: World) -> None:
+    """Add a photo and delete another one, again and again."""
+    number = 0
+    async with world.client("reader") as client:
+        while not world.over:
+            number += 1
+            draw(world.photos / f"new-{number}.png", number)
+            (world.photos / f"new-{number - 2}.png").unlink(missing_ok=True)
+            before = world.current
+            await _index(world)
+            deleted = before - world.current
+            await asyncio.sleep(_SEEN_AFTER_S)
+            for photo_id in deleted:
+                for _ in range(4):
+                    await world.ask(
+                        client, "reader", "GET", f"/api/v1/photos/{photo_id}", may=(404,)
+                    )
+            world.ledger.done["photos deleted"] += len(deleted)
+            await asyncio.sleep(_SEEN_AFTER_S)
+
+
+async def _index(world: World) -> None:
+    """Run `searchlab index` beside the server."""
+    words = ["index", "--data", str(world.data), str(world.photos)]
+    done = await asyncio.create_subprocess_exec(
+        *MAIN, *words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    _, said = await done.communicate()
+    if done.returncode:
+        world.ledger.blame(f"index ended with {done.returncode}: {said.decode()[-300:]}")
+    world.note_snapshot()
+    world.ledger.done["snapshots swapped in"] = len(world.order) - 1

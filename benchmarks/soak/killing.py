@@ -1,0 +1,68 @@
+"""Killers: workers are killed, the server is stopped, killed and started; memory is watched."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+
+import numpy as np
+
+from load.processes import resident_mib
+from soak.world import World
+
+_TURNS = 8
+_MOST_GROWTH_MIB = 300
+
+
+async def kill(world: World) -> None:
+    """Kill a worker, stop the server, kill a worker, kill the server, and so on."""
+    turn, pause = 0, max(3.0, world.left_s / _TURNS)
+    while not world.over:
+        await asyncio.sleep(pause)
+        if world.left_s < 3:
+            return
+        turn += 1
+        began = time.monotonic()
+        if turn % 4 == 2:
+            code = await asyncio.to_thread(world.server.stop, signal.SIGTERM)
+            if code:
+                world.ledger.blame(f"a stopped server must end with 0, got {code}")
+            await asyncio.to_thread(world.server.start)
+            world.ledger.done["server stopped and started"] += 1
+        elif turn % 4 == 0:
+            await asyncio.to_thread(world.server.stop, signal.SIGKILL)
+            await asyncio.to_thread(world.server.start)
+            world.ledger.done["server killed and started"] += 1
+        elif workers := world.server.workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(world.random.choice(workers), signal.SIGKILL)
+            world.ledger.done["workers killed"] += 1
+        if turn % 2 == 0:
+            world.away_s.append(time.monotonic() - began)
+
+
+async def watch(world: World) -> None:
+    """Note how much memory the workers hold."""
+    while not world.over:
+        sizes = [resident_mib(pid) for pid in world.server.workers]
+        if sizes:
+            world.memory_mib.append(max(sizes))
+        await asyncio.sleep(0.5)
+
+
+def memory(world: World) -> dict[str, float]:
+    """Return the memory of the largest worker: in the first and last quarter, and the most."""
+    quarter = max(1, len(world.memory_mib) // 4)
+    first = float(np.median(world.memory_mib[:quarter]))
+    last = float(np.median(world.memory_mib[-quarter:]))
+    if last > first + _MOST_GROWTH_MIB:
+        world.ledger.blame(f"workers grew by more than {_MOST_GROWTH_MIB} MiB")
+    most = max(world.memory_mib)
+    return {
+        "worker MiB at first": round(first, 1),
+        "worker MiB at last": round(last, 1),
+        "worker MiB at most": round(most, 1),
+    }

@@ -1,0 +1,1 @@
+"""Labs: what searchlab promises about colour, paging, steering and more, measured."""

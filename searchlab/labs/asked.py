@@ -1,0 +1,69 @@
+"""Asked: the judged queries of one collection, of all kinds, and the halves that labs need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from searchlab.config import Config
+from searchlab.datasets import Dataset, load_dataset
+from searchlab.scored_queries import halves
+
+if TYPE_CHECKING:
+    from searchlab.engine import SearchEngine
+    from searchlab.library import Library
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The judged queries of a collection.
+
+    Attributes:
+        text: By words.
+        similar: By a photo; None where there are none.
+        steered: By a photo and words.
+    """
+
+    text: Dataset
+    similar: Dataset | None = None
+    steered: Dataset | None = None
+
+    @classmethod
+    def load(cls, name: str, *, least: int, most: int, seed: int) -> Asked:
+        """Load a collection whose image queries are called `<name>-similar` and `<name>-steered`.
+
+        Args:
+            name: Of the text queries.
+            least: Text queries that a language must have, to be asked at all.
+            most: Text queries of a language that are drawn.
+            seed: Of the drawing.
+        """
+        everything = load_dataset(name)
+        counts = Counter(query.lang for query in everything.queries)
+        langs = sorted(lang for lang, count in counts.items() if count >= least)
+        return cls(
+            text=everything.sample(langs, most, seed=seed),
+            similar=load_dataset(f"{name}-similar"),
+            steered=load_dataset(f"{name}-steered"),
+        )
+
+    def halves(self, seed: int) -> tuple[Asked, Asked]:
+        """Divide all queries in two, those about one photo together."""
+        text = halves(self.text, seed=seed)
+        similar = (None, None) if self.similar is None else halves(self.similar, seed=seed)
+        steered = (None, None) if self.steered is None else halves(self.steered, seed=seed)
+        first, second = (
+            Asked(text=text[side], similar=similar[side], steered=steered[side]) for side in (0, 1)
+        )
+        return first, second
+
+    def each(self) -> Iterator[Dataset]:
+        """Yield the datasets that there are: text, image, both."""
+        yield from (one for one in (self.text, self.similar, self.steered) if one is not None)
+
+
+def engine_of(library: Library, config: Config, asked: Asked) -> SearchEngine:
+    """Build an engine over the photos of a collection, as its queries may see them."""
+    return library.engine_for(config, withheld=asked.text.withheld, photo_ids=asked.text.photo_ids)

@@ -1,0 +1,226 @@
+"""Whether a `relevance_score` keeps what it promises, as it is recorded.
+
+Curves are fitted on one half of the judged photos and read on the other, for each kind of query.
+`measure` is what `benchmarks/bench_calibration.py` writes down for a model, and `measure_transfer`
+what it writes down for all models together.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from searchlab.calibration_fit import fit_calibration
+from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
+from searchlab.labs.asked import Asked, engine_of
+from searchlab.labs.readings import by_language, flat, read_at_alphas, read_with
+from searchlab.labs.reliability import Diagram, rounded
+from searchlab.labs.thresholds import Shown, shown_by, transfer, unanswerable
+from searchlab.scored_queries import halves, score_queries
+
+if TYPE_CHECKING:
+    from searchlab.engine import SearchEngine
+
+PRECISIONS = (0.2, 0.3, 0.4)
+_MEAN = "mean of text and image"
+TRANSFER = "threshold_transfer"
+"""Name of the measurement of all models together."""
+
+
+def fit(engine: SearchEngine, asked: Asked, *, judged_only: bool = False) -> Calibration:
+    """Fit all curves; see `searchlab.calibration_fit.fit_calibration`."""
+    return fit_calibration(
+        engine,
+        asked.text,
+        similar=asked.similar,
+        steered=asked.steered,
+        judged_only=judged_only,
+    )
+
+
+def measure(
+    engine: SearchEngine,
+    asked: Asked,
+    *,
+    others: Mapping[str, Calibration] | None = None,
+    samples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Fit on one half of the queries, and read the scores of the other.
+
+    Scores are read on each query's ten nearest photos (`top10`); where photos were judged not
+    relevant, also on its ten nearest that somebody judged (`judged10`), with curves fitted on
+    such; and over all pairs (`all`). Where nobody judged, a photo counts as not relevant.
+
+    Args:
+        engine: Its calibration is not used.
+        asked: Judged queries.
+        others: Calibrations by name to compare with, such as those of another collection.
+        samples: Resamples of the intervals.
+        seed: Of halves and resampling.
+
+    Returns:
+        `calibration` and `metrics`; tables `reliability` by kind, reading and language, `diagrams`
+        with the bins, `recipes` (other curves on the same queries), `alphas` (steered queries with
+        other weights of the text), `unanswerable` by language and `thresholds`.
+    """
+    first, second = asked.halves(seed)
+    draw = {"samples": samples, "seed": seed}
+    fitted = fit(engine, first)
+    held = [score_queries(engine, dataset) for dataset in second.each()]
+    has_refused = all((one.grades == 0).any() for one in held)
+    judged = fit(engine, first, judged_only=True) if has_refused else None
+    rows, diagrams = [], []
+    metrics: dict[str, float] = {}
+    for scored in held:
+        readings = [("top10", scored.top(), fitted), ("all", scored.pairs(), fitted)]
+        if judged is not None:
+            readings.append(("judged10", scored.judged().top(), judged))
+        for reading, pairs, calibration in readings:
+            label = {"kind": scored.kind, "reading": reading}
+            found = by_language(scored, pairs, calibration.curve(scored.kind), **draw)
+            rows += [label | {"lang": lang} | flat(one) for lang, one in found.items()]
+            diagrams.append(label | {"bars": found["all"].to_dict()["bars"]})
+            metrics |= _headline(f"{scored.kind}.{reading}", found["all"])
+    known = {"fitted": fitted, _MEAN: _with_mean(fitted)}
+    known |= {} if judged is None else {"judged photos": judged}
+    known |= {"uncalibrated": UNCALIBRATED, **(others or {})}
+    recipes = [
+        row
+        for row in read_with(known, held, judged_too=judged is not None, **draw)
+        if row["kind"] == "both" or row["recipe"] != _MEAN
+    ]
+    for row in recipes:
+        metrics[f"ece.{row['kind']}.{row['reading']} by {row['recipe']}"] = row["ece"]["mean"]
+    by_lang, thresholds = unanswerable(held[0], fitted.text, **draw)
+    metrics["auc"] = by_lang[0]["auc"]["mean"]
+    for row in thresholds:
+        metrics[f"answered@{row['threshold']}"] = row["answered"]["mean"]
+        metrics[f"false_answers@{row['threshold']}"] = row["false_answers"]["mean"]
+    alphas = (
+        [] if second.steered is None else read_at_alphas(engine, second.steered, fitted, **draw)
+    )
+    for row in alphas:
+        metrics[f"ece@{row['text_alpha']:g}"] = row["ece"]["mean"]
+        metrics[f"ece_fixed@{row['text_alpha']:g}"] = row["ece_fixed"]["mean"]
+    return {
+        "metrics": rounded(metrics),
+        "calibration": asdict(fitted),
+        "judged_calibration": None if judged is None else asdict(judged),
+        "reliability": rows,
+        "diagrams": diagrams,
+        "recipes": recipes,
+        "alphas": alphas,
+        "unanswerable": rounded(by_lang),
+        "thresholds": rounded(thresholds),
+    }
+
+
+def measure_transfer(
+    engines: Mapping[str, SearchEngine],
+    asked: Asked,
+    *,
+    precisions: Sequence[float] = PRECISIONS,
+    samples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Choose a threshold with one model and use it with another, for every ordered pair.
+
+    The threshold is chosen on one half of the text queries, where also the curves are fitted, such
+    that of the photos shown (of the ten nearest) a given share is relevant; the share is then
+    measured on the other half. Once with calibrated scores, once with bare cosines.
+
+    Args:
+        engines: By name; their calibrations are not used.
+        asked: Judged queries; the text queries are taken.
+        precisions: Shares to choose thresholds for.
+        samples: Resamples of the intervals.
+        seed: Of halves and resampling.
+
+    Returns:
+        `rows`, as `searchlab.labs.thresholds.transfer` makes them, each with its `scale`; and
+        `metrics`: over ordered pairs of different models, the mean distance from the share asked
+        for, and how many intervals hold it.
+    """
+    first, second = halves(asked.text, seed=seed)
+    shown: dict[tuple[str, str], dict[str, Shown]] = {}
+    for name, engine in engines.items():
+        before, after = score_queries(engine, first), score_queries(engine, second)
+        curve = fit_calibration(engine, first).text
+        for scale, to_score in (("calibrated", curve), ("cosine", None)):
+            for side, scored in (("chosen", before), ("used", after)):
+                shown.setdefault((scale, side), {})[name] = shown_by(scored, to_score)
+    rows: list[dict[str, Any]] = []
+    metrics: dict[str, float] = {}
+    for scale in ("calibrated", "cosine"):
+        for precision in precisions:
+            found = transfer(
+                shown[scale, "chosen"],
+                shown[scale, "used"],
+                precision,
+                samples=samples,
+                seed=seed,
+            )
+            rows += [{"scale": scale, **row} for row in found]
+            swaps = [row for row in found if row["chosen_on"] != row["used_with"]]
+            metrics |= _transfer_metrics(f"{scale}@{precision}", swaps)
+    return {"metrics": rounded(metrics), "rows": rounded(rows)}
+
+
+def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure again what is on record, with the parameters that it names."""
+    from searchlab.dataset_library import dataset_library
+
+    given = measurement["parameters"]
+    asked = Asked.load(
+        measurement["dataset"], least=given["least"], most=given["most"], seed=given["seed"]
+    )
+    draw = {"samples": given["samples"], "seed": given["seed"]}
+    with tempfile.TemporaryDirectory() as scratch:
+        config = Config(model=given["models"][0])
+        library = dataset_library(asked.text, Path(scratch), config=config)
+        configs = {spec: Config(model=spec) for spec in given["models"]}
+        engines = {spec: engine_of(library, one, asked) for spec, one in configs.items()}
+        if measurement["name"] == TRANSFER:
+            return measure_transfer(engines, asked, precisions=given["precisions"], **draw)
+        (engine,) = engines.values()
+        others = {name: Calibration.from_dict(one) for name, one in given["others"].items()}
+        return measure(engine, asked, others=others, **draw)
+
+
+def _transfer_metrics(name: str, swaps: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    told = [row for row in swaps if row["error"] is not None]
+    metrics: dict[str, float] = {f"n_swaps.{name}": len(swaps), f"n_shown.{name}": len(told)}
+    if told:
+        metrics[f"error.{name}"] = float(np.mean([abs(row["error"]) for row in told]))
+        metrics[f"worst.{name}"] = max(abs(row["error"]) for row in told)
+        metrics[f"within.{name}"] = float(np.mean([row["within"] for row in told]))
+    return metrics
+
+
+def _with_mean(fitted: Calibration) -> Calibration:
+    """Guess the curve of steered queries from the other two instead of fitting it."""
+    return replace(
+        fitted,
+        both=Curve(
+            (fitted.text.slope + fitted.image.slope) / 2,
+            (fitted.text.intercept + fitted.image.intercept) / 2,
+        ),
+    )
+
+
+def _headline(name: str, found: Diagram) -> dict[str, float]:
+    return {
+        f"ece.{name}": found.ece.mean,
+        f"ece_plain.{name}": found.ece_plain,
+        f"ece_chance.{name}": found.ece_chance,
+        f"brier.{name}": found.brier.mean,
+        f"skill.{name}": found.skill,
+        f"base_rate.{name}": found.base_rate,
+        f"n_queries.{name}": found.n_queries,
+    }

@@ -1,0 +1,230 @@
+"""How often colour families and metrics agree with what people call a shade.
+
+A name says a family when its last word is the family's word and no other family's word occurs in
+it: "dark forest green" is green, "blue green" is left out, as is whatever has a noun of its own
+("sage"). Since most prototypes come from the survey, a shade is never judged by itself: its own
+prototype is taken away first (leave one out). The CSS names that became prototypes are left out
+altogether. People's names are also a judge of metrics that no formula had a part in: of the shades
+nearest to a shade, how many do people give the same family?
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.color_families import PROTOTYPES
+from searchlab.colors import FAMILY_NAMES, Shades, distance, parse_hex, shades_to_oklab
+from searchlab.config import COLOR_METRIC
+from searchlab.datasets import bundled_root
+from searchlab.errors import InputError
+from searchlab.labs.color_metrics import METRICS, ciede2000, euclid, shades_to_cielab
+from searchlab.significance import bootstrap_interval
+
+WITHIN = (5, 10, 15, 20, 30, 40, 60)
+SURVEYS = {"xkcd": "xkcd_949.tsv", "css4": "css4_148.tsv"}
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedShades:
+    """Shades that people put into a family by naming them.
+
+    Attributes:
+        names: What people said.
+        shades: (n,) uint32.
+        families: The family that each name says.
+        n_two: Names left out because they say two families.
+        n_none: Names left out because they say none.
+    """
+
+    names: tuple[str, ...]
+    shades: Shades
+    families: tuple[str, ...]
+    n_two: int
+    n_none: int
+
+
+def named_shades(survey: str) -> tuple[tuple[str, ...], Shades]:
+    """Read names and (n,) uint32 shades of `xkcd` (949) or `css4` (148).
+
+    Raises:
+        InputError: There is no such survey.
+    """
+    if survey not in SURVEYS:
+        msg = f"survey must be one of {', '.join(SURVEYS)}, got {survey!r}"
+        raise InputError(msg)
+    path = bundled_root() / "colour-names" / SURVEYS[survey]
+    lines = path.read_text(encoding="utf-8").splitlines()[1:]
+    names, shades = zip(*(line.split("\t") for line in lines), strict=True)
+    return names, np.array([parse_hex(shade) for shade in shades], dtype=np.uint32)
+
+
+def families_said(name: str, survey: str) -> set[str]:
+    """Return the families whose word is in a name, if one of them ends it.
+
+    >>> families_said("dark forest green", "xkcd"), families_said("sage", "xkcd")
+    ({'green'}, set())
+    """
+    words = {family: family for family in FAMILY_NAMES} | {"grey": "gray"}
+    parts = name.replace("/", " ").split()
+    if survey == "css4":  # Names in one word: "darkslateblue".
+        if not name.endswith(tuple(words)):
+            return set()
+        return {family for word, family in words.items() if word in name}
+    if parts[-1] not in words:
+        return set()
+    return {words[part] for part in parts if part in words}
+
+
+def judged_shades(survey: str) -> JudgedShades:
+    """Keep the shades of a survey whose names say exactly one family."""
+    prototypes = {parse_hex(shade) for shades in PROTOTYPES.values() for shade in shades}
+    kept, n_two, n_none = [], 0, 0
+    for name, shade in zip(*named_shades(survey), strict=True):
+        said = families_said(name, survey)
+        if survey == "css4" and int(shade) in prototypes:
+            continue
+        n_two += len(said) > 1
+        n_none += not said
+        if len(said) == 1:
+            kept.append((name, shade, said.pop()))
+    names, shades, families = zip(*kept, strict=True)
+    return JudgedShades(names, np.array(shades, dtype=np.uint32), families, n_two, n_none)
+
+
+def found_families(shades: Shades) -> list[str]:
+    """Name the family of each shade by the nearest prototype other than the shade itself."""
+    entries = [(parse_hex(h), name) for name in FAMILY_NAMES for h in PROTOTYPES[name]]
+    prototypes = np.array([shade for shade, _ in entries], dtype=np.uint32)
+    places = shades_to_oklab(prototypes)
+    found = []
+    for shade, place in zip(shades, shades_to_oklab(shades), strict=True):
+        away = np.where(prototypes == shade, np.inf, distance(places, place))
+        found.append(entries[int(away.argmin())][1])
+    return found
+
+
+def neighbours_alike(judged: JudgedShades, *, k: int = 10) -> dict[str, NDArray[np.float64]]:
+    """Measure how many of the nearest shades people give the same family.
+
+    Args:
+        judged: The shades; each one's neighbours are among the others.
+        k: Neighbours looked at.
+
+    Returns:
+        Metric, `ciede2000` among them -> (n,) shares, 0 to 1.
+
+    Raises:
+        InputError: There are not more than k shades.
+    """
+    n = len(judged.shades)
+    if not 1 <= k < n:
+        msg = f"k must be from 1 to the {n - 1} other shades, got {k}"
+        raise InputError(msg)
+    families = np.array(judged.families)
+    lab = shades_to_cielab(judged.shades)
+    alike = {"ciede2000": np.zeros(n)} | {name: np.zeros(n) for name in METRICS}
+    places = {name: coordinates(judged.shades) for name, coordinates in METRICS.items()}
+    for row in range(n):
+        for name, shares in alike.items():
+            away = (
+                ciede2000(lab, lab[row])
+                if name == "ciede2000"
+                else euclid(places[name], places[name][row])
+            )
+            away[row] = np.inf
+            nearest = np.argsort(away, kind="stable")[:k]
+            shares[row] = np.mean(families[nearest] == families[row])
+    return alike
+
+
+def alike_within(
+    judged: JudgedShades, *, tolerances: Sequence[int] = WITHIN
+) -> dict[int, NDArray[np.float64]]:
+    """Measure how many of the shades within a tolerance people give the same family.
+
+    Returns:
+        Tolerance -> (n,) shares, 0 to 1; NaN where no other shade is so near.
+    """
+    lab = shades_to_oklab(judged.shades)
+    families = np.array(judged.families)
+    found = {tolerance: np.full(len(lab), np.nan) for tolerance in tolerances}
+    for row, place in enumerate(lab):
+        away = distance(lab, place)
+        away[row] = np.inf
+        for tolerance, shares in found.items():
+            near = away <= tolerance
+            if near.any():
+                shares[row] = np.mean(families[near] == families[row])
+    return found
+
+
+def measure(survey: str, *, samples: int = 10_000, seed: int = 0) -> dict[str, Any]:
+    """Measure one survey as it is recorded.
+
+    Args:
+        survey: `xkcd` or `css4`.
+        samples: Resamples behind the intervals.
+        seed: Of the resampling.
+
+    Returns:
+        `parameters`, `metrics`, and tables: `agreement` with its interval, `per_family`,
+        `confusions`, `alike`, the judgment on metrics and, paired, on what each has over ours, and
+        `within`, the share of alike shades by tolerance.
+    """
+    judged = judged_shades(survey)
+    found = found_families(judged.shades)
+    pairs = list(zip(judged.families, found, strict=True))
+    hits = np.array([said == got for said, got in pairs], dtype=np.float64)
+    alike = neighbours_alike(judged)
+    more = {f"{name} over ours": shares - alike[COLOR_METRIC] for name, shares in alike.items()}
+    more.pop(f"{COLOR_METRIC} over ours")
+    columns = {"agreement": hits} | alike | more
+    intervals = {
+        name: _interval(values, samples=samples, seed=seed) for name, values in columns.items()
+    }
+    confusions = collections.Counter(pair for pair in pairs if pair[0] != pair[1])
+    per_family = {}
+    for family in FAMILY_NAMES:
+        mine = [said == got for said, got in pairs if said == family]
+        if mine:
+            share = round(sum(mine) / len(mine), 4)
+            per_family[family] = {"n_names": len(mine), "agreement": share}
+    agreement = intervals.pop("agreement")
+    within = [
+        {"tolerance": tolerance, "n_shades": int(np.count_nonzero(~np.isnan(shares)))}
+        | {"alike": _interval(shares[~np.isnan(shares)], samples=samples, seed=seed)}
+        for tolerance, shares in alike_within(judged).items()
+        if not np.isnan(shares).all()
+    ]
+    return {
+        "parameters": {"survey": survey, "samples": samples, "seed": seed},
+        "metrics": {
+            "n_names": len(judged.names),
+            "n_left_out_two_families": judged.n_two,
+            "n_left_out_no_family_word": judged.n_none,
+            "agreement": agreement["mean"],
+            **{f"alike@10 {name}": intervals[name]["mean"] for name in alike},
+        },
+        "agreement": agreement,
+        "alike": intervals,
+        "within": within,
+        "per_family": per_family,
+        "confusions": [[said, got, n] for (said, got), n in confusions.most_common()],
+    }
+
+
+def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure again what is on record, with the parameters that it names."""
+    asked = measurement["parameters"]
+    return measure(asked["survey"], samples=asked["samples"], seed=asked["seed"])
+
+
+def _interval(values: NDArray[np.float64], *, samples: int, seed: int) -> dict[str, float]:
+    found = bootstrap_interval(values, samples=samples, seed=seed)
+    return {part: round(value, 4) for part, value in found._asdict().items()}

@@ -1,0 +1,214 @@
+"""What a colour tolerance means, as it is recorded: in CIEDE2000, in photos kept, in regions.
+
+`measure` is what `benchmarks/bench_color_tolerance.py` writes down; the curves behind it are made
+by `searchlab.labs.color_curves`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from searchlab.colors import (
+    DEFAULT_TOLERANCE,
+    FAMILY_NAMES,
+    Shades,
+    format_hex,
+    parse_hex,
+    shades_to_oklab,
+    within_hex,
+    within_name,
+)
+from searchlab.config import COLOR_METRIC
+from searchlab.datasets import load_dataset
+from searchlab.errors import InputError
+from searchlab.images import WORKING_SIDE, analyse, open_rgb
+from searchlab.labs.color_curves import TOLERANCES, cube, mean_interval, tolerance_curves
+from searchlab.labs.color_metrics import ciede2000, shades_to_cielab
+from searchlab.labs.color_names import named_shades
+
+PHOTO_TOLERANCES = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 255)
+
+
+class Extremes(NamedTuple):
+    """Where a tolerance and CIEDE2000 part most about one shade.
+
+    Attributes:
+        kept: The shade that is kept though it is farthest by CIEDE2000.
+        kept_ciede2000: How far.
+        left_out: The shade that is left out though it is nearest by CIEDE2000.
+        left_out_ciede2000: How far.
+    """
+
+    kept: str
+    kept_ciede2000: float
+    left_out: str
+    left_out_ciede2000: float
+
+
+def extremes(reference: str, tolerance: int, *, pool: Shades) -> Extremes:
+    """Find the shades that a tolerance judges most unlike CIEDE2000 does.
+
+    Raises:
+        InputError: The tolerance keeps all of the pool or nothing.
+    """
+    kept = within_hex(pool, reference, tolerance=tolerance)
+    if kept.all() or not kept.any():
+        msg = f"tolerance must keep some of the pool, got {tolerance} about {reference!r}"
+        raise InputError(msg)
+    centre = shades_to_cielab(np.array([parse_hex(reference)], dtype=np.uint32))
+    judged = ciede2000(shades_to_cielab(pool), centre)
+    far = int(np.where(kept, judged, -np.inf).argmax())
+    near = int(np.where(kept, np.inf, judged).argmin())
+    return Extremes(
+        format_hex(int(pool[far])),
+        float(judged[far]),
+        format_hex(int(pool[near])),
+        float(judged[near]),
+    )
+
+
+@cache
+def bundled_shades() -> Shades:
+    """Return the dominant colours of the bundled photos, (349,) uint32; reads them all, 3 s."""
+    files = [Path(record["file"] or "") for record in load_dataset("demo").records]
+    found = [analyse(open_rgb(file.read_bytes(), min_side=WORKING_SIDE)) for file in files]
+    return np.array([parse_hex(seen.color_hex) for seen in found], dtype=np.uint32)
+
+
+def photos_kept(
+    shades: Shades, references: Shades, *, tolerances: Sequence[int] = PHOTO_TOLERANCES
+) -> dict[str, Any]:
+    """Measure the share of photos that colour filters keep.
+
+    Args:
+        shades: (n_photos,) uint32 dominant colours.
+        references: (n,) uint32 shades to ask for, beside the families' names.
+        tolerances: Ascending.
+
+    Returns:
+        `rows`: for each tolerance the share kept about shades and about names, with percentiles;
+        `n_lost`: photos that a larger tolerance dropped, over all conditions, which must be 0.
+    """
+    lab = shades_to_oklab(shades)
+    about = {"hex": [format_hex(int(shade)) for shade in references], "name": [*FAMILY_NAMES]}
+    within = {"hex": within_hex, "name": within_name}
+    rows: list[dict[str, Any]] = [{"tolerance": tolerance} for tolerance in tolerances]
+    n_lost = 0
+    for kind, asked in about.items():
+        shares = np.zeros((len(asked), len(tolerances)))
+        for place, value in enumerate(asked):
+            before = np.zeros(len(shades), dtype=np.bool_)
+            for column, tolerance in enumerate(tolerances):
+                kept = within[kind](shades, value, tolerance=tolerance, lab=lab)
+                n_lost += int(np.count_nonzero(before & ~kept))
+                shares[place, column] = kept.mean()
+                before = kept
+        for row, values in zip(rows, shares.T, strict=True):
+            percentiles = np.percentile(values, [5, 50, 95]).round(6).tolist()
+            row |= dict(zip((f"{kind}_p5", f"{kind}_p50", f"{kind}_p95"), percentiles, strict=True))
+            row[kind] = mean_interval(values)
+    return {"rows": rows, "n_lost": n_lost}
+
+
+def measure(
+    source: str,
+    *,
+    stride: int = 1,
+    pool_steps: int = 33,
+    tolerances: Sequence[int] = TOLERANCES,
+    at: int = DEFAULT_TOLERANCE,
+) -> dict[str, Any]:
+    """Measure curves as they are recorded.
+
+    Args:
+        source: Reference shades: those of the survey `xkcd`, or a `cube` of 9 steps a channel.
+        stride: Takes every so many-th of them.
+        pool_steps: Steps a channel of the shades that are kept or not.
+        tolerances: As for `tolerance_curves`.
+        at: The tolerance that regions and worst cases are shown for, one of these.
+
+    Returns:
+        `parameters`, `metrics`, and tables: `rows` by tolerance, `regions`, `order`, `gains`,
+        `worst`.
+    """
+    names, shades = _references(source)
+    names, shades = names[::stride], shades[::stride]
+    curves = tolerance_curves(shades, pool=cube(pool_steps), tolerances=tolerances)
+    rows, order = curves.rows(), curves.order_rows()
+    row = rows[curves.column(at)]
+    overlap = {name: found["mean"] for name, found in row["overlap"].items()}
+    place = curves.column(at)
+    return {
+        "parameters": {
+            "source": source,
+            "stride": stride,
+            "pool_steps": pool_steps,
+            "tolerances": list(tolerances),
+            "at": at,
+        },
+        "metrics": {
+            "n_shades": len(shades),
+            f"ciede2000@{at}": row["ciede2000"]["mean"],
+            f"ciede2000_p5@{at}": row["ciede2000_p5"],
+            f"ciede2000_p50@{at}": row["ciede2000_p50"],
+            f"ciede2000_p95@{at}": row["ciede2000_p95"],
+            **{f"overlap@{at} {name}": share for name, share in overlap.items()},
+            **{f"order {name}": found["mean"] for name, found in order.items()},
+        },
+        "rows": rows,
+        "regions": curves.region_rows(at),
+        "order": order,
+        "gains": curves.gain_rows(at),
+        "worst": [
+            {
+                "name": names[i],
+                "shade": format_hex(int(shades[i])),
+                "overlap": round(float(curves.overlap[COLOR_METRIC][i, place]), 4),
+                "ciede2000": round(float(curves.ciede2000[i, place]), 4),
+                "at_most": round(float(curves.at_most[i, place]), 4),
+            }
+            for i in curves.worst(at)
+        ],
+    }
+
+
+def measure_photos(*, stride: int = 1) -> dict[str, Any]:
+    """Measure what tolerances keep of the bundled photos, as it is recorded.
+
+    Args:
+        stride: Asks for every so many-th shade of the colour survey.
+
+    Returns:
+        `parameters`, `metrics`, and `rows` by tolerance.
+    """
+    shades = bundled_shades()
+    kept = photos_kept(shades, named_shades("xkcd")[1][::stride])
+    metrics = {"n_photos": len(shades), "n_lost": kept["n_lost"]}
+    for row in kept["rows"]:
+        metrics[f"kept about a shade@{row['tolerance']}"] = row["hex"]["mean"]
+        metrics[f"kept about a name@{row['tolerance']}"] = row["name"]["mean"]
+    return {
+        "parameters": {"source": "photos", "stride": stride},
+        "metrics": metrics,
+        "rows": kept["rows"],
+    }
+
+
+def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure again what is on record, with the parameters that it names."""
+    asked = dict(measurement["parameters"])
+    if asked["source"] == "photos":
+        return measure_photos(stride=asked["stride"])
+    return measure(**asked)
+
+
+def _references(source: str) -> tuple[Sequence[str], Shades]:
+    if source == "cube":
+        shades = cube(9)
+        return [format_hex(int(shade)) for shade in shades], shades
+    return named_shades(source)

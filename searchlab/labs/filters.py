@@ -1,0 +1,50 @@
+"""The filter atlas of searchlab's own engine, computed again from what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from searchlab.config import Config
+from searchlab.indexes import INDEXES
+from searchlab.labs.filter_atlas import Atlas, Cell, Served, measure_cell
+from searchlab.labs.index import own_system
+from searchlab.labs.vectors import made_vectors
+
+_STEADY = ("n_allowed", "recall", "short", "wrong", "plan")
+
+
+def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask the recorded number of queries in every recorded cell again.
+
+    Args:
+        measurement: As `benchmarks/bench_filters.py` records a system.
+
+    Returns:
+        `cells`, without their times.
+
+    Raises:
+        NotFoundError: It is of another system, whose package is not ours to ask.
+        InputError: Its vectors are those of photos, which are not here.
+    """
+    system = own_system(measurement)
+    asked, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
+    vectors = made_vectors(str(measurement["dataset"]), n_queries=1, seed=seed).photos
+    atlas = Atlas(vectors, n_queries=int(asked["n_queries"]), seed=seed)
+    config = Config(model="given", seed=seed, **system)
+    index = INDEXES[config.index](vectors, config, np.arange(len(vectors)))
+    served = Served(atlas.columns, index, config)
+    cells = []
+    for row in measurement["cells"]:
+        cell = Cell(row["share"], row["relation"], row["n_conditions"])
+        n = int(row["n_queries"])
+        found = measure_cell(served, atlas, cell, k=int(asked["k"]), budget_s=0, least=n)
+        found["plan"] = served.plan
+        cells.append({name: _rounded(found[name]) for name in _STEADY})
+    return {"cells": cells}
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 5) if isinstance(value, float) else value

@@ -1,0 +1,69 @@
+"""Recall of searchlab's own indexes, computed again from what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from searchlab.config import Config
+from searchlab.errors import NotFoundError
+from searchlab.indexes import INDEXES, ExactIndex, HnswIndex, Neighbors, VectorIndex
+from searchlab.labs.index_recall import scored
+from searchlab.labs.vectors import made_vectors
+from searchlab.metrics import recall_at_k
+
+
+def own_system(measurement: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a system of ours that was measured.
+
+    Raises:
+        NotFoundError: It is none of ours.
+    """
+    system: dict[str, Any] = measurement["parameters"].get("system", {})
+    if "step_rows" not in system:
+        msg = f"a system must be searchlab's own to be asked again, got {measurement['name']!r}"
+        raise NotFoundError(msg)
+    return system
+
+
+def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
+    """Build an index again and ask it all queries again.
+
+    Args:
+        measurement: As `benchmarks/bench_index.py` records a system.
+
+    Returns:
+        `points`, without their times.
+
+    Raises:
+        NotFoundError: It is of another system, whose package is not ours to ask.
+        InputError: Its vectors are those of photos, which are not here.
+    """
+    system = own_system(measurement)
+    asked, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
+    made = made_vectors(str(measurement["dataset"]), n_queries=int(asked["n_queries"]), seed=seed)
+    config = Config(model="given", seed=seed, **system)
+    index = INDEXES[config.index](made.photos, config, np.arange(len(made.photos)))
+    deepest = max(point["k"] for point in measurement["points"])
+    exact = {
+        kind: ExactIndex(made.photos).search(rows, deepest) for kind, rows in made.queries.items()
+    }
+    points = []
+    for point in measurement["points"]:
+        kind, k = point["queries"], point["k"]
+        index = _with_effort(index, point["effort"])
+        queries = made.queries[kind]
+        found = [index.search(query[np.newaxis], k).rows[0] for query in queries]
+        true = Neighbors(exact[kind].rows[:, :k], exact[kind].scores[:, :k])
+        recall = recall_at_k(scored(made.photos, queries, found, k), true)
+        points.append({"queries": kind, "k": k, "effort": point["effort"]})
+        points[-1]["recall"] = round(recall, 4)
+    return {"points": points}
+
+
+def _with_effort(index: VectorIndex, effort: int | None) -> VectorIndex:
+    if not isinstance(index, HnswIndex) or effort is None:
+        return index
+    return index.updated(index.vectors, index.labels, ef_search=effort)

@@ -1,0 +1,144 @@
+"""Recall of an index and the time it takes: one is never reported without the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from searchlab.errors import InputError
+from searchlab.indexes import ExactIndex, HnswIndex, Neighbors
+from searchlab.indexes.exact import empty_neighbors
+from searchlab.metrics import latency, recall_at_k
+from searchlab.models.protocol import Embeddings
+
+Answer: TypeAlias = Callable[[Embeddings, int], ArrayLike]
+"""Answers one query, (dim,), with at most k rows, best first."""
+
+
+def scored(
+    vectors: Embeddings, queries: Embeddings, found: Sequence[ArrayLike], k: int
+) -> Neighbors:
+    """Score what some index returned by our own cosines, whatever scores it gave itself.
+
+    Args:
+        vectors: (n_photos, dim) unit rows.
+        queries: (n_queries, dim) unit rows.
+        found: For each query at most k rows, best first; -1 stands for nothing.
+        k: Rows asked for.
+
+    Returns:
+        (n_queries, k) rows and cosines, padded.
+
+    Raises:
+        InputError: More than k rows, or one that there is not.
+    """
+    answers = empty_neighbors(len(queries), k)
+    for place, (query, some) in enumerate(zip(queries, found, strict=True)):
+        rows = np.asarray(some, dtype=np.int64).ravel()
+        rows = rows[rows >= 0]
+        if len(rows) > k or rows.max(initial=0) >= len(vectors):
+            msg = f"an answer must have at most {k} rows below {len(vectors)}, got {rows.tolist()}"
+            raise InputError(msg)
+        answers.rows[place, : len(rows)] = rows
+        answers.scores[place, : len(rows)] = vectors[rows] @ query
+    return answers
+
+
+def measure_search(
+    answer: Answer,
+    vectors: Embeddings,
+    queries: Embeddings,
+    exact: Neighbors,
+    *,
+    runs: int = 3,
+) -> dict[str, float]:
+    """Ask one query after the other, and say how much was found in which time.
+
+    Args:
+        answer: The index.
+        vectors: (n_photos, dim) unit rows that it holds.
+        queries: (n_queries, dim) unit rows.
+        exact: (n_queries, k) answers of `ExactIndex` to them; k is taken from here.
+        runs: Each query is asked so often; its median counts.
+
+    Returns:
+        `recall` (ties count as found), `p50_ms`, `p95_ms`, `p99_ms` over the queries.
+    """
+    k = exact.rows.shape[1]
+    answer(queries[0], k)
+    seconds = np.zeros((runs, len(queries)))
+    found: list[NDArray[np.int64]] = []
+    for run in range(runs):
+        found.clear()
+        for place, query in enumerate(queries):
+            started = time.perf_counter()
+            rows = answer(query, k)
+            seconds[run, place] = time.perf_counter() - started
+            found.append(np.asarray(rows, dtype=np.int64))
+    recall = recall_at_k(scored(vectors, queries, found, k), exact)
+    return {"recall": recall, **latency(np.median(seconds, axis=0))}
+
+
+def sweep(
+    vectors: Embeddings,
+    queries: Mapping[str, Embeddings],
+    *,
+    k: int = 10,
+    Ms: Sequence[int] = (8, 16, 32),
+    ef_searches: Sequence[int] = (16, 32, 64, 128, 256),
+    ef_construction: int = 200,
+    runs: int = 1,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Measure searchlab's graph over its parameters.
+
+    Args:
+        vectors: (n_photos, dim) unit rows.
+        queries: Kind -> (n_queries, dim) unit rows.
+        k: Neighbours wanted.
+        Ms: Links of a node; a graph is built for each.
+        ef_searches: Candidates looked at while searching.
+        ef_construction: Candidates looked at while building.
+        runs: See `measure_search`.
+        seed: Of the graph's levels.
+
+    Returns:
+        For each M, ef_search and kind: `M`, `ef_search`, `queries` (the kind), `recall`, `p50_ms`,
+        `p95_ms`, `p99_ms`, `build_s` and `size_mib`.
+    """
+    exact = {kind: ExactIndex(vectors).search(rows, k) for kind, rows in queries.items()}
+    table = []
+    for M in Ms:
+        started = time.perf_counter()
+        index = HnswIndex(vectors, M=M, ef_construction=ef_construction, seed=seed)
+        about = {"build_s": time.perf_counter() - started, "size_mib": index.size_bytes / 2**20}
+        for ef_search in ef_searches:
+            index = index.updated(vectors, index.labels, ef_search=ef_search)
+            for kind, rows in queries.items():
+                measured = measure_search(one_by_one(index), vectors, rows, exact[kind], runs=runs)
+                table.append({"M": M, "ef_search": ef_search, "queries": kind, **measured, **about})
+    return table
+
+
+def one_by_one(index: ExactIndex | HnswIndex) -> Answer:
+    """Ask one of our own indexes as `measure_search` asks."""
+    return lambda query, k: index.search(query[np.newaxis], k).rows[0]
+
+
+def fastest_at(points: Sequence[Mapping[str, Any]], recall: float) -> Mapping[str, Any] | None:
+    """Return the point of least `p50_ms` among those that find enough; None if none does."""
+    enough = [point for point in points if point["recall"] >= recall]
+    return min(enough, key=lambda point: point["p50_ms"], default=None)
+
+
+def pareto(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Keep the points than which no other one finds as much in less time, by rising recall."""
+    front: list[Mapping[str, Any]] = []
+    for point in sorted(points, key=lambda point: (-point["recall"], point["p50_ms"])):
+        if not front or point["p50_ms"] < front[-1]["p50_ms"]:
+            front.append(point)
+    return front[::-1]

@@ -1,0 +1,81 @@
+"""Other ways to mix a picture with words than to add their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.config import Calibration, Curve
+from searchlab.labs.pulls import Pull
+from searchlab.queries import Query
+from searchlab.scored_queries import TOP
+
+if TYPE_CHECKING:
+    from searchlab.engine import SearchEngine
+
+Scores: TypeAlias = NDArray[np.float64]
+Mixing: TypeAlias = Callable[[Scores, Scores, float], Scores]
+"""(n_photos,) cosines to the picture and to the words, and a weight -> (n_photos,) scores."""
+
+
+def mixings(calibration: Calibration) -> dict[str, Mixing]:
+    """Return the ways to mix, by name.
+
+    `sum` ranks as the engine does, for the mixed vector of a query is the same for every photo.
+    `standardised` first gives both cosines the same mean and spread over the photos. `probability`
+    multiplies the calibrated scores, the words' one raised to the weight.
+    """
+
+    def added(picture: Scores, words: Scores, weight: float) -> Scores:
+        return picture + weight * words
+
+    def standardised(picture: Scores, words: Scores, weight: float) -> Scores:
+        return _standard(picture) + weight * _standard(words)
+
+    def probability(picture: Scores, words: Scores, weight: float) -> Scores:
+        alike = _log_probability(calibration.image, picture)
+        return alike + weight * _log_probability(calibration.text, words)
+
+    return {"sum": added, "standardised": standardised, "probability": probability}
+
+
+def mixed_runs(
+    engine: SearchEngine, pulls: Sequence[Pull], alphas: Sequence[float], mixing: Mixing
+) -> list[dict[str, list[str]]]:
+    """Rank every pull at every weight, exactly; one run for each weight.
+
+    Args:
+        engine: Its index is exact.
+        pulls: Photos and words.
+        alphas: Weights of the words.
+        mixing: One of `mixings`.
+    """
+    vectors = np.asarray(engine.index.vectors)
+    runs: list[dict[str, list[str]]] = [{} for _ in alphas]
+    for pull in pulls:
+        picture = vectors @ _vector(engine, Query(photo_id=pull.photo_id))
+        words = vectors @ _vector(engine, Query(text=pull.text))
+        own = engine.table.row_of(pull.photo_id)
+        for run, alpha in zip(runs, alphas, strict=True):
+            scores = mixing(picture.astype(np.float64), words.astype(np.float64), alpha)
+            scores[own] = -np.inf
+            rows = np.argsort(-scores, kind="stable")[:TOP]
+            run[pull.pull_id] = engine.table.photo_ids(rows)
+    return runs
+
+
+def _vector(engine: SearchEngine, query: Query) -> NDArray[np.float32]:
+    vector = engine.query_vector(query)
+    return np.zeros(engine.model.dim, dtype=np.float32) if vector is None else vector
+
+
+def _standard(cosines: NDArray[np.float64]) -> Scores:
+    spread = float(cosines.std())
+    return np.asarray((cosines - cosines.mean()) / (spread if spread > 0 else 1.0))
+
+
+def _log_probability(curve: Curve, cosines: Scores) -> Scores:
+    return np.asarray(-np.logaddexp(0, -(curve.slope * cosines + curve.intercept)))

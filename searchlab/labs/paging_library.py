@@ -1,0 +1,120 @@
+"""Walks over a real library on disk, whose state in force changes between two pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.errors import ExpiredCursorError, InputError
+from searchlab.labs.paging_walks import Walk, presence
+from searchlab.library import Library
+from searchlab.queries import Query
+from searchlab.tables import PhotoTable
+
+
+def library_walks(
+    library: Library,
+    texts: Sequence[str],
+    *,
+    changed_after: Sequence[int],
+    leave: float = 0.1,
+    per_page: int = 20,
+    seed: int = 0,
+) -> tuple[dict[str, list[Walk]], NDArray[np.bool_]]:
+    """Walk through all pages of some queries while the library changes.
+
+    Each change writes a snapshot that lacks some of the photos, drawn anew, so that others are
+    back. **The library is changed**, and in the end holds again what it held.
+
+    Args:
+        library: One to try things on, with nobody else at work.
+        texts: One reader each.
+        changed_after: Pages after which there is a new state, counted from 1.
+        leave: Share of the photos that each new state lacks.
+        per_page: Results a page.
+        seed: Of what leaves.
+
+    Returns:
+        For each way, `searchlab` (its cursors) and `offset` (places in the ranking of the state in
+        force), a walk a text, with photos as rows of the library as it was; and (n_states, n_rows)
+        which photos were there at each page.
+
+    Raises:
+        InputError: No texts, or a share out of range.
+    """
+    if not texts or not 0 <= leave < 1:
+        msg = f"texts must not be empty and leave be 0 to below 1, got {len(texts)} and {leave}"
+        raise InputError(msg)
+    rng = np.random.default_rng(seed)
+    whole = library.engine.table
+    row_of = {photo_id: row for row, photo_id in enumerate(whole.texts("photo_id"))}
+    readers: dict[str, list[_Reader]] = {
+        "searchlab": [_CursorReader(text) for text in texts],
+        "offset": [_OffsetReader(text) for text in texts],
+    }
+    states = []
+    number = 0
+    try:
+        while any(reader.reads_on for some in readers.values() for reader in some):
+            number += 1
+            there = library.engine.table.texts("photo_id")
+            states.append(np.array([row_of[photo_id] for photo_id in there]))
+            for some in readers.values():
+                for reader in some:
+                    if reader.reads_on:
+                        reader.turn(library, per_page, row_of)
+            if number in changed_after:
+                _write(library, whole, np.flatnonzero(rng.random(len(whole)) >= leave))
+    finally:
+        _write(library, whole, np.arange(len(whole)))
+    walks = {way: [reader.walk for reader in some] for way, some in readers.items()}
+    return walks, presence(states)
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.walk = Walk()
+        self.reads_on = True
+
+    def turn(self, library: Library, per_page: int, row_of: Mapping[str, int]) -> None:
+        raise NotImplementedError
+
+
+class _CursorReader(_Reader):
+    token: str | None = None
+
+    def turn(self, library: Library, per_page: int, row_of: Mapping[str, int]) -> None:
+        query = None if self.token else self.text
+        try:
+            page = library.search(query, per_page=per_page, cursor=self.token)
+        except ExpiredCursorError:
+            self.walk.cut_short, self.reads_on = True, False
+            return
+        rows = [row_of[hit.photo.photo_id] for hit in page]
+        self.walk.pages.append(np.array(rows, dtype=np.int64))
+        self.token = page.next_cursor
+        self.reads_on = page.has_more
+
+
+class _OffsetReader(_Reader):
+    def turn(self, library: Library, per_page: int, row_of: Mapping[str, int]) -> None:
+        start = len(self.walk.pages) * per_page
+        engine = library.engine
+        ranking = engine.rank(Query(text=self.text), start + per_page)
+        photo_ids = engine.table.photo_ids(ranking.rows[start:])
+        rows = [row_of[photo_id] for photo_id in photo_ids]
+        self.walk.pages.append(np.array(rows, dtype=np.int64))
+        self.reads_on = ranking.total > start + per_page
+
+
+def _write(library: Library, whole: PhotoTable, rows: NDArray[np.int64]) -> None:
+    kept = set(whole.photo_ids(rows))
+    with library.writing(), library.cache() as cache:
+        before = library.snapshot()
+        if before is None:
+            msg = "a library must hold photos to be walked over, got an empty one; index some first"
+            raise InputError(msg)
+        library.write(whole.select(kept), before.config, before.roots, cache, before=before)

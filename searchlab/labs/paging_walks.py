@@ -1,0 +1,271 @@
+"""Walks through all pages of a query while the collection changes, in several ways of paging.
+
+Photos come and go between pages and, at times, everything is embedded anew by another version of
+the model. A *duplicate* is a result that the reader was given before; a *gap* is a photo that was
+there on every page and was never given. Beside searchlab's cursors, over exact search and over the
+graph, the same walks are done in the ways of paging that are in use elsewhere:
+
+- `offset`: page n is the places n x size onwards of today's ranking;
+- `after score`: what scores below the last result of the page before;
+- `after score and id`: the same, and of equal scores what has a higher id;
+- `growing k`: the graph is asked for k = 20, then for 40, of which the first 20 are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.config import Config
+from searchlab.engine import SearchEngine
+from searchlab.errors import InputError
+from searchlab.indexes import INDEXES, HnswIndex
+from searchlab.indexes.exact import nearest_rows
+from searchlab.labs.paging_history import DIM, Photos, State
+from searchlab.models.protocol import Embeddings
+from searchlab.queries import Query
+from searchlab.tables import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, PhotoTable
+
+# Small on purpose: a graph this loose shows at 600 photos what others show at millions.
+_GRAPH: dict[str, Any] = {"M": 6, "ef_construction": 40, "ef_search": 20, "step_rows": 0}
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What a page is made from: the first state, the present one, and the present one's graph."""
+
+    first: State
+    now: State
+    graph: HnswIndex
+
+
+Turn = Callable[[Moment, NDArray[np.float64], int, Any], tuple[Photos, Any]]
+"""Gives a page and the token of the next, None after the last.
+
+Takes the moment, the (dim,) look that is searched for, results a page, and a token, None at first.
+"""
+
+
+def offset(
+    moment: Moment, look: NDArray[np.float64], per_page: int, token: int | None
+) -> tuple[Photos, int | None]:
+    """Cut places out of today's exact ranking."""
+    start = token or 0
+    ranked, _ = _ranked(moment.now, look)
+    end = start + per_page
+    return ranked[start:end], end if end < len(ranked) else None
+
+
+def after_score(
+    moment: Moment, look: NDArray[np.float64], per_page: int, token: float | None
+) -> tuple[Photos, float | None]:
+    """Go on below the last score, on today's exact ranking."""
+    ranked, scores = _ranked(moment.now, look)
+    behind = np.ones(len(ranked), dtype=np.bool_) if token is None else scores < token
+    page, left = ranked[behind][:per_page], scores[behind]
+    return page, float(left[per_page - 1]) if len(left) > per_page else None
+
+
+def after_score_and_id(
+    moment: Moment,
+    look: NDArray[np.float64],
+    per_page: int,
+    token: tuple[float, int] | None,
+) -> tuple[Photos, tuple[float, int] | None]:
+    """Go on below the last score, and among equal scores behind the last id."""
+    ranked, scores = _ranked(moment.now, look)
+    behind = np.ones(len(ranked), dtype=np.bool_)
+    if token is not None:
+        behind = (scores < token[0]) | ((scores == token[0]) & (ranked > token[1]))
+    page, left = ranked[behind][:per_page], scores[behind]
+    if len(left) <= per_page:
+        return page, None
+    return page, (float(left[per_page - 1]), int(page[-1]))
+
+
+def growing_k(
+    moment: Moment, look: NDArray[np.float64], per_page: int, token: int | None
+) -> tuple[Photos, int | None]:
+    """Ask today's graph for more and more, and drop what was given."""
+    start = token or 0
+    end = start + per_page
+    found = moment.graph.search(moment.now.seen(look[np.newaxis]), end).rows[0]
+    page = found[start:end]
+    page = page[page >= 0]
+    return moment.now.photos[page], end if end < len(moment.now.photos) else None
+
+
+def _ranked(state: State, look: NDArray[np.float64]) -> tuple[Photos, NDArray[np.float32]]:
+    query = state.seen(look[np.newaxis])[0]
+    rows, scores = nearest_rows(state.vectors, query, len(state.photos))
+    return state.photos[rows], scores
+
+
+class _LooksModel:
+    """Stands for a model: the text `17` lies where the 17th look does."""
+
+    name = "looks"
+    model_id = "looks"
+    reads: Literal["image", "text"] = "image"
+    input_size = 0
+    dim = DIM
+
+    def __init__(self, looks: Embeddings) -> None:
+        self._looks = looks
+
+    @property
+    def parts(self) -> tuple[tuple[_LooksModel, float], ...]:
+        return ((self, 1.0),)
+
+    def fingerprints(self) -> dict[str, str]:
+        return {"weights": "", "preprocessing": "", "tokenizer": ""}
+
+    def encode_texts(self, texts: Sequence[str]) -> Embeddings:
+        return np.ascontiguousarray(self._looks[[int(text) for text in texts]])
+
+    def encode_images(self, images: Sequence[Any]) -> Embeddings:
+        msg = f"a model of looks reads no pictures, got {len(images)}"
+        raise InputError(msg)
+
+
+def pinned(first: State, looks: NDArray[np.float64], *, index: str) -> Turn:
+    """Page as searchlab does: through the state of page 1, past what has left since.
+
+    Args:
+        first: State of page 1.
+        looks: (n_queries, dim) all that will be searched for.
+        index: `exact` or `hnsw`.
+    """
+    config = Config(model="looks", model_id="looks", index=index, depth=50, **_GRAPH)
+    numbers = np.arange(len(first.photos))
+    engine = SearchEngine(
+        _table(first.photos),
+        INDEXES[index](first.vectors, config, numbers),
+        _LooksModel(first.seen(looks)),
+        config,
+    )
+    texts = {look.tobytes(): str(number) for number, look in enumerate(looks)}
+
+    def turn(
+        moment: Moment, look: NDArray[np.float64], per_page: int, token: str | None
+    ) -> tuple[Photos, str | None]:
+        live = np.isin(first.photos, moment.now.photos)
+        page = engine.slice(
+            None if token else Query(text=texts[look.tobytes()]),
+            per_page=per_page,
+            cursor=token,
+            live=None if live.all() else live,
+        )
+        return first.photos[page.rows], page.next_cursor
+
+    return turn
+
+
+def _table(photos: Photos) -> PhotoTable:
+    plain: dict[str, Any] = dict.fromkeys((*TEXT_COLUMNS, *CODED_COLUMNS), "")
+    plain |= dict.fromkeys(NUMBER_COLUMNS, 0)
+    rows = [plain | {"photo_id": f"{photo:09d}", "label": photo} for photo in photos.tolist()]
+    return PhotoTable.from_rows([rows])
+
+
+@dataclass
+class Walk:
+    """What one reader was given.
+
+    Attributes:
+        pages: Photos of each page, as the reader came to them.
+        cut_short: Whether a page was refused, with an error that says so.
+    """
+
+    pages: list[Photos] = field(default_factory=list)
+    cut_short: bool = False
+
+    def rates(self, present: NDArray[np.bool_]) -> dict[str, float]:
+        """Say what went wrong.
+
+        Args:
+            present: (n_states, n_numbers) which photos were there; see `presence`.
+
+        Returns:
+            `duplicates` and `gone`, shares of the results that were given before, or of photos
+            that had left; `gaps`, the share of the photos that were there on every page and were
+            never given; `new`, the share of those that came on the way, and were there at the
+            end, that were given.
+        """
+        times = np.minimum(np.arange(len(self.pages)), len(present) - 1)
+        given = np.zeros(present.shape[1], dtype=np.int64)
+        n_gone = 0
+        for page, time in zip(self.pages, times, strict=True):
+            np.add.at(given, page, 1)
+            n_gone += int(np.count_nonzero(~present[time, page]))
+        there = present[times] if self.pages else present[:1]
+        always, came = there.all(axis=0), there[-1] & ~there[0]
+        n_given = max(1, int(given.sum()))
+        return {
+            "duplicates": float(np.maximum(given - 1, 0).sum()) / n_given,
+            "gaps": int(np.count_nonzero(always & (given == 0))) / max(1, int(always.sum())),
+            "gone": n_gone / n_given,
+            "new": int(np.count_nonzero(came & (given > 0))) / max(1, int(came.sum())),
+        }
+
+
+def presence(states: Sequence[Photos]) -> NDArray[np.bool_]:
+    """Return (n_states, n_numbers) bool: whether the photo of a number was there."""
+    present = np.zeros((len(states), 1 + max(int(state.max()) for state in states)), dtype=np.bool_)
+    for row, photos in zip(present, states, strict=True):
+        row[photos] = True
+    return present
+
+
+def walk_history(
+    states: Sequence[State],
+    looks: NDArray[np.float64],
+    ways: Mapping[str, Turn],
+    *,
+    per_page: int,
+) -> dict[str, list[Walk]]:
+    """Let readers walk through all pages, a page a state, each look in every way.
+
+    Args:
+        states: The last one stays for as long as somebody reads.
+        looks: (n_queries, dim) what is searched for.
+        ways: Name -> how pages are turned.
+        per_page: Results a page.
+
+    Returns:
+        For each way one walk a look.
+    """
+    walks = {name: [Walk() for _ in looks] for name in ways}
+    tokens: dict[tuple[str, int], Any] = {
+        (name, i): None for name in ways for i in range(len(looks))
+    }
+    graph, before = _graph(states[0]), states[0]
+    for time in range(4 * len(states)):
+        now = states[min(time, len(states) - 1)]
+        if now is not before:
+            graph = _next_graph(graph, before, now)
+        moment, before = Moment(states[0], now, graph), now
+        for name, place in list(tokens):
+            page, token = ways[name](moment, looks[place], per_page, tokens[name, place])
+            walks[name][place].pages.append(page)
+            tokens[name, place] = token
+            if token is None:
+                del tokens[name, place]
+        if not tokens:
+            break
+    return walks
+
+
+def _graph(state: State) -> HnswIndex:
+    build = {name: value for name, value in _GRAPH.items() if name != "step_rows"}
+    return HnswIndex(state.vectors, labels=state.photos, **build)
+
+
+def _next_graph(graph: HnswIndex, before: State, now: State) -> HnswIndex:
+    if now.version != before.version:
+        return _graph(now)
+    return graph.updated(now.vectors, now.photos)

@@ -1,0 +1,231 @@
+"""Pulls: a photo and words that pull apart, ranked at every weight of the words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.errors import InputError
+from searchlab.labs.reliability import cluster_draws
+from searchlab.metrics import per_query
+from searchlab.queries import Query
+from searchlab.scored_queries import TOP, photo_about
+from searchlab.significance import bootstrap_interval
+
+if TYPE_CHECKING:
+    from searchlab.datasets import Dataset
+    from searchlab.engine import SearchEngine
+
+METRIC = f"ndcg@{TOP}"
+ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
+_ENDS = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class Pull:
+    """A photo and words that do not describe it.
+
+    Attributes:
+        pull_id: The id of the text query.
+        photo_id: The reference.
+        text: The words.
+        lang: Their language.
+        about: The photo that the words are about; pulls about one are drawn together.
+        alike: photo_id -> grade, of photos like the reference.
+        meant: photo_id -> grade, of photos that the words describe.
+    """
+
+    pull_id: str
+    photo_id: str
+    text: str
+    lang: str
+    about: str
+    alike: Mapping[str, int]
+    meant: Mapping[str, int]
+
+
+def draw_pulls(text: Dataset, similar: Dataset, *, seed: int) -> list[Pull]:
+    """Join each text query with a photo that it does not describe.
+
+    Args:
+        text: Text queries.
+        similar: Photo queries over the same photos; their photos are the references.
+        seed: Of the drawing, which depends on nothing but it and the query.
+
+    Raises:
+        InputError: No query has such a photo.
+    """
+    pulls = []
+    references = [(query.query_id, query.photo_id or "") for query in similar.queries]
+    for query in text.queries:
+        meant = text.qrels[query.query_id]
+        free = [pair for pair in references if meant.get(pair[1], 0) < 1]
+        if free and query.text is not None:
+            digest = hashlib.sha256(f"{seed}:{query.query_id}".encode()).digest()
+            name, photo_id = free[int.from_bytes(digest[:8]) % len(free)]
+            about = photo_about(query, text)
+            alike = similar.qrels[name]
+            rest = {photo: grade for photo, grade in meant.items() if photo != photo_id}
+            pulls.append(Pull(query.query_id, photo_id, query.text, query.lang, about, alike, rest))
+    if not pulls:
+        msg = f"{similar.name!r} must have photos that {text.name!r} does not describe, got none"
+        raise InputError(msg)
+    return pulls
+
+
+@dataclass(frozen=True, eq=False)
+class Steered:
+    """nDCG@10 of pulls at each weight of the text.
+
+    Attributes:
+        alphas: (n_alphas,) ascending, the first is 0.
+        look: (n_alphas, n_pulls) of photos like the reference.
+        text: (n_alphas, n_pulls) of photos that the words describe.
+        text_alone: (n_pulls,) what the words reach alone.
+        overlap: (n_alphas, n_pulls) share of the ten that the photo alone finds, too.
+        about: (n_pulls,) what is drawn together.
+        langs: (n_pulls,) languages of the words.
+    """
+
+    alphas: NDArray[np.float64]
+    look: NDArray[np.float64]
+    text: NDArray[np.float64]
+    text_alone: NDArray[np.float64]
+    overlap: NDArray[np.float64]
+    about: tuple[str, ...]
+    langs: tuple[str, ...]
+
+    def curves(self, *, samples: int, seed: int) -> dict[str, NDArray[np.float64]]:
+        """Average and draw: (1 + samples, n_alphas) each, the estimates first.
+
+        Returns:
+            `look_kept` and `text_obeyed` as ratios of means, and `balance`, their harmonic mean.
+        """
+        names, cluster_of = np.unique(np.asarray(self.about), return_inverse=True)
+        columns = np.vstack([self.look, self.text, self.text_alone]).T  # (n_pulls, ...)
+        sums = np.zeros((len(names), columns.shape[1]))
+        np.add.at(sums, cluster_of, columns)
+        draws = cluster_draws(len(names), samples, np.random.default_rng(seed))
+        drawn = np.concatenate(
+            [sums.sum(axis=0, keepdims=True), *(times @ sums for times in draws)]
+        )
+        n_alphas = len(self.alphas)
+        look = _ratio(drawn[:, :n_alphas], drawn[:, :1])
+        text = _ratio(drawn[:, n_alphas : 2 * n_alphas], drawn[:, -1:])
+        balance = _ratio(2 * look * text, look + text)
+        return {"look_kept": look, "text_obeyed": text, "balance": balance}
+
+    def best(self, *, samples: int, seed: int) -> dict[str, float]:
+        """Return the weight of the best balance, `mean` with the interval of draws."""
+        balance = self.curves(samples=samples, seed=seed)["balance"]
+        peaks = self.alphas[balance.argmax(axis=1)]
+        low, high = np.percentile(peaks[1:], _ENDS)
+        return {"mean": float(peaks[0]), "low": float(low), "high": float(high)}
+
+    def only(self, places: Sequence[int]) -> Steered:
+        """Keep some pulls, by their places."""
+        some = np.asarray(places, dtype=np.int64)
+        return replace(
+            self,
+            look=self.look[:, some],
+            text=self.text[:, some],
+            text_alone=self.text_alone[some],
+            overlap=self.overlap[:, some],
+            about=tuple(self.about[place] for place in places),
+            langs=tuple(self.langs[place] for place in places),
+        )
+
+    def rows(self, *, samples: int, seed: int) -> list[dict[str, Any]]:
+        """Return a row for each weight, every value with its interval."""
+        curves = self.curves(samples=samples, seed=seed)
+        rows = []
+        for place, alpha in enumerate(self.alphas):
+            row: dict[str, Any] = {"text_alpha": float(alpha)}
+            for name, drawn in curves.items():
+                low, high = np.percentile(drawn[1:, place], _ENDS)
+                row[name] = {"mean": drawn[0, place], "low": low, "high": high}
+            overlap = bootstrap_interval(
+                self.overlap[place], clusters=self.about, samples=samples, seed=seed
+            )
+            rows.append(row | {"overlap": overlap._asdict()})
+        return rows
+
+
+def steer(
+    engine: SearchEngine, pulls: Sequence[Pull], *, alphas: Sequence[float] = ALPHAS
+) -> Steered:
+    """Rank every pull at every weight, as it is served, and score the ten nearest.
+
+    Args:
+        engine: Its `steering` scales the weights.
+        pulls: Photos and words.
+        alphas: Values of `text_alpha`, 0 to 10, ascending from 0.
+
+    Raises:
+        InputError: The first weight is not 0, or the engine lacks a reference.
+    """
+    if not alphas or alphas[0] != 0:
+        msg = f"alphas must begin with 0, the photo alone, got {list(alphas)}"
+        raise InputError(msg)
+    engine.warm([pull.text for pull in pulls])
+
+    def run_at(alpha: float | None) -> dict[str, list[str]]:
+        return {p.pull_id: found_by(engine, p.photo_id, p.text, alpha) for p in pulls}
+
+    meant = {pull.pull_id: pull.meant for pull in pulls}
+    alone = per_query(meant, run_at(None), [METRIC])[METRIC]
+    return score_pulls(pulls, alphas, [run_at(alpha) for alpha in alphas], alone)
+
+
+def score_pulls(
+    pulls: Sequence[Pull],
+    alphas: Sequence[float],
+    runs: Sequence[Mapping[str, Sequence[str]]],
+    text_alone: NDArray[np.float64],
+) -> Steered:
+    """Score rankings of pulls.
+
+    Args:
+        pulls: Photos and words.
+        alphas: (n_alphas,) weights of the words, ascending from 0.
+        runs: pull_id -> photo_ids, for each weight.
+        text_alone: (n_pulls,) nDCG@10 that the words reach alone, in the order of the pull_ids.
+    """
+    ordered = sorted(pulls, key=lambda pull: pull.pull_id)  # as `per_query` returns scores
+    alike = {pull.pull_id: pull.alike for pull in ordered}
+    meant = {pull.pull_id: pull.meant for pull in ordered}
+    first = {pull_id: set(found) for pull_id, found in runs[0].items()}
+    shared = [
+        [len(first[pull.pull_id].intersection(run[pull.pull_id])) / TOP for pull in ordered]
+        for run in runs
+    ]
+    return Steered(
+        alphas=np.asarray(alphas, dtype=np.float64),
+        look=np.array([per_query(alike, run, [METRIC])[METRIC] for run in runs]),
+        text=np.array([per_query(meant, run, [METRIC])[METRIC] for run in runs]),
+        text_alone=text_alone,
+        overlap=np.array(shared),
+        about=tuple(pull.about for pull in ordered),
+        langs=tuple(pull.lang for pull in ordered),
+    )
+
+
+def found_by(engine: SearchEngine, photo_id: str, text: str, text_alpha: float | None) -> list[str]:
+    """Rank for a photo and words; without a weight for the words alone, which must not find it."""
+    if text_alpha is not None:
+        query = Query(text=text, photo_id=photo_id, text_alpha=text_alpha)
+        return engine.table.photo_ids(engine.rank(query, TOP).rows)
+    rows = engine.rank(Query(text=text), TOP + 1).rows
+    return [found for found in engine.table.photo_ids(rows) if found != photo_id][:TOP]
+
+
+def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide; 0 of nothing is 0."""
+    return np.divide(
+        part, whole, out=np.zeros_like(part), where=np.broadcast_to(whole > 0, part.shape)
+    )

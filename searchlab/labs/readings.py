@@ -1,0 +1,114 @@
+"""Held-out queries read with a curve: by language, with other curves, with more or less text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from searchlab.config import FITTED_TEXT_ALPHA, Calibration, Curve
+from searchlab.labs.reliability import Diagram, measure_reliability
+from searchlab.scored_queries import Pairs, ScoredQueries, score_queries
+
+if TYPE_CHECKING:
+    from searchlab.datasets import Dataset
+    from searchlab.engine import SearchEngine
+
+ALPHAS = (0.1, 0.5, 1.0, FITTED_TEXT_ALPHA, 3.0, 5.0, 10.0)
+
+
+def read(scored: ScoredQueries, pairs: Pairs, curve: Curve, *, samples: int, seed: int) -> Diagram:
+    """Measure the reliability of a curve on pairs of some queries; grade 1 and above is relevant.
+
+    Args:
+        scored: The queries.
+        pairs: Of these queries.
+        curve: Cosine to score.
+        samples: Resamples; queries about one photo are drawn together.
+        seed: Of the resampling.
+    """
+    _, cluster_of = np.unique(scored.about, return_inverse=True)
+    return measure_reliability(
+        curve(pairs.cosines),
+        pairs.grades >= 1,
+        clusters=cluster_of[pairs.query],
+        n_queries=len(np.unique(pairs.query)),
+        samples=samples,
+        seed=seed,
+    )
+
+
+def by_language(
+    scored: ScoredQueries, pairs: Pairs, curve: Curve, *, samples: int, seed: int
+) -> dict[str, Diagram]:
+    """Measure all queries together, named `all`, and each language where there are several."""
+    found = {"all": read(scored, pairs, curve, samples=samples, seed=seed)}
+    langs = np.array(scored.langs)
+    for lang in sorted(set(scored.langs)) if len(set(scored.langs)) > 1 else ():
+        mine = langs[pairs.query] == lang
+        if mine.any():
+            some = Pairs(*(column[mine] for column in pairs))
+            found[lang] = read(scored, some, curve, samples=samples, seed=seed)
+    return found
+
+
+def flat(found: Diagram) -> dict[str, Any]:
+    """Return a row of a table: everything but the bins."""
+    values = found.to_dict()
+    del values["bars"]
+    return values
+
+
+def read_with(
+    calibrations: Mapping[str, Calibration],
+    held: Sequence[ScoredQueries],
+    *,
+    judged_too: bool,
+    samples: int,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Read the same queries with several calibrations.
+
+    Args:
+        calibrations: By the name that stands as `recipe` in the rows.
+        held: Queries by kind.
+        judged_too: Read also each query's ten nearest photos that somebody judged.
+        samples: Resamples.
+        seed: Of the resampling.
+    """
+    rows = []
+    for scored in held:
+        readings = {"top10": scored.top()}
+        if judged_too:
+            readings["judged10"] = scored.judged().top()
+        for recipe, calibration in calibrations.items():
+            curve = calibration.curve(scored.kind)
+            for reading, pairs in readings.items():
+                found = read(scored, pairs, curve, samples=samples, seed=seed)
+                label = {"kind": scored.kind, "reading": reading, "recipe": recipe}
+                rows.append(label | flat(found))
+    return rows
+
+
+def read_at_alphas(
+    engine: SearchEngine, steered: Dataset, calibration: Calibration, *, samples: int, seed: int
+) -> list[dict[str, Any]]:
+    """Read steered queries where the text counts less or more than usual.
+
+    Returns:
+        A row for each `text_alpha`, as read with the curve that goes over into those of image and
+        text; `ece_fixed` is read with the curve of the usual `text_alpha` throughout.
+    """
+    rows = []
+    for alpha in ALPHAS:
+        queries = [replace(query, text_alpha=alpha) for query in steered.queries]
+        scored = score_queries(engine, replace(steered, queries=tuple(queries)))
+        near = scored.top()
+        moving = calibration.curve("both", text_alpha=alpha)
+        found = read(scored, near, moving, samples=samples, seed=seed)
+        fixed = read(scored, near, calibration.both, samples=samples, seed=seed)
+        row = {"text_alpha": alpha, **flat(found)}
+        rows.append(row | {"ece_fixed": flat(fixed)["ece"]})
+    return rows

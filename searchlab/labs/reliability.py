@@ -1,0 +1,211 @@
+"""How far scores are the probabilities that they claim to be, with what chance does to the figures.
+
+Pairs of one query, and queries about one photo, ask nearly the same thing: they are drawn together,
+as `searchlab.significance` does. The expected calibration error is never below zero, so chance
+alone makes it positive, the more the fewer queries there are. Reported are the error as it is
+usually computed, what perfect scores would show on as many queries, and the error without bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from searchlab.errors import InputError
+from searchlab.significance import Interval
+
+BINS = 10
+_CELLS = 8_000_000  # draws of clusters held at once
+
+
+class Bar(NamedTuple):
+    """Scores between two bounds, and how many of their photos are relevant.
+
+    Attributes:
+        mean_score: What they promise.
+        share_relevant: What they keep.
+        low: Lower end of the share's interval.
+        high: Upper end.
+        n_pairs: How many there are.
+    """
+
+    mean_score: float
+    share_relevant: float
+    low: float
+    high: float
+    n_pairs: int
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """Reliability of scores.
+
+    Attributes:
+        ece: Expected calibration error without its bias, 0 to 1; 0 is best.
+        ece_plain: As usually computed, which chance alone makes positive.
+        ece_chance: What perfect scores would show on as many queries.
+        brier: Mean squared error; 0 is best.
+        skill: Share of the squared error that the scores save beside always saying the base rate;
+            1 is best, 0 is worth nothing, less than 0 misleads.
+        base_rate: Share of relevant pairs.
+        mean_score: What the scores promise on average.
+        bars: Bins of equal width that hold any scores, from low to high.
+        n_queries: How many.
+        n_pairs: How many.
+    """
+
+    ece: Interval
+    ece_plain: float
+    ece_chance: float
+    brier: Interval
+    skill: float
+    base_rate: float
+    mean_score: float
+    bars: tuple[Bar, ...]
+    n_queries: int
+    n_pairs: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, rounded to six digits."""
+        values: dict[str, Any] = asdict(self)
+        values["ece"], values["brier"] = self.ece._asdict(), self.brier._asdict()
+        values["bars"] = [bar._asdict() for bar in self.bars]
+        return dict(rounded(values))
+
+
+def measure_reliability(
+    scores: ArrayLike,
+    relevant: ArrayLike,
+    *,
+    clusters: ArrayLike,
+    n_queries: int | None = None,
+    bins: int = BINS,
+    confidence: float = 0.95,
+    samples: int = 1000,
+    seed: int = 0,
+) -> Diagram:
+    """Compare scores with the shares of relevant pairs, with intervals by bootstrap over clusters.
+
+    The bias of the error is taken off as the bootstrap estimates it, and the interval is turned
+    about the estimate (a basic bootstrap interval). It begins at 0 where perfect scores would show
+    as large an error in more than 5 % of draws (at a confidence of 95 %).
+
+    Args:
+        scores: (n,) values from 0 to 1.
+        relevant: (n,) bool.
+        clusters: (n,) names or numbers of what each pair belongs to, such as the photo that its
+            query is about.
+        n_queries: How many queries the pairs are of, for the record; the clusters if left out.
+        bins: Bins of equal width, at least 1.
+        confidence: Of the intervals, above 0 and below 1.
+        samples: Resamples.
+        seed: Of the resampling.
+
+    Raises:
+        InputError: Wrong shapes, or a score outside 0 to 1.
+
+    References:
+        Naeini, Cooper and Hauskrecht, Obtaining well calibrated probabilities, AAAI 2015.
+        Broecker and Smith, Increasing the reliability of reliability diagrams, Weather and
+        Forecasting 22, 2007 (what perfect scores would show).
+        Kumar, Liang and Ma, Verified uncertainty calibration, NeurIPS 2019 (the bias).
+    """
+    x, y = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=np.bool_)
+    names = np.asarray(clusters)
+    if x.ndim != 1 or not len(x) or x.shape != y.shape or names.shape != x.shape:
+        msg = (
+            f"scores, relevant and clusters must share one shape (n,), got {x.shape}, {y.shape} "
+            f"and {names.shape}"
+        )
+        raise InputError(msg)
+    if not (x.min() >= 0 and x.max() <= 1 and bins >= 1 and 0 < confidence < 1):
+        msg = f"scores must lie from 0 to 1, got {x.min():g} to {x.max():g}, in {bins} bins"
+        raise InputError(msg)
+    names, cluster_of = np.unique(names, return_inverse=True)
+    bin_of = np.minimum((x * bins).astype(np.intp), bins - 1)
+    cells = cluster_of * bins + bin_of
+    shape = (len(names), bins)
+
+    def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = np.bincount(cells, weights=values, minlength=len(names) * bins)
+        return found.astype(np.float64).reshape(shape)
+
+    parts = np.stack([sums(x), sums(y.astype(float)), sums(np.ones(len(x))), sums((x - y) ** 2)])
+    whole = parts.sum(axis=1)  # (4, bins)
+    drawn = _drawn(parts, samples, seed)  # (4, samples, bins)
+    gaps, drawn_gaps = _gaps(whole), _gaps(drawn)
+    plain = float(np.abs(gaps).sum())
+    errors = np.abs(drawn_gaps).sum(axis=-1)
+    chance = np.abs(drawn_gaps - gaps).sum(axis=-1)
+    ends = 50 * (1 - confidence), 50 * (1 + confidence)
+    low, high = (2 * plain - end for end in np.percentile(errors, ends)[::-1])
+    if plain <= np.percentile(chance, 100 * confidence):
+        low = 0.0
+    ece = Interval(*(float(min(max(0.0, v), 1.0)) for v in (2 * plain - errors.mean(), low, high)))
+    brier = drawn[3].sum(axis=-1) / drawn[2].sum(axis=-1)
+    base = float(y.mean())
+    squared = float(whole[3].sum() / len(x))
+    chaff = base * (1 - base)
+    return Diagram(
+        ece=ece,
+        ece_plain=plain,
+        ece_chance=float(chance.mean()),
+        brier=Interval(squared, *map(float, np.percentile(brier, ends))),
+        skill=1 - squared / chaff if chaff else 0.0,
+        base_rate=base,
+        mean_score=float(x.mean()),
+        bars=tuple(_bars(whole, drawn, ends)),
+        n_queries=len(names) if n_queries is None else n_queries,
+        n_pairs=len(x),
+    )
+
+
+def _gaps(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Promised minus kept in each bin, as shares of all pairs: (..., bins)."""
+    return np.asarray((sums[0] - sums[1]) / sums[2].sum(axis=-1, keepdims=True))
+
+
+def _bars(
+    whole: NDArray[np.float64], drawn: NDArray[np.float64], ends: tuple[float, float]
+) -> list[Bar]:
+    bars = []
+    for column in np.flatnonzero(whole[2]):
+        promised, kept, count, _ = whole[:, column]
+        there = drawn[2, :, column] > 0
+        shares = drawn[1, there, column] / drawn[2, there, column]
+        low, high = np.percentile(shares, ends) if len(shares) else (kept / count,) * 2
+        bars.append(Bar(promised / count, kept / count, float(low), float(high), round(count)))
+    return bars
+
+
+def _drawn(parts: NDArray[np.float64], samples: int, seed: int) -> NDArray[np.float64]:
+    """Draw clusters with replacement; (n_parts, samples, bins) sums of what was drawn."""
+    n_parts, n_clusters, bins = parts.shape
+    rng = np.random.default_rng(seed)
+    table = parts.transpose(1, 0, 2).reshape(n_clusters, -1)
+    rows = [times @ table for times in cluster_draws(n_clusters, samples, rng)]
+    return np.concatenate(rows).reshape(samples, n_parts, bins).transpose(1, 0, 2)
+
+
+def cluster_draws(
+    n_clusters: int, samples: int, rng: np.random.Generator
+) -> list[NDArray[np.float64]]:
+    """Draw how often each cluster is in each resample: blocks of (n, n_clusters) counts."""
+    step = max(1, _CELLS // n_clusters)
+    shares = np.full(n_clusters, 1 / n_clusters)
+    return [
+        rng.multinomial(n_clusters, shares, size=min(step, samples - start)).astype(np.float64)
+        for start in range(0, samples, step)
+    ]
+
+
+def rounded(values: Any, digits: int = 6) -> Any:
+    """Round the floats in plain values, so that what is recorded is short and stays the same."""
+    if isinstance(values, dict):
+        return {key: rounded(value, digits) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [rounded(value, digits) for value in values]
+    return round(float(values), digits) if isinstance(values, float) else values

@@ -1,0 +1,191 @@
+"""What `text_alpha` does to an image query: the look that is kept against the text that is obeyed.
+
+A photo is asked for together with words that do not describe it, so the two pull apart. Look kept
+is the nDCG@10 of photos that people find alike the reference, as a share of what the photo alone
+reaches; text obeyed is the nDCG@10 of photos that the words describe, as a share of what the words
+alone reach. Their harmonic mean is the balance, and its peak is where the default should lie.
+`measure` is what `benchmarks/bench_steering.py` writes down.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from searchlab.calibration_fit import fit_calibration
+from searchlab.config import Config
+from searchlab.errors import InputError
+from searchlab.labs.asked import Asked, engine_of
+from searchlab.labs.mixing import mixed_runs, mixings
+from searchlab.labs.pulls import (
+    ALPHAS,
+    METRIC,
+    Pull,
+    Steered,
+    draw_pulls,
+    found_by,
+    score_pulls,
+    steer,
+)
+from searchlab.labs.reliability import rounded
+from searchlab.metrics import per_query
+from searchlab.queries import DEFAULT_TEXT_ALPHA
+from searchlab.scored_queries import photo_about
+from searchlab.significance import bootstrap_interval
+
+if TYPE_CHECKING:
+    from searchlab.datasets import Dataset
+    from searchlab.engine import SearchEngine
+
+LEAST_PULLS = 50
+"""Pulls that a language must have, to be reported by itself."""
+
+
+def measure(
+    engine: SearchEngine,
+    asked: Asked,
+    *,
+    alphas: Sequence[float] = ALPHAS,
+    samples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Measure the curves of a collection.
+
+    Args:
+        engine: Its `steering` scales the weights.
+        asked: Judged queries, by words and by photos.
+        alphas: Values of `text_alpha`, ascending from 0; the default must be among them.
+        samples: Resamples of the intervals.
+        seed: Of drawing references and of resampling.
+
+    Returns:
+        `metrics`; `curve` by weight; `languages` at the default, with the best weight of each;
+        `mixings` (ways to mix, each at its best); and `agreeing`: nDCG@10 by weight where the words
+        describe the photo, too, that of the words alone last, without a weight.
+
+    Raises:
+        InputError: There are no queries by photos, or the default is not among the weights.
+    """
+    if asked.similar is None or asked.steered is None or DEFAULT_TEXT_ALPHA not in alphas:
+        msg = (
+            f"{asked.text.name!r} must come with queries by photos, and alphas must hold "
+            f"{DEFAULT_TEXT_ALPHA:g}, got {list(alphas)}"
+        )
+        raise InputError(msg)
+    draw = {"samples": samples, "seed": seed}
+    usual = list(alphas).index(DEFAULT_TEXT_ALPHA)
+    pulls = draw_pulls(asked.text, asked.similar, seed=seed)
+    steered = steer(engine, pulls, alphas=alphas)
+    curve, best = steered.rows(**draw), steered.best(**draw)
+    agreeing = measure_agreeing(engine, asked.steered, alphas=alphas, **draw)
+    ways = _mixings(engine, asked, pulls, steered, **draw)
+    metrics = {
+        "n_pulls": len(pulls),
+        "best_alpha": best["mean"],
+        "best_alpha_low": best["low"],
+        "best_alpha_high": best["high"],
+        "best_steering": engine.config.steering * best["mean"] / DEFAULT_TEXT_ALPHA,
+        "best_balance": max(row["balance"]["mean"] for row in curve),
+        **{name: curve[usual][name]["mean"] for name in ("look_kept", "text_obeyed", "balance")},
+        "largest_drop_of_text": float(np.diff(-steered.text.mean(axis=1)).max(initial=0)),
+        "agreeing": agreeing[usual][METRIC]["mean"],
+        "agreeing_photo_alone": agreeing[0][METRIC]["mean"],
+        "agreeing_text_alone": agreeing[-1][METRIC]["mean"],
+        **{f"best_balance {row['mixing']}": row["best_balance"]["mean"] for row in ways},
+    }
+    return {
+        "metrics": rounded(metrics),
+        "curve": rounded(curve),
+        "languages": rounded(_languages(steered, usual, **draw)),
+        "mixings": rounded(ways),
+        "agreeing": rounded(agreeing),
+    }
+
+
+def measure_agreeing(
+    engine: SearchEngine,
+    steered: Dataset,
+    *,
+    alphas: Sequence[float] = ALPHAS,
+    samples: int = 1000,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Score queries whose words describe their photo, too.
+
+    Returns:
+        nDCG@10 with its interval for each weight; last that of the words alone, whose `text_alpha`
+        is None.
+    """
+    asked = sorted(steered.queries, key=lambda query: query.query_id)
+    about = [photo_about(query, steered) for query in asked]
+    engine.warm([query.text or "" for query in asked])
+    rows = []
+    for alpha in (*alphas, None):
+        run = {
+            query.query_id: found_by(engine, query.photo_id or "", query.text or "", alpha)
+            for query in asked
+        }
+        scores = per_query(steered.qrels, run, [METRIC])[METRIC]
+        interval = bootstrap_interval(scores, clusters=about, samples=samples, seed=seed)
+        rows.append({"text_alpha": alpha, METRIC: interval._asdict()})
+    return rows
+
+
+def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure again what is on record, with the parameters that it names."""
+    from searchlab.dataset_library import dataset_library
+
+    given = measurement["parameters"]
+    asked = Asked.load(
+        measurement["dataset"], least=given["least"], most=given["most"], seed=given["seed"]
+    )
+    config = Config(model=given["model"], steering=given["steering"])
+    with tempfile.TemporaryDirectory() as scratch:
+        library = dataset_library(asked.text, Path(scratch), config=config)
+        return measure(
+            engine_of(library, config, asked),
+            asked,
+            alphas=given["alphas"],
+            samples=given["samples"],
+            seed=given["seed"],
+        )
+
+
+def _languages(steered: Steered, usual: int, *, samples: int, seed: int) -> list[dict[str, Any]]:
+    draw = {"samples": samples, "seed": seed}
+    rows = []
+    for lang in sorted(set(steered.langs)):
+        mine = [place for place, one in enumerate(steered.langs) if one == lang]
+        if len(mine) < LEAST_PULLS:
+            continue
+        some = steered.only(mine)
+        row = {"lang": lang, "n_pulls": len(some.langs), "best_alpha": some.best(**draw)}
+        rows.append(row | some.rows(**draw)[usual])
+    return rows
+
+
+def _mixings(
+    engine: SearchEngine,
+    asked: Asked,
+    pulls: Sequence[Pull],
+    steered: Steered,
+    *,
+    samples: int,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Find the best balance of every way to mix, each over its own weights."""
+    calibration = fit_calibration(engine, asked.text, similar=asked.similar)
+    rows = []
+    for name, mixing in mixings(calibration).items():
+        runs = mixed_runs(engine, pulls, ALPHAS, mixing)
+        found = score_pulls(pulls, ALPHAS, runs, steered.text_alone)
+        balance = found.curves(samples=samples, seed=seed)["balance"]
+        place = int(balance[0].argmax())
+        low, high = np.percentile(balance[1:, place], (2.5, 97.5))
+        best = {"mean": float(balance[0, place]), "low": float(low), "high": float(high)}
+        rows.append({"mixing": name, "best_weight": ALPHAS[place], "best_balance": best})
+    return rows

@@ -1,0 +1,57 @@
+"""Charts of what the steering lab measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from searchlab.charts import with_intervals
+from searchlab.labs.pulls import METRIC
+from searchlab.queries import DEFAULT_TEXT_ALPHA
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SERIES = (
+    ("look_kept", "look kept"),
+    ("text_obeyed", "text obeyed"),
+    ("balance", "balance (harmonic mean)"),
+)
+
+
+def draw_steering(axes: Axes, curve: Sequence[Mapping[str, Any]], *, title: str) -> None:
+    """Draw look kept and text obeyed over `text_alpha`, with the default marked.
+
+    Args:
+        axes: Where to.
+        curve: Of `searchlab.labs.steering.measure`.
+        title: Of these axes.
+    """
+    x = [row["text_alpha"] for row in curve]
+    for number, (name, label) in enumerate(_SERIES):
+        means, lows, highs = ([row[name][end] for row in curve] for end in ("mean", "low", "high"))
+        with_intervals(axes, x, means, lows, highs, label=label, number=number)
+    _finish(axes)
+    axes.set(ylim=(0, 1.1), title=title, ylabel="share of what one alone reaches")
+
+
+def draw_agreeing(axes: Axes, rows: Sequence[Mapping[str, Any]], *, title: str) -> None:
+    """Draw nDCG@10 over `text_alpha` where the words describe the photo, too."""
+    mixed = [row for row in rows if row["text_alpha"] is not None]
+    x = [row["text_alpha"] for row in mixed]
+    means, lows, highs = ([row[METRIC][end] for row in mixed] for end in ("mean", "low", "high"))
+    with_intervals(axes, x, means, lows, highs, label="photo and words", number=0)
+    alone = rows[-1][METRIC]["mean"]
+    axes.axhline(alone, color="#d55e00", linestyle="--", label="words alone")
+    axes.axhline(means[0], color="#009e73", linestyle="-.", label="photo alone")
+    _finish(axes)
+    # Room for the legend above whatever is found.
+    axes.set(ylim=(0, 1.5 * max(highs)), title=title, ylabel=METRIC)
+
+
+def _finish(axes: Axes) -> None:
+    label = f"default {DEFAULT_TEXT_ALPHA:g}"
+    axes.axvline(DEFAULT_TEXT_ALPHA, color="#000000", linestyle=":", linewidth=1, label=label)
+    axes.set_xlabel("text_alpha")
+    axes.set_xlim(0, 10)
+    axes.legend()

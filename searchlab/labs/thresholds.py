@@ -1,0 +1,218 @@
+"""What a score threshold means: after a model swap, and for queries that nothing answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.config import Curve
+from searchlab.errors import InputError
+from searchlab.labs.reliability import cluster_draws
+from searchlab.scored_queries import TOP, ScoredQueries
+from searchlab.significance import Interval
+
+THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+LEAST_SHOWN = 30
+"""Photos that a threshold must show, for its precision to be more than luck."""
+
+_ENDS = (2.5, 97.5)
+
+
+class Shown(NamedTuple):
+    """The photos that one model would show, before a threshold.
+
+    Attributes:
+        scores: (n,) on any scale, higher is better.
+        relevant: (n,) bool.
+        clusters: (n,) name of the photo that the query is about.
+    """
+
+    scores: NDArray[np.float64]
+    relevant: NDArray[np.bool_]
+    clusters: Sequence[str]
+
+
+def threshold_for(shown: Shown, precision: float, *, least: int = LEAST_SHOWN) -> float | None:
+    """Find the lowest threshold above which a share of the photos is relevant.
+
+    Args:
+        shown: Photos of one model.
+        precision: The share, above 0 and at most 1.
+        least: Photos that the threshold must show.
+
+    Returns:
+        A score that was seen; None where no threshold shows enough photos so precisely.
+    """
+    if not 0 < precision <= 1:
+        msg = f"precision must be above 0 and at most 1, got {precision}"
+        raise InputError(msg)
+    order = np.argsort(-shown.scores, kind="stable")
+    scores = shown.scores[order]
+    shares = np.cumsum(shown.relevant[order]) / np.arange(1, len(order) + 1)
+    # Photos of equal score are shown together, so only the last of them can be a threshold.
+    last = np.append(scores[1:] < scores[:-1], True)
+    fits = np.flatnonzero(last & (shares >= precision) & (np.arange(1, len(order) + 1) >= least))
+    return float(scores[fits[-1]]) if len(fits) else None
+
+
+def share_interval(
+    hits: NDArray[np.bool_], clusters: Sequence[str], *, samples: int = 1000, seed: int = 0
+) -> Interval:
+    """Estimate a share, with its percentile bootstrap interval over clusters.
+
+    Args:
+        hits: (n,) at least one.
+        clusters: (n,) names; those of one name are drawn together.
+        samples: Resamples.
+        seed: Of the resampling.
+    """
+    names, cluster_of = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    sums = np.stack([np.bincount(cluster_of, weights=hits), np.bincount(cluster_of)], axis=1)
+    rng = np.random.default_rng(seed)
+    drawn = np.concatenate([times @ sums for times in cluster_draws(len(names), samples, rng)])
+    low, high = np.percentile(drawn[:, 0] / drawn[:, 1], _ENDS)
+    return Interval(float(np.mean(hits)), float(low), float(high))
+
+
+def transfer(
+    chosen_on: Mapping[str, Shown],
+    used_with: Mapping[str, Shown],
+    precision: float,
+    *,
+    samples: int = 1000,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Choose a threshold with each model, and use it with every model.
+
+    Args:
+        chosen_on: What each model shows for some queries; here the threshold is chosen.
+        used_with: The same models on other queries; here it is judged.
+        precision: Share of relevant photos that the threshold is chosen for.
+        samples: Resamples of the intervals.
+        seed: Of the resampling.
+
+    Returns:
+        A row for each ordered pair: `threshold` (None where the first model reaches the precision
+        nowhere), and what the second model shows above it: `n_shown`, `precision` with interval,
+        `error` (that share less the one asked for), `within` (whether the interval holds it).
+    """
+    rows: list[dict[str, Any]] = []
+    for chosen, before in chosen_on.items():
+        threshold = threshold_for(before, precision)
+        for used, after in used_with.items():
+            row: dict[str, Any] = {"chosen_on": chosen, "used_with": used, "asked": precision}
+            row |= {"threshold": threshold, "n_shown": 0}
+            row |= {"precision": None, "error": None, "within": None}
+            rows.append(row)
+            if threshold is None:
+                continue
+            above = after.scores >= threshold
+            row["n_shown"] = int(np.count_nonzero(above))
+            if row["n_shown"]:
+                names = [after.clusters[int(place)] for place in np.flatnonzero(above)]
+                found = share_interval(after.relevant[above], names, samples=samples, seed=seed)
+                row["precision"] = found._asdict()
+                row["error"] = found.mean - precision
+                row["within"] = found.low <= precision <= found.high
+    return rows
+
+
+def separation(
+    answerable: NDArray[np.float64],
+    unanswerable: NDArray[np.float64],
+    clusters: Sequence[str],
+    *,
+    samples: int = 1000,
+    seed: int = 0,
+) -> Interval:
+    """Area under the ROC curve: how often an answerable query scores above one that is not.
+
+    Args:
+        answerable: (n_queries,) best score with the answers in the collection.
+        unanswerable: (n_queries,) best score of the same queries without them.
+        clusters: (n_queries,) queries of one name are drawn together.
+        samples: Resamples.
+        seed: Of the resampling.
+
+    Returns:
+        0 to 1; 0.5 is chance. Ties count half.
+
+    References:
+        Hanley and McNeil, The meaning and use of the area under a ROC curve, Radiology 143, 1982.
+    """
+    names, cluster_of = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    counts = np.bincount(cluster_of).astype(np.float64)
+    order = np.argsort(unanswerable, kind="stable")
+    ranked = unanswerable[order]
+    beaten = np.zeros((len(names), len(names)))
+    # How many of each cluster lie below a score, and not above it; the mean counts ties half.
+    steps = np.zeros((len(ranked) + 1, len(names)), dtype=np.float32)
+    steps[np.arange(1, len(ranked) + 1), cluster_of[order]] = 1
+    np.cumsum(steps, axis=0, out=steps)
+    for side in ("left", "right"):
+        np.add.at(beaten, cluster_of, steps[np.searchsorted(ranked, answerable, side=side)] / 2)
+    rng = np.random.default_rng(seed)
+    drawn = np.concatenate(
+        [
+            np.einsum("sc,cd,sd->s", times, beaten, times, optimize=True) / (times @ counts) ** 2
+            for times in cluster_draws(len(names), samples, rng)
+        ]
+    )
+    low, high = np.percentile(drawn, _ENDS)
+    return Interval(float(beaten.sum() / counts.sum() ** 2), float(low), float(high))
+
+
+def unanswerable(
+    scored: ScoredQueries, curve: Curve, *, samples: int, seed: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Take the answers out of the collection, and see whether the best score tells.
+
+    Photos that nobody judged stay in. Some may be answers after all, so the two are told apart at
+    least as well as it seems here.
+
+    Args:
+        scored: Queries; their photos of grade 1 and above are taken out.
+        curve: Cosine to score.
+        samples: Resamples; queries about one photo are drawn together.
+        seed: Of the resampling.
+
+    Returns:
+        Rows by language, `all` first: `auc` of the best score with and without the answers, and
+        the shares of queries that show anything at a `score_threshold` of 0.5; and rows by
+        threshold, `answered` and `false_answers` being these shares with and without.
+    """
+    draw = {"samples": samples, "seed": seed}
+    best, left = curve(scored.best()), curve(scored.without_answers().best())
+    langs, about = np.array(scored.langs), np.array(scored.about)
+    rows = []
+    for lang in ("all", *sorted(set(scored.langs))):
+        mine = np.ones(len(langs), dtype=np.bool_) if lang == "all" else langs == lang
+        area = separation(best[mine], left[mine], about[mine].tolist(), **draw)
+        rows.append(
+            {
+                "lang": lang,
+                "n_queries": int(mine.sum()),
+                "auc": area._asdict(),
+                "answered@0.5": float((best[mine] >= 0.5).mean()),
+                "false_answers@0.5": float((left[mine] >= 0.5).mean()),
+            }
+        )
+    thresholds = [
+        {
+            "threshold": threshold,
+            "answered": share_interval(best >= threshold, scored.about, **draw)._asdict(),
+            "false_answers": share_interval(left >= threshold, scored.about, **draw)._asdict(),
+        }
+        for threshold in THRESHOLDS
+    ]
+    return rows, thresholds
+
+
+def shown_by(scored: ScoredQueries, curve: Curve | None) -> Shown:
+    """Return each query's ten nearest photos with their scores; with bare cosines for no curve."""
+    near = scored.top(TOP)
+    scores = near.cosines if curve is None else curve(near.cosines)
+    return Shown(scores, near.grades >= 1, [scored.about[row] for row in near.query])

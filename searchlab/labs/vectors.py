@@ -1,0 +1,189 @@
+"""Vectors to measure indexes on: made ones whose structure is known, and queries of two kinds.
+
+Vectors of photos come in clusters, one for each kind of scene; a graph finds its way through them
+less easily than through points without structure. Queries of kind `image` are drawn as the photos
+are. Queries of kind `text` lie in a direction of their own, far from all photos, as captions do in
+every joint space of images and texts (the modality gap).
+
+References:
+    Liang et al., Mind the gap: understanding the modality gap in multi-modal contrastive
+    representation learning, NeurIPS 2022.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from searchlab.errors import InputError, shown
+from searchlab.models.protocol import Embeddings, unit_rows
+
+# Weights of what a photo shows, of the direction that all texts share, and of chance: a text then
+# has a cosine of about 0.3 with the photos that it describes, as CLIP's do.
+_TEXT = (0.35, 0.7, 0.6)
+_NAME = re.compile(r"(clustered|smooth)-([1-9]\d*)(k?)-([1-9]\d*)")
+_LATENT = 16
+
+
+@dataclass(frozen=True)
+class VectorSet:
+    """Vectors of photos, and of queries that are none of them.
+
+    Attributes:
+        name: Such as `clustered-100k-256`.
+        photos: (n_photos, dim) unit rows.
+        queries: Kind -> (n_queries, dim) unit rows; `image` and `text`.
+        about: What the vectors are, in words.
+    """
+
+    name: str
+    photos: Embeddings = field(repr=False)
+    queries: Mapping[str, Embeddings] = field(repr=False)
+    about: str
+
+    @property
+    def digest(self) -> str:
+        """12 hex digits of the SHA-256 over all vectors, for a manifest."""
+        digest = hashlib.sha256(self.photos.tobytes())
+        for kind in sorted(self.queries):
+            digest.update(self.queries[kind].tobytes())
+        return digest.hexdigest()[:12]
+
+
+def made_vectors(name: str, *, n_queries: int = 200, seed: int = 0) -> VectorSet:
+    """Make vectors of a known structure.
+
+    Args:
+        name: `clustered-N-DIM` or `smooth-N-DIM`; N may end in k for thousands.
+        n_queries: Queries of each kind.
+        seed: Of everything that is drawn.
+
+    Raises:
+        InputError: The name is no such name.
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        msg = (
+            "made vectors must be named clustered-N-DIM or smooth-N-DIM, such as "
+            f"clustered-100k-256, got {shown(name)}"
+        )
+        raise InputError(msg)
+    shape, dim = found[1], int(found[4])
+    n = int(found[2]) * (1000 if found[3] else 1)
+    if shape == "clustered":
+        rows, _ = clustered(n + n_queries, dim, clusters=max(n // 500, 4), seed=seed)
+        about = f"{n:,} unit rows about {max(n // 500, 4)} centres, {dim} components"
+    else:
+        rows = smooth(n + n_queries, dim, seed=seed)
+        about = f"{n:,} unit rows on a curved surface of {_LATENT} dimensions, {dim} components"
+    images = rows[n:].copy()
+    queries = {"image": images, "text": text_like(images, seed=seed + 1)}
+    return VectorSet(name, rows[:n].copy(), queries, about)
+
+
+def clustered(
+    n: int, dim: int, *, clusters: int, seed: int
+) -> tuple[Embeddings, NDArray[np.int64]]:
+    """Draw unit rows about cluster centres.
+
+    Returns:
+        (n, dim) unit rows, and (n,) each row's cluster.
+    """
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((clusters, dim))
+    member = rng.integers(0, clusters, n)
+    rows = centres[member] + 0.8 * rng.standard_normal((n, dim))
+    return unit_rows(rows), member
+
+
+def smooth(n: int, dim: int, *, seed: int) -> Embeddings:
+    """Draw unit rows without clusters, on a curved surface of few dimensions; (n, dim)."""
+    rng = np.random.default_rng(seed)
+    bend = rng.standard_normal((_LATENT, 2 * dim), dtype=np.float32) / np.sqrt(np.float32(_LATENT))
+    flatten = rng.standard_normal((2 * dim, dim), dtype=np.float32)
+    latent = rng.standard_normal((n, _LATENT), dtype=np.float32)
+    return unit_rows(np.tanh(2 * latent @ bend) @ flatten)
+
+
+def text_like(images: Embeddings, *, seed: int) -> Embeddings:
+    """Move vectors of pictures to where texts about such pictures lie.
+
+    Args:
+        images: (n, dim) unit rows.
+        seed: Of the direction that all texts share, and of chance.
+
+    Returns:
+        (n, dim) unit rows.
+    """
+    rng = np.random.default_rng(seed)
+    gap, chance = (unit_rows(rng.standard_normal((n, images.shape[1]))) for n in (1, len(images)))
+    shows, shared, random = _TEXT
+    return unit_rows(shows * images + shared * gap + random * chance)
+
+
+def near(rows: Embeddings, *, seed: int, noise: float = 0.05) -> Embeddings:
+    """Move rows a little: queries that have a photo close by; `noise` is that of a component."""
+    rng = np.random.default_rng(seed)
+    return unit_rows(rows + noise * rng.standard_normal(rows.shape))
+
+
+class GivenVectors:
+    """A model that knows the vectors of some texts and nothing else.
+
+    With it a `SearchEngine` runs over vectors of any origin, with all of its own code and no tower.
+    """
+
+    name = "given"
+    reads: Literal["image", "text"] = "image"
+    input_size = 1
+
+    def __init__(self, texts: Mapping[str, Embeddings], dim: int) -> None:
+        """Take the vectors.
+
+        Args:
+            texts: Text -> (dim,) unit row.
+            dim: Components of a row.
+        """
+        self.dim = dim
+        self._texts = dict(texts)
+        digest = hashlib.sha256()
+        for text, row in self._texts.items():
+            digest.update(text.encode() + b"\0" + row.tobytes())
+        self.model_id = f"given-{digest.hexdigest()[:12]}"
+
+    @property
+    def parts(self) -> tuple[tuple[GivenVectors, float], ...]:
+        """Itself."""
+        return ((self, 1.0),)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Hash the given vectors; see `Embedder.fingerprints`."""
+        return {"weights": self.model_id.rpartition("-")[2], "preprocessing": "", "tokenizer": ""}
+
+    def encode_texts(self, texts: Sequence[str]) -> Embeddings:
+        """Look texts up.
+
+        Raises:
+            InputError: One of them was not given.
+        """
+        unknown = [text for text in texts if text not in self._texts]
+        if unknown:
+            msg = f"texts must be among the {len(self._texts)} given, got {shown(unknown[0])}"
+            raise InputError(msg)
+        return np.array([self._texts[text] for text in texts], dtype=np.float32)
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Embeddings:
+        """Refuse pictures.
+
+        Raises:
+            InputError: Always.
+        """
+        msg = f"given vectors must be asked for by text, got {len(images)} pictures"
+        raise InputError(msg)

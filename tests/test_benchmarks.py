@@ -1,0 +1,111 @@
+"""Every script in `benchmarks/` runs with --smoke and leaves sealed measurements that can be read.
+
+A script joins by its name, `bench_<what>.py`. One that needs data that is not here must say so by
+naming SEARCHLAB_DATASETS on standard error, and is skipped with its own words.
+"""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from searchlab.benchmarking import bench_parser
+from searchlab.datasets import ENVIRONMENT
+from searchlab.measurements import read_measurement
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+SCRIPTS = sorted(path.stem for path in BENCHMARKS.glob("bench_*.py"))
+# What only makes a smoke run longer: other systems of the same kind.
+SHORTER = {
+    "bench_index": ["--systems", "searchlab-hnsw,hnswlib,faiss-hnsw"],
+    "bench_filters": ["--systems", "searchlab-planned,hnswlib,usearch"],
+}
+SHARED = {"dataset", "runs", "seed", "threads", "force", "smoke", "out"}
+
+
+TIMEOUT_S = 300  # for a machine that has much else to do
+
+
+def run(script, *arguments):
+    return subprocess.run(
+        [sys.executable, BENCHMARKS / f"{script}.py", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        env={name: value for name, value in os.environ.items() if name != ENVIRONMENT},
+    )
+
+
+def smoke(script, out):
+    return run(script, "--smoke", "--out", str(out), *SHORTER.get(script, []))
+
+
+@pytest.fixture(scope="module")
+def under_way(request, tmp_path_factory):
+    """Start the scripts that will be tested, two at a time: alone they leave a processor idle."""
+    calls = [getattr(item, "callspec", None) for item in request.session.items]
+    params = [call.params for call in calls if call is not None]
+    scripts = sorted({each["smoked"] for each in params if "smoked" in each})
+    with ThreadPoolExecutor(2) as pool:
+        folders = {script: tmp_path_factory.mktemp(script) for script in scripts}
+        yield {script: (out, pool.submit(smoke, script, out)) for script, out in folders.items()}
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="module", params=SCRIPTS)
+def smoked(request, under_way):
+    """Wait for a script, which has run once for all tests about it."""
+    out, running = under_way[request.param]
+    done = running.result()
+    if done.returncode and ENVIRONMENT in done.stderr:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr[-3000:]
+    return request.param, out, done
+
+
+def test_a_smoke_run_leaves_only_sealed_measurements_with_figures(smoked):
+    script, out, _ = smoked
+    found = [read_measurement(path) for path in out.rglob("*.json")]
+    assert found
+    for path, measurement in zip(out.rglob("*.json"), found, strict=True):
+        assert measurement["manifest"]["code"]
+        assert measurement["benchmark"] == path.relative_to(out).parts[0]
+        numbers = [v for v in measurement["metrics"].values() if isinstance(v, int | float)]
+        assert numbers or measurement["parameters"], f"{script} wrote {path.name} without figures"
+
+
+def test_a_smoke_run_says_on_standard_output_what_it_found(smoked):
+    assert len(smoked[2].stdout.splitlines()) > 1
+
+
+def test_charts_come_in_both_formats(smoked):
+    _, out, _ = smoked
+    for picture in out.rglob("*.png"):
+        assert picture.with_suffix(".svg").read_text(encoding="utf-8").startswith("<?xml")
+        assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_says_how_it_is_called_and_where_it_writes(script):
+    head = (BENCHMARKS / f"{script}.py").read_text(encoding="utf-8").split('"""')[1]
+    assert f"python benchmarks/{script}.py" in head
+    assert "--smoke" in head
+    assert "results/" in head
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_takes_the_shared_command_line(script):
+    assert "bench_parser(" in (BENCHMARKS / f"{script}.py").read_text(encoding="utf-8")
+    shared = {action.dest for action in bench_parser("", dataset="x")._actions}
+    assert shared >= SHARED
+
+
+def test_a_system_that_is_not_installed_is_named_and_one_that_is_unknown_refused(tmp_path):
+    done = run("bench_index", "--systems", "hnswlib,oracle", "--out", str(tmp_path))
+    assert done.returncode != 0
+    assert "got ['oracle']" in done.stderr
+    assert not list(tmp_path.rglob("*"))

@@ -1,0 +1,74 @@
+"""What benchmarks of indexes and filters recorded of our own systems is computed again."""
+
+import numpy as np
+import pytest
+
+from searchlab.config import Config
+from searchlab.errors import InputError, NotFoundError
+from searchlab.indexes import ExactIndex, HnswIndex, Neighbors
+from searchlab.labs import filters, index
+from searchlab.labs.filter_atlas import Atlas, Cell, Served, measure_cell
+from searchlab.labs.index_recall import measure_search, one_by_one
+from searchlab.labs.vectors import made_vectors
+
+GRAPH = {"M": 4, "ef_construction": 40, "index": "hnsw", "step_rows": 4}
+
+
+def recorded(**values):
+    return {
+        "name": "searchlab-hnsw",
+        "dataset": "clustered-2k-16",
+        "parameters": {"system": GRAPH, "n_queries": 6, "k": 10},
+        "manifest": {"seed": 5},
+    } | values
+
+
+def test_recall_of_an_index_comes_out_as_it_was_measured():
+    made = made_vectors("clustered-2k-16", n_queries=6, seed=5)
+    graph = HnswIndex(made.photos, M=4, ef_construction=40, ef_search=12, seed=5)
+    exact = ExactIndex(made.photos).search(made.queries["text"], 20)
+    points = []
+    for k in (5, 20):
+        true = Neighbors(exact.rows[:, :k], exact.scores[:, :k])
+        found = measure_search(one_by_one(graph), made.photos, made.queries["text"], true, runs=1)
+        points.append(
+            {"queries": "text", "k": k, "effort": 12, "recall": round(found["recall"], 4)}
+        )
+    assert min(point["recall"] for point in points) < 1
+    assert index.recompute(recorded(points=points)) == {"points": points}
+
+
+def test_cells_of_the_atlas_come_out_as_they_were_measured():
+    vectors = made_vectors("clustered-2k-16", n_queries=1, seed=5).photos
+    atlas = Atlas(vectors, n_queries=6, seed=5)
+    graph = HnswIndex(vectors, M=4, ef_construction=40, seed=5)
+    served = Served(atlas.columns, graph, Config(model="given", index="hnsw", M=4))
+    rows = []
+    for cell in (Cell(1.0, "aligned", 0), Cell(0.05, "opposed", 2)):
+        row = measure_cell(served, atlas, cell, budget_s=0, least=4)
+        rows.append({k: round(v, 5) if isinstance(v, float) else v for k, v in row.items()})
+        rows[-1]["plan"] = served.plan
+    again = filters.recompute(recorded(cells=rows))["cells"]
+    assert [row["plan"] for row in again] == ["graph", "exact"]
+    assert again == [
+        {name: row[name] for name in one} for row, one in zip(rows, again, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("lab", [filters, index])
+def test_what_is_not_ours_or_not_made_is_not_asked_again(lab):
+    with pytest.raises(NotFoundError, match="searchlab's own to be asked again, got 'faiss-hnsw'"):
+        lab.recompute(recorded(name="faiss-hnsw", parameters={"system": {"M": 16}}))
+    with pytest.raises(NotFoundError, match="got 'summary'"):
+        lab.recompute(recorded(name="summary", parameters={"k": 10}))
+    with pytest.raises(InputError, match="made vectors must be named"):
+        lab.recompute(recorded(dataset="flickr8k-mini", points=[], cells=[]))
+
+
+def test_effort_is_set_anew_for_every_point():
+    points = [
+        {"queries": "image", "k": 5, "effort": effort, "recall": 0.0} for effort in (200, 5, 200)
+    ]
+    again = [point["recall"] for point in index.recompute(recorded(points=points))["points"]]
+    assert again[0] == again[2] >= again[1]
+    assert np.all(np.array(again) > 0)

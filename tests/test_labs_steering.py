@@ -1,0 +1,152 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from judged_kinds import judged_photos
+from searchlab.engine import SearchEngine
+from searchlab.errors import InputError
+from searchlab.labs.asked import Asked
+from searchlab.labs.mixing import mixed_runs, mixings
+from searchlab.labs.pulls import Pull, draw_pulls, found_by, score_pulls, steer
+from searchlab.labs.steering import measure
+
+FEW = (0.0, 0.5, 1.7, 5.0)
+
+
+@pytest.fixture(scope="module")
+def collection(make_table):
+    engines, asked = judged_photos(make_table)
+    english = asked.text.select(languages=["en"])
+    return engines["sharp"], replace(asked, text=english)
+
+
+@pytest.fixture(scope="module")
+def pulls(collection):
+    return draw_pulls(collection[1].text, collection[1].similar, seed=0)
+
+
+def test_a_pull_joins_words_with_a_photo_that_they_do_not_describe(collection, pulls):
+    _, asked = collection
+    assert len(pulls) == len(asked.text.queries)
+    for pull in pulls:
+        assert pull.photo_id not in asked.text.qrels[pull.pull_id]
+        assert pull.meant == asked.text.qrels[pull.pull_id]
+        assert pull.alike == asked.similar.qrels[pull.photo_id]
+
+
+def test_pulls_are_the_same_for_the_same_seed_whatever_else_is_asked(collection, pulls):
+    _, asked = collection
+    some = asked.text.only([query.query_id for query in asked.text.queries[10:20]])
+    assert draw_pulls(some, asked.similar, seed=0) == pulls[10:20]
+    assert draw_pulls(asked.text, asked.similar, seed=1) != pulls
+
+
+def test_words_that_describe_every_photo_pull_nowhere(collection):
+    _, asked = collection
+    query = asked.text.queries[0]
+    photos = {other.photo_id: 1 for other in asked.similar.queries}
+    everything = asked.text.derive("all", [query], {query.query_id: photos})
+    with pytest.raises(InputError, match="does not describe"):
+        draw_pulls(everything, asked.similar, seed=0)
+
+
+def test_no_text_is_the_photo_alone_and_much_text_nearly_the_words_alone(collection, pulls):
+    engine, _ = collection
+    steered = steer(engine, pulls, alphas=FEW)
+    curves = steered.curves(samples=20, seed=0)
+    assert (steered.overlap[0] == 1).all()
+    assert curves["look_kept"][:, 0] == pytest.approx(np.ones(21))
+    means = {name: drawn[0] for name, drawn in curves.items()}
+    assert np.all(np.diff(means["look_kept"]) < 0)
+    assert np.all(np.diff(means["text_obeyed"]) > 0)
+    assert means["text_obeyed"][-1] > 0.9
+    assert 0 < means["balance"].argmax() < len(FEW) - 1
+
+
+def test_curves_are_ratios_of_means_and_their_harmonic_mean():
+    steered = score_pulls(
+        [
+            Pull("p", "ref", "words", "en", "x", {"a": 1}, {"b": 1}),
+            Pull("q", "ref", "words", "en", "y", {"a": 1}, {"c": 1}),
+        ],
+        [0.0, 1.0],
+        [{"p": ["a"], "q": ["a"]}, {"p": ["a", "b"], "q": ["d"]}],
+        np.array([1.0, 0.5]),
+    )
+    found = steered.curves(samples=5, seed=0)
+    assert found["look_kept"][0].tolist() == [1, 0.5]
+    second = 1 / np.log2(3)
+    assert found["text_obeyed"][0] == pytest.approx([0, second / 1.5])
+    obeyed = second / 1.5
+    assert found["balance"][0] == pytest.approx([0, 2 * 0.5 * obeyed / (0.5 + obeyed)])
+    assert steered.overlap.tolist() == [[1 / 10, 1 / 10], [1 / 10, 0]]
+    assert steered.only([1]).look.tolist() == [[1], [0]]
+
+
+def test_nothing_to_keep_or_to_obey_is_zero_and_no_warning():
+    pull = Pull("p", "ref", "words", "en", "x", {"a": 1}, {"b": 1})
+    steered = score_pulls([pull], [0.0, 1.0], [{"p": ["z"]}, {"p": ["z"]}], np.array([0.0]))
+    for drawn in steered.curves(samples=5, seed=0).values():
+        assert (drawn == 0).all()
+
+
+def test_twice_the_steering_is_half_the_alpha(collection, pulls):
+    engine, _ = collection
+    config = replace(engine.config, steering=2 * engine.config.steering)
+    double = SearchEngine(engine.table, engine.index, engine.model, config)
+    once = steer(engine, pulls, alphas=(0.0, 1.0, 3.0))
+    half = steer(double, pulls, alphas=(0.0, 0.5, 1.5))
+    assert np.allclose(once.look, half.look)
+    assert np.allclose(once.text, half.text)
+
+
+def test_words_alone_never_find_the_reference(collection, pulls):
+    engine, asked = collection
+    own = asked.text.queries[0]
+    photo_id = engine.table.photo_ids([int(own.text.split()[0])])[0]
+    found = found_by(engine, photo_id, own.text, None)
+    assert photo_id not in found
+    assert len(found) == 10
+
+
+def test_weights_must_begin_with_the_photo_alone(collection, pulls):
+    with pytest.raises(InputError, match="must begin with 0"):
+        steer(collection[0], pulls, alphas=(0.5, 1.0))
+
+
+def test_adding_cosines_ranks_as_adding_vectors_does(collection, pulls):
+    engine, _ = collection
+    runs = mixed_runs(engine, pulls, FEW, mixings(engine.config.calibration)["sum"])
+    for alpha, run in zip(FEW, runs, strict=True):
+        assert run == {p.pull_id: found_by(engine, p.photo_id, p.text, alpha) for p in pulls}
+
+
+def test_every_way_to_mix_is_the_photo_alone_without_words(collection, pulls):
+    engine, _ = collection
+    first = {p.pull_id: found_by(engine, p.photo_id, p.text, 0.0) for p in pulls}
+    for mixing in mixings(engine.config.calibration).values():
+        assert mixed_runs(engine, pulls, [0.0], mixing) == [first]
+
+
+def test_the_lab_finds_the_same_again_and_says_which_weight_is_best(collection):
+    engine, asked = collection
+    once, again = (measure(engine, asked, alphas=FEW, samples=30) for _ in range(2))
+    assert once == again
+    metrics = once["metrics"]
+    assert metrics["best_alpha"] in FEW
+    assert metrics["best_steering"] == pytest.approx(metrics["best_alpha"] / 1.7, abs=1e-6)
+    assert metrics["n_pulls"] == 90
+    assert metrics["balance"] <= metrics["best_balance"]
+    assert [row["lang"] for row in once["languages"]] == ["en"]
+    assert [row["text_alpha"] for row in once["agreeing"]] == [*FEW, None]
+    json.dumps(once, allow_nan=False)
+
+
+def test_the_default_must_be_among_the_weights_and_photo_queries_there(collection):
+    engine, asked = collection
+    with pytest.raises(InputError, match=r"alphas must hold 1\.7"):
+        measure(engine, asked, alphas=(0.0, 1.0))
+    with pytest.raises(InputError, match="must come with queries by photos"):
+        measure(engine, Asked(text=asked.text))

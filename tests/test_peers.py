@@ -1,0 +1,124 @@
+"""Every system behind the benchmarks' protocol answers as exact search does, filters included."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from peers import PEERS, Entry, Peer
+from searchlab.indexes import ExactIndex
+from searchlab.labs.filter_atlas import Atlas, Cell, cells
+from searchlab.labs.vectors import made_vectors
+
+ROOT = Path(__file__).resolve().parent.parent
+K = 10
+# Other people's packages warn as they please.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def atlas():
+    return Atlas(made_vectors("clustered-600-16", seed=3).photos, n_queries=5, seed=4)
+
+
+@pytest.fixture(scope="module", params=PEERS)
+def name(request):
+    if not PEERS[request.param].is_installed:
+        pytest.skip(f"{PEERS[request.param].package} is not installed")
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def peer(name, atlas, tmp_path_factory):
+    made = PEERS[name].make()
+    made.build(atlas.vectors, atlas.columns, tmp_path_factory.mktemp(name))
+    if made.efforts:
+        made.set_effort(max(made.efforts))
+    yield made
+    made.close()
+
+
+def overlap(found, exact):
+    return len(set(np.asarray(found).tolist()) & set(exact[exact >= 0].tolist()))
+
+
+def test_finds_the_nearest_best_first_one_by_one_and_in_a_batch(peer, atlas):
+    queries = atlas.queries["uncorrelated"]
+    exact = ExactIndex(atlas.vectors).search(queries, K)
+    many = peer.search_many(queries, K)
+    for query, rows, batch in zip(queries, exact.rows, many, strict=True):
+        found = np.asarray(peer.search(query, K))
+        assert len(found) == K
+        assert found[0] == rows[0]
+        assert overlap(found, rows) >= 9
+        assert overlap(batch, rows) >= 9
+
+
+@pytest.mark.parametrize("n_conditions", [1, 2, 3])
+@pytest.mark.parametrize("relation", ["uncorrelated", "aligned", "opposed"])
+def test_finds_only_what_a_filter_allows_and_all_of_a_fifth(peer, atlas, relation, n_conditions):
+    if not peer.filters:
+        pytest.skip("it cannot filter")
+    cell = Cell(0.2, relation, n_conditions)
+    condition = atlas.condition(cell)
+    allowed = condition.mask(atlas.columns)
+    exact, _ = atlas.truth(cell, K, 5)
+    for query, rows in zip(atlas.queries[relation], exact.rows, strict=True):
+        found = np.asarray(peer.filtered(query, K, condition))
+        assert allowed[found].all()
+        assert overlap(found, rows) >= 8
+
+
+def test_without_a_condition_the_filtered_search_is_the_plain_one(peer, atlas):
+    if not peer.filters:
+        pytest.skip("it cannot filter")
+    query = atlas.queries["uncorrelated"][0]
+    assert set(peer.filtered(query, K, None)) == set(peer.search(query, K))
+
+
+def test_what_is_written_can_be_measured(peer, tmp_path):
+    peer.save(tmp_path)
+    assert all(file.stat().st_size for file in tmp_path.iterdir())
+
+
+def test_more_effort_never_costs_recall_by_much(peer, atlas):
+    if not peer.efforts:
+        pytest.skip("it has no knob")
+    queries = atlas.queries["uncorrelated"]
+    exact = ExactIndex(atlas.vectors).search(queries, K).rows
+    shares = []
+    for effort in (min(peer.efforts), max(peer.efforts)):
+        peer.set_effort(effort)
+        found = [peer.search(query, K) for query in queries]
+        shares.append(sum(overlap(*pair) for pair in zip(found, exact, strict=True)))
+    assert shares[1] >= shares[0]
+
+
+def test_every_answer_of_ours_is_full_where_hnswlib_raises(atlas, tmp_path):
+    graph = PEERS["searchlab-graph"].make()
+    alone = PEERS["hnswlib"].make()
+    for number, made in enumerate((graph, alone)):
+        (tmp_path / str(number)).mkdir()
+        made.build(atlas.vectors, atlas.columns, tmp_path / str(number))
+    strict = [cell for cell in cells() if cell.share <= 0.01]
+    for cell in strict:
+        condition = atlas.condition(cell)
+        wanted = min(K, int(condition.mask(atlas.columns).sum()))
+        query = atlas.queries[cell.relation][0]
+        assert len(graph.filtered(query, K, condition)) == wanted
+        assert len(alone.filtered(query, K, condition)) in (0, wanted)
+
+
+def test_a_package_that_is_not_there_is_known_before_anything_is_imported():
+    entry = Entry("nowhere:Nobody", "no-such-package", ("no_such_package",))
+    assert not entry.is_installed
+    assert issubclass(type(PEERS["searchlab-exact"].make()), Peer)
+
+
+def test_the_extra_installs_every_package_that_is_measured():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {re.split(r"[<>=\[]", one)[0] for one in extras["optional-dependencies"]["peers"]}
+    ours = {"searchlab", "hnswlib"}
+    assert {entry.package for entry in PEERS.values()} - ours <= named
