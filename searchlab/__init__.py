@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from searchlab.adapting.adaptation import adapt as adapt
     from searchlab.adapting.migration import migrate as migrate
     from searchlab.config import Config as Config
+    from searchlab.config_grids import grid as grid
     from searchlab.datasets import load_dataset as load_dataset
     from searchlab.errors import SearchlabError as SearchlabError
     from searchlab.experiments import Experiment as Experiment
@@ -34,6 +35,7 @@ _HOMES = {
     "SearchlabError": "errors",
     "adapt": "adapting.adaptation",
     "create_library": "library",
+    "grid": "config_grids",
     "index_photos": "ingest",
     "load_dataset": "datasets",
     "load_model": "models",
@@ -51,6 +53,7 @@ __all__ = [
     "SearchlabError",
     "adapt",
     "create_library",
+    "grid",
     "index_photos",
     "load_dataset",
     "load_model",

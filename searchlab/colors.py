@@ -2,7 +2,7 @@
 
 A shade is 24 bits, `0xRRGGBB`, in a uint32 column; its OKLab coordinates (float32) follow from it,
 so a table needs to store nothing else. `distance` is Euclid in OKLab times 255: black to white is
-255, and 20 is about "the same shade to most eyes".
+255, and shades within 20 of each other get the same colour word from most people.
 
 A family is a set of prototype shades (`searchlab.color_families`). The margin of a shade to a
 family is its distance to the family's nearest prototype minus its distance to the nearest

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, shown
+from searchlab.files import digest_of
 
 QueryKind: TypeAlias = Literal["text", "image", "both"]
 """What a query brings: words, a picture, or a picture steered by words."""
@@ -60,6 +61,21 @@ class Curve:
         return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)), dtype=np.float64)
 
 
+FITTED_TEXT_ALPHA = 1.7
+"""The `text_alpha` that curves of steered queries are fitted at: the default of a query."""
+
+
+def _picture_share(text_alpha: float) -> float:
+    return 1 / math.hypot(1, text_alpha)
+
+
+def _between(one: Curve, other: Curve, share: float) -> Curve:
+    return Curve(
+        one.slope + share * (other.slope - one.slope),
+        one.intercept + share * (other.intercept - one.intercept),
+    )
+
+
 @dataclass(frozen=True)
 class Calibration:
     """How cosines of one model become `relevance_score`, for each kind of query.
@@ -67,7 +83,7 @@ class Calibration:
     Attributes:
         text: Curve of text queries.
         image: Curve of image queries.
-        both: Curve of image queries steered by text.
+        both: Curve of image queries steered by text, at the usual `text_alpha`.
         source: The dataset and revision it was fitted on; `"uncalibrated"` for a model that nobody
             has judged, whose scores order results but are no probabilities.
     """
@@ -77,10 +93,23 @@ class Calibration:
     both: Curve
     source: str
 
-    def curve(self, kind: QueryKind) -> Curve:
-        """Return the curve of a kind of query."""
-        curves = {"text": self.text, "image": self.image, "both": self.both}
-        return curves[kind]
+    def curve(self, kind: QueryKind, *, text_alpha: float = FITTED_TEXT_ALPHA) -> Curve:
+        """Return the curve of a kind of query.
+
+        The curve of `both` was fitted at the usual `text_alpha`. Towards 0 it goes over into that
+        of `image`, as the query does, and towards infinity into that of `text`: in proportion to
+        the picture's share of the mixed vector, 1 / sqrt(1 + text_alpha ** 2).
+
+        Args:
+            kind: What the query brings.
+            text_alpha: How much the text counts beside the picture, above 0; for `both` alone.
+        """
+        if kind != "both":
+            return self.text if kind == "text" else self.image
+        share, usual = _picture_share(text_alpha), _picture_share(FITTED_TEXT_ALPHA)
+        if share >= usual:
+            return _between(self.image, self.both, (1 - share) / (1 - usual))
+        return _between(self.both, self.text, (usual - share) / usual)
 
     @classmethod
     def from_dict(cls, values: Any) -> Calibration:
@@ -129,7 +158,7 @@ class Config:
     ef_search: int = 100
     step_rows: int = 4
     depth: int = 200
-    steering: float = 0.6
+    steering: float = 1.0
     color_metric: str = COLOR_METRIC
     calibration: Calibration = field(default=UNCALIBRATED)
     seed: int = 0
@@ -200,10 +229,17 @@ class Config:
 
         Raises:
             NotFoundError: There is no such file.
-            DataError: The file is not JSON or holds no config.
+            DataError: The file is not JSON or holds no config, or it has a seal (`digest`) and was
+                changed since.
         """
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
+            if "digest" in values and values["digest"] != digest_of(values):
+                msg = (
+                    f"{path} must be as it was written, got figures that were changed after they "
+                    "were written; promote the result again"
+                )
+                raise DataError(msg)
             return cls.from_dict(values.get("config", values))
         except FileNotFoundError as error:
             msg = f"{path} must hold a config as JSON, got no file; write it with `searchlab demo`"

@@ -89,11 +89,14 @@ def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
         f"{len(sample.languages)} languages (the first time, metrics are compiled for some seconds)"
     )
     results = library.folder / "results"
-    comparison = Experiment(library, sample, demo_configs(), out=results).run(progress, force=force)
+    experiment = Experiment(sample, demo_configs(), library=library, out=results)
+    # Another version bundles other data; what was measured on the old is of no more use.
+    comparison = experiment.run(progress, force=force, replace_unlike=True)
     out.print(comparison)
 
     progress.say("3/3 Promoting the winner")
-    comparison.promote(results / "chosen.json", force=force)
+    # What an older version measured cannot be compared, and is no reason to stay with it.
+    comparison.promote(results / "chosen.json", force=force, replace_unlike=True)
     library.publish(Config.load(results / "chosen.json"), progress=progress)
     _say_what_is_next(out, data, library)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config import Config, QueryKind
+from searchlab.config import Config, Curve
 from searchlab.cursors import Cursor
 from searchlab.errors import ExpiredCursorError, InputError, MismatchError
 from searchlab.indexes import VectorIndex
@@ -133,7 +133,15 @@ class SearchEngine:
         picture = for_model(as_rgb(query.image, min_side=max(WORKING_SIDE, side)), side)
         return _row(self.model.encode_images([picture]), 0)
 
-    def _vector(self, query: Query, reference: Embeddings | None) -> Embeddings | None:
+    def query_vector(
+        self, query: Query, *, reference: Embeddings | None = None
+    ) -> Embeddings | None:
+        """Return the (dim,) embedding that photos are ranked by; None if there are only conditions.
+
+        Args:
+            query: What is asked.
+            reference: (dim,) embedding of the query's picture, if it is known already.
+        """
         if query.kind is None:
             return None
         if query.kind == "text":
@@ -182,15 +190,16 @@ class SearchEngine:
         rows = np.flatnonzero(mask)
         plan = make_plan(query, self.index, self.config, len(rows))
         clock.append(time.perf_counter())
-        vector = self._vector(query, reference)
+        vector = self.query_vector(query, reference=reference)
         clock.append(time.perf_counter())
         if vector is None:
             scores = np.ones(len(rows))
         else:
             kind = query.kind or "text"
+            curve = self.config.calibration.curve(kind, text_alpha=query.text_alpha)
             wanted = query.limit if query.sort_by == "newest" else k
             wanted = wanted if query.score_threshold is None else None
-            rows, scores = self._ranked(vector, kind, plan, mask, rows, wanted)
+            rows, scores = self._ranked(vector, curve, plan, mask, rows, wanted)
         total = plan.n_allowed
         if query.score_threshold is not None:
             near = scores >= query.score_threshold
@@ -211,14 +220,13 @@ class SearchEngine:
     def _ranked(
         self,
         vector: Embeddings,
-        kind: QueryKind,
+        curve: Curve,
         plan: QueryPlan,
         mask: NDArray[np.bool_],
         rows: NDArray[np.int64],
         k: int | None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         wanted = plan.n_allowed if k is None else min(k, plan.n_allowed)
-        curve = self.config.calibration.curve(kind)
         if plan.mode == "exact" or not wanted:
             some = rows if len(rows) < len(mask) else None
             found, similar = nearest_rows(self.index.vectors, vector, wanted, rows=some)

@@ -1,12 +1,12 @@
 """Experiment: configurations x dataset -> runs, metrics with intervals, timings, a report.
 
 What is measured is what is served: each query goes through `SearchEngine.rank`, one at a time, on
-one thread. Whatever is on record for the same configuration, data and code is not measured again.
+one thread. Whatever is on record for the same configuration, data and code is not measured again,
+so an interrupted experiment loses the configuration that it was at and nothing else.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,31 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError
-from searchlab.metrics import cutoff, latency, per_query
+from searchlab.dataset_library import check_filters, opened_library, searched_photos
+from searchlab.datasets import Dataset
+from searchlab.errors import ConflictError, DataError, InputError, NotFoundError, shown
+from searchlab.manifest import code_version, data_hashes, machine, make_manifest, models_of
+from searchlab.measurements import measurement_path
+from searchlab.metrics import check_judgments, latency, per_query, run_depth
 from searchlab.models import load_model
+from searchlab.pipeline import BATCH
 from searchlab.progress import Progress, Step
-from searchlab.queries import Query
 from searchlab.reports import Report
-from searchlab.results import (
-    Result,
-    Scores,
-    code_version,
-    environment,
-    load_result,
-    machine,
-    result_path,
-    system_name,
-)
+from searchlab.results import Ranked, Result, Scores, load_result, system_name
 from searchlab.significance import bootstrap_intervals
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
+    from searchlab.datasets import LabelledQuery
     from searchlab.engine import SearchEngine
     from searchlab.library import Library
-    from searchlab.tables import PhotoTable
 
 METRICS = ("ndcg@10", "success@5")
+BENCHMARK = "search_quality"
 _TIMED_TEXTS = 20
 _STEP = 100
 
@@ -51,51 +46,54 @@ class Experiment:
     Photos that the library holds beside those of the dataset are neither indexed nor ranked here.
 
     Example:
-        >>> configs = [Config(), Config(index="hnsw")]
-        >>> report = Experiment(library, load_dataset("demo"), configs).run()  # doctest: +SKIP
+        >>> configs = grid(models=["mini", "palette"], indexes=["exact", "hnsw"])  # doctest: +SKIP
+        >>> report = Experiment(load_dataset("demo"), configs).run()  # doctest: +SKIP
         >>> print(report)  # doctest: +SKIP
     """
 
     def __init__(
         self,
-        library: Library,
         dataset: Dataset,
         configs: Iterable[Config],
-        *,
         metrics: Sequence[str] = METRICS,
+        *,
+        library: Library | None = None,
+        cache: Path | str | None = None,
         out: Path | str | None = None,
-        benchmark: str = "search_quality",
-        save_runs: bool = True,
+        benchmark: str = BENCHMARK,
         seed: int = 0,
     ) -> None:
         """Check everything that can be checked before anything is measured.
 
         Args:
-            library: Holds photos of the dataset; those that it lacks count as not found.
             dataset: Queries and judgments.
-            configs: Their `model_id` is filled in.
+            configs: Their `model_id` is filled in; see `searchlab.config_grids.grid`.
             metrics: The first is the headline.
+            library: Holds photos of the dataset; those that it lacks count as not found. One of
+                just these photos is made if left out.
+            cache: Where such a library is kept, so that nothing is embedded twice; it is a
+                temporary one if left out.
             out: Folder of results; nothing is kept if left out.
             benchmark: Name of the measurement, a folder in `out`.
-            save_runs: Keep the rankings too, some 80 bytes a query and rank.
             seed: Of intervals and tests.
 
         Raises:
-            InputError: No configuration, one twice, an unknown metric, or a library without the
-                photos of the dataset.
+            InputError: A name in place of a dataset or of a configuration, no configuration, one
+                twice, an unknown metric or one that these judgments give no meaning, or a library
+                without the photos of the dataset.
             NotFoundError: The library is empty, or a model cannot be had.
             MismatchError: A configuration names other weights than those that are installed.
         """
-        self.library = library
+        listed = _checked(dataset, configs)
         self.dataset = dataset
         self.metrics = tuple(metrics)
-        self.depth = max((cutoff(metric) for metric in self.metrics), default=0)
+        self.library = library
+        self.cache = None if cache is None else Path(cache)
         self.out = None if out is None else Path(out)
         self.benchmark = benchmark
-        self.save_runs = save_runs
         self.seed = seed
         self.configs = [
-            config.with_model_id(load_model(config.model).model_id) for config in configs
+            config.with_model_id(load_model(config.model).model_id) for config in listed
         ]
         ids = [config.config_id for config in self.configs]
         if not ids or not self.metrics or len(set(ids)) < len(ids):
@@ -104,69 +102,140 @@ class Experiment:
                 f"{list(self.metrics)} and {ids}"
             )
             raise InputError(msg)
-        self.photos = _photos(library.engine.table, dataset)
+        check_judgments(dataset.qrels, self.metrics)
+        self.depth = run_depth(self.metrics, len(dataset.photo_ids))
         self._queries = sorted(dataset.queries, key=lambda query: query.query_id)
+        if library is not None:
+            searched_photos(library.engine.table, dataset)
 
-    def run(self, progress: Progress | None = None, *, force: bool = False) -> Report:
+    def run(
+        self,
+        progress: Progress | None = None,
+        *,
+        force: bool = False,
+        replace_unlike: bool = False,
+    ) -> Report:
         """Measure what is not on record, and report on all configurations.
 
         Args:
             progress: Told about every configuration.
-            force: Measure again what is on record.
+            force: Measure again what is on record, and replace what was measured on other data.
+            replace_unlike: Replace what was measured on other data, such as an older revision.
 
         Raises:
-            InputError: A query that no engine takes, such as one of more than 500 characters.
+            ConflictError: What is on record was measured on other data, such as the whole of which
+                this dataset is a part; nothing is measured then.
+            InputError: A query that no engine takes, such as one of more than 500 characters, or
+                whose own filter shuts out a photo that is relevant to it.
         """
         progress = progress or Progress()
-        missing = len(self.dataset.photo_ids) - self.photos["n_photos"]
+        found = {} if force else self._recorded(replace_unlike=replace_unlike)
+        todo = [config for config in self.configs if config.config_id not in found]
+        if todo:
+            opened = opened_library(
+                self.dataset,
+                config=todo[0],
+                library=self.library,
+                cache=self.cache,
+                progress=progress,
+            )
+            with opened as library:
+                self._say_what_is_missing(library, progress)
+                for number, config in enumerate(todo, start=1):
+                    label = f"ranking for system {number} of {len(todo)}"
+                    result, run = self.measure(config, library, progress, label=label)
+                    if self.out is not None:
+                        result.save(self.out, run=run)
+                    found[config.config_id] = result
+        return Report([found[config.config_id] for config in self.configs], seed=self.seed)
+
+    def _say_what_is_missing(self, library: Library, progress: Progress) -> None:
+        n_photos = len(self.dataset.photo_ids)
+        missing = n_photos - searched_photos(library.engine.table, self.dataset)["n_photos"]
         if missing:
             progress.say(
-                f"{missing} of {len(self.dataset.photo_ids)} photos of {self.dataset.name} are not "
-                "in the library; they count as not found"
+                f"{missing} of {n_photos} photos of {self.dataset.name} are not in the library; "
+                "they count as not found"
             )
-        results = []
-        for number, config in enumerate(self.configs, start=1):
-            result = None if force else self._recorded(config)
-            if result is None:
-                label = f"ranking for system {number} of {len(self.configs)}"
-                result = self._measure(config, progress, label)
-            results.append(result)
-        return Report(results, seed=self.seed)
 
-    def _recorded(self, config: Config) -> Result | None:
+    def _recorded(self, *, replace_unlike: bool) -> dict[str, Result]:
+        """Find what is on record, by config_id."""
         if self.out is None:
-            return None
-        path = result_path(self.out, self.benchmark, self.dataset.name, config.config_id)
-        if not path.exists():
-            return None
-        try:
-            found = load_result(path)
-        except DataError:
-            return None
-        wanted = (
+            return {}
+        library = self.library
+        photos = None if library is None else searched_photos(library.engine.table, self.dataset)
+        found = {}
+        for config in self.configs:
+            name = config.config_id
+            path = measurement_path(self.out, self.benchmark, self.dataset.name, name)
+            if path.exists():
+                try:
+                    result = load_result(path)
+                except DataError:
+                    continue
+                if result.dataset_revision != self.dataset.revision and not replace_unlike:
+                    msg = (
+                        f"{path} must be replaced by figures of the same data, got revision "
+                        f"{result.dataset_revision} on record and {self.dataset.revision} here; "
+                        "give another --out (`out`), or --force (`force`) to replace it"
+                    )
+                    raise ConflictError(msg)
+                drawn_alike = result.manifest.get("seed") == self.seed
+                setting = self._setting(photos or self._all_photos(result))
+                if drawn_alike and result.setting == setting:
+                    found[name] = result
+        return found
+
+    def _all_photos(self, result: Result) -> dict[str, Any]:
+        # Made for the dataset, a library holds the photos that the revision of the dataset tells.
+        complete = result.photos["n_photos"] == len(self.dataset.photo_ids)
+        return result.photos if complete else {"hash": None}
+
+    def _setting(self, photos: Mapping[str, Any]) -> tuple[object, ...]:
+        return (
             self.benchmark,
             self.dataset.name,
             self.dataset.revision,
-            self.photos["hash"],
+            photos["hash"],
             self.metrics,
             tuple(query.query_id for query in self._queries),
             code_version(),
             machine(),
         )
-        return found if found.setting == wanted else None
 
-    def _measure(self, config: Config, progress: Progress, label: str) -> Result:
+    def measure(
+        self,
+        config: Config,
+        library: Library,
+        progress: Progress | None = None,
+        *,
+        label: str = "ranking",
+    ) -> tuple[Result, Ranked]:
+        """Measure one configuration, whatever is on record; nothing is written.
+
+        Args:
+            config: With its `model_id`.
+            library: Holds photos of the dataset.
+            progress: Told about every query.
+            label: What the progress is called.
+
+        Returns:
+            What it scored, and what it ranked.
+        """
         from threadpoolctl import threadpool_limits
 
-        engine = self.library.engine_for(
+        progress = progress or Progress()
+        photos = searched_photos(library.engine.table, self.dataset)
+        check_filters(library.engine.table, self.dataset)
+        engine = library.engine_for(
             config,
             withheld=self.dataset.withheld,
             photo_ids=self.dataset.photo_ids,
             progress=progress,
         )
         name = system_name(config)
-        texts = [query.text for query in self._queries]
-        with progress.step(label, len(texts), unit="queries") as step:
+        texts = [query.text for query in self._queries if query.text]
+        with progress.step(label, len(self._queries), unit="queries") as step:
             step.note(f"{name}, embedding")
             engine.warm(texts)
             text_ms = _text_ms(engine, texts)
@@ -174,27 +243,16 @@ class Experiment:
             with threadpool_limits(limits=1):
                 run, seconds = self._ranked(engine, step)
             step.note(f"{name}, scoring")
-            result = self._result(engine, run, seconds, text_ms=text_ms)
-        if self.out is not None:
-            path = result.path(self.out)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if self.save_runs:
-                _save_run(run, path.with_suffix(".run.tsv"))
-            result.save(self.out)
-        return result
+            return self._result(engine, photos, run, seconds, text_ms=text_ms), run
 
     def _ranked(
         self, engine: SearchEngine, step: Step
-    ) -> tuple[dict[str, list[str]], NDArray[np.float64]]:
+    ) -> tuple[dict[str, list[tuple[str, float]]], NDArray[np.float64]]:
         run = {}
         seconds = np.zeros(len(self._queries))
-        engine.rank(Query(text=self._queries[0].text), self.depth)  # untimed: the first is cold
+        _answer(engine, self._queries[0], self.depth)  # untimed: the first is cold
         for place, labelled in enumerate(self._queries):
-            query = Query(text=labelled.text)
-            started = time.perf_counter()
-            ranking = engine.rank(query, self.depth)
-            seconds[place] = time.perf_counter() - started
-            run[labelled.query_id] = engine.table.photo_ids(ranking.rows)
+            run[labelled.query_id], seconds[place] = _answer(engine, labelled, self.depth)
             if (place + 1) % _STEP == 0:
                 step.advance(_STEP)
         step.advance(len(self._queries) % _STEP)
@@ -203,21 +261,24 @@ class Experiment:
     def _result(
         self,
         engine: SearchEngine,
-        run: Mapping[str, Sequence[str]],
+        photos: dict[str, Any],
+        run: Ranked,
         seconds: NDArray[np.float64],
         *,
         text_ms: float,
     ) -> Result:
         qrels = {query.query_id: self.dataset.qrels[query.query_id] for query in self._queries}
+        answers = {query_id: [photo for photo, _ in ranked] for query_id, ranked in run.items()}
+        self.dataset.check_run(answers)
         # Six digits, as on disk, so that a result that was read back tests the same.
         values = {
             name: np.round(column, 6)
-            for name, column in per_query(qrels, run, self.metrics).items()
+            for name, column in per_query(qrels, answers, self.metrics).items()
         }
         scores = Scores(
             query_ids=tuple(query.query_id for query in self._queries),
             langs=tuple(query.lang for query in self._queries),
-            about=tuple(_best_photo(qrels[query.query_id]) for query in self._queries),
+            about=tuple(_about(query, qrels[query.query_id]) for query in self._queries),
             values=values,
             ms=seconds * 1000,
         )
@@ -238,32 +299,55 @@ class Experiment:
             config=engine.config,
             metrics=quality | cost,
             intervals=intervals,
-            photos=self.photos,
-            environment=environment(),
+            photos=photos,
+            manifest=make_manifest(
+                models=models_of(engine.config.model),
+                data={**data_hashes(self.dataset), "photos": photos["hash"]},
+                seed=self.seed,
+                threads=1,
+                batch_size=BATCH,
+                dtype=str(engine.index.vectors.dtype),
+            ),
             scores=scores,
+            task=self.dataset.task,
         )
 
 
-def _photos(table: PhotoTable, dataset: Dataset) -> dict[str, Any]:
-    """Say which photos of the dataset are searched: how many, and a hash over their contents."""
-    ids = table.photo_ids(range(len(table)))
-    held = [
-        f"{photo_id} {content}\n"
-        for photo_id, content in zip(ids, table.texts("sha256"), strict=True)
-        if photo_id in dataset.photo_ids
-    ]
-    if not held:
+def _checked(dataset: Dataset, configs: Iterable[Config]) -> list[Config]:
+    # The two that are easily given by name, as on the command line.
+    if not isinstance(dataset, Dataset):
+        msg = f"dataset must be a Dataset, got {shown(dataset)}; give load_dataset(name)"
+        raise InputError(msg)
+    many = isinstance(configs, Iterable) and not isinstance(configs, str)
+    listed = list(configs) if many else []
+    if not many or not all(isinstance(config, Config) for config in listed):
         msg = (
-            f"the library must hold photos of dataset {dataset.name!r}, got none of its "
-            f"{len(dataset.photo_ids)} among {len(ids)}; index {dataset.folder} first"
+            f"configs must be a list of Config, got {shown(configs)}; give grid(models=[...]) or "
+            "[Config(model=...)]"
         )
         raise InputError(msg)
-    digest = hashlib.sha256("".join(held).encode())
-    return {"n_photos": len(held), "hash": digest.hexdigest()[:12]}
+    return listed
+
+
+def _answer(
+    engine: SearchEngine, labelled: LabelledQuery, depth: int
+) -> tuple[list[tuple[str, float]], float]:
+    """Rank for a query; its best photos with their scores, and the seconds that it took."""
+    query = labelled.query()
+    started = time.perf_counter()
+    try:
+        ranking = engine.rank(query, depth)
+    except NotFoundError:  # its own picture is not in the library
+        return [], time.perf_counter() - started
+    seconds = time.perf_counter() - started
+    ids = engine.table.photo_ids(ranking.rows)
+    return list(zip(ids, ranking.scores.tolist(), strict=True)), seconds
 
 
 def _text_ms(engine: SearchEngine, texts: Sequence[str]) -> float:
-    """Median milliseconds to embed one text that is not cached."""
+    """Median milliseconds to embed one text that is not cached; 0 where there is none."""
+    if not texts:
+        return 0.0
     sample = [texts[place] for place in np.linspace(0, len(texts) - 1, _TIMED_TEXTS).astype(int)]
     seconds = []
     for text in sample:
@@ -273,14 +357,8 @@ def _text_ms(engine: SearchEngine, texts: Sequence[str]) -> float:
     return latency(seconds)["p50_ms"]
 
 
-def _best_photo(grades: Mapping[str, int]) -> str:
-    """Name the photo that a query is about: of the highest grade, the first by photo_id."""
+def _about(query: LabelledQuery, grades: Mapping[str, int]) -> str:
+    """Name the photo that a query is about: its own, or the best judged, the first by photo_id."""
+    if query.photo_id is not None:
+        return query.photo_id
     return min(grades, key=lambda photo_id: (-grades[photo_id], photo_id))
-
-
-def _save_run(run: Mapping[str, Sequence[str]], path: Path) -> None:
-    from searchlab.judgments import write_run
-
-    partial = path.with_name(f"{path.name.removesuffix('.tsv')}.part.tsv")
-    write_run(run, partial)
-    partial.replace(path)

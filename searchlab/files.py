@@ -1,16 +1,32 @@
-"""Files: written whole or not at all, and known by their checksum."""
+"""Files: written whole or not at all, and known, as their values are, by a checksum."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of(values: Mapping[str, Any]) -> str:
+    """Return 16 hex digits of the hash over all values but `digest`, in canonical JSON.
+
+    Raises:
+        ValueError: A number is not finite.
+    """
+    rest = {name: value for name, value in values.items() if name != "digest"}
+    text = json.dumps(
+        rest, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:

@@ -292,7 +292,8 @@ class Library:
             )
         started = time.perf_counter()
         index = INDEXES[config.index](vectors, config, np.arange(len(vectors)))
-        built = SearchEngine(table, index, model, config, thumbnail=self.thumbnail)
+        texts = self._texts_of(model)
+        built = SearchEngine(table, index, model, config, thumbnail=self.thumbnail, texts=texts)
         built.build_s = time.perf_counter() - started
         return built
 

@@ -37,8 +37,9 @@ THUMBNAIL_SIDE = 400
 PASSING = ("cannot be read", "unreadable", "changed while it was indexed", "needs more memory")
 """How reasons begin that may be gone the next time."""
 _MAX_DECODERS = 4
-_BATCH = 16
-_AHEAD = 3 * _BATCH
+BATCH = 16
+"""Photos that are embedded together."""
+_AHEAD = 3 * BATCH
 _LOOKUP = 4_096
 _UNREADABLE = "unreadable"
 _CHANGED = "changed while it was indexed"
@@ -98,7 +99,7 @@ def embed_pictures(
         ahead = _decoded(((digest, files[digest]) for digest in todo), side, thumbnails)
         while True:
             began = time.perf_counter()
-            batch = list(islice(ahead, _BATCH))
+            batch = list(islice(ahead, BATCH))
             decoding += time.perf_counter() - began
             if not batch:
                 break

@@ -132,7 +132,7 @@ class QueryPlan:
 
     def explain(self) -> str:
         """Say in two lines what is done and why."""
-        share = f"{self.n_allowed:,} of {self.n_photos:,} photos ({self.selectivity:.2%})"
+        share = f"{self.n_allowed:,} of {self.n_photos:,} photos ({100 * self.selectivity:.2f} %)"
         return f"{self.mode}: {self.reason}\nfilter: {self.conditions}: {share}; {self.scored_by}"
 
 

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-import html
-import io
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from searchlab.errors import InputError, NotFoundError
+from searchlab.metrics import parse_metric
+from searchlab.power import POWER, Power, power_of
 from searchlab.promotion import choose, promote
-from searchlab.results import Result, load_result
-from searchlab.significance import tie_groups
+from searchlab.reporting import terminal
+from searchlab.results import Result, incompatibility, load_result
+from searchlab.significance import leader_tests, tie_groups
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
 
 ALPHA = 0.05
 _CHOSEN = "*"
-_TEXT_WIDTH = 200
 _WIDE = 125
-_LEFT_OUT_IF_NARROW = ("langs", "p95 ms", "build s")
-
-# Okabe and Ito's blue and orange, which all kinds of colour vision tell apart.
-_BLUE, _ORANGE = "#0072b2", "#e69f00"
-_STYLE = f"""
-.searchlab-report{{font:13px/1.4 system-ui,sans-serif;color:#222;background:#fff;padding:8px}}
-.searchlab-report table{{border-collapse:collapse}}
-.searchlab-report th,.searchlab-report td{{padding:3px 10px;text-align:right;white-space:nowrap}}
-.searchlab-report th{{border-bottom:1px solid #888;vertical-align:bottom}}
-.searchlab-report .name{{text-align:left;white-space:normal}}
-.searchlab-report .chosen{{font-weight:bold;border-left:3px solid {_ORANGE}}}
-.searchlab-track{{position:relative;height:8px;width:160px;background:#e4e4e4;border-radius:4px}}
-.searchlab-track div{{position:absolute;height:8px;background:{_BLUE};border-radius:4px}}
-.searchlab-report p{{max-width:60em;font-size:12px;color:#444}}
-"""
 
 
 class Report:
@@ -59,7 +49,7 @@ class Report:
 
         Args:
             results: At least one, each configuration once.
-            alpha: Chance of calling any two equal systems different, for each leader.
+            alpha: Chance of calling any of a leader's equals worse than it, at most.
             seed: Of the tests.
             n_left_out: Results that could not be compared with these; the caption says so.
 
@@ -70,7 +60,8 @@ class Report:
         given = list(results)
         kinds = {result.setting for result in given}
         if len(kinds) != 1 or len({result.config_id for result in given}) < len(given):
-            listed = [f"{r.name} on {r.dataset}@{r.dataset_revision} by {r.code}" for r in given]
+            reasons = [incompatibility(given[0], other) for other in given[1:]]
+            listed = [r.name for r in given] if not any(reasons) else next(filter(None, reasons))
             msg = (
                 "a report must have results of one dataset, revision, photos, queries, metrics, "
                 f"code and machine, each config once, got {listed}; evaluate them together"
@@ -84,13 +75,11 @@ class Report:
     @cached_property
     def groups(self) -> list[list[Result]]:
         """Results in groups from best to worst."""
-        first = next(iter(self._given.values()))
         found = tie_groups(
             {name: result.scores.values[result.headline] for name, result in self._given.items()},
             alpha=self._alpha,
             seed=self._seed,
-            groups=first.scores.langs,
-            clusters=first.scores.about,
+            **self._labels,
         )
         return [[self._given[name] for name in group] for group in found]
 
@@ -100,35 +89,62 @@ class Report:
         return tuple(result for group in self.groups for result in group)
 
     @cached_property
+    def names(self) -> dict[str, str]:
+        """Config_id -> model and index in words, with a part of the id where that is not enough."""
+        names = [result.name for result in self.results]
+        return {
+            result.config_id: result.name
+            if names.count(result.name) == 1
+            else f"{result.name} ({result.config_id[:6]})"
+            for result in self.results
+        }
+
+    @cached_property
     def chosen(self) -> Result:
         """The result that `choose` picks."""
         return choose(self.groups[0])
 
-    def leaderboard(self, *, narrow: bool = False) -> Table:
-        """Lay out quality, speed and size for a terminal.
+    @cached_property
+    def p_values(self) -> dict[str, float]:
+        """Config_id -> p-value of the paired test against the leader, with Holm's correction."""
+        leader, *others = self.results
+        best, *scores = self._scored(leader, *others)
+        found = leader_tests(best, scores, **self._labels, seed=self._seed)
+        return {other.config_id: p for other, p in zip(others, found, strict=True)}
 
-        Args:
-            narrow: Fit into 80 columns: intervals below the means, and three columns less.
+    @cached_property
+    def powers(self) -> dict[str, Power]:
+        """Config_id -> what a test against the leader can show; left out where all is equal.
+
+        At the level of the first step of Holm's correction, which is what a lone difference takes.
         """
-        left_out = _LEFT_OUT_IF_NARROW if narrow else ()
-        kept = [place for place, name in enumerate(self.columns) if name not in left_out]
-        rows = [[cells[place] for place in kept] for cells in self.rows()]
-        if narrow:
-            rows = [
-                [rank, system.replace(",", ", "), *(cell.replace(" [", "\n[") for cell in cells)]
-                for rank, system, *cells in rows
-            ]
-        columns = [self.columns[place] for place in kept]
-        styles = ["bold" if result is self.chosen else "" for result in self.results]
-        table = _table(self.title, columns, rows, styles)
-        table.caption = self.caption
-        return table
+        leader, *others = self.results
+        level = self._alpha / max(1, math.comb(len(self.results), 2))
+        return {
+            other.config_id: power_of(*self._scored(leader, other), **self._labels, alpha=level)
+            for other in others
+            if (leader.scores.values[leader.headline] != other.scores.values[leader.headline]).any()
+            and len(set(leader.scores.about)) > 1
+        }
+
+    @property
+    def detectable(self) -> tuple[float, float] | None:
+        """The least difference from the leader that can be shown, of the systems tied with it.
+
+        From the most to the least favourable pair; of all systems where none is tied, and None
+        where there is nothing to estimate from.
+        """
+        tied = [result.config_id for result in self.groups[0] if result.config_id in self.powers]
+        found = [self.powers[name].detectable for name in tied or self.powers]
+        return (min(found), max(found)) if found else None
+
+    def leaderboard(self, *, narrow: bool = False) -> Table:
+        """Lay out quality, speed and size for a terminal; `narrow` fits into 80 columns."""
+        return terminal.leaderboard(self, narrow=narrow)
 
     def language_table(self) -> Table:
-        """Lay out the headline metric for each language; `*` marks the best of a row."""
-        title = f"{self.results[0].headline} by language; {_CHOSEN} is the best of a row"
-        rows = self.language_rows()
-        return _table(title, self.language_columns, rows, [""] * len(rows))
+        """Lay out the headline metric for each language for a terminal."""
+        return terminal.language_table(self)
 
     @property
     def title(self) -> str:
@@ -139,22 +155,34 @@ class Report:
     @property
     def caption(self) -> str:
         """How to read the leaderboard."""
+        return self.caption_of(self.columns)
+
+    def caption_of(self, columns: Collection[str]) -> str:
+        """Say how to read a leaderboard of which only some columns are shown."""
         first = self.results[0]
-        about = len(set(first.scores.about))
+        about, n_langs = len(set(first.scores.about)), len(first.languages)
         left_out = (
             f" Results on file that are of other data, code or machines: {self._n_left_out}, left "
             "out."
             if self._n_left_out
             else ""
         )
+        queries = "1 query" if first.n_queries == 1 else f"{first.n_queries:,} queries"
+        mean = "mean" if n_langs == 1 else f"mean over {n_langs} languages, each counting the same"
+        p_told = "; p is that against the very first" if "p" in columns else ""
+        compared = (
+            " Systems of one rank (=) cannot be told apart from the first of them (paired "
+            f"permutation test with Holm's correction over all pairs, {100 * self._alpha:g} %)"
+            f"{p_told}.{self._sensitivity()} {_CHOSEN} is the one to serve: the smallest of the "
+            "fast ones in the first rank."
+            if len(self.results) > 1
+            else ""
+        )
         return (
-            f"{first.n_queries:,} queries about {about:,} of {first.photos['n_photos']:,} photos. "
-            f"Quality: mean over {len(first.languages)} languages, each counting the same; 95 % "
-            "intervals by bootstrap, queries about one photo drawn together; linear gain in nDCG. "
-            "Systems of one rank (=) cannot be told apart from the first of them (paired "
-            f"permutation test with Holm's correction, {self._alpha:.0%}). {_CHOSEN} is the one to "
-            "serve: the smallest of the fast ones in the first rank. ms: to rank one query on one "
-            f"thread, and to embed its text. build s, MiB: of the index alone.{left_out}"
+            f"{queries} about {about:,} of {first.photos['n_photos']:,} photos. Quality: {mean}; "
+            f"95 % intervals by bootstrap, queries about one photo drawn together{self._gain()}."
+            f"{compared} ms: to rank one query on one thread, and to embed its text. "
+            f"{'build s, ' if 'build s' in columns else ''}MiB: of the index alone.{left_out}"
         )
 
     @property
@@ -165,6 +193,7 @@ class Report:
             "rank",
             "system",
             *metrics,
+            "p",
             "langs",
             "p50 ms",
             "p95 ms",
@@ -175,7 +204,7 @@ class Report:
 
     def rows(self) -> list[list[str]]:
         """Return the leaderboard's cells as plain text."""
-        names = _distinct_names(self.results)
+        names = self.names
         rows = []
         for rank, group in enumerate(self.groups, start=1):
             for result in group:
@@ -187,6 +216,7 @@ class Report:
                         f"{mark}{rank}{tie}",
                         names[result.config_id],
                         *(str(found.macro) for found in result.intervals.values()),
+                        p_text(self.p_values.get(result.config_id)),
                         str(len(result.languages)),
                         f"{m['p50_ms']:.2f}",
                         f"{m['p95_ms']:.2f}",
@@ -200,7 +230,7 @@ class Report:
     @property
     def language_columns(self) -> list[str]:
         """Headings of the table by language."""
-        names = _distinct_names(self.results)
+        names = self.names
         return ["language", "queries", *(names[result.config_id] for result in self.results)]
 
     def language_rows(self) -> list[list[str]]:
@@ -220,14 +250,7 @@ class Report:
 
     def text(self, *, languages: bool = False) -> str:
         """Return the tables without colour, for logs and terminals that have none."""
-        from rich.console import Console
-
-        file = io.StringIO()
-        console = Console(file=file, width=_TEXT_WIDTH, no_color=True, color_system=None)
-        console.print(self.leaderboard())
-        if languages:
-            console.print(self.language_table())
-        return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+        return terminal.plain_text(self, languages=languages)
 
     def markdown(self) -> str:
         """Return the leaderboard as a Markdown table with its caption."""
@@ -237,34 +260,100 @@ class Report:
         text = f"{table}\n{self.caption}\n".replace(_CHOSEN, f"\\{_CHOSEN}")
         return f"**{self.title}**\n\n{text}"
 
-    def promote(self, path: Path | str, *, force: bool = False) -> Path:
-        """Write the chosen configuration to serve; see `promote`."""
+    def promote(
+        self, path: Path | str, *, force: bool = False, replace_unlike: bool = False
+    ) -> Path:
+        """Write the chosen configuration to serve; see `searchlab.promotion.promote`."""
         tied = [result for result in self.groups[0] if result is not self.chosen]
-        return promote(self.chosen, path, tied_with=tied, force=force)
+        return promote(
+            self.chosen,
+            path,
+            measured=self.results,
+            tied_with=tied,
+            force=force,
+            replace_unlike=replace_unlike,
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for each system, best first, with figures as numbers."""
+        import pandas as pd
+
+        rows = []
+        for values in self.to_dict()["systems"]:
+            intervals = values.pop("intervals")
+            for metric, (mean, low, high) in intervals.items():
+                values |= {metric: mean, f"{metric} low": low, f"{metric} high": high}
+            rows.append(values | values.pop("metrics"))
+        return pd.DataFrame(rows).set_index("system")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: what was asked, and every system with rank, figures and p-value."""
+        first = self.results[0]
+        ranks = {r.config_id: n for n, group in enumerate(self.groups, start=1) for r in group}
+        names = self.names
+        systems = [
+            {
+                "system": names[result.config_id],
+                "config_id": result.config_id,
+                "rank": ranks[result.config_id],
+                "is_chosen": result is self.chosen,
+                "p_value": self.p_values.get(result.config_id),
+                "n_languages": len(result.languages),
+                "intervals": {name: list(i.macro) for name, i in result.intervals.items()},
+                "metrics": {k: v for k, v in result.metrics.items() if k not in result.intervals},
+            }
+            for result in self.results
+        ]
+        return {
+            "benchmark": first.benchmark,
+            "dataset": first.dataset,
+            "dataset_revision": first.dataset_revision,
+            "n_queries": first.n_queries,
+            "languages": list(first.languages),
+            "alpha": self._alpha,
+            "detectable": {name: power.to_dict() for name, power in self.powers.items()},
+            "systems": systems,
+        }
+
+    @property
+    def _labels(self) -> dict[str, Any]:
+        scores = next(iter(self._given.values())).scores
+        return {"groups": scores.langs, "clusters": scores.about}
+
+    def _scored(self, *results: Result) -> list[NDArray[np.float64]]:
+        return [result.scores.values[result.headline] for result in results]
+
+    def _gain(self) -> str:
+        """Say what a grade is worth in those of the metrics that weigh grades."""
+        names = {parse_metric(name).name for name in self.results[0].intervals}
+        gains = {"ndcg": "linear gain in ndcg", "ndcg_exp": "gain 2^grade - 1 in ndcg_exp"}
+        return "".join(f"; {gain}" for name, gain in gains.items() if name in names)
+
+    def _sensitivity(self) -> str:
+        if self.detectable is None:
+            return ""
+        if math.isinf(self.detectable[1]):
+            return " These queries are too few to show a difference of any size."
+        sizes = " to ".join(dict.fromkeys(f"{size:.3f}" for size in self.detectable))
+        return (
+            f" Differences from the first below {sizes}{', by system,' if 'to' in sizes else ''} "
+            f"are often missed with these queries (power {100 * POWER:g} %)."
+        )
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        chosen = self.names[self.chosen.config_id]
+        return f"Report({self.title!r}, {len(self.results)} systems, chosen {chosen!r})"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield self.leaderboard(narrow=options.max_width < _WIDE)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in ["", *self.columns])
-        top = max(result.intervals[result.headline].macro.high for result in self.results) or 1.0
-        lines = []
-        for result, cells in zip(self.results, self.rows(), strict=True):
-            plain = [f"<td>{html.escape(cell)}</td>" for cell in cells]
-            plain[1] = f'<td class="name">{html.escape(cells[1])}</td>'
-            found = result.intervals[result.headline].macro
-            left, width = 100 * found.low / top, max(1.0, 100 * (found.high - found.low) / top)
-            bar = f'<div style="left:{min(left, 99):.1f}%;width:{width:.1f}%"></div>'
-            track = f'<td><div class="searchlab-track">{bar}</div></td>'
-            mark = ' class="chosen"' if result is self.chosen else ""
-            lines.append(f"<tr{mark}>{track}{''.join(plain)}</tr>")
-        title, caption = html.escape(self.title), html.escape(self.caption)
-        table = f"<table><tr>{head}</tr>{''.join(lines)}</table>"
-        body = f'<div class="searchlab-report"><h4>{title}</h4>{table}<p>{caption}</p></div>'
-        return f"<style>{_STYLE}</style>{body}"
+        from searchlab.reporting.board import board_html
+
+        return board_html(self)
 
 
 def load_report(folder: Path | str, *, alpha: float = ALPHA, seed: int = 0) -> Report:
@@ -281,34 +370,13 @@ def load_report(folder: Path | str, *, alpha: float = ALPHA, seed: int = 0) -> R
     if not results:
         msg = f"{folder} must hold results, got none; run `searchlab evaluate`"
         raise NotFoundError(msg)
-    newest = max(results, key=lambda result: result.environment["date"])
+    newest = max(results, key=lambda result: result.manifest["date"])
     kept = [result for result in results if result.setting == newest.setting]
     return Report(kept, alpha=alpha, seed=seed, n_left_out=len(results) - len(kept))
 
 
-def _table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]
-) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title, title_justify="left", caption_justify="left", box=None)
-    for name in columns:
-        left = name in ("system", "language")
-        table.add_column(
-            Text(name), justify="left" if left else "right", overflow="fold", no_wrap=name == "rank"
-        )
-    for cells, style in zip(rows, styles, strict=True):
-        table.add_row(*(Text(cell) for cell in cells), style=style)
-    return table
-
-
-def _distinct_names(results: Sequence[Result]) -> dict[str, str]:
-    """Name results by model and index, with the config_id where that is not enough."""
-    names = [result.name for result in results]
-    return {
-        result.config_id: result.name
-        if names.count(result.name) == 1
-        else f"{result.name} ({result.config_id[:6]})"
-        for result in results
-    }
+def p_text(p_value: float | None) -> str:
+    """Print a p-value, or a dash where there is none."""
+    if p_value is None:
+        return "-"
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"

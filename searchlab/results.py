@@ -2,53 +2,35 @@
 
 <out>/<benchmark>/<dataset>/<config_id>.json        the figures, the Config, where it was measured
 <out>/<benchmark>/<dataset>/<config_id>.scores.tsv  one line for each query, for paired tests
-<out>/<benchmark>/<dataset>/<config_id>.run.tsv     the ranking of each query (judgments.read_run)
+<out>/<benchmark>/<dataset>/<config_id>.run.gz      the ranking of each query, TREC (`read_run`)
 
-The JSON is written last, so where it stands the others are whole.
+The JSON is a sealed measurement (`searchlab.measurements`), written last: where it stands the
+others are whole.
 """
 
 from __future__ import annotations
 
 import csv
-import datetime
-import hashlib
-import importlib.metadata
 import io
-import json
-import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab import __version__
 from searchlab.config import Config
 from searchlab.errors import DataError
 from searchlab.files import write_atomically
+from searchlab.judgments import write_run
+from searchlab.measurements import measurement_path, read_measurement, write_measurement
 from searchlab.significance import GroupedIntervals, Interval
 
-SCHEMA = 1
-_PACKAGES = ("hnswlib", "numpy", "onnxruntime", "ranx", "scikit-learn")
 _LABELS = ("query_id", "lang", "about")
-# Nothing that is measured passes through these, so a change there keeps what is on record.
-_NOT_MEASURED = frozenset(
-    {
-        "adapting",
-        "api",
-        "cli",
-        "console.py",
-        "demo.py",
-        "display.py",
-        "promotion.py",
-        "reports.py",
-        "training",
-    }
-)
+
+Ranked: TypeAlias = Mapping[str, Sequence[tuple[str, float]]]
+"""query_id -> (photo_id, relevance score 0 to 1), best first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +62,13 @@ class Result:
         dataset_revision: Hash over its photos, queries and judgments.
         config: The configuration.
         metrics: The figures: quality as macro averages over languages, then `p50_ms`, `p95_ms`,
-            `p99_ms` to rank, `text_ms` to embed one text, `build_s` and `size_mib` of the index.
+            `p99_ms` to rank, `text_ms` to embed one text (0 where no query brings one), `build_s`
+            and `size_mib` of the index.
         intervals: Quality metric -> its averages with intervals. The first is the headline.
         photos: `n_photos` of the dataset that were searched, and their `hash`.
-        environment: Code, date, machine, Python, packages.
+        manifest: All that the figures depend on; see `searchlab.manifest.make_manifest`.
         scores: What each query scored.
+        task: What the queries bring: text, photo, or photo plus text.
     """
 
     benchmark: str
@@ -94,8 +78,9 @@ class Result:
     metrics: dict[str, float]
     intervals: dict[str, GroupedIntervals]
     photos: dict[str, Any]
-    environment: dict[str, Any]
+    manifest: dict[str, Any]
     scores: Scores
+    task: str = "text"
 
     @property
     def config_id(self) -> str:
@@ -115,21 +100,12 @@ class Result:
     @property
     def code(self) -> str:
         """Version and hash of the code that measured it."""
-        return str(self.environment["code"])
+        return str(self.manifest["code"])
 
     @property
     def setting(self) -> tuple[object, ...]:
         """All that two results must share to be compared: what was asked, by what, and where."""
-        return (
-            self.benchmark,
-            self.dataset,
-            self.dataset_revision,
-            self.photos["hash"],
-            tuple(self.intervals),
-            self.scores.query_ids,
-            self.code,
-            self.environment["machine"],
-        )
+        return tuple(_setting(self).values())
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -143,33 +119,47 @@ class Result:
 
     def path(self, out: Path) -> Path:
         """Return where the JSON lies below a folder of results."""
-        return result_path(out, self.benchmark, self.dataset, self.config_id)
+        return measurement_path(out, self.benchmark, self.dataset, self.config_id)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON's values; quality to six digits."""
         return {
-            "schema": SCHEMA,
             "benchmark": self.benchmark,
             "dataset": self.dataset,
             "dataset_revision": self.dataset_revision,
+            "name": self.config_id,
+            "system": self.name,
             "config_id": self.config_id,
-            "name": self.name,
             "config": self.config.to_dict(),
+            "task": self.task,
+            "parameters": {"metrics": list(self.intervals), "seed": self.manifest.get("seed")},
             "metrics": {name: round(value, 6) for name, value in self.metrics.items()},
             "intervals": {name: _plain(found) for name, found in self.intervals.items()},
             "n_queries": self.n_queries,
             "photos": self.photos,
-            "environment": self.environment,
+            "manifest": self.manifest,
         }
 
-    def save(self, out: Path) -> Path:
-        """Write scores and JSON, each atomically; returns the path of the JSON."""
+    def save(self, out: Path, *, run: Ranked | None = None) -> Path:
+        """Write run, scores and JSON, each atomically and in this order.
+
+        Args:
+            out: Folder of results.
+            run: What was ranked; left out, there is no `.run.gz`.
+
+        Returns:
+            The path of the JSON.
+        """
         path = self.path(out)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path.with_suffix(".scores.tsv"), _scores_text(self.scores).encode())
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
-        write_atomically(path, text.encode())
-        return path
+        beside = [path.with_suffix(".scores.tsv")]
+        if run is not None:
+            beside.append(path.with_suffix(".run.gz"))
+            photos = {query_id: [photo for photo, _ in ranked] for query_id, ranked in run.items()}
+            scores = {query_id: [score for _, score in ranked] for query_id, ranked in run.items()}
+            write_run(photos, beside[-1], tag=self.config_id, scores=scores)
+        write_atomically(beside[0], _scores_text(self.scores).encode())
+        return write_measurement(path, self.to_dict(), beside=beside)
 
 
 def system_name(config: Config) -> str:
@@ -183,31 +173,27 @@ def system_name(config: Config) -> str:
     return f"{c.model} × {index}"
 
 
-def result_path(out: Path, benchmark: str, dataset: str, config_id: str) -> Path:
-    """Return where the JSON of a result lies below a folder of results."""
-    return out / benchmark / dataset / f"{config_id}.json"
-
-
 def load_result(path: Path | str) -> Result:
-    """Read a result and its per-query scores.
+    """Read a result and its per-query scores, which nobody has changed since they were written.
 
     Raises:
-        DataError: A file is missing, damaged or of another schema.
+        DataError: A file is missing, damaged, changed or of another schema.
     """
     path = Path(path)
+    values = read_measurement(path)
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        if values["schema"] != SCHEMA:
-            msg = f"schema {values['schema']}, this searchlab reads {SCHEMA}"
-            raise ValueError(msg)
         config = Config.from_dict(values["config"])
         if config.config_id != values["config_id"]:
             msg = f"config_id {values['config_id']!r} of another config"
             raise ValueError(msg)
-        for part, needed in (("environment", {"code", "date", "machine"}), ("photos", {"hash"})):
+        for part, needed in (("manifest", {"code", "date", "machine"}), ("photos", {"hash"})):
             if missing := sorted(needed - values[part].keys()):
                 msg = f"{part} without {', '.join(missing)}"
                 raise ValueError(msg)
+        scores = path.with_suffix(".scores.tsv")
+        if scores.name not in values["files"]:
+            msg = f"no {scores.name} under its seal"
+            raise ValueError(msg)
         return Result(
             benchmark=values["benchmark"],
             dataset=values["dataset"],
@@ -216,52 +202,57 @@ def load_result(path: Path | str) -> Result:
             metrics=dict(values["metrics"]),
             intervals={name: _intervals(found) for name, found in values["intervals"].items()},
             photos=dict(values["photos"]),
-            environment=dict(values["environment"]),
-            scores=_read_scores(path.with_suffix(".scores.tsv")),
+            manifest=dict(values["manifest"]),
+            scores=_read_scores(scores),
+            task=str(values["task"]),
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         msg = f"{path} must hold a result, got: {error}; evaluate again"
         raise DataError(msg) from error
 
 
-@cache
-def code_version() -> str:
-    """Return the version and 12 hex digits of the hash over the code that figures depend on."""
-    digest = hashlib.sha256()
-    package = Path(__file__).parent
-    for path in sorted(package.rglob("*.py")):
-        name = path.relative_to(package)
-        if name.parts[0] not in _NOT_MEASURED:
-            digest.update(f"{name.as_posix()}\0".encode())
-            digest.update(path.read_bytes())
-    return f"{__version__}+{digest.hexdigest()[:12]}"
+def incompatibility(a: Result, b: Result, *, timings: bool = True) -> str | None:
+    """Say why two results cannot be compared; None where they can.
+
+    Args:
+        a: One of them.
+        b: The other one.
+        timings: Whether times are compared too, which are those of one machine.
+
+    Returns:
+        Each thing that differs with both of its values, such as `"dataset demo and stamps"`.
+    """
+    found, other = _setting(a), _setting(b)
+    if not timings:
+        del found["machine"]
+    differing = [
+        f"{name} {_told(name, value, other[name])}"
+        for name, value in found.items()
+        if value != other[name]
+    ]
+    return "; ".join(differing) or None
 
 
-def environment() -> dict[str, Any]:
-    """Return what figures depend on besides configuration and data."""
+def _setting(result: Result) -> dict[str, Any]:
     return {
-        "code": code_version(),
-        "date": datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
-        "python": platform.python_version(),
-        "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
+        "benchmark": result.benchmark,
+        "dataset": result.dataset,
+        "revision": result.dataset_revision,
+        "photos": result.photos["hash"],
+        "metrics": tuple(result.intervals),
+        "queries": result.scores.query_ids,
+        "code": result.code,
+        "machine": result.manifest["machine"],
     }
 
 
-@cache
-def machine() -> str:
-    """Return what timings depend on: system, processor and number of CPUs."""
-    return f"{platform.system()}, {_processor()}, {os.cpu_count()} CPUs"
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(
-            line.partition(":")[2].strip() for line in lines if line.startswith("model name")
-        )
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown processor"
+def _told(name: str, value: Any, other: Any) -> str:
+    if name == "queries":
+        here, there = set(value), set(other)
+        return f"{len(here):,} and {len(there):,}, {len(here & there):,} of them the same"
+    if name == "metrics":
+        return f"{', '.join(value)} and {', '.join(other)}"
+    return f"{value} and {other}"
 
 
 def _plain(found: GroupedIntervals) -> dict[str, Any]:

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,16 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab import calibration, calibration_fit
+from searchlab import calibration
 from searchlab.calibration import calibrated, default_calibration, save_calibration
-from searchlab.calibration_fit import fit_calibration
-from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
+from searchlab.calibration_fit import fit_calibration, fit_top
+from searchlab.config import FITTED_TEXT_ALPHA, UNCALIBRATED, Calibration, Config, Curve
 from searchlab.curves import fit_curve, reliability
 from searchlab.datasets import Dataset, LabelledQuery
 from searchlab.engine import SearchEngine
 from searchlab.errors import DataError, InputError
 from searchlab.indexes.exact import ExactIndex
 from searchlab.photos import photo_id_of
+from searchlab.queries import DEFAULT_TEXT_ALPHA, Query
+from searchlab.scored_queries import ScoredQueries, halves, score_queries
 
 
 def drawn_from(curve, *, n, seed):
@@ -162,46 +163,159 @@ def task(make_table):
     return build
 
 
+def similar_of(dataset):
+    """The same kinds, asked for by a photo."""
+    queries, qrels = [], {}
+    for query in dataset.queries:
+        grades = dict(dataset.qrels[query.query_id])
+        photo_id = sorted(grades)[0]
+        if len(grades) > 1 and photo_id not in qrels:
+            del grades[photo_id]
+            queries.append(LabelledQuery(photo_id, "zxx", "graded", photo_id=photo_id))
+            qrels[photo_id] = grades
+    return dataset.derive("kinds-similar", queries, qrels)
+
+
+def steered_of(dataset):
+    """The same kinds, asked for by a photo and words."""
+    queries, qrels = [], {}
+    for query in dataset.queries:
+        grades = dict(dataset.qrels[query.query_id])
+        photo_id = sorted(grades)[-1]
+        del grades[photo_id]
+        queries.append(replace(query, photo_id=photo_id))
+        qrels[query.query_id] = grades
+    return dataset.derive("kinds-steered", queries, qrels)
+
+
 def test_calibration_of_an_engine_is_reliable_on_held_out_queries(task):
     engine, dataset = task()
-    found, report = fit_calibration(engine, dataset, seed=0)
-    assert found.source == "kinds@r1"
+    first, second = halves(dataset, seed=0)
+    similar, steered = similar_of(dataset), steered_of(dataset)
+    found = fit_calibration(
+        engine,
+        first,
+        similar=halves(similar, seed=0)[0],
+        steered=halves(steered, seed=0)[0],
+    )
+    assert found.source == f"kinds@{first.revision}"
+    held = (second, halves(similar, seed=0)[1], halves(steered, seed=0)[1])
+    for part in held:
+        scored = score_queries(engine, part)
+        near, far = scored.top(), scored.pairs()
+        curve = found.curve(scored.kind)
+        assert reliability(curve(near.cosines), near.grades >= 1).ece < 0.15
+        assert reliability(curve(far.cosines), far.grades >= 1).ece < 0.03
+
+
+def test_without_steered_queries_their_curve_is_the_mean_of_the_other_two(task):
+    engine, dataset = task()
+    found = fit_calibration(engine, dataset, similar=similar_of(dataset))
     assert found.both.slope == pytest.approx((found.text.slope + found.image.slope) / 2)
     assert found.both.intercept == pytest.approx((found.text.intercept + found.image.intercept) / 2)
-    assert report["text"]["n_queries"] == 60
-    assert report["text"]["pairs"]["base_rate"] == pytest.approx(3 / 120)
-    assert report["image"]["pairs"]["base_rate"] == pytest.approx(2 / 119)
-    for kind in ("text", "image"):
-        assert report[kind]["pairs"]["ece"] < 0.02
-        assert report[kind]["top10"]["ece"] < 0.15
-    json.dumps(report)
 
 
-def test_calibration_is_the_same_for_the_same_seed(task):
-    assert fit_calibration(*task(), seed=5) == fit_calibration(*task(), seed=5)
-
-
-def test_sampled_photos_give_nearly_the_curve_of_all(task, monkeypatch):
-    whole, _ = fit_calibration(*task(n_photos=600, kinds=200), seed=0)
-    monkeypatch.setattr(calibration_fit, "_MAX_PAIRS", 600 * 150)
-    sampled, report = fit_calibration(*task(n_photos=600, kinds=200), seed=0)
-    assert sampled.text.slope == pytest.approx(whole.text.slope, rel=0.1)
-    assert report["text"]["pairs"]["base_rate"] == pytest.approx(3 / 600, rel=1e-3)
-
-
-def test_dataset_whose_photos_share_no_query_uses_the_text_curve_for_images(task):
-    engine, dataset = task(kinds=120)
-    found, report = fit_calibration(engine, dataset, seed=0)
-    assert report["image"] is None
+def test_without_queries_by_photos_the_text_curve_serves_images(task):
+    found = fit_calibration(*task())
     assert found.image == found.both == found.text
 
 
-def test_dataset_about_a_single_photo_is_refused(task):
+def test_calibration_is_fitted_on_the_ten_nearest_photos_of_each_query(task):
     engine, dataset = task()
+    cosines, relevant = [], []
+    ids = engine.table.photo_ids(range(len(engine.table)))
+    for query in dataset.queries:
+        found = engine.index.search(engine.query_vector(query.query())[np.newaxis], 10)
+        cosines += found.scores[0].tolist()
+        relevant += [ids[row] in dataset.qrels[query.query_id] for row in found.rows[0]]
+    by_hand = fit_curve(cosines, relevant)
+    found = fit_calibration(engine, dataset).text
+    assert found.slope == pytest.approx(by_hand.slope, rel=1e-4)
+    assert found.intercept == pytest.approx(by_hand.intercept, rel=1e-4)
+
+
+def test_photos_that_nobody_judged_are_passed_over_where_only_judged_ones_count(task):
+    engine, dataset = task()
+    ids = engine.table.photo_ids(range(len(engine.table)))
+    refused = {
+        query_id: {**dict.fromkeys(ids[::4], 0), **grades}
+        for query_id, grades in dataset.qrels.items()
+    }
+    judged = replace(dataset, qrels=refused)
+    scored = score_queries(engine, judged).judged().top()
+    assert set(scored.grades.tolist()) == {0, 1}
+    both = (fit_calibration(engine, judged, judged_only=only).text for only in (False, True))
+    everything, only_judged = both
+    assert only_judged(np.array([0.4])) > everything(np.array([0.4]))
+
+
+def test_cosines_that_say_nothing_give_the_share_of_relevant_photos():
+    misled = ScoredQueries(
+        kind="image",
+        langs=("zxx", "zxx"),
+        about=("a", "b"),
+        cosines=np.array([[0.9, 0.1, 0.5, 0.4], [0.8, 0.2, 0.6, 0.7]], dtype=np.float32),
+        grades=np.array([[0, 1, 0, -1], [0, 1, -1, 0]], dtype=np.int8),
+    )
+    curve = fit_top(misled)
+    assert curve.slope > 0
+    assert curve(np.array([0.0, 1.0])) == pytest.approx([0.25, 0.25], abs=1e-3)
+
+
+def test_queries_none_of_whose_photos_is_relevant_nearby_are_refused(task):
+    engine, dataset = task()
+    with pytest.raises(InputError, match="only one kind"):
+        fit_calibration(engine, dataset, grade=2)
+
+
+# -- steered queries: between the curves of images and texts ----------------------------------
+
+STEPS = Calibration(
+    text=Curve(16.0, -6.0), image=Curve(8.0, -6.2), both=Curve(11.0, -6.4), source="steps"
+)
+
+
+def test_curve_of_steered_queries_is_that_of_images_at_no_text_and_of_texts_at_nothing_else():
+    assert STEPS.curve("both") == STEPS.both
+    assert STEPS.curve("both", text_alpha=DEFAULT_TEXT_ALPHA) == STEPS.both
+    almost_image = STEPS.curve("both", text_alpha=1e-9)
+    assert almost_image.slope == pytest.approx(8)
+    assert almost_image.intercept == pytest.approx(-6.2)
+    almost_text = STEPS.curve("both", text_alpha=1e9)
+    assert almost_text.slope == pytest.approx(16)
+    assert almost_text.intercept == pytest.approx(-6)
+
+
+@given(st.floats(1e-6, 10), st.floats(1e-6, 10))
+def test_curve_of_steered_queries_moves_one_way_and_without_a_jump(one, other):
+    low, high = sorted((one, other))
+    slopes = [STEPS.curve("both", text_alpha=alpha).slope for alpha in (low, high)]
+    assert 8 <= slopes[0] <= slopes[1] <= 16
+    assert slopes[1] - slopes[0] <= 8 * (high - low) + 1e-9
+
+
+def test_curves_of_steered_queries_are_fitted_at_the_default():
+    assert FITTED_TEXT_ALPHA == DEFAULT_TEXT_ALPHA
+
+
+@given(st.floats(0, 10))
+def test_text_alpha_means_nothing_to_other_kinds(alpha):
+    assert STEPS.curve("text", text_alpha=alpha) == STEPS.text
+    assert STEPS.curve("image", text_alpha=alpha) == STEPS.image
+
+
+def test_scores_that_are_served_follow_the_text_alpha(task):
+    engine, dataset = task()
+    engine = SearchEngine(
+        engine.table, engine.index, engine.model, replace(engine.config, calibration=STEPS)
+    )
     photo_id = next(iter(dataset.qrels["q000"]))
-    single = replace(dataset, queries=dataset.queries[:1], qrels={"q000": {photo_id: 1}})
-    with pytest.raises(InputError, match="at least 2 photos"):
-        fit_calibration(engine, single)
+    alone = engine.rank(Query(photo_id=photo_id)).scores
+    faint = engine.rank(Query(photo_id=photo_id, text="0", text_alpha=1e-6)).scores
+    assert faint == pytest.approx(alone, abs=1e-5)
+
+
+# -- curves that ship -------------------------------------------------------------------------
 
 
 def test_model_that_nobody_judged_is_uncalibrated():

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
 from searchlab.errors import DataError, InputError, NotFoundError
+from searchlab.files import digest_of
 
 FITTED = Calibration(
     text=Curve(9.5, -3.0), image=Curve(7.0, -2.5), both=Curve(8.0, -2.0), source="demo@1"
@@ -172,6 +174,20 @@ def test_a_config_is_read_from_its_own_file_and_from_a_result_file(tmp_path):
     (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
     assert Config.load(tmp_path / "config.json") == config
     assert Config.load(str(tmp_path / "result.json")) == config
+
+
+@pytest.mark.parametrize("change", [{"M": 9}, {"calibration": UNCALIBRATED}])
+def test_a_sealed_file_that_was_changed_is_refused(tmp_path, change):
+    path = tmp_path / "chosen.json"
+    config = Config(M=8, calibration=FITTED)
+    sealed = {"benchmark": "promotion", "config": config.to_dict()}
+    sealed["digest"] = digest_of(sealed)
+    path.write_text(json.dumps(sealed), encoding="utf-8")
+    assert Config.load(path) == config
+    sealed["config"] = replace(config, **change).to_dict()
+    path.write_text(json.dumps(sealed), encoding="utf-8")
+    with pytest.raises(DataError, match=r"chosen\.json must be as it was written, got .*changed"):
+        Config.load(path)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """The demo's own library: nobody else's photos, and the same photos wherever they are installed."""
 
+import io
+import json
 import shutil
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from searchlab import demo
 from searchlab.config import Config
@@ -60,3 +63,20 @@ def test_a_named_configuration_of_other_weights_is_refused_not_recalibrated(few,
     with pytest.raises(MismatchError, match="measure again"):
         index_photos(library, [tmp_path / "bundled/demo/images"], config=other)
     assert library.snapshot() is None
+
+
+def test_a_demo_after_an_upgrade_replaces_what_was_measured_on_other_data(
+    few, tmp_path, monkeypatch
+):
+    few("bundled")
+    monkeypatch.setattr(demo, "_SYSTEMS", (("palette", {}),))
+    revisions = []
+    for n in (4, 5):
+        monkeypatch.setattr(
+            demo, "demo_queries", lambda dataset, n=n: dataset.sample(["en"], n, seed=0)
+        )
+        nowhere = Console(file=io.StringIO())
+        demo.run_demo(tmp_path / "data", force=False, out=nowhere, log=nowhere)
+        (path,) = (tmp_path / "data" / "results" / "search_quality" / "demo").glob("*.json")
+        revisions.append(json.loads(path.read_text(encoding="utf-8"))["dataset_revision"])
+    assert revisions[0] != revisions[1]

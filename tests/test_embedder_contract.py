@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -168,6 +169,15 @@ def test_is_an_embedder_with_sane_attributes(model, spec):
     assert short
     assert len(digest) == 12
     assert int(digest, 16) >= 0
+
+
+def test_its_hashes_tell_weights_preprocessing_and_tokenizer_apart(model, spec):
+    head, _, rest = spec.partition(":")
+    found = model.fingerprints()
+    assert sorted(found) == ["preprocessing", "tokenizer", "weights"]
+    assert all(re.fullmatch("[0-9a-f]{12}", digest) for digest in found.values())
+    assert len(set(found.values())) == 3
+    assert MODELS[head](rest).fingerprints() == found
 
 
 def test_name_loads_the_same_model(model):

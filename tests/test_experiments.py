@@ -1,20 +1,27 @@
+import gzip
 import json
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab import experiments, results
+from searchlab import experiments, manifest
 from searchlab.config import Config
 from searchlab.datasets import Dataset, LabelledQuery
-from searchlab.errors import InputError
+from searchlab.errors import ConflictError, InputError
 from searchlab.experiments import Experiment
+from searchlab.filters import PhotoFilter
 from searchlab.ingest import index_photos
 from searchlab.judgments import read_run
 from searchlab.library import create_library
+from searchlab.manifest import data_hashes, models_of
 from searchlab.metrics import per_query
+from searchlab.models.palette import PaletteEmbedder
 from searchlab.photos import photo_id_of
-from searchlab.progress import Progress
+from searchlab.progress import Progress, Step
+from searchlab.queries import Query
 from searchlab.results import load_result
 from searchlab.scan import check_root
 
@@ -26,6 +33,7 @@ SHADES = {
     "black": "#000000",
     "white": "#ffffff",
 }
+ANYTHING = PhotoFilter()
 EXACT = Config(model="palette")
 GRAPH = Config(model="palette", index="hnsw", step_rows=0, depth=5)
 
@@ -59,7 +67,10 @@ def shades(folder, names=tuple(SHADES), revision="r1"):
     queries = [LabelledQuery(f"en-{name}", "en", "graded", name) for name in names]
     queries += [LabelledQuery(f"de-{name}", "de", "graded", "xyzzy") for name in names[::2]]
     qrels = {query.query_id: {photo_id(query.query_id[3:]): 1} for query in queries}
-    records = tuple({"source": "shades", "source_photo_id": name} for name in names)
+    records = tuple(
+        {"source": "shades", "source_photo_id": name, "file": str(folder / f"{name}.png")}
+        for name in names
+    )
     return Dataset("shades", revision, folder, None, tuple(queries), qrels, records)
 
 
@@ -67,25 +78,24 @@ def shades(folder, names=tuple(SHADES), revision="r1"):
 def counted(monkeypatch):
     """Count the configurations that are measured."""
     measured = []
-    original = Experiment._measure
+    original = Experiment.measure
 
-    def measure(self, config, progress, label):
+    def measure(self, config, *rest, **named):
         measured.append(config.index)
-        return original(self, config, progress, label)
+        return original(self, config, *rest, **named)
 
-    monkeypatch.setattr(Experiment, "_measure", measure)
+    monkeypatch.setattr(Experiment, "measure", measure)
     return measured
 
 
 def test_scores_are_those_of_the_engine_that_serves(library, folder):
     dataset = shades(folder)
-    (result,) = Experiment(library, dataset, [EXACT], metrics=["mrr@3", "success@1"]).run().results
+    (result,) = (
+        Experiment(dataset, [EXACT], library=library, metrics=["mrr@3", "success@1"]).run().results
+    )
     engine = library.engine_for(EXACT)
     run = {
-        query.query_id: [
-            hit.photo.photo_id
-            for hit in engine.search(experiments.Query(text=query.text), per_page=3)
-        ]
+        query.query_id: [hit.photo.photo_id for hit in engine.search(query.text, per_page=3)]
         for query in dataset.queries
     }
     expected = per_query(dataset.qrels, run, ["mrr@3", "success@1"])
@@ -95,7 +105,7 @@ def test_scores_are_those_of_the_engine_that_serves(library, folder):
 
 
 def test_headline_is_the_macro_average_over_languages(library, folder):
-    (result,) = Experiment(library, shades(folder), [EXACT]).run().results
+    (result,) = Experiment(shades(folder), [EXACT], library=library).run().results
     found = result.intervals["ndcg@10"]
     english, german = found.groups["en"].mean, found.groups["de"].mean
     assert english > 0.9
@@ -107,10 +117,12 @@ def test_headline_is_the_macro_average_over_languages(library, folder):
 
 def test_record_holds_what_is_needed_to_read_it_later(library, folder, tmp_path):
     dataset = shades(folder)
-    (result,) = Experiment(library, dataset, [EXACT], out=tmp_path).run().results
+    (result,) = Experiment(dataset, [EXACT], library=library, out=tmp_path).run().results
     path = tmp_path / "search_quality" / "shades" / f"{result.config_id}.json"
     values = json.loads(path.read_text(encoding="utf-8"))
-    assert values["schema"] == 1
+    assert values["schema"] == 2
+    assert (values["name"], values["system"]) == (result.config_id, "palette × exact")
+    assert values["task"] == "text"
     assert values["dataset_revision"] == "r1"
     assert values["config"]["model_id"].startswith("palette-")
     assert set(values["photos"]) == {"n_photos", "hash"}
@@ -118,12 +130,15 @@ def test_record_holds_what_is_needed_to_read_it_later(library, folder, tmp_path)
     assert set(values["metrics"]) == {
         *("ndcg@10", "success@5", "p50_ms", "p95_ms", "p99_ms", "text_ms", "build_s", "size_mib")
     }
-    assert {"code", "date", "machine", "python", "packages"} == set(values["environment"])
+    assert values["files"].keys() == {
+        f"{result.config_id}.run.gz",
+        f"{result.config_id}.scores.tsv",
+    }
     assert Config.load(path) == result.config
 
 
 def test_record_reads_back_as_it_was(library, folder, tmp_path):
-    (result,) = Experiment(library, shades(folder), [EXACT], out=tmp_path).run().results
+    (result,) = Experiment(shades(folder), [EXACT], library=library, out=tmp_path).run().results
     found = load_result(result.path(tmp_path))
     assert found.to_dict() == result.to_dict()
     assert found.scores.query_ids == result.scores.query_ids
@@ -135,27 +150,38 @@ def test_record_reads_back_as_it_was(library, folder, tmp_path):
 
 def test_run_beside_the_record_gives_the_same_scores(library, folder, tmp_path):
     dataset = shades(folder)
-    (result,) = Experiment(library, dataset, [GRAPH], out=tmp_path).run().results
-    run = read_run(result.path(tmp_path).with_suffix(".run.tsv"))
+    (result,) = Experiment(dataset, [GRAPH], library=library, out=tmp_path).run().results
+    path = result.path(tmp_path).with_suffix(".run.gz")
+    run = read_run(path)
     values = per_query(dataset.qrels, run, ["ndcg@10"])["ndcg@10"]
     assert values == pytest.approx(result.scores.values["ndcg@10"], abs=1e-6)
+    engine = library.engine_for(GRAPH)
+    expected = engine.rank(dataset.queries[0].query(), 1).scores[0]
+    lines = [line.split() for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+    first = next(line for line in lines if line[0] == dataset.queries[0].query_id)
+    assert first[3:] == ["1", str(expected), result.config_id]
 
 
 def test_no_file_is_left_half_written(library, folder, tmp_path):
-    Experiment(library, shades(folder), [EXACT], out=tmp_path).run()
+    Experiment(shades(folder), [EXACT], library=library, out=tmp_path).run()
     names = sorted(path.name.split(".", 1)[1] for path in tmp_path.rglob("*.*"))
-    assert names == ["json", "run.tsv", "scores.tsv"]
+    assert names == ["json", "run.gz", "scores.tsv"]
 
 
-def test_runs_are_left_out_on_demand(library, folder, tmp_path):
-    Experiment(library, shades(folder), [EXACT], out=tmp_path, save_runs=False).run()
-    assert not list(tmp_path.rglob("*.run.tsv"))
+def test_the_manifest_says_what_the_figures_depend_on(library, folder):
+    dataset = shades(folder)
+    (result,) = Experiment(dataset, [EXACT], library=library, seed=3).run().results
+    told = result.manifest
+    assert told["models"] == models_of("palette")
+    assert told["data"] == {**data_hashes(dataset), "photos": result.photos["hash"]}
+    assert (told["seed"], told["threads"], told["dtype"]) == (3, 1, "float32")
+    assert told["batch_size"] == 16
 
 
 def test_what_is_on_record_is_not_measured_again(library, folder, tmp_path, counted):
     dataset = shades(folder)
-    first = Experiment(library, dataset, [EXACT], out=tmp_path).run()
-    both = Experiment(library, dataset, [EXACT, GRAPH], out=tmp_path).run()
+    first = Experiment(dataset, [EXACT], library=library, out=tmp_path).run()
+    both = Experiment(dataset, [EXACT, GRAPH], library=library, out=tmp_path).run()
     assert counted == ["exact", "hnsw"]
     assert first.results[0].to_dict() in [result.to_dict() for result in both.results]
 
@@ -163,39 +189,62 @@ def test_what_is_on_record_is_not_measured_again(library, folder, tmp_path, coun
 def test_force_measures_again(library, folder, tmp_path, counted):
     dataset = shades(folder)
     for force in (False, True):
-        Experiment(library, dataset, [EXACT], out=tmp_path).run(force=force)
+        Experiment(dataset, [EXACT], library=library, out=tmp_path).run(force=force)
     assert counted == ["exact", "exact"]
+
+
+@pytest.mark.parametrize("way", ["force", "replace_unlike"])
+def test_what_was_measured_on_other_data_is_replaced_only_when_told_so(
+    library, folder, tmp_path, counted, way
+):
+    Experiment(shades(folder), [GRAPH], library=library, out=tmp_path).run()
+    other = Experiment(shades(folder, revision="r2"), [EXACT, GRAPH], library=library, out=tmp_path)
+    with pytest.raises(ConflictError, match=r"revision r1 on record and r2 here; .*--out.*--force"):
+        other.run()
+    assert counted == ["hnsw"]
+    assert len(list(tmp_path.rglob("*.json"))) == 1
+    report = other.run(**{way: True})
+    assert counted == ["hnsw", "exact", "hnsw"]
+    assert {result.dataset_revision for result in report.results} == {"r2"}
 
 
 def test_other_revision_metrics_code_or_machine_are_measured_again(
     library, folder, tmp_path, counted, monkeypatch
 ):
-    Experiment(library, shades(folder), [EXACT], out=tmp_path).run()
-    Experiment(library, shades(folder, revision="r2"), [EXACT], out=tmp_path).run()
+    Experiment(shades(folder), [EXACT], library=library, out=tmp_path).run()
+    renewed = Experiment(shades(folder, revision="r2"), [EXACT], library=library, out=tmp_path)
+    renewed.run(replace_unlike=True)
+    renewed.run(replace_unlike=True)
     assert len(counted) == 2
     other = {"out": tmp_path, "metrics": ["mrr@5"]}
-    Experiment(library, shades(folder, revision="r2"), [EXACT], **other).run()
+    Experiment(shades(folder, revision="r2"), [EXACT], library=library, **other).run()
     assert len(counted) == 3
     for place, name in enumerate(("code_version", "machine"), start=4):
-        for module in (results, experiments):
-            monkeypatch.setattr(module, name, lambda: "another")
-        Experiment(library, shades(folder, revision="r2"), [EXACT], **other).run()
+        for module in (manifest, experiments):
+            monkeypatch.setattr(module, name, lambda *also: "another")
+        Experiment(shades(folder, revision="r2"), [EXACT], library=library, **other).run()
         assert len(counted) == place
 
 
+def test_intervals_of_another_seed_are_drawn_again(library, folder, tmp_path, counted):
+    for seed in (0, 1, 1):
+        Experiment(shades(folder), [EXACT], library=library, out=tmp_path, seed=seed).run()
+    assert len(counted) == 2
+
+
 def test_damaged_record_is_measured_again(library, folder, tmp_path, counted):
-    report = Experiment(library, shades(folder), [EXACT], out=tmp_path).run()
+    report = Experiment(shades(folder), [EXACT], library=library, out=tmp_path).run()
     report.results[0].path(tmp_path).write_text("{", encoding="utf-8")
-    Experiment(library, shades(folder), [EXACT], out=tmp_path).run()
+    Experiment(shades(folder), [EXACT], library=library, out=tmp_path).run()
     assert len(counted) == 2
 
 
 def test_photos_foreign_to_the_dataset_are_neither_indexed_nor_ranked(library, folder, tmp_path):
     dataset = shades(folder, names=("red", "blue"))
-    experiment = Experiment(library, dataset, [GRAPH], metrics=["recall@2"], out=tmp_path)
+    experiment = Experiment(dataset, [GRAPH], library=library, metrics=["recall@2"], out=tmp_path)
     (result,) = experiment.run().results
     assert result.photos["n_photos"] == 2
-    run = read_run(result.path(tmp_path).with_suffix(".run.tsv"))
+    run = read_run(result.path(tmp_path).with_suffix(".run.gz"))
     assert {frozenset(ranked) for ranked in run.values()} == {
         frozenset({photo_id("red"), photo_id("blue")})
     }
@@ -218,8 +267,8 @@ def test_photos_foreign_to_the_dataset_change_nothing_that_is_measured(library, 
     index_photos(alone, [root], config=EXACT)
     dataset = shades(folder, names=names)
     for config in (EXACT, GRAPH):
-        (among,) = Experiment(library, dataset, [config]).run().results
-        (apart,) = Experiment(alone, dataset, [config]).run().results
+        (among,) = Experiment(dataset, [config], library=library).run().results
+        (apart,) = Experiment(dataset, [config], library=alone).run().results
         assert among.photos == apart.photos
         assert among.metrics["size_mib"] == apart.metrics["size_mib"]
         assert np.array_equal(among.scores.values["ndcg@10"], apart.scores.values["ndcg@10"])
@@ -228,7 +277,7 @@ def test_photos_foreign_to_the_dataset_change_nothing_that_is_measured(library, 
 def test_costs_are_those_of_the_index_alone(library, folder, monkeypatch):
     costs = {}
     for config in (EXACT, GRAPH):
-        (result,) = Experiment(library, shades(folder), [config]).run().results
+        (result,) = Experiment(shades(folder), [config], library=library).run().results
         costs[config.index] = result.metrics
     vectors = library.engine.index.vectors.nbytes
     assert costs["exact"]["size_mib"] * 2**20 == vectors
@@ -237,7 +286,10 @@ def test_costs_are_those_of_the_index_alone(library, folder, monkeypatch):
 
 
 def test_a_query_is_about_its_best_photo_the_first_by_id_of_equals():
-    assert experiments._best_photo({"a": 0, "d": 2, "c": 2, "b": 1}) == "c"
+    grades = {"a": 0, "d": 2, "c": 2, "b": 1}
+    assert experiments._about(LabelledQuery("q", "en", "graded", "x"), grades) == "c"
+    by_photo = LabelledQuery("q", "zxx", "graded", photo_id="z")
+    assert experiments._about(by_photo, grades) == "z"
 
 
 def test_photos_missing_from_the_library_count_as_not_found(library, folder):
@@ -249,7 +301,7 @@ def test_photos_missing_from_the_library_count_as_not_found(library, folder):
 
     listener = Listener()
     dataset = shades(folder, names=(*SHADES, "ultraviolet"))
-    (result,) = Experiment(library, dataset, [EXACT]).run(listener).results
+    (result,) = Experiment(dataset, [EXACT], library=library).run(listener).results
     place = result.scores.query_ids.index("en-ultraviolet")
     assert result.scores.values["ndcg@10"][place] == 0
     assert "1 of 7 photos of shades are not in the library" in listener.said[0]
@@ -257,24 +309,185 @@ def test_photos_missing_from_the_library_count_as_not_found(library, folder):
 
 def test_library_without_the_dataset_is_refused(library, folder):
     with pytest.raises(InputError, match="got none of its 1 among 6"):
-        Experiment(library, shades(folder, names=("ultraviolet",)), [EXACT])
+        Experiment(shades(folder, names=("ultraviolet",)), [EXACT], library=library)
 
 
 def test_experiment_without_configs_or_with_one_twice_is_refused(library, folder):
     for configs in ([], [EXACT, Config(model="palette")]):
         with pytest.raises(InputError, match="each config once"):
-            Experiment(library, shades(folder), configs)
+            Experiment(shades(folder), configs, library=library)
 
 
 def test_unknown_metric_is_refused_before_anything_is_measured(library, folder):
     with pytest.raises(InputError, match="a metric must be one of"):
-        Experiment(library, shades(folder), [EXACT], metrics=["bleu@4"])
+        Experiment(shades(folder), [EXACT], library=library, metrics=["bleu@4"])
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("recall@5/l2", "must have a photo of grade 2"),
+        ("ndcg@5/condensed", "photos that were judged not relevant"),
+    ],
+)
+def test_judgments_that_give_a_metric_no_meaning_are_refused_before_anything_is_measured(
+    library, folder, metric, message
+):
+    with pytest.raises(InputError, match=message):
+        Experiment(shades(folder), [EXACT], library=library, metrics=[metric])
 
 
 def test_ranking_does_not_depend_on_what_else_is_measured(library, folder):
     dataset = shades(folder)
-    alone = Experiment(library, dataset, [GRAPH]).run().results[0]
-    both = Experiment(library, dataset, [EXACT, GRAPH]).run()
+    alone = Experiment(dataset, [GRAPH], library=library).run().results[0]
+    both = Experiment(dataset, [EXACT, GRAPH], library=library).run()
     again = next(result for result in both.results if result.config.index == "hnsw")
     assert np.array_equal(alone.scores.values["ndcg@10"], again.scores.values["ndcg@10"])
     assert alone.intervals == again.intervals
+
+
+# -- resuming, libraries of its own, other tasks -----------------------------------------------
+
+
+class Interrupting(Progress):
+    """Stops the work at a moment, as Ctrl-C does."""
+
+    def __init__(self, moment):
+        self.moment = moment
+
+    @contextmanager
+    def step(self, name, total=None, *, unit=""):
+        if self.moment in name:
+            raise KeyboardInterrupt
+        yield Step(advance=lambda count: None, note=self.noted)
+
+    def noted(self, text):
+        if self.moment in text:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("moment", ["system 2 of 2", "hnsw M=16 ef=100, scoring"])
+def test_interrupted_it_goes_on_with_the_configuration_that_it_was_at(
+    library, folder, tmp_path, counted, moment
+):
+    experiment = Experiment(shades(folder), [EXACT, GRAPH], library=library, out=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        experiment.run(Interrupting(moment))
+    assert len(list(tmp_path.rglob("*.json"))) == 1
+    counted.clear()
+    assert len(experiment.run().results) == 2
+    assert counted == ["hnsw"]
+
+
+def test_a_record_whose_ranking_is_gone_is_measured_again(library, folder, tmp_path, counted):
+    experiment = Experiment(shades(folder), [EXACT], library=library, out=tmp_path)
+    (result,) = experiment.run().results
+    result.path(tmp_path).with_suffix(".run.gz").unlink()
+    experiment.run()
+    assert len(counted) == 2
+
+
+def test_without_a_library_it_makes_one_and_leaves_nothing_behind(
+    library, folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    dataset = shades(folder)
+    (alone,) = Experiment(dataset, [EXACT]).run().results
+    (given,) = Experiment(dataset, [EXACT], library=library).run().results
+    assert alone.photos == given.photos
+    assert alone.intervals == given.intervals
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kept_library_embeds_nothing_twice(folder, tmp_path, monkeypatch):
+    dataset = shades(folder)
+    Experiment(dataset, [EXACT], cache=tmp_path).run()
+    embedded = []
+    monkeypatch.setattr(
+        PaletteEmbedder, "encode_images", lambda self, images: embedded.append(len(images))
+    )
+    other = replace(dataset.select(languages=["en"]), name="others")
+    report = Experiment(other, [EXACT, GRAPH], cache=tmp_path).run()
+    assert len(report.results) == 2
+    assert embedded == []
+
+
+def test_on_record_no_library_is_made(folder, tmp_path, monkeypatch):
+    experiment = Experiment(shades(folder), [EXACT], out=tmp_path)
+    first = experiment.run()
+    monkeypatch.setattr(experiments, "opened_library", None)
+    assert experiment.run().results[0].to_dict() == first.results[0].to_dict()
+
+
+def test_texts_are_embedded_once_for_all_configurations_of_a_model(library, folder, monkeypatch):
+    asked = []
+    original = PaletteEmbedder.encode_texts
+
+    def encode(self, texts):
+        asked.extend(texts if len(texts) > 1 else [])
+        return original(self, texts)
+
+    monkeypatch.setattr(PaletteEmbedder, "encode_texts", encode)
+    fresh = create_library(library.folder)
+    Experiment(shades(folder), [EXACT, GRAPH], library=fresh).run()
+    assert sorted(asked) == sorted([*SHADES, "xyzzy"])
+
+
+def by_photo(folder, *, text=None, condition=ANYTHING):
+    """Red and yellow ask for what is like them."""
+    queries = tuple(
+        LabelledQuery(f"like-{name}", "zxx", "graded", text, photo_id(name), condition)
+        for name in ("red", "yellow")
+    )
+    qrels = {"like-red": {photo_id("yellow"): 1}, "like-yellow": {photo_id("white"): 2}}
+    return replace(shades(folder), queries=queries, qrels=qrels)
+
+
+def test_photo_queries_are_asked_with_their_photo_which_is_never_found(library, folder, tmp_path):
+    dataset = by_photo(folder)
+    (result,) = Experiment(dataset, [EXACT], library=library, out=tmp_path).run().results
+    assert (result.task, result.metrics["text_ms"]) == ("photo", 0)
+    assert load_result(result.path(tmp_path)).task == "photo"
+    run = read_run(result.path(tmp_path).with_suffix(".run.gz"))
+    assert photo_id("red") not in run["like-red"]
+    assert run["like-red"] == library.engine_for(EXACT).table.photo_ids(
+        library.engine_for(EXACT).rank(Query(photo_id=photo_id("red")), 10).rows
+    )
+    assert result.scores.about == (photo_id("red"), photo_id("yellow"))
+
+
+def test_a_photo_query_steered_by_text_and_filtered_is_asked_so(library, folder, tmp_path):
+    condition = PhotoFilter(color_hex="#ffffff", color_tolerance=10)
+    dataset = by_photo(folder, text="white", condition=condition)
+    dataset = dataset.only(["like-yellow"])
+    (result,) = Experiment(dataset, [EXACT], library=library, out=tmp_path).run().results
+    assert result.task == "photo+text"
+    run = read_run(result.path(tmp_path).with_suffix(".run.gz"))
+    assert run == {"like-yellow": [photo_id("white")]}
+    assert result.manifest["data"]["filter"] == condition.to_dict()
+
+
+def test_a_photo_that_the_filter_of_its_own_query_shuts_out_is_no_ground_truth(library, folder):
+    """Nothing could find it: an error, not a zero."""
+    dataset = by_photo(folder, condition=PhotoFilter(color_hex="#ffffff", color_tolerance=10))
+    with pytest.raises(InputError, match=r"pass the filter of their query, .* for 'like-red'"):
+        Experiment(dataset, [EXACT], library=library).run()
+
+
+def test_a_query_whose_photo_the_library_lacks_scores_zero(library, folder):
+    queries = (LabelledQuery("q", "zxx", "graded", photo_id=photo_id("ultraviolet")),)
+    dataset = replace(
+        shades(folder, names=(*SHADES, "ultraviolet")),
+        queries=queries,
+        qrels={"q": {photo_id("red"): 1}},
+    )
+    (result,) = Experiment(dataset, [EXACT], library=library).run().results
+    assert result.metrics["ndcg@10"] == 0
+
+
+def test_a_name_in_place_of_a_dataset_or_a_configuration_is_told_what_to_give(folder):
+    with pytest.raises(InputError, match=r"must be a Dataset, got 'demo'; give load_dataset"):
+        Experiment("demo", [EXACT])
+    for configs in ("mini", ["mini"], EXACT, [EXACT, "mini"], None):
+        with pytest.raises(InputError, match=r"must be a list of Config, got .*; give grid"):
+            Experiment(shades(folder), configs)

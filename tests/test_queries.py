@@ -232,7 +232,7 @@ def plan(**changes):
 def test_a_plan_explains_itself():
     assert plan().explain() == (
         "exact: few photos\n"
-        "filter: source is nasa: 30 of 1,200 photos (2.50%); toy, calibration uncalibrated"
+        "filter: source is nasa: 30 of 1,200 photos (2.50 %); toy, calibration uncalibrated"
     )
 
 

@@ -1,49 +1,20 @@
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from made_results import GRAPH, MINI, PALETTE, WIDE, result
 from searchlab.config import Config
-from searchlab.errors import ConflictError, DataError, InputError, NotFoundError
-from searchlab.promotion import choose, promote
+from searchlab.errors import InputError, NotFoundError
+from searchlab.power import power_of
+from searchlab.promotion import choose
+from searchlab.reporting.reading import reading
 from searchlab.reports import Report, load_report
-from searchlab.results import Result, Scores, code_version, environment, load_result
-from searchlab.significance import bootstrap_intervals
-
-N = 200
-LANGS = tuple("de" if n % 4 == 0 else "en" for n in range(N))
-ABOUT = tuple(f"p{n // 2}" for n in range(N))
-EASY = np.random.default_rng(0).random(N)
-
-
-def result(config, *, shift=0.0, noise=0, ms=1.0, mib=1.0, revision="r1", **surroundings):
-    """A result whose scores are those of an easy system, less `shift`, with seeded noise."""
-    jitter = np.random.default_rng(noise).normal(0, 0.05, N) if noise else np.zeros(N)
-    values = {"ndcg@10": np.round((EASY - shift + jitter).clip(0, 1), 6)}
-    values["success@5"] = (values["ndcg@10"] > 0.5).astype(float)
-    intervals = bootstrap_intervals(values, groups=LANGS, clusters=ABOUT, samples=300)
-    metrics = {name: found.macro.mean for name, found in intervals.items()}
-    metrics |= {"p50_ms": ms, "p95_ms": 2 * ms, "p99_ms": 3 * ms}
-    metrics |= {"text_ms": 0.5, "build_s": 2.0, "size_mib": mib}
-    return Result(
-        benchmark="search_quality",
-        dataset="demo",
-        dataset_revision=revision,
-        config=config,
-        metrics=metrics,
-        intervals=intervals,
-        photos={"n_photos": 349, "hash": "abc"},
-        environment={**environment(), "date": "2026-01-01", **surroundings},
-        scores=Scores(tuple(f"q{n:03}" for n in range(N)), LANGS, ABOUT, values, np.full(N, ms)),
-    )
-
-
-MINI = Config(model="mini", model_id="mini-1")
-GRAPH = Config(model="mini", model_id="mini-1", index="hnsw")
-WIDE = Config(model="mini", model_id="mini-1", depth=500)
-PALETTE = Config(model="palette", model_id="palette-1")
+from searchlab.results import Scores
+from searchlab.significance import permutation_test
 
 
 @pytest.fixture
@@ -67,7 +38,7 @@ def test_systems_that_cannot_be_told_apart_share_a_rank(report):
 
 def test_leaderboard_shows_quality_with_intervals_beside_cost(report):
     assert report.columns == [
-        *("rank", "system", "ndcg@10 [95 %]", "success@5 [95 %]", "langs"),
+        *("rank", "system", "ndcg@10 [95 %]", "success@5 [95 %]", "p", "langs"),
         *("p50 ms", "p95 ms", "text ms", "build s", "MiB"),
     ]
     row = dict(zip(report.columns, report.rows()[2], strict=True))
@@ -108,6 +79,7 @@ def test_html_is_self_contained_and_escaped():
     assert "onnx:&lt;b&gt;&amp; × exact" in page
     assert "<b>" not in page
     assert "http" not in page
+    assert "src=" not in page
 
 
 def test_markdown_is_a_table(report):
@@ -161,57 +133,13 @@ def test_results_of_other_code_or_of_another_machine_are_not_put_side_by_side(su
         Report([result(MINI), result(GRAPH, **surroundings)])
 
 
-def test_promotion_writes_the_config_and_its_evidence(report, tmp_path):
-    path = report.promote(tmp_path / "results" / "chosen.json")
-    values = json.loads(path.read_text(encoding="utf-8"))
-    assert Config.load(path) == GRAPH
-    assert values["config_id"] == GRAPH.config_id
-    assert values["dataset"] == "demo"
-    assert values["dataset_revision"] == "r1"
-    assert values["date"] == "2026-01-01"
-    assert values["evidence"]["headline"] == "ndcg@10"
-    assert values["evidence"]["metrics"]["p50_ms"] == 0.2
-    assert len(values["evidence"]["intervals"]["ndcg@10"]) == 3
-    assert [tied["name"] for tied in values["tied_with"]] == ["mini × exact"]
-    assert values["environment"]["code"] == code_version()
-    assert [other.name for other in path.parent.iterdir()] == ["chosen.json"]
-
-
-def test_promotion_of_a_clearly_worse_config_is_refused_unless_forced(tmp_path):
-    path = tmp_path / "chosen.json"
-    promote(result(MINI), path)
-    worse = result(PALETTE, shift=0.4)
-    with pytest.raises(
-        ConflictError, match=r"palette × exact with ndcg@10 .* against mini × exact"
-    ):
-        promote(worse, path)
-    assert Config.load(path) == MINI
-    promote(worse, path, force=True)
-    assert Config.load(path) == PALETTE
-
-
-def test_promotion_replaces_what_overlaps_or_is_of_other_data(tmp_path):
-    path = tmp_path / "chosen.json"
-    promote(result(MINI), path)
-    promote(result(GRAPH, noise=1), path)
-    assert Config.load(path) == GRAPH
-    promote(result(PALETTE, shift=0.4, revision="r2"), path)
-    assert Config.load(path) == PALETTE
-
-
-def test_promotion_over_another_file_is_refused(tmp_path):
-    path = tmp_path / "chosen.json"
-    path.write_text('{"name": "something else"}', encoding="utf-8")
-    with pytest.raises(DataError, match="must hold a chosen config"):
-        promote(result(MINI), path)
-    assert json.loads(path.read_text(encoding="utf-8")) == {"name": "something else"}
-
-
 def test_saved_results_make_the_same_report(report, tmp_path):
     for one in report.results:
         one.save(tmp_path)
     found = load_report(tmp_path / "search_quality" / "demo")
     assert found.text() == report.text()
+    assert "over all pairs, 5 %)" in report.caption
+    assert "(power 80 %)" in report.caption
 
 
 def test_report_of_a_folder_leaves_out_older_data(tmp_path):
@@ -232,6 +160,98 @@ def test_report_of_a_folder_is_of_one_code_and_machine_and_says_so(tmp_path, sur
     assert "other data, code or machines: 1, left out" in found.caption
 
 
+def test_p_values_are_those_against_the_leader_with_holms_correction(report):
+    leader, second, third = report.results
+    scores = leader.scores
+    labels = {"groups": scores.langs, "clusters": scores.about}
+    raw = [
+        permutation_test(scores.values["ndcg@10"], other.scores.values["ndcg@10"], **labels)
+        for other in (second, third)
+    ]
+    assert report.p_values[second.config_id] == min(1, 2 * raw[0])
+    assert report.p_values[third.config_id] == 3 * raw[1]
+    shown = {row[1]: row[report.columns.index("p")] for row in report.rows()}
+    assert shown[leader.name] == "-"
+    assert shown["palette × exact"] == "<0.001"
+
+
+def test_caption_says_which_differences_cannot_be_seen(report):
+    leader, second, _ = report.results
+    scores = leader.scores
+    power = power_of(
+        scores.values["ndcg@10"],
+        second.scores.values["ndcg@10"],
+        groups=scores.langs,
+        clusters=scores.about,
+        alpha=0.05 / 3,  # any of the three pairs could be the one that differs
+    )
+    assert report.detectable == (power.detectable, power.detectable)
+    assert f"below {power.detectable:.3f} are often missed" in report.caption
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [("ndcg@10", "linear gain in ndcg."), ("ndcg_exp@10", "gain 2^grade - 1 in ndcg_exp.")],
+)
+def test_caption_states_the_gain_of_the_metrics_that_have_one(metric, said):
+    one = result(MINI)
+    named = {metric: one.intervals["ndcg@10"], "success@5": one.intervals["success@5"]}
+    caption = Report([replace(one, intervals=named, scores=_named(one.scores, metric))]).caption
+    assert said in caption
+    assert caption.count(" gain ") == 1
+
+
+def _named(scores, metric):
+    return replace(scores, values={metric: scores.values["ndcg@10"]})
+
+
+def test_caption_says_nothing_of_power_where_there_is_nothing_to_compare():
+    assert "missed" not in Report([result(MINI)]).caption
+    assert "missed" not in Report([result(MINI), result(WIDE)]).caption
+
+
+def test_a_report_is_plain_values_and_a_frame(report):
+    values = json.loads(json.dumps(report.to_dict()))
+    assert [system["rank"] for system in values["systems"]] == [1, 1, 2]
+    assert [system["is_chosen"] for system in values["systems"]].count(True) == 1
+    assert values["systems"][0]["p_value"] is None
+    frame = report.frame()
+    assert list(frame.index) == [one.name for one in report.results]
+    found = report.results[2].intervals["ndcg@10"].macro
+    row = frame.loc["palette × exact"]
+    assert (row["ndcg@10"], row["ndcg@10 low"], row["ndcg@10 high"]) == found
+    assert row["p50_ms"] == 1.0
+
+
+def test_a_narrow_leaderboard_explains_only_the_columns_that_it_shows(report):
+    wide, narrow = report.leaderboard().caption, report.leaderboard(narrow=True).caption
+    assert "p is that against the very first" in wide
+    assert "build s" in wide
+    assert "p is that" not in narrow
+    assert "build s" not in narrow
+    assert "MiB: of the index alone" in narrow
+
+
+def test_queries_that_can_show_nothing_are_said_to_be_too_few():
+    few = ("q000", "q001"), ("de", "en"), ("p0", "p1")
+    made = []
+    for config, shift in ((MINI, 0.0), (PALETTE, 0.1)):
+        one = result(config, shift=shift)
+        values = {name: column[:2] for name, column in one.scores.values.items()}
+        values["ndcg@10"] = np.array([0.9 - shift, 0.8 - 2 * shift])
+        made.append(replace(one, scores=Scores(*few, values, one.scores.ms[:2])))
+    report = Report(made)
+    assert "too few to show a difference of any size" in report.caption
+    assert "no difference of any size" in " ".join(reading(report))
+    assert "inf" not in report.caption + " ".join(reading(report))
+
+
+def test_the_caption_of_one_system_compares_nothing():
+    caption = Report([result(MINI)]).caption
+    assert "cannot be told apart" not in caption
+    assert "the one to serve" not in caption
+
+
 def test_caption_is_silent_where_nothing_was_left_out(report):
     assert "left out" not in report.caption
 
@@ -239,28 +259,3 @@ def test_caption_is_silent_where_nothing_was_left_out(report):
 def test_empty_folder_is_refused(tmp_path):
     with pytest.raises(NotFoundError, match="must hold results, got none"):
         load_report(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"schema": 99}, "schema 99"),
-        ({"config_id": "000000000000"}, "of another config"),
-        ({"config": {"index": "tree"}}, "index must be one of"),
-        ({"environment": {"code": "1", "date": "2026-01-01"}}, "environment without machine"),
-        ({"photos": {"n_photos": 1}}, "photos without hash"),
-    ],
-)
-def test_damaged_result_is_named(tmp_path, change, message):
-    path = result(MINI).save(tmp_path)
-    values = json.loads(path.read_text(encoding="utf-8")) | change
-    path.write_text(json.dumps(values), encoding="utf-8")
-    with pytest.raises(DataError, match=message):
-        load_result(path)
-
-
-def test_result_without_its_scores_is_named(tmp_path):
-    path = result(MINI).save(tmp_path)
-    path.with_suffix(".scores.tsv").unlink()
-    with pytest.raises(DataError, match="must hold a result"):
-        load_result(path)

@@ -7,9 +7,11 @@ import sys
 import click
 
 from searchlab import __version__
+from searchlab.cli.evaluation import datasets, evaluate, verify
 from searchlab.cli.keys import keys
-from searchlab.cli.library import check, demo, index, promote, search
+from searchlab.cli.library import check, demo, index, search
 from searchlab.cli.models import models
+from searchlab.cli.reporting import diff, power, promote, report
 from searchlab.cli.serve import serve
 from searchlab.errors import InputError, NotFoundError, SearchlabError
 
@@ -20,7 +22,11 @@ def searchlab() -> None:
     """Search stock photos by meaning, compare models on judged photos, put the best in force."""
 
 
-for _command in (demo, index, search, check, promote, models, serve, keys):
+for _command in (
+    *(demo, index, search, check, promote, models, serve, keys),
+    *(datasets, evaluate, verify),
+    *(report, diff, power),
+):
     searchlab.add_command(_command)
 
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option, stderr, stdout
+from searchlab.cli.options import (
+    EXISTING_FILE,
+    FOLDER,
+    data_option,
+    stderr,
+    stdout,
+    write_text,
+)
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
@@ -121,7 +128,7 @@ def search(data: Path, **options: Any) -> None:
         from searchlab.display import page_html
 
         body = page_html(page, title=options["text"] or "")
-        _write(options["html"], f'<!doctype html><meta charset="utf-8">{body}')
+        write_text(options["html"], f'<!doctype html><meta charset="utf-8">{body}')
     if options["as_json"]:
         answer = {
             "data": [hit.to_dict(fields) for hit in page],
@@ -140,14 +147,6 @@ def search(data: Path, **options: Any) -> None:
         out.print("no photo meets all conditions")
         return
     print_page(page, out)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        msg = f"{path} must be a file that can be written, got: {error.strerror}"
-        raise InputError(msg) from error
 
 
 def _query(options: dict[str, Any]) -> Query:
@@ -172,17 +171,3 @@ def check(data: Path) -> None:
     library = open_library(data)
     for name in library.check():
         click.echo(f"ok {name}")
-
-
-@click.command()
-@click.argument("config_file", metavar="CONFIG", type=EXISTING_FILE)
-@data_option
-def promote(config_file: Path, data: Path) -> None:
-    """Put a chosen configuration in force, such as results/chosen.json; a server swaps to it."""
-    from searchlab.config import Config
-    from searchlab.console import ConsoleProgress
-    from searchlab.library import open_library
-
-    config = Config.load(config_file)
-    snapshot_id = open_library(data).publish(config, progress=ConsoleProgress(stderr()))
-    click.echo(f"{config.model} x {config.index} is in force: snapshot {snapshot_id}")

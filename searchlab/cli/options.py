@@ -1,4 +1,4 @@
-"""What the commands share: the option that names the library, and the two streams."""
+"""What the commands share: the option that names the library, the two streams, files written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from searchlab.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,3 +36,16 @@ def stderr() -> Console:
     from rich.console import Console
 
     return Console(stderr=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that the user named.
+
+    Raises:
+        InputError: It cannot be written there.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        msg = f"{path} must be a file that can be written, got: {error.strerror}"
+        raise InputError(msg) from error

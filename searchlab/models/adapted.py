@@ -133,6 +133,13 @@ class AdaptedEmbedder:
         """Itself: an adapted model is a plain model, and may be a part of a hybrid."""
         return ((self, 1.0),)
 
+    def fingerprints(self) -> dict[str, str]:
+        """Hash the heads with the weights below; photos and texts are read as the base does."""
+        below = self.base.fingerprints()
+        return below | {
+            "weights": heads_id(below["weights"], self.image_head, self.text_head)[-12:]
+        }
+
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed queries; (n_texts, dim). What says nothing to the base gives a zero row.
 

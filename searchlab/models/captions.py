@@ -11,7 +11,7 @@ from PIL import Image
 from searchlab.errors import InputError
 from searchlab.models.artefacts import MINI_DATA, fingerprint, read_record
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.models.text import TEXT_FILES, TextTower
+from searchlab.models.text import TEXT_FILES, TEXT_WEIGHTS, TOKENIZER_FILES, TextTower
 
 
 class CaptionsEmbedder:
@@ -38,6 +38,14 @@ class CaptionsEmbedder:
     def parts(self) -> tuple[tuple[Embedder, float], ...]:
         """Itself: `captions` is a plain model."""
         return ((self, 1.0),)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Hash the text tower and its pieces; descriptions are read as they are."""
+        return {
+            "weights": fingerprint(self.folder, TEXT_WEIGHTS, "weights"),
+            "preprocessing": fingerprint(self.folder, (), "summed"),
+            "tokenizer": fingerprint(self.folder, TOKENIZER_FILES, "tokenizer"),
+        }
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed queries, or the descriptions of photos; a text that says nothing gives a zero row.

@@ -17,7 +17,7 @@ from PIL import Image
 
 from searchlab.errors import InputError, MismatchError
 from searchlab.models.inputs import rgb_images
-from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
 
 
 def parse_weights(text: str) -> list[tuple[str, float]]:
@@ -95,6 +95,14 @@ class HybridEmbedder:
     def parts(self) -> tuple[tuple[Embedder, float], ...]:
         """The plain models and their weights, which sum to 1, sorted by name."""
         return self._parts
+
+    def fingerprints(self) -> dict[str, str]:
+        """Hash those of the parts together, with their weights."""
+        found = [(model.fingerprints(), f"{weight:.6g}") for model, weight in self._parts]
+        return {
+            name: short_hash(",".join(f"{hashes[name]}={weight}" for hashes, weight in found))
+            for name in ("weights", "preprocessing", "tokenizer")
+        }
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed queries by every part; (n_texts, dim)."""

@@ -96,6 +96,11 @@ class MigratedEmbedder:
         """Itself: a plain model."""
         return ((self, 1.0),)
 
+    def fingerprints(self) -> dict[str, str]:
+        """Hash the map, and the old model that it starts from, with the weights of the new one."""
+        below = self.base.fingerprints()
+        return below | {"weights": map_id(self.old_id, below["weights"], self.linear_map)[-12:]}
+
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed queries as the new model does; (n_texts, dim)."""
         return self.base.encode_texts(texts)

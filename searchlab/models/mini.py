@@ -22,7 +22,7 @@ from searchlab.models.artefacts import MINI_DATA, fingerprint, read_record
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.inputs import rgb_images
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
-from searchlab.models.text import TEXT_FILES, TextTower
+from searchlab.models.text import TEXT_FILES, TEXT_WEIGHTS, TOKENIZER_FILES, TextTower
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -70,6 +70,14 @@ class MiniEmbedder:
     def parts(self) -> tuple[tuple[Embedder, float], ...]:
         """Itself: `mini` is a plain model."""
         return ((self, 1.0),)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Hash both towers, the framing of photos, and the pieces that texts are cut into."""
+        return {
+            "weights": fingerprint(self.folder, (*TEXT_WEIGHTS, IMAGE_FILE), "weights"),
+            "preprocessing": fingerprint(self.folder, (), framing.PREPROCESSING),
+            "tokenizer": fingerprint(self.folder, TOKENIZER_FILES, "tokenizer"),
+        }
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed queries in any language; a text of which no piece is known gives a zero row.

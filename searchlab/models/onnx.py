@@ -25,7 +25,7 @@ from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.clip_text import ClipTokenizer
 from searchlab.models.inputs import readable_texts, rgb_images
 from searchlab.models.preprocess import Preprocess
-from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
 
 SCHEMA: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -88,6 +88,19 @@ class OnnxEmbedder:
     def precision(self) -> str:
         """`"fp32"` or `"int8"`."""
         return self._precision
+
+    def fingerprints(self) -> dict[str, str]:
+        """Hash what the manifest records of both towers, preprocessing and tokenizer.
+
+        The files are compared with it when they are first used.
+        """
+        towers = [self._files[self._towers[tower]["file"]] for tower in ("text", "image")]
+        tokenizer = [self._files[self._tokenizer_file], self._context_length]
+        return {
+            "weights": short_hash(json.dumps(towers)),
+            "preprocessing": short_hash(json.dumps(self.preprocess.to_config(), sort_keys=True)),
+            "tokenizer": short_hash(json.dumps(tokenizer)),
+        }
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed queries; (n_texts, dim).

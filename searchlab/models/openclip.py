@@ -21,7 +21,7 @@ from PIL import Image
 from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError
 from searchlab.models.inputs import readable_texts, rgb_images
 from searchlab.models.preprocess import Preprocess
-from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
 
 MAX_TEXT: Final = 2_000
 """Code points of a text that are read; a context holds some 77 tokens anyway."""
@@ -60,7 +60,8 @@ class OpenClipEmbedder:
         self.reads: Literal["image", "text"] = "image"
         self.input_size = min(self.preprocess.height, self.preprocess.width)
         short = re.sub(r"[^A-Za-z0-9]+", "-", architecture.removeprefix("hf-hub:"))
-        self.model_id = f"openclip-{short}-{self._digest()}"
+        self._fingerprints, digest = self._digests()
+        self.model_id = f"openclip-{short}-{digest}"
         self._cut_text_tower = self._find_cut_text_tower()
 
     @property
@@ -82,6 +83,10 @@ class OpenClipEmbedder:
     def cut_text_tower(self) -> Any | None:
         """The text tower that takes texts without padding, where that changes nothing."""
         return self._cut_text_tower
+
+    def fingerprints(self) -> dict[str, str]:
+        """Hash weights and architecture, preprocessing, and the tokenizer's vocabulary."""
+        return dict(self._fingerprints)
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed queries; (n_texts, dim). A text without a token still is one to the tower."""
@@ -132,15 +137,23 @@ class OpenClipEmbedder:
 
         return CutTextTower(self._model).eval() if reads_only_before_end(self._model) else None
 
-    def _digest(self) -> str:
+    def _digests(self) -> tuple[dict[str, str], str]:
         digest = hashlib.sha256()
         for key, tensor in sorted(self._model.state_dict().items()):
             digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
             digest.update(np.ascontiguousarray(tensor.float().numpy()).data)
         # The activation function, for one, is in the configuration only.
         settings = [self._config, self.preprocess.to_config(), _tokenizer_identity(self._tokenizer)]
+        architecture, preprocessing, tokenizer = (
+            json.dumps(part, sort_keys=True, default=str) for part in settings
+        )
+        hashes = {
+            "weights": short_hash(f"{digest.hexdigest()} {architecture}"),
+            "preprocessing": short_hash(preprocessing),
+            "tokenizer": short_hash(tokenizer),
+        }
         digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
-        return digest.hexdigest()[:12]
+        return hashes, digest.hexdigest()[:12]
 
 
 def _import_open_clip() -> Any:

@@ -27,7 +27,7 @@ from searchlab.colors import srgb_to_oklab
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.inputs import readable_texts, rgb_images
 from searchlab.models.palette_words import Lab, Vocabulary
-from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
 
 MAX_TEXT: Final = 2_000
 """Code points of a text that are read."""
@@ -178,6 +178,17 @@ class PaletteEmbedder:
         digest.update(repr(sorted(self._vocabulary.names.items())).encode())
         digest.update(repr(sorted(self._vocabulary.words.items())).encode())
         return digest.hexdigest()[:12]
+
+    def fingerprints(self) -> dict[str, str]:
+        """Hash the cells, what is done to a picture, and the words that name colours."""
+        cells = np.rint(self._cells / _CELL).astype(int).tolist()
+        spreads = (_VERSION, _CELL, _LIGHTNESS, _REACH, _SPREAD_IMAGE, _SPREAD_TEXT)
+        words = (sorted(self._vocabulary.names.items()), sorted(self._vocabulary.words.items()))
+        return {
+            "weights": short_hash(repr((spreads, cells))),
+            "preprocessing": short_hash(repr((_SIDE, _BACKGROUND))),
+            "tokenizer": short_hash(repr((MAX_TEXT, words))),
+        }
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed the colours that texts name; (n_texts, dim), zero rows where there are none."""

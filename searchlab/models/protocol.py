@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -37,6 +38,13 @@ class Embedder(Protocol):
         """The plain models and weights that make up this one; itself for a plain model."""
         ...
 
+    def fingerprints(self) -> dict[str, str]:
+        """Hash apart what `model_id` holds together: `weights`, `preprocessing`, `tokenizer`.
+
+        12 hex digits each. Where vectors differ, they tell which of the three is to blame.
+        """
+        ...
+
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
         """Embed queries; (n_texts, dim). A text that says nothing to the model gives a zero row."""
         ...
@@ -48,6 +56,11 @@ class Embedder(Protocol):
             InputError: The model reads descriptions only.
         """
         ...
+
+
+def short_hash(text: str) -> str:
+    """Return 12 hex digits of the SHA-256 of a text."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> Embeddings:

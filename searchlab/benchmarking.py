@@ -1,0 +1,108 @@
+"""One command line and one way to record for every script in `benchmarks/`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from searchlab.errors import DataError, InputError
+from searchlab.manifest import code_version, machine
+from searchlab.measurements import measurement_path, read_measurement, write_measurement
+
+
+def bench_parser(
+    doc: str, *, dataset: str, datasets: Sequence[str] = ()
+) -> argparse.ArgumentParser:
+    """Make the command line that all benchmarks share; a script adds what it alone needs.
+
+    Args:
+        doc: The script's docstring.
+        dataset: The default.
+        datasets: All there are; anything is taken if left out.
+
+    Returns:
+        A parser of --dataset, --runs, --seed, --threads, --force, --smoke and --out.
+    """
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    known = list(datasets) or None
+    parser.add_argument("--dataset", default=dataset, choices=known, help="what is measured on")
+    parser.add_argument("--runs", type=int, default=5, help="repetitions; the median is reported")
+    parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn")
+    parser.add_argument("--threads", type=int, default=1, help="threads that compute")
+    parser.add_argument("--force", action="store_true", help="measure again what is on record")
+    parser.add_argument("--smoke", action="store_true", help="seconds, on little; proves nothing")
+    parser.add_argument("--out", type=Path, default=_results(), help="folder of results")
+    return parser
+
+
+def _results() -> Path:
+    return Path(sys.argv[0]).resolve().parent.parent / "results"
+
+
+def on_record(
+    options: argparse.Namespace, benchmark: str, name: str, *, any_code: bool = False
+) -> dict[str, Any] | None:
+    """Return what was measured before, None where it must be measured.
+
+    That is on this machine, with the same seed and threads where it names them, and by the same
+    code unless `any_code` is said.
+    """
+    path = measurement_path(options.out, benchmark, options.dataset, name)
+    if options.force or not path.exists():
+        return None
+    try:
+        found = read_measurement(path)
+    except DataError as error:
+        sys.stdout.write(f"{error}\n")
+        return None
+    manifest = found["manifest"]
+    here = code_version(*manifest.get("also_code", ())), machine()
+    drawn = {"seed": options.seed, "threads": options.threads}
+    other = [name for name, value in drawn.items() if manifest.get(name) not in (None, value)]
+    code = here[0] if any_code else manifest["code"]
+    if other or (code, manifest["machine"]) != here:
+        return None
+    sys.stdout.write(f"on record: {path}\n")
+    return found
+
+
+def record(
+    options: argparse.Namespace,
+    benchmark: str,
+    name: str,
+    values: Mapping[str, Any],
+    *,
+    beside: Sequence[Path] = (),
+) -> Path:
+    """Write what was measured; `values` as for `write_measurement`.
+
+    Raises:
+        InputError: A smoke run would write among the results.
+    """
+    if options.smoke and options.out.resolve() == _results():
+        msg = f"a smoke run must keep out of {options.out}; give a folder of its own with --out"
+        raise InputError(msg)
+    path = measurement_path(options.out, benchmark, options.dataset, name)
+    whole = {"benchmark": benchmark, "dataset": options.dataset, "name": name, **values}
+    write_measurement(path, whole, beside=beside)
+    sys.stdout.write(f"written: {path}\n")
+    return path
+
+
+def median_ms(work: Callable[[], object], runs: int) -> float:
+    """Median milliseconds of a piece of work, after one run that does not count."""
+    work()
+    seconds = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    return 1000 * float(np.median(seconds))

@@ -1,0 +1,198 @@
+"""The commands on evaluation: evaluate, verify, datasets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from searchlab.cli.options import EXISTING_FILE, FOLDER, stderr, stdout
+from searchlab.errors import InputError, NotFoundError, SearchlabError, shown
+
+if TYPE_CHECKING:
+    from searchlab.config import Config
+    from searchlab.datasets import Dataset
+    from searchlab.library import Library
+
+_PHOTOS = click.option(
+    "--data",
+    type=FOLDER,
+    help="A library that holds the photos, or a folder to keep one in; temporary if not given.",
+)
+
+
+@click.command()
+@click.option(
+    "--dataset", "name", default="demo", show_default=True, help="A name, or a folder of your own."
+)
+@click.option("--model", "models", multiple=True, help="Spec, such as mini; repeatable.")
+@click.option(
+    "--index",
+    "indexes",
+    multiple=True,
+    default=("exact",),
+    show_default=True,
+    help="exact or hnsw; repeatable, each with each model.",
+)
+@click.option(
+    "--config",
+    "config_files",
+    multiple=True,
+    type=EXISTING_FILE,
+    help="A configuration, or a result that holds one; repeatable.",
+)
+@click.option("--metric", "metrics", multiple=True, help="Such as ndcg@10; the first ranks them.")
+@click.option("--languages", help="Of the queries, such as en,de; all if not given.")
+@click.option("--per-language", type=int, help="Most queries of a language.")
+@click.option(
+    "--out", type=FOLDER, default=Path("results"), show_default=True, help="Folder of results."
+)
+@_PHOTOS
+@click.option("--force", is_flag=True, help="Measure again what is recorded already.")
+def evaluate(name: str, out: Path, data: Path | None, force: bool, **options: Any) -> None:
+    """Measure configurations on a judged dataset and print the leaderboard.
+
+    Without --model and --config, mini is measured. What is recorded in --out is not measured again.
+
+    A dataset of your own is a folder with photos.jsonl (a line for each photo: file, source,
+    source_photo_id), queries.tsv (with a header: query_id, lang, text, photo_id, filter) and
+    qrels.tsv (query_id, photo_id, relevance) or qrels.trec.
+    """
+    from searchlab.console import ConsoleProgress
+    from searchlab.experiments import METRICS, Experiment
+
+    configs = _configs(options["models"], options["indexes"], options["config_files"])
+    dataset = _dataset(name, options["languages"], options["per_language"])
+    library, cache = _library(data)
+    experiment = Experiment(
+        dataset,
+        configs,
+        options["metrics"] or METRICS,
+        library=library,
+        cache=cache,
+        out=out,
+    )
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"--out must be a folder that can be written, got {out}: {error.strerror}"
+        raise InputError(msg) from error
+    log = stderr()
+    report = experiment.run(ConsoleProgress(log), force=force)
+    stdout().print(report)
+    folder = out / experiment.benchmark / dataset.name
+    log.print(f"recorded in {folder}", markup=False, highlight=False, soft_wrap=True)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_PHOTOS
+@click.option("--dataset", "name", help="Folder of a dataset of your own that they are of.")
+@click.option("--quick", is_flag=True, help="Seals and hashes only; compute nothing again.")
+def verify(paths: tuple[Path, ...], data: Path | None, name: str | None, quick: bool) -> None:
+    """Check results, or folders of them: seal, surroundings, and the figures computed again.
+
+    Ends with 1 if a file was changed, or a figure comes out differently here. What cannot be
+    computed again here is said and counted. Times are never compared.
+    """
+    from searchlab.console import ConsoleProgress
+    from searchlab.datasets import load_dataset
+    from searchlab.verifying import verify as verify_all
+
+    library, cache = _library(data)
+    counts: Counter[str] = Counter()
+    found = verify_all(
+        paths,
+        quick=quick,
+        dataset=None if name is None else load_dataset(name),
+        library=library,
+        cache=cache,
+        progress=ConsoleProgress(stderr()),
+    )
+    for verification in found:
+        click.echo(str(verification))
+        counts[verification.status] += 1
+    told = {
+        "verified": "verified",
+        "sealed": "sealed but not computed again",
+        "not here": "cannot be recomputed here",
+        "differs": "not as recorded",
+    }
+    n_files = sum(counts.values())
+    files = "1 file" if n_files == 1 else f"{n_files} files"
+    listed = [f"{counts[status]} {words}" for status, words in told.items() if counts[status]]
+    click.echo(f"{files}: {', '.join(listed)}")
+    if counts["differs"]:
+        msg = f"all must be as recorded, got {counts['differs']} of {files} that differ; see above"
+        raise SearchlabError(msg)
+
+
+@click.command()
+def datasets() -> None:
+    """List the judged datasets, and why one is not here."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from searchlab.datasets import DATASETS, load_dataset
+
+    table = Table(box=None)
+    for column in ("dataset", "task"):
+        table.add_column(column, no_wrap=True)
+    for column in ("photos", "queries", "languages"):
+        table.add_column(column, justify="right")
+    table.add_column("revision", overflow="fold")
+    absent = []
+    for name in sorted(DATASETS):
+        try:
+            found = load_dataset(name)
+        except SearchlabError as error:
+            absent.append(f"{name} is not here: {error}")
+            continue
+        numbers = (len(found.photo_ids), len(found.queries), len(found.languages))
+        cells = (name, found.task, *(f"{number:,}" for number in numbers), found.revision)
+        table.add_row(*map(Text, cells))
+    out = stdout()
+    out.print(table)
+    for line in absent:
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _configs(models: tuple[str, ...], indexes: tuple[str, ...], files: Any) -> list[Config]:
+    from searchlab.config import Config
+    from searchlab.config_grids import grid
+
+    configs = [Config.load(file) for file in files]
+    if models or not files:
+        configs += grid(models or ("mini",), indexes)
+    return list({config.config_id: config for config in configs}.values())
+
+
+def _dataset(name: str, languages: str | None, per_language: int | None) -> Dataset:
+    from searchlab.datasets import load_dataset
+
+    dataset = load_dataset(name)
+    wanted = dataset.languages
+    if languages is not None:
+        wanted = tuple(tag.strip() for tag in languages.split(","))
+        if unknown := set(wanted) - set(dataset.languages):
+            known = ", ".join(dataset.languages)
+            listed = ", ".join(map(shown, sorted(unknown)))
+            msg = f"--languages must be among {known}, got {listed}"
+            raise InputError(msg)
+    if per_language is not None:
+        return dataset.sample(wanted, per_language, seed=0)
+    return dataset if languages is None else dataset.select(languages=wanted)
+
+
+def _library(data: Path | None) -> tuple[Library | None, Path | None]:
+    """Open the library in a folder; where there is none, it is a folder to keep one in."""
+    from searchlab.library import open_library
+
+    if data is None:
+        return None, None
+    try:
+        return open_library(data), None
+    except NotFoundError:
+        return None, data

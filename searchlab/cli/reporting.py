@@ -1,0 +1,295 @@
+"""The commands on what was measured: report, diff, power, promote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from searchlab.cli.options import EXISTING_FILE, FOLDER, stderr, write_text
+from searchlab.errors import DataError, InputError, NotFoundError
+
+if TYPE_CHECKING:
+    from searchlab.datasets import Dataset
+    from searchlab.library import Library
+    from searchlab.results import Result
+
+_pictures_option = click.option(
+    "--data",
+    type=FOLDER,
+    envvar="SEARCHLAB_DATA",
+    help="A library, whose small pictures are shown.",
+)
+
+_own_option = click.option(
+    "--dataset",
+    "own",
+    multiple=True,
+    help="Folder of a dataset of your own, for the words and pictures of its queries; repeatable.",
+)
+
+
+@click.command()
+@click.argument("folder", type=FOLDER, default=Path("results"))
+@click.option(
+    "--out",
+    type=EXISTING_FILE,
+    default=Path("report.html"),
+    show_default=True,
+    help="The HTML file.",
+)
+@_pictures_option
+@_own_option
+@click.option(
+    "--samples",
+    type=click.IntRange(0),
+    default=6,
+    show_default=True,
+    help="Queries shown for each dataset.",
+)
+@click.option("--write-tables", is_flag=True, help="Make the tables of README files anew instead.")
+@click.option("--prose", multiple=True, type=EXISTING_FILE, help="With --write-tables: also there.")
+def report(
+    folder: Path,
+    out: Path,
+    data: Path | None,
+    own: tuple[str, ...],
+    samples: int,
+    write_tables: bool,
+    prose: tuple[Path, ...],
+) -> None:
+    """Write all that lies in a folder of results as one HTML file, or its tables into READMEs."""
+    if not folder.is_dir():
+        msg = f"{folder} must be a folder of results, got none; run `searchlab evaluate`"
+        raise NotFoundError(msg)
+    if write_tables:
+        _write_tables(folder, prose)
+        return
+    if not out.parent.is_dir():
+        msg = f"{out} must be a file in a folder that is there, got no {out.parent}"
+        raise InputError(msg)
+    from searchlab.reporting.report_page import report_page
+
+    page = report_page(folder, library=_library(data), n_samples=samples, own=_datasets(own))
+    write_text(out, page)
+    click.echo(f"{out}: {len(page) / 2**20:.1f} MiB, needs nothing else")
+
+
+def _write_tables(folder: Path, prose: tuple[Path, ...]) -> None:
+    from searchlab.charts import save_chart
+    from searchlab.reporting.frontier import frontier_chart
+    from searchlab.reporting.lookup import Results
+    from searchlab.reporting.report_page import find
+    from searchlab.reporting.tables import write_tables
+
+    for path in prose:
+        if not path.is_file():
+            msg = f"--prose must be a Markdown file, got no file {path}; check the path"
+            raise NotFoundError(msg)
+    results = Results(folder)
+    for board, one in find(folder).reports.items():
+        with frontier_chart(one) as figure:
+            for path in save_chart(figure, board.with_name(f"{board.name}-frontier")):
+                click.echo(f"written: {path}")
+    problems = []
+    for path in [*sorted(folder.rglob("README.md")), *prose]:
+        problems += [f"{path}, {problem}" for problem in write_tables(path, results)]
+        click.echo(f"tables of today: {path}")
+    if problems:
+        msg = f"every table must be made from files that are there, got {'; '.join(problems)}"
+        raise DataError(msg)
+
+
+@click.command()
+@click.argument("before", type=EXISTING_FILE)
+@click.argument("after", type=EXISTING_FILE)
+@click.option("--metric", help="The headline if not given.")
+@click.option("--html", type=EXISTING_FILE, help="Write a page with pictures.")
+@click.option("--most", type=click.IntRange(0), default=8, show_default=True, help="Losses listed.")
+@_pictures_option
+@_own_option
+def diff(
+    before: Path,
+    after: Path,
+    metric: str | None,
+    html: Path | None,
+    most: int,
+    data: Path | None,
+    own: tuple[str, ...],
+) -> None:
+    """Compare two results query by query: wins, ties, losses, worst regressions first.
+
+    BEFORE and AFTER are the JSON files that `searchlab evaluate` wrote.
+    """
+    if html is not None and not html.parent.is_dir():
+        msg = f"--html must be a file in a folder that is there, got no {html.parent}; make it"
+        raise InputError(msg)
+    from searchlab.reporting.diff import compare, run_beside
+    from searchlab.reporting.diff_page import diff_page
+    from searchlab.reporting.pictures import find_pictures
+
+    a, b = _results(before, after)
+    pictures, dataset = find_pictures(_library(data), a.dataset, _datasets(own))
+    found = compare(
+        a,
+        b,
+        run_beside(before),
+        run_beside(after),
+        metric=metric,
+        dataset=dataset,
+        pictures=pictures,
+    )
+    click.echo(found.text(most=most))
+    if html is not None:
+        write_text(html, diff_page(found))
+        click.echo(f"written: {html}")
+
+
+@click.command()
+@click.argument("before", type=EXISTING_FILE)
+@click.argument("after", type=EXISTING_FILE)
+@click.option("--metric", help="The headline if not given.")
+@click.option("--difference", type=float, help="That one wants to show; the observed one if left.")
+def power(before: Path, after: Path, metric: str | None, difference: float | None) -> None:
+    """Say which difference these queries can show, and how many a given one would take.
+
+    BEFORE and AFTER are the JSON files that `searchlab evaluate` wrote.
+    """
+    if difference == 0:
+        msg = "--difference must be a number other than 0, got 0; leave it out for the observed one"
+        raise InputError(msg)
+    from searchlab.power import power_of
+    from searchlab.reporting.diff import common_metric
+
+    a, b = _results(before, after)
+    metric = common_metric(a, b, metric)
+    if (a.scores.values[metric] == b.scores.values[metric]).all():
+        msg = (
+            f"two results must differ on some query, got {a.name} and {b.name} with the same "
+            f"{metric} on all {a.n_queries:,}; their spread is needed, so name two that differ"
+        )
+        raise InputError(msg)
+    found = power_of(
+        b.scores.values[metric],
+        a.scores.values[metric],
+        groups=a.scores.langs,
+        clusters=a.scores.about,
+    )
+    click.echo(f"{metric}, from {a.name} to {b.name}")
+    click.echo(found.explain(difference, about="photos"))
+
+
+@click.command()
+@click.argument("file", metavar="RESULT_OR_CHOSEN", type=EXISTING_FILE)
+@click.option(
+    "--data",
+    type=FOLDER,
+    envvar="SEARCHLAB_DATA",
+    help="Library to put it in force in; searchlab-data for a chosen configuration.",
+)
+@click.option("--out", type=EXISTING_FILE, help="chosen.json beside the folder's results.")
+@click.option("--force", is_flag=True, help="Also what is worse than, or unlike, what is in force.")
+def promote(file: Path, data: Path | None, out: Path | None, force: bool) -> None:
+    """Put a measured configuration in force: write chosen.json, and swap the library to it.
+
+    A result is held against what chosen.json has, and refused where it is shown to be worse. Nobody
+    may have changed either since it was written.
+    """
+    from searchlab.config import Config
+    from searchlab.measurements import read_measurement
+
+    is_result = _is_result(file)
+    if out is not None and not is_result:
+        msg = f"--out goes with a result, got {file}; name the result that it was chosen from"
+        raise InputError(msg)
+    library = _library(data if is_result else data or Path("searchlab-data"))
+    if is_result:
+        from searchlab.reporting.reading import promotion
+
+        file = _promote_result(file, out, force=force)
+        click.echo("\n".join(promotion(read_measurement(file))))
+        click.echo(f"written: {file}")
+    if library is None:
+        return
+    from searchlab.console import ConsoleProgress
+
+    config = Config.load(file)
+    snapshot_id = library.publish(config, progress=ConsoleProgress(stderr()))
+    click.echo(f"{config.model} × {config.index} is in force: snapshot {snapshot_id}")
+
+
+def _promote_result(file: Path, out: Path | None, *, force: bool) -> Path:
+    from searchlab.promotion import promote as write
+    from searchlab.reports import load_report
+    from searchlab.results import load_result
+
+    result = load_result(file)
+    board = load_report(file.parent)
+    beside = [one for one in board.results if one.setting == result.setting]
+    (group,) = [g for g in board.groups if result.config_id in {r.config_id for r in g}] or [[]]
+    folder = file.resolve().parents[2]
+    return write(
+        result,
+        out or folder / "chosen.json",
+        measured=beside,
+        tied_with=[one for one in group if one.config_id != result.config_id],
+        out=folder,
+        force=force,
+    )
+
+
+def _is_result(file: Path) -> bool:
+    """Tell a result from a chosen configuration; both must be as they were written.
+
+    A configuration that somebody wrote by hand is neither: it has no evidence, and no seal.
+
+    Raises:
+        DataError: It is none of these, or was changed, or what belongs to it is not beside it.
+    """
+    from searchlab.config import Config
+    from searchlab.measurements import read_measurement
+    from searchlab.promotion import BENCHMARK
+
+    if not file.is_file():
+        msg = (
+            f"{file} must be a result of `searchlab evaluate`, or a chosen.json, got no file; "
+            "check the path"
+        )
+        raise NotFoundError(msg)
+    Config.load(file)
+    if "config" not in json.loads(file.read_text(encoding="utf-8")):
+        return False
+    values = read_measurement(file)
+    if values["benchmark"] == BENCHMARK:
+        return False
+    if "intervals" in values and file.with_suffix(".scores.tsv").exists():
+        return True
+    msg = (
+        f"{file} must be a result of `searchlab evaluate`, or a chosen.json, got one of "
+        f"{values['benchmark']}; evaluate its configuration first"
+    )
+    raise DataError(msg)
+
+
+def _results(before: Path, after: Path) -> tuple[Result, Result]:
+    from searchlab.results import load_result
+
+    for file in (before, after):
+        if not file.is_file():
+            msg = f"{file} must be a result of `searchlab evaluate`, got no file; check the path"
+            raise NotFoundError(msg)
+    return load_result(before), load_result(after)
+
+
+def _datasets(names: tuple[str, ...]) -> list[Dataset]:
+    from searchlab.datasets import load_dataset
+
+    return [load_dataset(name) for name in names]
+
+
+def _library(data: Path | None) -> Library | None:
+    from searchlab.library import open_library
+
+    return None if data is None else open_library(data)

@@ -1,0 +1,88 @@
+"""Grids: models x indexes x fusion x calibration, as the configurations to compare."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from searchlab.calibration import calibrated
+from searchlab.config import INDEX_KINDS, Calibration, Config
+from searchlab.errors import InputError
+
+_OF_THE_GRAPH = ("M", "ef_construction", "ef_search", "step_rows", "depth", "seed")
+
+
+def grid(
+    models: Iterable[str] = ("mini",),
+    indexes: Iterable[str] = ("exact",),
+    calibrations: Iterable[Calibration | None] = (None,),
+    **choices: Any,
+) -> list[Config]:
+    """Make every combination once, models outermost, so that each is loaded once.
+
+    Args:
+        models: Specs; a fusion is a model too, such as `"hybrid:mini=0.7,captions=0.3"`.
+        indexes: `"exact"`, `"hnsw"` or both.
+        calibrations: None for the one that goes with the model.
+        choices: Further fields of `Config`, each one value or a list of them. Those of the graph
+            are left at their defaults for `"exact"`, where they change nothing.
+
+    Returns:
+        Configurations with their `model_id`, no two alike.
+
+    Raises:
+        InputError: A field that `Config` does not have, a value out of range, or nothing to try.
+        NotFoundError: A model cannot be had.
+
+    Example:
+        >>> found = grid(models=["palette"], indexes=["exact", "hnsw"], ef_search=[50, 100])
+        >>> [(config.index, config.ef_search) for config in found]
+        [('exact', 100), ('hnsw', 50), ('hnsw', 100)]
+    """
+    known = {field.name for field in fields(Config)} - {"model", "model_id", "index", "calibration"}
+    if unknown := sorted(choices.keys() - known):
+        msg = f"choices of a grid must be among {', '.join(sorted(known))}, got {unknown}"
+        raise InputError(msg)
+    values = {name: _values(value) for name, value in choices.items()}
+    combined = [
+        dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())
+    ]
+    found: dict[str, Config] = {}
+    for spec, calibration, index in itertools.product(
+        _listed("models", models),
+        _listed("calibrations", calibrations),
+        _listed("indexes", indexes),
+    ):
+        for chosen in combined:
+            config = _config(spec, index, calibration, chosen)
+            found[config.config_id] = config
+    if not found:
+        msg = f"a grid must have a value for each choice, got {choices}"
+        raise InputError(msg)
+    return list(found.values())
+
+
+def _config(
+    spec: str, index: str, calibration: Calibration | None, chosen: dict[str, Any]
+) -> Config:
+    config = Config(model=spec, index=index, **chosen)  # also refuses what exact does not read
+    if index == "exact":
+        kept = {name: value for name, value in chosen.items() if name not in _OF_THE_GRAPH}
+        config = Config(model=spec, index=index, **kept)
+    config = calibrated(config)
+    return config if calibration is None else replace(config, calibration=calibration)
+
+
+def _values(value: Any) -> Sequence[Any]:
+    return list(value) if isinstance(value, list | tuple | range) else [value]
+
+
+def _listed(name: str, values: Iterable[Any]) -> list[Any]:
+    listed = list(values)
+    if isinstance(values, str) or not listed:
+        known = f", such as {list(INDEX_KINDS)}" if name == "indexes" else ""
+        msg = f"{name} of a grid must be a list of at least one{known}, got {values!r}"
+        raise InputError(msg)
+    return listed

@@ -1,0 +1,152 @@
+"""A library of just the photos of a dataset, for whoever has none that holds them."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from searchlab.errors import InputError
+from searchlab.ingest import index_photos
+from searchlab.library import create_library
+from searchlab.photos import photo_id_of
+from searchlab.progress import Progress
+from searchlab.records import SIDECAR_NAME
+from searchlab.scan import check_root
+
+if TYPE_CHECKING:
+    from searchlab.config import Config
+    from searchlab.datasets import Dataset
+    from searchlab.filters import PhotoFilter
+    from searchlab.library import Library
+    from searchlab.tables import PhotoTable
+
+
+@contextmanager
+def opened_library(
+    dataset: Dataset,
+    *,
+    config: Config,
+    library: Library | None = None,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Library]:
+    """Give a library that holds the photos of a dataset.
+
+    Args:
+        dataset: Whose photos.
+        config: What a new library is indexed for.
+        library: The one to give, where there is one.
+        cache: Where another one is kept; without, it is gone in the end.
+        progress: Told about everything.
+    """
+    if library is not None:
+        yield library
+    elif cache is not None:
+        yield dataset_library(dataset, cache, config=config, progress=progress)
+    else:
+        with tempfile.TemporaryDirectory(prefix="searchlab-") as folder:
+            yield dataset_library(dataset, Path(folder), config=config, progress=progress)
+
+
+def dataset_library(
+    dataset: Dataset, cache: Path, *, config: Config, progress: Progress | None = None
+) -> Library:
+    """Index the photos of a dataset below a folder; what is there already is not done again.
+
+    Datasets of the same photos share one library, so these are embedded once.
+
+    Args:
+        dataset: Whose photos; they stay where they are, the library links to them.
+        cache: Folder of such libraries, `photos-<hash>` for each set of photos.
+        config: What a new library is indexed for.
+        progress: Told about everything.
+
+    Raises:
+        InputError: The folder cannot be written, or the dataset has no photo that can be read.
+    """
+    files = {_photo_id(record): Path(str(record["file"])) for record in dataset.records}
+    listed = "".join(f"{photo_id} {file}\n" for photo_id, file in sorted(files.items()))
+    digest = hashlib.sha256(listed.encode()).hexdigest()[:12]
+    library = create_library(cache / f"photos-{digest}" / "library")
+    folder = _linked(dataset, files, library.folder.parent / "links")
+    known = library.snapshot() is not None
+    index_photos(library, [check_root(folder)], config=None if known else config, progress=progress)
+    return library
+
+
+def _linked(dataset: Dataset, files: Mapping[str, Path], folder: Path) -> Path:
+    """Make a folder of links to the photos, with a sidecar of their records."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for record in dataset.records:
+        photo_id = _photo_id(record)
+        link = folder / f"{photo_id}{files[photo_id].suffix}"
+        target = files[photo_id].resolve()
+        if not (link.is_symlink() and link.readlink() == target):
+            link.unlink(missing_ok=True)
+            link.symlink_to(target)
+        lines.append(json.dumps({**record, "file": link.name}, ensure_ascii=False))
+    text = "".join(f"{line}\n" for line in lines)
+    (folder / SIDECAR_NAME).write_text(text, encoding="utf-8")
+    return folder
+
+
+def _photo_id(record: Mapping[str, str | None]) -> str:
+    return photo_id_of(record["source"] or "", record["source_photo_id"] or "")
+
+
+def check_filters(table: PhotoTable, dataset: Dataset) -> None:
+    """Refuse judgments that no answer can meet, because the query's own filter shuts them out.
+
+    Args:
+        table: Holds photos of the dataset; what it lacks is not looked at.
+        dataset: Its queries may have filters.
+
+    Raises:
+        InputError: A relevant photo does not pass the filter of its query.
+    """
+    held = table.photo_ids(range(len(table)))
+    shut_out: dict[PhotoFilter, frozenset[str]] = {}
+    for query in dataset.queries:
+        if query.filter.is_empty:
+            continue
+        if query.filter not in shut_out:
+            failing = ~query.filter.mask(table)
+            shut_out[query.filter] = frozenset(itertools.compress(held, failing))
+        grades = dataset.qrels[query.query_id]
+        wrong = [i for i in sorted(shut_out[query.filter].intersection(grades)) if grades[i] >= 1]
+        if wrong:
+            msg = (
+                f"relevant photos must pass the filter of their query, got {wrong[0]!r} for "
+                f"{query.query_id!r}, which it shuts out; take it out of the judgments, or put "
+                "the filter on with Dataset.under"
+            )
+            raise InputError(msg)
+
+
+def searched_photos(table: PhotoTable, dataset: Dataset) -> dict[str, Any]:
+    """Say which photos of a dataset a library holds: `n_photos`, and `hash` over their contents.
+
+    Raises:
+        InputError: None of them.
+    """
+    ids = table.photo_ids(range(len(table)))
+    held = [
+        f"{photo_id} {content}\n"
+        for photo_id, content in zip(ids, table.texts("sha256"), strict=True)
+        if photo_id in dataset.photo_ids
+    ]
+    if not held:
+        msg = (
+            f"the library must hold photos of dataset {dataset.name!r}, got none of its "
+            f"{len(dataset.photo_ids)} among {len(ids)}; index {dataset.folder} first"
+        )
+        raise InputError(msg)
+    digest = hashlib.sha256("".join(held).encode())
+    return {"n_photos": len(held), "hash": digest.hexdigest()[:12]}

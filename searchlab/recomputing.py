@@ -1,0 +1,149 @@
+"""Measuring a recorded result again, and saying where it comes out differently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from searchlab.experiments import Experiment
+from searchlab.filters import PhotoFilter
+from searchlab.judgments import read_run
+from searchlab.manifest import data_hashes
+from searchlab.measurements import read_measurement
+from searchlab.results import Ranked, Result, load_result
+
+if TYPE_CHECKING:
+    from searchlab.datasets import Dataset
+    from searchlab.library import Library
+    from searchlab.progress import Progress
+
+TOLERANCE = 1e-6
+_STEADY = ("system", "task", "parameters", "intervals", "n_queries")
+
+
+def recomputed_result(
+    path: Path,
+    dataset: Dataset,
+    *,
+    library: Library,
+    progress: Progress | None = None,
+) -> list[str]:
+    """Rank and score again, and compare photos, rankings, and the score of every query.
+
+    Args:
+        path: The JSON of a result.
+        dataset: Its queries, and no others.
+        library: Holds the photos of the dataset.
+        progress: Told about the ranking.
+
+    Returns:
+        A line for each thing that comes out differently.
+    """
+    recorded = load_result(path)
+    data = recorded.manifest["data"]
+    if "filter" in data:
+        dataset = dataset.under(PhotoFilter(**data["filter"]), library.engine.table)
+    here = data_hashes(dataset)
+    for name in ("queries", "qrels"):
+        if data[name] != here[name]:
+            return [f"{name} of {dataset.name}: recorded {data[name]}, here {here[name]}"]
+    experiment = Experiment(
+        dataset,
+        [recorded.config],
+        tuple(recorded.intervals),
+        library=library,
+        benchmark=recorded.benchmark,
+        seed=int(recorded.manifest["seed"]),
+    )
+    found, ranked = experiment.measure(recorded.config, library, progress)
+    if found.photos != recorded.photos:
+        return [f"photos: recorded {recorded.photos}, now {found.photos}"]
+    lines = []
+    run_file = path.with_suffix(".run.gz")
+    if run_file.exists():
+        lines += _other_rankings(read_run(run_file), ranked)
+    lines += _other_labels(recorded, found) + _other_scores(recorded, found)
+    before, now = read_measurement(path), found.to_dict()
+    names = (*recorded.intervals, "size_mib")  # all other costs are times
+    steady = {name: now[name] for name in _STEADY}
+    steady["metrics"] = {name: now["metrics"][name] for name in names}
+    if "filter" not in data:  # under one, a part has another revision than the part of the whole
+        steady["dataset_revision"] = now["dataset_revision"]
+    return lines + differences(before, steady)
+
+
+def _other_rankings(recorded: Mapping[str, list[str]], ranked: Ranked) -> list[str]:
+    differing = [
+        query_id
+        for query_id, found in ranked.items()
+        if recorded.get(query_id, []) != [photo_id for photo_id, _ in found]
+    ]
+    if not differing:
+        return []
+    return [f"run: {len(differing):,} of {len(ranked):,} rankings differ, first {differing[0]!r}"]
+
+
+def _other_labels(recorded: Result, found: Result) -> list[str]:
+    # Tests and intervals rest on them: what is about one photo is one piece of evidence.
+    return [
+        f"{name} of the queries: not those of the dataset"
+        for name in ("langs", "about")
+        if getattr(recorded.scores, name) != getattr(found.scores, name)
+    ]
+
+
+def _other_scores(recorded: Result, found: Result) -> list[str]:
+    lines = []
+    for metric, before in recorded.scores.values.items():
+        now = found.scores.values[metric]
+        off = np.abs(now - before)
+        n_off = int(np.count_nonzero(~(off <= TOLERANCE)))
+        if n_off:
+            worst = int(np.argmax(off))
+            lines.append(
+                f"{metric}: {n_off:,} of {len(off):,} queries differ, most "
+                f"{found.scores.query_ids[worst]!r}: recorded {before[worst]}, now {now[worst]}"
+            )
+    return lines
+
+
+def differences(recorded: Any, now: Any, where: str = "") -> list[str]:
+    """Compare what was computed again with what was recorded.
+
+    Args:
+        recorded: Plain values; what has no counterpart in `now` is not looked at.
+        now: Plain values.
+        where: Name of the two.
+
+    Returns:
+        A line for each value that differs, numbers by more than 1e-6 of themselves or in all.
+    """
+    if isinstance(now, Mapping) and isinstance(recorded, Mapping):
+        return [
+            line
+            for key, value in now.items()
+            for line in (
+                differences(recorded[key], value, f"{where}.{key}" if where else str(key))
+                if key in recorded
+                else [f"{where}.{key}: not recorded, now {value}".lstrip(".")]
+            )
+        ]
+    if isinstance(now, list | tuple) and isinstance(recorded, list | tuple):
+        if len(now) != len(recorded):
+            return [f"{where}: recorded {len(recorded)} values, now {len(now)}"]
+        pairs = enumerate(zip(recorded, now, strict=True))
+        return [line for n, (a, b) in pairs for line in differences(a, b, f"{where}[{n}]")]
+    return [] if _alike(recorded, now) else [f"{where}: recorded {recorded}, now {now}"]
+
+
+def _alike(recorded: Any, now: Any) -> bool:
+    numbers = [
+        isinstance(value, int | float) and not isinstance(value, bool) for value in (recorded, now)
+    ]
+    if not all(numbers) or recorded == now:
+        return bool(recorded == now)
+    off = abs(float(recorded) - float(now))
+    return off <= TOLERANCE * max(1.0, abs(float(recorded)))

@@ -1,0 +1,326 @@
+"""Diff: two results query by query; what one wins and loses against the other, worst loss first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from searchlab.errors import InputError, MismatchError
+from searchlab.power import Power, power_of
+from searchlab.results import Result, incompatibility
+from searchlab.significance import Interval, bootstrap_intervals, holm, permutation_test
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from searchlab.datasets import Dataset
+    from searchlab.reporting.pictures import Pictures
+
+_SAME = 1e-9
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Change:
+    """One query under both systems.
+
+    Attributes:
+        query_id: Which.
+        lang: Its language.
+        about: Its best judged photo.
+        text: Its words, empty where they are not known.
+        before: Score of the first system.
+        after: Score of the second one.
+    """
+
+    query_id: str
+    lang: str
+    about: str
+    text: str
+    before: float
+    after: float
+
+    @property
+    def difference(self) -> float:
+        """After less before: above 0 is a win of the second system."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Queries of one language, or all, counted by how the second system did.
+
+    Attributes:
+        wins: Queries on which it scored more.
+        ties: As much.
+        losses: Less.
+        difference: Of the means, with its 95 % interval.
+        p_value: Of the paired permutation test; by language with Holm's correction over all.
+    """
+
+    wins: int
+    ties: int
+    losses: int
+    difference: Interval
+    p_value: float
+
+    @property
+    def n_queries(self) -> int:
+        """Queries counted."""
+        return self.wins + self.ties + self.losses
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diff:
+    """The second of two results against the first.
+
+    Attributes:
+        a: The first.
+        b: The second.
+        metric: That they are compared by.
+        whole: All queries; the difference is of macro averages over languages.
+        languages: Each language.
+        changes: Every query, the worst loss first, then the greatest win last.
+        power: What these queries can show; None where both score the same on all of them.
+        runs: query_id -> photo_ids of both, empty where they are not known.
+        qrels: query_id -> photo_id -> grade, empty where they are not known.
+        pictures: For the page; None for names alone.
+    """
+
+    a: Result
+    b: Result
+    metric: str
+    whole: Tally
+    languages: dict[str, Tally]
+    changes: tuple[Change, ...]
+    power: Power | None
+    runs: tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]
+    qrels: Mapping[str, Mapping[str, int]]
+    pictures: Pictures | None = None
+
+    @property
+    def regressions(self) -> list[Change]:
+        """Queries that the second system loses, worst first."""
+        return [change for change in self.changes if change.difference < -_SAME]
+
+    @property
+    def improvements(self) -> list[Change]:
+        """Queries that it wins, best first."""
+        return [change for change in reversed(self.changes) if change.difference > _SAME]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of both, with a part of the config_id where they would be the same."""
+        if self.a.name != self.b.name or self.a.config_id == self.b.config_id:
+            return self.a.name, self.b.name
+        before, after = (f"{one.name} ({one.config_id[:6]})" for one in (self.a, self.b))
+        return before, after
+
+    @property
+    def setting(self) -> str:
+        """What was asked, of which data, when."""
+        dates = sorted({str(one.manifest["date"])[:10] for one in (self.a, self.b)})
+        return (
+            f"{self.a.benchmark} on {self.a.dataset}@{self.a.dataset_revision}, "
+            f"{self.whole.n_queries:,} queries, measured {' and '.join(dates)}"
+        )
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: better, worse, or not to be told apart."""
+        found = self.whole.difference
+        before, after = self.names
+        if self.whole.ties == self.whole.n_queries:
+            return f"{after} and {before} score the same {self.metric} on every query"
+        shown = f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
+        if self.whole.p_value < 0.05:
+            word = "better" if found.mean > 0 else "worse"
+            return f"{after} is {word} than {before}: {self.metric} {shown}"
+        return f"{after} and {before} cannot be told apart: {self.metric} {shown}"
+
+    def text(self, *, most: int = _SHOWN) -> str:
+        """Say it in lines: the verdict, the counts, what could be seen, the worst losses.
+
+        Args:
+            most: Losses listed.
+        """
+        whole = self.whole
+        lines = [
+            self.setting,
+            f"{self.verdict}, p = {whole.p_value:.4f}",
+            f"of {whole.n_queries:,} queries {whole.wins:,} won, {whole.ties:,} tied, "
+            f"{whole.losses:,} lost",
+        ]
+        if self.power is not None:
+            lines += self.power.explain(about="photos").splitlines()[1:]
+        told = [lang for lang, tally in self.languages.items() if tally.p_value < 0.05]
+        if len(self.languages) > 1:
+            listed = ", ".join(f"{i} {self.languages[i].difference.mean:+.3f}" for i in told)
+            lines.append(f"languages that differ: {listed or 'none'} (of {len(self.languages)})")
+        for change in self.regressions[:most]:
+            lines.append(
+                f"{change.before:.3f} -> {change.after:.3f}  {change.lang}  "
+                f"{change.text or change.query_id}"
+            )
+        return "\n".join(lines)
+
+    def frame(self) -> pd.DataFrame:
+        """Return every query as a row, worst loss first."""
+        import pandas as pd
+
+        rows = [
+            {
+                "query_id": change.query_id,
+                "lang": change.lang,
+                "text": change.text,
+                "before": change.before,
+                "after": change.after,
+                "difference": change.difference,
+            }
+            for change in self.changes
+        ]
+        return pd.DataFrame(rows).set_index("query_id")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: counts, differences, and every query that changed."""
+        return {
+            "a": {"config_id": self.a.config_id, "system": self.a.name},
+            "b": {"config_id": self.b.config_id, "system": self.b.name},
+            "dataset": self.a.dataset,
+            "metric": self.metric,
+            "whole": _plain(self.whole),
+            "languages": {lang: _plain(tally) for lang, tally in self.languages.items()},
+            "power": None if self.power is None else self.power.to_dict(),
+            "changes": [
+                [change.query_id, change.before, change.after]
+                for change in self.changes
+                if abs(change.difference) > _SAME
+            ],
+        }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"Diff({self.verdict!r})"
+
+    def _repr_html_(self) -> str:
+        from searchlab.reporting.diff_page import diff_html
+
+        return diff_html(self)
+
+
+def compare(
+    a: Result,
+    b: Result,
+    run_a: Mapping[str, Sequence[str]] | None = None,
+    run_b: Mapping[str, Sequence[str]] | None = None,
+    *,
+    metric: str | None = None,
+    dataset: Dataset | None = None,
+    pictures: Pictures | None = None,
+    seed: int = 0,
+) -> Diff:
+    """Compare two results of the same queries, query by query.
+
+    Args:
+        a: The first, such as what is in force.
+        b: The second, such as what may replace it.
+        run_a: query_id -> photo_ids that the first ranked; see `run_beside`.
+        run_b: Of the second.
+        metric: The headline if left out.
+        dataset: Brings the words of the queries and the grades.
+        pictures: For the page.
+        seed: Of intervals and tests.
+
+    Raises:
+        MismatchError: The results cannot be compared; the message says what differs.
+        InputError: They have no such metric.
+    """
+    metric = common_metric(a, b, metric)
+    scores = a.scores
+    first, second = a.scores.values[metric], b.scores.values[metric]
+    apart = second - first
+    found = bootstrap_intervals(
+        {metric: apart}, groups=scores.langs, clusters=scores.about, seed=seed
+    )[metric]
+    p_value = permutation_test(second, first, groups=scores.langs, clusters=scores.about, seed=seed)
+    signs = np.where(np.abs(apart) <= _SAME, 0, np.sign(apart)).astype(int)
+    langs, about = np.array(scores.langs), np.array(scores.about)
+    tests = [
+        permutation_test(
+            second[langs == lang], first[langs == lang], clusters=about[langs == lang], seed=seed
+        )
+        for lang in found.groups
+    ]
+    words = {} if dataset is None else {q.query_id: q.text or "" for q in dataset.queries}
+    changes = [
+        Change(query_id, lang, photo, words.get(query_id, ""), float(before), float(after))
+        for query_id, lang, photo, before, after in zip(
+            scores.query_ids, scores.langs, scores.about, first, second, strict=True
+        )
+    ]
+    power = None
+    if np.abs(apart).max() > 0 and len(set(scores.about)) > 1:
+        power = power_of(second, first, groups=scores.langs, clusters=scores.about)
+    return Diff(
+        a=a,
+        b=b,
+        metric=metric,
+        whole=_tally(signs, found.macro, p_value),
+        languages={
+            lang: _tally(signs[langs == lang], interval, adjusted)
+            for (lang, interval), adjusted in zip(found.groups.items(), holm(tests), strict=True)
+        },
+        changes=tuple(sorted(changes, key=lambda c: (round(c.difference, 9), c.query_id))),
+        power=power,
+        runs=(run_a or {}, run_b or {}),
+        qrels={} if dataset is None else dataset.qrels,
+        pictures=pictures,
+    )
+
+
+def common_metric(a: Result, b: Result, metric: str | None) -> str:
+    """Return the metric to compare two results by: the one asked for, or the headline.
+
+    Raises:
+        MismatchError: The results cannot be compared; the message says what differs.
+        InputError: They have no such metric.
+    """
+    reason = incompatibility(a, b, timings=False)
+    if reason is not None:
+        msg = f"two results must be of the same data and code, got {reason}; evaluate them together"
+        raise MismatchError(msg)
+    metric = metric or a.headline
+    if metric not in a.scores.values:
+        msg = f"metric must be one of {', '.join(a.scores.values)}, got {metric!r}"
+        raise InputError(msg)
+    return metric
+
+
+def run_beside(path: Path) -> dict[str, list[str]]:
+    """Read the ranking that lies beside a result's JSON; empty where none was kept."""
+    from searchlab.judgments import read_run
+
+    file = path.with_suffix(".run.gz")
+    return read_run(file) if file.exists() else {}
+
+
+def _tally(signs: np.ndarray[Any, np.dtype[np.int_]], found: Interval, p_value: float) -> Tally:
+    counts = Counter(signs.tolist())
+    return Tally(counts[1], counts[0], counts[-1], found, p_value)
+
+
+def _plain(tally: Tally) -> dict[str, Any]:
+    return {
+        "wins": tally.wins,
+        "ties": tally.ties,
+        "losses": tally.losses,
+        "difference": [round(value, 6) for value in tally.difference],
+        "p_value": tally.p_value,
+    }

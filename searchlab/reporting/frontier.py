@@ -1,0 +1,173 @@
+"""Frontier: quality beside latency, memory and languages, and which systems nothing else beats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from searchlab.charts import chart, look
+from searchlab.significance import Interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from searchlab.reports import Report
+
+
+@dataclass(frozen=True)
+class Point:
+    """A system on the four axes.
+
+    Attributes:
+        name: Of the system.
+        rank: Group of equals by quality, from 1.
+        quality: Headline metric, mean over languages, with its interval.
+        ms: To embed and rank a new query, median milliseconds.
+        mib: Size of the index.
+        by_language: Mean of each language, best first.
+        languages: How many of them reach half of the leader's mean over languages.
+        is_efficient: No other system is at least as good in rank, time, size and languages, and
+            better in one of them.
+    """
+
+    name: str
+    rank: int
+    quality: Interval
+    ms: float
+    mib: float
+    by_language: tuple[float, ...]
+    languages: int
+    is_efficient: bool = False
+
+
+def frontier(report: Report) -> list[Point]:
+    """Place the systems of a report on the four axes, best first.
+
+    Quality counts by rank group: to be a hair better without being shown to be earns nothing.
+    """
+    level = report.results[0].intervals[report.results[0].headline].macro.mean / 2
+    points = []
+    names = report.names
+    for rank, group in enumerate(report.groups, start=1):
+        for result in group:
+            found = result.intervals[result.headline]
+            means = sorted((lang.mean for lang in found.groups.values()), reverse=True)
+            points.append(
+                Point(
+                    name=names[result.config_id],
+                    rank=rank,
+                    quality=found.macro,
+                    ms=result.metrics["text_ms"] + result.metrics["p50_ms"],
+                    mib=result.metrics["size_mib"],
+                    by_language=tuple(means),
+                    languages=sum(mean >= level for mean in means),
+                )
+            )
+    return [
+        Point(**{**vars(one), "is_efficient": not any(_dominates(other, one) for other in points)})
+        for one in points
+    ]
+
+
+def _dominates(a: Point, b: Point) -> bool:
+    """Whether `a` is nowhere worse than `b` and better somewhere; to the digits that are shown."""
+    costs = [(p.rank, round(p.ms, 2), round(p.mib, 1), -p.languages) for p in (a, b)]
+    return all(x <= y for x, y in zip(*costs, strict=True)) and costs[0] != costs[1]
+
+
+@contextmanager
+def frontier_chart(report: Report) -> Iterator[Figure]:
+    """Draw quality against latency (the area is memory), and quality over languages.
+
+    Yields:
+        The figure, open as long as the context.
+    """
+    points = frontier(report)
+    first = report.results[0]
+    with chart(10.5, 4.6 + 0.12 * len(points), columns=2) as (figure, (left, right)):
+        for number, point in enumerate(points):
+            _draw(left, point, number, most=max(p.mib for p in points))
+            places = range(1, len(point.by_language) + 1)
+            step = max(1, len(places) // 8)
+            every = (number * step // len(points), step)
+            right.plot(places, point.by_language, markevery=every, **look(number))
+        left.set_xscale("log")
+        left.xaxis.set_major_formatter("{x:g}")
+        left.xaxis.set_minor_formatter("{x:.2g}")
+        left.tick_params(axis="x", which="minor", labelsize=8)
+        left.margins(x=0.18, y=0.12)
+        left.set_ylim(bottom=0)
+        left.set_xlabel("milliseconds to embed and rank a new query, median (log)")
+        left.set_ylabel(f"{first.headline}, mean over languages, 95 % interval")
+        left.set_title("Quality × latency × memory (area)", fontsize=10)
+        right.set_ylim(bottom=0)
+        right.xaxis.get_major_locator().set_params(integer=True)
+        right.set_xlabel("languages, each system's best first")
+        right.set_ylabel(first.headline)
+        right.set_title("Quality × languages", fontsize=10)
+        handles, labels = left.get_legend_handles_labels()
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
+        for handle in legend.legend_handles:
+            handle.set_sizes([45])  # type: ignore[union-attr]
+        efficient = sum(point.is_efficient for point in points)
+        figure.suptitle(
+            f"{first.dataset}: {efficient} of {len(points)} systems are on the frontier",
+            fontsize=11,
+        )
+        yield figure
+
+
+def _draw(axes: Axes, point: Point, number: int, *, most: float) -> None:
+    style = look(number)
+    color = style["color"]
+    low, high = point.quality.mean - point.quality.low, point.quality.high - point.quality.mean
+    axes.errorbar(
+        [point.ms], [point.quality.mean], yerr=[[low], [high]], color=color, capsize=3, linewidth=1
+    )
+    # The area is proportional to memory, with a least size so that a small index can be seen.
+    area = 60 + 500 * point.mib / (most or 1)
+    axes.scatter(
+        [point.ms],
+        [point.quality.mean],
+        s=area,
+        color=color if point.is_efficient else "white",
+        edgecolors=color,
+        linewidths=1.5,
+        alpha=0.85,
+        marker=style["marker"],
+        label=f"{point.name}, {point.mib:.1f} MiB{'' if point.is_efficient else ' (beaten)'}",
+        zorder=3,
+    )
+
+
+def frontier_caption(report: Report) -> str:
+    """Say how to read the chart and the table."""
+    first = report.results[0]
+    return (
+        f"Filled marks are on the frontier: no other system is at least as good in rank, time, "
+        f"memory and languages, and better in one. Quality counts by groups of equals, as in the "
+        f"leaderboard. A language counts where {first.headline} reaches half of the leader's mean "
+        "over languages."
+    )
+
+
+FRONTIER_COLUMNS = ("system", "rank", "quality", "ms", "MiB", "languages", "frontier")
+
+
+def frontier_rows(report: Report) -> list[list[str]]:
+    """Return the cells of the frontier as a table; columns are `FRONTIER_COLUMNS`."""
+    return [
+        [
+            point.name,
+            str(point.rank),
+            str(point.quality),
+            f"{point.ms:.2f}",
+            f"{point.mib:.1f}",
+            f"{point.languages} of {len(point.by_language)}",
+            "yes" if point.is_efficient else "",
+        ]
+        for point in frontier(report)
+    ]

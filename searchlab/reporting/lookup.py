@@ -1,0 +1,194 @@
+"""Look up one value in the files of results by a short reference that prose can carry.
+
+    FILE.json[KEY=VALUE & KEY=VALUE] PATH
+
+FILE is relative to the folder of results and may hold `*`; what stands in brackets then says which
+of the files is meant. PATH is dotted; its keys may hold dots, spaces and slashes themselves. A list
+is entered by position (`rows.3`, `rows[3]`) or by what the entry holds (`rows[ef=100]`). A TSV file
+is a list of its lines, in which `1 / 2.5` are two numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from searchlab.errors import DataError, InputError
+
+_REFERENCE = re.compile(r"(?P<file>\S+?\.(?:json|tsv))(?P<where>\[[^]]*])?(?:\s+(?P<path>\S.*))?\Z")
+_SELECTOR = re.compile(r"\[([^]]*)]")
+_POSITION = re.compile(r"(\d+)(?=[.[]|\Z)")
+
+
+class Results:
+    """A folder of results whose files are read once.
+
+    Attributes:
+        folder: Where they lie.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        """Read nothing yet.
+
+        Args:
+            folder: Such as `results`.
+        """
+        self.folder = Path(folder)
+        self._read: dict[Path, Any] = {}
+
+    def values(self, path: Path) -> Any:
+        """Return what a JSON or TSV file holds.
+
+        Raises:
+            DataError: It cannot be read.
+        """
+        if path not in self._read:
+            try:
+                text = path.read_text(encoding="utf-8")
+                self._read[path] = _lines(text) if path.suffix == ".tsv" else json.loads(text)
+            except (OSError, ValueError) as error:
+                msg = f"{path} must be a file of results, got: {error}"
+                raise DataError(msg) from error
+        return self._read[path]
+
+    def files(self, pattern: str, where: str = "") -> list[Path]:
+        """Return the files that a pattern names, sorted.
+
+        Args:
+            pattern: Relative to the folder; may hold `*`.
+            where: `KEY=VALUE & KEY=VALUE`, which the file's values must meet.
+        """
+        found = sorted(self.folder.glob(pattern))
+        return [path for path in found if not where or _meets(self.values(path), where)]
+
+    def file(self, pattern: str, where: str = "") -> Path:
+        """Return the one file that a pattern names.
+
+        Raises:
+            InputError: There is none, or more than one.
+        """
+        found = self.files(pattern, where)
+        if len(found) != 1:
+            names = ", ".join(path.relative_to(self.folder).as_posix() for path in found) or "none"
+            said = f"{pattern}[{where}]" if where else pattern
+            msg = f"{said} must name one file of {self.folder}, got {names}"
+            raise InputError(msg)
+        return found[0]
+
+    def find(self, reference: str) -> Any:
+        """Return the value that a reference names.
+
+        Raises:
+            InputError: The reference cannot be read, or names nothing or more than one thing.
+            DataError: The file cannot be read.
+        """
+        parts = _REFERENCE.match(" ".join(reference.split()))
+        if parts is None:
+            msg = f"a reference must be FILE.json PATH, got {reference!r}"
+            raise InputError(msg)
+        path = self.file(parts["file"], (parts["where"] or "")[1:-1])
+        return pick(self.values(path), parts["path"] or ".", what=path.name)
+
+
+def pick(values: Any, path: str, *, what: str = "the values") -> Any:
+    """Return what lies at a dotted path in plain values.
+
+    Args:
+        values: Of JSON.
+        path: Dotted; `.` is the whole.
+        what: Name in messages.
+
+    Raises:
+        InputError: Nothing lies there, or the path can be read in two ways.
+
+    Example:
+        >>> pick({"rows": [{"ef": 10, "r@1": 0.5}, {"ef": 20, "r@1": 0.75}]}, "rows[ef=20].r@1")
+        0.75
+    """
+    found = list(_readings(values, "" if path == "." else path))
+    if len(found) != 1:
+        how_many = f"{len(found)} readings" if found else f"nothing; {_stopped(values, path)}"
+        msg = f"{path!r} must name one value of {what}, got {how_many}"
+        raise InputError(msg)
+    return found[0]
+
+
+def interval_of(value: Any) -> Any:
+    """Return a mean with its ends, in either of the two ways of writing it, as a list of three."""
+    if isinstance(value, Mapping) and {"mean", "low", "high"} <= value.keys():
+        return [value["mean"], value["low"], value["high"]]
+    if isinstance(value, Mapping) and {"mean", "interval"} <= value.keys():
+        return [value["mean"], *value["interval"]]
+    return value
+
+
+def _lines(text: str) -> list[dict[str, Any]]:
+    head, *lines = (line.split("\t") for line in text.splitlines())
+    return [{name: _cell(cell) for name, cell in zip(head, line, strict=False)} for line in lines]
+
+
+def _cell(text: str) -> Any:
+    try:
+        numbers = [float(part) for part in text.split(" / ")]
+    except ValueError:
+        return text
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+def _readings(values: Any, path: str) -> Iterator[Any]:
+    if not path:
+        yield values
+    elif isinstance(values, Mapping):
+        for key, value in values.items():
+            rest = path[len(key) :]
+            if path.startswith(key) and (not rest or rest[0] in ".["):
+                yield from _readings(value, rest.removeprefix("."))
+    elif isinstance(values, list):
+        step = _POSITION.match(path) or _SELECTOR.match(path)
+        if step is not None:
+            for value in _entries(values, step[1]):
+                yield from _readings(value, path[step.end() :].removeprefix("."))
+
+
+def _entries(values: list[Any], where: str) -> list[Any]:
+    if where.isdecimal():
+        return values[int(where) : int(where) + 1]
+    return [value for value in values if _meets(value, where)]
+
+
+def _meets(values: Any, where: str) -> bool:
+    for condition in where.split("&"):
+        key, _, wanted = condition.partition("=")
+        found = list(_readings(values, key.strip()))
+        if len(found) != 1 or not _same(found[0], wanted.strip()):
+            return False
+    return True
+
+
+def _same(value: Any, wanted: str) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value) == wanted
+    try:
+        return float(wanted) == value
+    except ValueError:
+        return False
+
+
+def _stopped(values: Any, path: str) -> str:
+    """Say how far a path goes and what there is from there on."""
+    for end in range(len(path), 0, -1):
+        found = list(_readings(values, path[:end]))
+        if len(found) == 1 and (end == len(path) or path[end] in ".["):
+            return f"{path[:end]!r} has {_contents(found[0])}"
+    return f"there is {_contents(values)}"
+
+
+def _contents(values: Any) -> str:
+    if isinstance(values, Mapping):
+        return ", ".join(values) or "no key"
+    if isinstance(values, list):
+        return f"{len(values)} entries"
+    return f"the value {values!r}"

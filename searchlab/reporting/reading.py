@@ -1,0 +1,135 @@
+"""Reading: what a report says, in plain sentences made from its figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from searchlab.reporting.frontier import frontier
+from searchlab.significance import Interval
+
+if TYPE_CHECKING:
+    from searchlab.reports import Report
+    from searchlab.results import Result
+
+
+def reading(report: Report) -> list[str]:
+    """Say which configuration is chosen and why, what cannot be told apart, and where it is weak.
+
+    Returns:
+        Sentences, the most important first.
+    """
+    found = [_choice(report), _order(report)]
+    if report.detectable is not None:
+        found.append(_limits(report, report.detectable[1]))
+    if len(report.chosen.languages) > 1:
+        found.append(_languages(report))
+    beaten = [point.name for point in frontier(report) if not point.is_efficient]
+    if beaten:
+        found.append(
+            "Off the frontier, since another is nowhere worse and somewhere better: "
+            f"{_and(beaten)}."
+        )
+    return found
+
+
+def promotion(values: Mapping[str, Any]) -> list[str]:
+    """Say what is in force, on which evidence, and what it replaced.
+
+    Args:
+        values: Of a chosen.json, as `searchlab.promotion.promote` writes it.
+    """
+    evidence = values["evidence"]
+    found = Interval(*values["intervals"][evidence["headline"]])
+    tied = [one["system"] for one in evidence["tied_with"]]
+    said = [
+        f"{values['system']}: {evidence['headline']} {found} on {values['dataset']}, "
+        f"{_count(evidence['n_queries'], 'query', 'queries')} in "
+        f"{_count(len(evidence['languages']), 'language', 'languages')}.",
+        f"Tied with it: {_and(tied) if tied else 'none'}.",
+    ]
+    replaced = evidence["replaced"]
+    if replaced is not None and replaced["system"] != values["system"]:
+        forced = " Forced." if replaced["forced"] else ""
+        said.append(f"It replaced {replaced['system']}: {replaced['reason']}.{forced}")
+    return said
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def _choice(report: Report) -> str:
+    chosen, tied = report.chosen, report.groups[0]
+    metrics = chosen.metrics
+    cost = (
+        f"{metrics['text_ms'] + metrics['p50_ms']:.2f} ms for a new query, "
+        f"{metrics['size_mib']:.1f} MiB"
+    )
+    quality = f"{chosen.headline} {chosen.intervals[chosen.headline].macro}"
+    if len(tied) == 1:
+        return f"Serve {chosen.name}: {quality}, shown to be better than all others; {cost}."
+    others = _and([report.names[result.config_id] for result in tied if result is not chosen])
+    return (
+        f"Serve {chosen.name}: {quality}. It cannot be told apart from {others}, and is the "
+        f"smallest of the fast ones among them ({cost})."
+    )
+
+
+def _order(report: Report) -> str:
+    if len(report.groups) == 1:
+        return f"None of the {len(report.results)} systems can be told apart from the leader."
+    below = [
+        _and([report.names[result.config_id] for result in group]) for group in report.groups[1:]
+    ]
+    return (
+        f"There are {len(report.groups)} groups, each shown to be worse than the leader of the one "
+        f"before. Below the first: {'; then '.join(below)}."
+    )
+
+
+def _limits(report: Report, detectable: float) -> str:
+    asked = (
+        f"What these queries cannot show: with {report.results[0].n_queries:,} of them about "
+        f"{len(set(report.results[0].scores.about)):,} photos, "
+    )
+    if math.isinf(detectable):
+        return f"{asked}no difference of any size; a tie here says nothing."
+    return (
+        f"{asked}a true difference of {detectable:.3f} from the leader is found four times in "
+        "five; smaller ones may be missed, so a tie is no proof of equality."
+    )
+
+
+def _languages(report: Report) -> str:
+    chosen = report.chosen
+    groups = chosen.intervals[chosen.headline].groups
+    order = sorted(groups, key=lambda lang: (-groups[lang].mean, lang))
+    best = f"{order[0]} ({groups[order[0]].mean:.3f})"
+    worst = f"{order[-1]} ({groups[order[-1]].mean:.3f})"
+    better = [
+        lang
+        for lang in chosen.languages
+        if any(
+            other.intervals[chosen.headline].groups[lang].low > groups[lang].high
+            for other in report.results
+        )
+    ]
+    said = (
+        f"its interval lies below another system's in {len(better)} of {len(order)}: "
+        f"{_and(better[:8])}{' and more' if len(better) > 8 else ''}"
+        if better
+        else f"no other system has an interval wholly above it in any of the {len(order)}"
+    )
+    return f"By language, {chosen.name} ranges from {best} to {worst}; {said}."
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def shown_systems(report: Report) -> list[Result]:
+    """Return whose rankings are worth a look: the chosen, the leader, the first of other groups."""
+    firsts = [group[0] for group in report.groups]
+    return [report.chosen, *(result for result in firsts if result is not report.chosen)][:3]

@@ -1,0 +1,229 @@
+"""The report: everything in a folder of results as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from searchlab.charts import svg_of
+from searchlab.errors import DataError, NotFoundError
+from searchlab.measurements import read_measurement
+from searchlab.promotion import BENCHMARK as PROMOTION
+from searchlab.reporting.board import board_table
+from searchlab.reporting.diff import run_beside
+from searchlab.reporting.frontier import (
+    FRONTIER_COLUMNS,
+    frontier_caption,
+    frontier_chart,
+    frontier_rows,
+)
+from searchlab.reporting.markup import figure, note, page, table
+from searchlab.reporting.measured import manifest_html, measurement_html
+from searchlab.reporting.pictures import find_pictures
+from searchlab.reporting.reading import promotion, reading, shown_systems
+from searchlab.reporting.samples import samples_html
+from searchlab.reports import Report, load_report
+
+if TYPE_CHECKING:
+    from searchlab.datasets import Dataset
+    from searchlab.library import Library
+
+_MANY_LANGUAGES = 12
+
+
+@dataclass
+class Found:
+    """What lies in a folder of results.
+
+    Attributes:
+        reports: Folder of a benchmark and dataset -> its configurations side by side.
+        chosen: File -> what is in force.
+        others: File -> any other measurement.
+        unread: File -> why it was left out.
+    """
+
+    reports: dict[Path, Report] = field(default_factory=dict)
+    chosen: dict[Path, dict[str, Any]] = field(default_factory=dict)
+    others: dict[Path, dict[str, Any]] = field(default_factory=dict)
+    unread: dict[Path, str] = field(default_factory=dict)
+
+
+def find(folder: Path) -> Found:
+    """Read every measurement below a folder.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    found = Found()
+    boards = set()
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            values = read_measurement(path)
+        except DataError as error:
+            found.unread[path] = str(error)
+            continue
+        if values["benchmark"] == PROMOTION:
+            found.chosen[path] = values
+        elif "intervals" in values and path.with_suffix(".scores.tsv").exists():
+            boards.add(path.parent)
+        else:
+            found.others[path] = values
+    for board in sorted(boards):
+        try:
+            found.reports[board] = load_report(board)
+        except DataError as error:
+            found.unread[board] = str(error)
+    if not (found.reports or found.others):
+        why = next(iter(found.unread.values()), "no file")
+        msg = f"{folder} must hold measurements, got none that can be read ({why}); evaluate first"
+        raise NotFoundError(msg)
+    return found
+
+
+def report_page(
+    folder: Path,
+    *,
+    library: Library | None = None,
+    n_samples: int = 6,
+    own: Sequence[Dataset] = (),
+) -> str:
+    """Render all that was measured.
+
+    Args:
+        folder: Of results, or of one benchmark and dataset below it.
+        library: Pictures of photos are taken from it; those of datasets are found by themselves.
+        n_samples: Queries shown for each dataset.
+        own: Datasets that are no bundled ones, for the words and pictures of their queries.
+
+    Raises:
+        NotFoundError: Nothing in the folder can be read.
+    """
+    found = find(folder)
+    parts = [f"<h1>What was measured in {html.escape(folder.resolve().name)}</h1>", _asked(found)]
+    links = [
+        f"<li><a href='#{_anchor(p)}'>{html.escape(r.title)}</a></li>"
+        for p, r in found.reports.items()
+    ]
+    if found.others:
+        links.append("<li><a href='#others'>Other measurements</a></li>")
+    parts.append(f"<nav aria-label='Contents'><ul>{''.join(links)}</ul></nav>")
+    parts += [_promoted(path, values) for path, values in found.chosen.items()]
+    parts += [
+        _section(path, report, library=library, n_samples=n_samples, own=own)
+        for path, report in found.reports.items()
+    ]
+    parts.append(_others(found.others))
+    if found.unread:
+        rows = [[path.name, reason] for path, reason in found.unread.items()]
+        parts.append("<h2>Left out</h2>")
+        parts.append(table(["file", "reason"], rows, left=["file", "reason"]))
+    return page(
+        f"searchlab report: {folder.resolve().name}", "\n".join(part for part in parts if part)
+    )
+
+
+def _asked(found: Found) -> str:
+    manifests = [r.manifest for report in found.reports.values() for r in report.results]
+    manifests += [values["manifest"] for values in found.others.values()]
+    dates = sorted(str(manifest["date"])[:10] for manifest in manifests)
+    machines = sorted({str(manifest["machine"]) for manifest in manifests})
+    codes = sorted({str(manifest["code"]) for manifest in manifests})
+    said = [
+        f"{report.results[0].n_queries:,} queries in {len(report.results[0].languages)} languages "
+        f"of {report.results[0].dataset}, asked of {len(report.results)} systems"
+        for report in found.reports.values()
+    ]
+    if found.others:
+        said.append(f"{len(found.others)} other measurements")
+    when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    return f"<p>Asked: {html.escape('; '.join(said))}.</p>" + note(
+        f"Measured {when} by {', '.join(codes)} on {'; '.join(machines)}."
+    )
+
+
+def _promoted(path: Path, values: Mapping[str, Any]) -> str:
+    said = f"In force ({path.name}): {' '.join(promotion(values))}"
+    return f"<div class='says'>{html.escape(said)}</div>{manifest_html(values)}"
+
+
+def _section(
+    path: Path,
+    report: Report,
+    *,
+    library: Library | None,
+    n_samples: int,
+    own: Sequence[Dataset],
+) -> str:
+    says = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in reading(report))
+    pictures, dataset = find_pictures(library, report.results[0].dataset, own)
+    systems = [
+        (result, run_beside(path / f"{result.config_id}.json")) for result in shown_systems(report)
+    ]
+    return "\n".join(
+        [
+            f'<h2 id="{_anchor(path)}">{html.escape(report.title)}</h2>',
+            f'<div class="says"><ul>{says}</ul></div>',
+            "<h3>Leaderboard</h3>",
+            board_table(report),
+            note(report.caption),
+            "<h3>Quality, latency, memory, languages</h3>",
+            _frontier(report),
+            "<h3>By language</h3>",
+            _languages(report),
+            "<h3>Queries drawn by chance</h3>",
+            note("Drawn by the hash of their ids, not picked. A framed photo with ✓ is relevant."),
+            samples_html(
+                systems, report.names, dataset=dataset, pictures=pictures, n_queries=n_samples
+            ),
+            "<h3>Manifests</h3>",
+            *(_manifest(path, report, result.config_id) for result in report.results),
+        ]
+    )
+
+
+def _frontier(report: Report) -> str:
+    rows = table(FRONTIER_COLUMNS, frontier_rows(report), left=["system"])
+    try:
+        with frontier_chart(report) as drawing:
+            svg = svg_of(drawing)
+    except ImportError:
+        return note("Charts need matplotlib: pip install 'searchlab[notebooks]'.") + rows
+    words = (
+        "Quality against latency and memory, and over languages; the table below has the values."
+    )
+    return figure(svg, frontier_caption(report), words=words) + rows
+
+
+def _languages(report: Report) -> str:
+    rows = report.language_rows()
+    caption = f"{report.results[0].headline}, ± half the 95 % interval; * is the best of a row"
+    body = table(report.language_columns, rows, caption=caption, left=["language"])
+    if len(rows) > _MANY_LANGUAGES:
+        return f"<details><summary>{len(rows)} languages</summary>{body}</details>"
+    return body
+
+
+def _manifest(path: Path, report: Report, config_id: str) -> str:
+    values = read_measurement(path / f"{config_id}.json")
+    return manifest_html(values, title=f"{report.names[config_id]}, {config_id}")
+
+
+def _others(others: Mapping[Path, Mapping[str, Any]]) -> str:
+    if not others:
+        return ""
+    parts = ['<h2 id="others">Other measurements</h2>']
+    title = ""
+    for path, values in others.items():
+        here = f"{values['benchmark']} on {values['dataset']}"
+        if here != title:
+            parts.append(f"<h2>{html.escape(here)}</h2>")
+        title = here
+        parts.append(measurement_html(path, values))
+    return "\n".join(parts)
+
+
+def _anchor(path: Path) -> str:
+    return html.escape(f"{path.parent.name}-{path.name}".replace(" ", "-"), quote=True)

@@ -1,0 +1,108 @@
+"""Surroundings: what a measurement was made with, against what is here now."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from searchlab.config import Config
+from searchlab.errors import SearchlabError
+from searchlab.manifest import code_version, data_hashes, machine, models_of
+
+if TYPE_CHECKING:
+    from searchlab.datasets import Dataset
+
+_NONE = "none"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing recorded, and what it is here now.
+
+    Attributes:
+        what: Such as `"weights of mini"`.
+        recorded: When it was measured.
+        here: Now.
+        decisive: Whether these are other figures where it differs. Code, packages and machine are
+            not: whether they change a figure shows when it is computed again.
+    """
+
+    what: str
+    recorded: str
+    here: str
+    decisive: bool = False
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing has changed."""
+        return self.recorded == self.here
+
+    def __str__(self) -> str:
+        if self.same:
+            return f"{self.what}: {self.here}, the same"
+        return f"{self.what}: recorded {self.recorded}, here {self.here}, differs"
+
+
+def machine_checks(manifest: Mapping[str, Any]) -> list[Check]:
+    """Compare code, machine, Python and packages."""
+    here = {
+        "code": code_version(*manifest.get("also_code", ())),
+        "machine": machine(),
+        "python": platform.python_version(),
+    }
+    checks = [Check(name, str(manifest.get(name, _NONE)), now) for name, now in here.items()]
+    packages = manifest.get("packages", {})
+    return checks + [Check(name, str(packages[name]), _version(name)) for name in sorted(packages)]
+
+
+def config_checks(values: Mapping[str, Any]) -> list[Check]:
+    """Compare a configuration with its hash; nothing where there is none.
+
+    Raises:
+        InputError: This searchlab knows no such configuration.
+    """
+    if "config_id" not in values:
+        return []
+    here = Config.from_dict(values["config"]).config_id
+    return [Check("config", str(values["config_id"]), here, decisive=True)]
+
+
+def model_checks(manifest: Mapping[str, Any]) -> tuple[list[Check], str]:
+    """Compare ids and hashes of the models.
+
+    Returns:
+        The checks, and why a model cannot be had here, empty where all can.
+    """
+    checks, absent = [], ""
+    for model in manifest.get("models", ()):
+        spec = str(model["spec"])
+        try:
+            found = next(entry for entry in models_of(spec) if entry["spec"] == spec)
+        except (SearchlabError, StopIteration) as error:
+            absent = absent or str(error) or f"{spec} is no plain model"
+            continue
+        checks += [
+            Check(f"{name} of {spec}", str(model[name]), found.get(name, _NONE), decisive=True)
+            for name in model
+            if name != "spec"
+        ]
+    return checks, absent
+
+
+def data_checks(manifest: Mapping[str, Any], dataset: Dataset) -> list[Check]:
+    """Compare queries and judgments with those that were asked."""
+    recorded, here = manifest.get("data", {}), data_hashes(dataset)
+    return [
+        Check(f"{name} of {dataset.name}", str(recorded.get(name, _NONE)), here[name], True)
+        for name in ("queries", "qrels")
+    ]
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return _NONE

@@ -1,0 +1,298 @@
+"""Verify: is what was recorded still what was written, measured on what is here, and true?
+
+First the seal: nobody has changed a number. Then everything recorded against what is here now.
+Then, unless it is to be quick, the figures are computed again and compared. Times are never
+compared: they are those of one machine at one moment.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from searchlab.config import Config
+from searchlab.dataset_library import dataset_library
+from searchlab.errors import DataError, InputError, NotFoundError, SearchlabError
+from searchlab.measurements import read_measurement
+from searchlab.recomputing import differences, recomputed_result
+from searchlab.results import load_result
+from searchlab.surroundings import (
+    Check,
+    config_checks,
+    data_checks,
+    machine_checks,
+    model_checks,
+)
+
+if TYPE_CHECKING:
+    from searchlab.datasets import Dataset
+    from searchlab.library import Library
+    from searchlab.progress import Progress
+
+Status: TypeAlias = Literal["verified", "sealed", "not here", "differs"]
+"""Computed again and the same; not computed again; cannot be here; changed or not the same."""
+
+Values: TypeAlias = dict[str, Any]
+
+RECOMPUTE: dict[str, Callable[[Values], Values]] = {}
+"""Benchmark -> what computes its figures again from a recorded measurement.
+
+The values that it returns are compared with those of the same names. A benchmark that is not
+listed is looked for as `searchlab.labs.<benchmark>.recompute`.
+"""
+
+_LISTED = 10
+_TAKEN_OVER = ("dataset", "dataset_revision", "config_id", "config", "metrics")
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came out for one file.
+
+    Attributes:
+        path: The file.
+        status: See `Status`.
+        checks: Recorded against here and now.
+        differences: What is wrong, or came out differently.
+        remark: What was done, or could not be done and why.
+    """
+
+    path: Path
+    status: Status
+    checks: tuple[Check, ...] = ()
+    differences: tuple[str, ...] = ()
+    remark: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.status}: {self.path}"]
+        same = [check.what for check in self.checks if check.same]
+        if same:
+            lines.append(f"  same: {', '.join(same)}")
+        lines += [f"  {check}" for check in self.checks if not check.same]
+        lines += [f"  {line}" for line in self.differences[:_LISTED]]
+        if len(self.differences) > _LISTED:
+            lines.append(f"  and {len(self.differences) - _LISTED:,} more differences")
+        return "\n".join([*lines, *([f"  {self.remark}"] if self.remark else [])])
+
+
+def verify(
+    paths: Iterable[Path | str],
+    *,
+    quick: bool = False,
+    dataset: Dataset | None = None,
+    library: Library | None = None,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Verification]:
+    """Verify files, and all JSON files below folders: seal, surroundings, and computed again.
+
+    Args:
+        paths: Files and folders.
+        quick: Leave out the computing.
+        dataset: What the name of a dataset stands for, where `load_dataset` does not know it.
+        library: Holds the photos of the datasets; one for each is made if left out.
+        cache: Where such libraries are kept; they are temporary if left out.
+        progress: Told about what is computed.
+
+    Raises:
+        InputError: A file that is no JSON, such as a report.
+        NotFoundError: A path is not there, or a folder holds no JSON file.
+    """
+    files = [file for path in paths for file in _files(Path(path))]
+    with _kept(cache) as folder:
+        verifier = _Verifier(quick, dataset, library, folder, progress)
+        for file in dict.fromkeys(files):
+            yield verifier.verify(file)
+
+
+def verify_result(path: Path | str, **options: Any) -> Verification:
+    """Verify one file; the options are those of `verify`."""
+    with _kept(options.pop("cache", None)) as folder:
+        (found,) = verify([path], cache=folder, **options)
+    return found
+
+
+class _Verifier:
+    """Verifies file after file; datasets are loaded and photos embedded once for all of them."""
+
+    def __init__(
+        self,
+        quick: bool,
+        dataset: Dataset | None,
+        library: Library | None,
+        cache: Path,
+        progress: Progress | None,
+    ) -> None:
+        self.quick = quick
+        self.library = library
+        self.cache = cache
+        self.progress = progress
+        self._datasets = {} if dataset is None else {dataset.name: dataset}
+        self._libraries: dict[frozenset[str], Library] = {}
+
+    def verify(self, path: Path) -> Verification:
+        try:
+            values = read_measurement(path)
+            asked = load_result(path).scores.query_ids if _is_result(values) else ()
+            found, dataset = self._surroundings(path, values, asked)
+        except DataError as error:
+            return Verification(path, "differs", differences=(str(error),))
+        except (KeyError, TypeError, AttributeError) as error:
+            told = f"a part is missing or of another form: {type(error).__name__} {error}"
+            return Verification(path, "differs", differences=(told,))
+        if found.status != "sealed" or self.quick:
+            return found
+        try:
+            return self._computed_again(found, values, dataset)
+        except (NotFoundError, InputError, ImportError) as error:
+            return replace(found, status="not here", remark=_not_here(error))
+        except SearchlabError as error:
+            return _differing(found, [str(error)])
+
+    def _surroundings(
+        self, path: Path, values: Values, asked: Sequence[str]
+    ) -> tuple[Verification, Dataset | None]:
+        """Compare everything recorded with what is here; with what a result was measured on.
+
+        Args:
+            path: The file.
+            values: What it holds.
+            asked: Ids of the queries of a result, none for another measurement.
+        """
+        manifest, dataset, absent = values["manifest"], None, ""
+        wrong: list[str] = []
+        checks = machine_checks(manifest)
+        models, missing = model_checks(manifest)
+        try:
+            checks += config_checks(values)
+            if asked:
+                dataset = self._dataset(str(values["dataset"])).only(asked)
+                if "filter" not in manifest["data"]:  # with one, they are compared when asked again
+                    models += data_checks(manifest, dataset)
+        except InputError as error:  # a configuration, or queries, that there are no more
+            wrong.append(str(error))
+        except (NotFoundError, DataError) as error:
+            absent = _not_here(error)
+        checks += models
+        wrong += [f"another {one.what}" for one in checks if one.decisive and not one.same]
+        found = Verification(path, "sealed", tuple(checks), remark="seal and surroundings checked")
+        if wrong:
+            return _differing(found, wrong, "not computed again"), None
+        if absent or missing:
+            return replace(found, status="not here", remark=absent or _not_here(missing)), None
+        return found, dataset
+
+    def _computed_again(
+        self, found: Verification, values: Values, dataset: Dataset | None
+    ) -> Verification:
+        if "evidence" in values:
+            return _held_to_evidence(found, values["evidence"])
+        if dataset is not None:
+            library = self._library(dataset, Config.from_dict(values["config"]))
+            differing = recomputed_result(
+                found.path, dataset, library=library, progress=self.progress
+            )
+        else:
+            recompute = _recompute_of(str(values["benchmark"]))
+            if recompute is None:
+                return replace(found, remark=_not_recomputed(values))
+            differing = differences(values, recompute(values))
+        if differing:
+            return _differing(found, differing)
+        return replace(found, status="verified", remark="computed again, with the same figures")
+
+    def _dataset(self, name: str) -> Dataset:
+        from searchlab.datasets import load_dataset
+
+        if name not in self._datasets:
+            self._datasets[name] = load_dataset(name)
+        return self._datasets[name]
+
+    def _library(self, dataset: Dataset, config: Config) -> Library:
+        if self.library is not None:
+            return self.library
+        if dataset.photo_ids not in self._libraries:
+            self._libraries[dataset.photo_ids] = dataset_library(
+                dataset, self.cache, config=config, progress=self.progress
+            )
+        return self._libraries[dataset.photo_ids]
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        msg = f"a path must be a result or a folder of results, got no {path}; check the path"
+        raise NotFoundError(msg)
+    if not path.is_dir():
+        if path.suffix != ".json":
+            msg = f"a path must be a measurement (.json) or a folder of them, got {path}"
+            raise InputError(msg)
+        return [path]
+    found = sorted(path.rglob("*.json"))
+    if not found:
+        msg = f"{path} must hold a measurement (.json), got none; run `searchlab evaluate`"
+        raise NotFoundError(msg)
+    return found
+
+
+@contextmanager
+def _kept(cache: Path | None) -> Iterator[Path]:
+    if cache is not None:
+        yield cache
+        return
+    with tempfile.TemporaryDirectory(prefix="searchlab-") as folder:
+        yield Path(folder)
+
+
+def _is_result(values: Values) -> bool:
+    """Whether it is the result of a configuration, even where its files were taken off it."""
+    return "intervals" in values and "config_id" in values and "evidence" not in values
+
+
+def _recompute_of(benchmark: str) -> Callable[[Values], Values] | None:
+    if benchmark in RECOMPUTE:
+        return RECOMPUTE[benchmark]
+    name = f"searchlab.labs.{benchmark}"
+    if not benchmark.isidentifier() or importlib.util.find_spec(name) is None:
+        return None
+    found: Callable[[Values], Values] | None
+    found = getattr(importlib.import_module(name), "recompute", None)
+    return found
+
+
+def _held_to_evidence(found: Verification, evidence: Mapping[str, Any]) -> Verification:
+    """Compare the result that a chosen configuration names with the one that is there now."""
+    named = evidence.get("result") or {}
+    source = found.path.parent / str(named.get("path", ""))
+    if not source.is_file():
+        msg = f"the result that it was chosen by must be kept beside it, got none at {source}"
+        raise NotFoundError(msg)
+    result = read_measurement(source)
+    if result["digest"] != named["digest"]:
+        return _differing(found, [f"{source}: recorded {named['digest']}, here {result['digest']}"])
+    chosen = read_measurement(found.path)
+    told = {name: result[name] for name in _TAKEN_OVER}
+    told["intervals"] = {name: each["macro"] for name, each in result["intervals"].items()}
+    if lines := differences({name: chosen.get(name) for name in told}, told):
+        return _differing(found, lines)
+    return replace(found, remark="sealed, as is the result that it was chosen by")
+
+
+def _differing(found: Verification, lines: Sequence[str], remark: str = "") -> Verification:
+    return replace(found, status="differs", differences=tuple(lines), remark=remark)
+
+
+def _not_here(why: object) -> str:
+    return f"cannot be recomputed here: {why}"
+
+
+def _not_recomputed(values: Mapping[str, Any]) -> str:
+    return (
+        "seal and surroundings checked; its figures are timings, or need more than searchlab: "
+        f"measure again with `{values['manifest'].get('command', '')}`"
+    )

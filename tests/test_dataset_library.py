@@ -1,0 +1,110 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from searchlab.config import Config
+from searchlab.dataset_library import dataset_library, opened_library, searched_photos
+from searchlab.datasets import Dataset, LabelledQuery
+from searchlab.errors import InputError
+from searchlab.photos import photo_id_of
+
+PALETTE = Config(model="palette")
+SHADES = {"red": "#e50000", "green": "#15b01a", "blue": "#0343df"}
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """Three photos in two folders, two of them with the same file name."""
+    records = []
+    for number, (name, shade) in enumerate(SHADES.items()):
+        file = tmp_path / "photos" / str(number % 2) / f"{number // 2}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (32, 24), shade).save(file)
+        records.append(
+            {
+                "file": str(file),
+                "source": "shades",
+                "source_photo_id": name,
+                "source_description": f"très {name}",
+            }
+        )
+    queries = (LabelledQuery("q", "en", "graded", "red"),)
+    qrels = {"q": {photo_id_of("shades", "red"): 1}}
+    return Dataset("shades", "r1", tmp_path / "photos", None, queries, qrels, tuple(records))
+
+
+def test_the_library_holds_just_the_photos_with_their_records(dataset, tmp_path):
+    library = dataset_library(dataset, tmp_path / "cache", config=PALETTE)
+    table = library.engine.table
+    assert set(table.texts("photo_id")) == dataset.photo_ids
+    assert set(table.texts("source_description")) == {f"très {name}" for name in SHADES}
+    assert library.engine.config.model == "palette"
+    assert searched_photos(table, dataset)["n_photos"] == 3
+
+
+def test_photos_are_linked_not_copied_and_left_as_they_were(dataset, tmp_path):
+    before = {path: path.read_bytes() for path in (tmp_path / "photos").rglob("*.png")}
+    dataset_library(dataset, tmp_path / "cache", config=PALETTE)
+    links = list((tmp_path / "cache").glob("*/links/*.png"))
+    assert len(links) == 3
+    assert {link.resolve() for link in links} == {path.resolve() for path in before}
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_datasets_of_the_same_photos_share_a_library(dataset, tmp_path):
+    cache = tmp_path / "cache"
+    one = dataset_library(dataset, cache, config=PALETTE)
+    state = (one.folder / "CURRENT").read_text()
+    other = replace(dataset, name="other", records=tuple(reversed(dataset.records)))
+    two = dataset_library(other, cache, config=PALETTE)
+    assert two.folder == one.folder
+    assert (two.folder / "CURRENT").read_text() == state
+    fewer = dataset_library(replace(dataset, records=dataset.records[:2]), cache, config=PALETTE)
+    assert fewer.folder != one.folder
+    assert len(fewer.engine.table) == 2
+
+
+def test_a_photo_that_changed_is_taken_in_anew(dataset, tmp_path):
+    cache = tmp_path / "cache"
+    table = dataset_library(dataset, cache, config=PALETTE).engine.table
+    before = searched_photos(table, dataset)
+    file = Path(dataset.records[0]["file"])
+    Image.new("RGB", (32, 24), "#888888").save(file)
+    after = searched_photos(dataset_library(dataset, cache, config=PALETTE).engine.table, dataset)
+    assert after["hash"] != before["hash"]
+    assert after["n_photos"] == 3
+
+
+def test_an_interrupted_start_is_gone_on_with(dataset, tmp_path):
+    cache = tmp_path / "cache"
+    folder = dataset_library(dataset, cache, config=PALETTE).folder.parent
+    next((folder / "links").glob("*.png")).unlink()
+    (folder / "links" / "photos.jsonl").write_text("")
+    library = dataset_library(dataset, cache, config=PALETTE)
+    assert set(library.engine.table.texts("photo_id")) == dataset.photo_ids
+    lines = (folder / "links" / "photos.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {json.loads(line)["source_photo_id"] for line in lines} == set(SHADES)
+
+
+def test_a_library_is_given_kept_or_gone_in_the_end(dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with opened_library(dataset, config=PALETTE) as library:
+        temporary = library.folder
+        with opened_library(dataset, config=PALETTE, library=library) as given:
+            assert given is library
+        assert temporary.is_dir()
+    assert not temporary.exists()
+    with opened_library(dataset, config=PALETTE, cache=tmp_path / "cache") as library:
+        kept = library.folder
+    assert kept.is_dir()
+
+
+def test_photos_of_another_dataset_are_told_from_these(dataset, tmp_path):
+    library = dataset_library(dataset, tmp_path / "cache", config=PALETTE)
+    foreign = tuple({**record, "source": "elsewhere"} for record in dataset.records)
+    qrels = {"q": {photo_id_of("elsewhere", "red"): 1}}
+    with pytest.raises(InputError, match="got none of its 3 among 3"):
+        searched_photos(library.engine.table, replace(dataset, records=foreign, qrels=qrels))

@@ -1,0 +1,136 @@
+import dataclasses
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from searchlab import manifest
+from searchlab.datasets import load_dataset
+from searchlab.filters import PhotoFilter
+from searchlab.manifest import code_version, data_hashes, machine, make_manifest, models_of
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return load_dataset("demo")
+
+
+def test_a_manifest_names_all_that_figures_depend_on():
+    found = make_manifest(models=models_of("palette"), seed=3, threads=2, batch_size=16)
+    assert found["code"] == code_version()
+    assert found["machine"] == machine()
+    assert found["packages"]["numpy"] == np.__version__
+    assert found["python"] == sys.version.split()[0]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", found["date"])
+    assert (found["seed"], found["threads"], found["batch_size"]) == (3, 2, 16)
+    assert found["dtype"] == "float32"
+    assert make_manifest(packages=["hypothesis"])["packages"].keys() >= {"hypothesis", "numpy"}
+
+
+def test_the_command_is_kept_without_the_folders_of_this_machine(monkeypatch):
+    arguments = ["--data", "/home/ann/lab/x", "--out=/tmp/out", "--model", "onnx:/opt/m", "a/b"]
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/bench_speed.py", *arguments])
+    expected = "bench_speed.py --data x --out=out --model onnx:m a/b"
+    assert make_manifest()["command"] == expected
+
+
+def test_plain_models_are_described_each_once_and_hybrids_by_their_parts():
+    found = models_of("hybrid:mini=0.5,palette=0.5", "palette")
+    assert [model["spec"] for model in found] == ["mini", "palette"]
+    assert all(
+        set(model) == {"spec", "model_id", "weights", "preprocessing", "tokenizer"}
+        for model in found
+    )
+    assert models_of("palette") == found[1:]
+
+
+# -- code -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package that stands in for searchlab, and a function that hashes it anew."""
+    for name in ("engine.py", "reports.py", "api/front.py", "labs/recall.py"):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("one")
+    monkeypatch.setattr(manifest, "__file__", str(tmp_path / "manifest.py"))
+
+    def version(*also):
+        code_version.cache_clear()
+        return code_version(*also)
+
+    yield tmp_path, version
+    code_version.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("engine.py", True), ("labs/recall.py", True), ("reports.py", False), ("api/front.py", False)],
+)
+def test_code_that_figures_depend_on_changes_its_version(package, name, counts):
+    folder, version = package
+    before = version()
+    (folder / name).write_text("two")
+    assert (version() != before) == counts
+
+
+def test_code_that_is_named_counts_too(package):
+    folder, version = package
+    before = version("api")
+    assert before != version()
+    (folder / "api" / "front.py").write_text("two")
+    assert version("api") != before
+
+
+def test_a_renamed_module_is_other_code(package):
+    folder, version = package
+    before = version()
+    (folder / "engine.py").rename(folder / "motor.py")
+    assert version() != before
+
+
+def test_what_is_said_not_to_be_measured_is_there_or_has_a_reason():
+    package = manifest.Path(manifest.__file__).parent
+    known = {path.name for path in package.iterdir()}
+    assert sorted(manifest.NOT_MEASURED - known) == []
+
+
+# -- data -------------------------------------------------------------------------------------
+
+
+def test_data_hashes_do_not_depend_on_how_queries_were_picked(demo):
+    sample = demo.sample(["de", "en"], 5, seed=1)
+    ids = [query.query_id for query in sample.queries]
+    again = demo.select(languages=["de", "en"]).only(reversed(ids))
+    one, other = data_hashes(sample), data_hashes(again)
+    assert [one[name] for name in ("queries", "qrels")] == [
+        other[name] for name in ("queries", "qrels")
+    ]
+
+
+def test_another_word_or_grade_is_another_hash(demo):
+    sample = demo.sample(["en"], 3, seed=0)
+    before = data_hashes(sample)
+    first, *rest = sample.queries
+    said = dataclasses.replace(sample, queries=(dataclasses.replace(first, text="x"), *rest))
+    assert data_hashes(said)["queries"] != before["queries"]
+    assert data_hashes(said)["qrels"] == before["qrels"]
+    photo_id = max(sample.qrels[first.query_id], key=sample.qrels[first.query_id].get)
+    graded = {**sample.qrels, first.query_id: {photo_id: 9}}
+    judged = data_hashes(dataclasses.replace(sample, qrels=graded))
+    assert judged["qrels"] != before["qrels"]
+    assert judged["queries"] == before["queries"]
+
+
+def test_a_filter_that_all_queries_share_is_kept(demo):
+    sample = demo.sample(["en"], 3, seed=0)
+    assert "filter" not in data_hashes(sample)
+    condition = PhotoFilter(orientation=("landscape",), color_name="red")
+    asked = tuple(dataclasses.replace(query, filter=condition) for query in sample.queries)
+    found = data_hashes(dataclasses.replace(sample, queries=asked))
+    assert PhotoFilter(**found["filter"]) == condition
+    assert found["queries"] != data_hashes(sample)["queries"]
+    mixed = dataclasses.replace(sample, queries=(asked[0], *sample.queries[1:]))
+    assert "filter" not in data_hashes(mixed)

@@ -1,0 +1,17 @@
+"""Cosines beside judgments."""
+
+from dataclasses import replace
+
+import pytest
+
+from judged_kinds import judged_photos
+from searchlab.scored_queries import score_queries
+
+
+@pytest.mark.parametrize("grade", [127, 128, 1000])
+def test_grades_of_any_size_are_kept(make_table, grade):
+    engines, asked = judged_photos(make_table)
+    text = asked.text
+    qrels = {i: dict.fromkeys(grades, grade) for i, grades in text.qrels.items()}
+    scored = score_queries(engines["sharp"], replace(text, qrels=qrels))
+    assert set(scored.grades.ravel().tolist()) == {-1, grade}
