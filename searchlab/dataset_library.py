@@ -64,7 +64,8 @@ def dataset_library(
     Args:
         dataset: Whose photos; they stay where they are, the library links to them.
         cache: Folder of such libraries, `photos-<hash>` for each set of photos.
-        config: What a new library is indexed for.
+        config: What a new library is indexed for. Its model writes the descriptions that `captions`
+            reads: give the default one wherever figures are to be compared.
         progress: Told about everything.
 
     Raises:

@@ -194,7 +194,7 @@ class _Verifier:
         if "evidence" in values:
             return _held_to_evidence(found, values["evidence"])
         if dataset is not None:
-            library = self._library(dataset, Config.from_dict(values["config"]))
+            library = self._library(dataset)
             differing = recomputed_result(
                 found.path, dataset, library=library, progress=self.progress
             )
@@ -214,12 +214,12 @@ class _Verifier:
             self._datasets[name] = load_dataset(name)
         return self._datasets[name]
 
-    def _library(self, dataset: Dataset, config: Config) -> Library:
+    def _library(self, dataset: Dataset) -> Library:
         if self.library is not None:
             return self.library
         if dataset.photo_ids not in self._libraries:
             self._libraries[dataset.photo_ids] = dataset_library(
-                dataset, self.cache, config=config, progress=self.progress
+                dataset, self.cache, config=Config(), progress=self.progress
             )
         return self._libraries[dataset.photo_ids]
 

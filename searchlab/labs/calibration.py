@@ -182,8 +182,7 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     )
     draw = {"samples": given["samples"], "seed": given["seed"]}
     with tempfile.TemporaryDirectory() as scratch:
-        config = Config(model=given["models"][0])
-        library = dataset_library(asked.text, Path(scratch), config=config)
+        library = dataset_library(asked.text, Path(scratch), config=Config())
         configs = {spec: Config(model=spec) for spec in given["models"]}
         engines = {spec: engine_of(library, one, asked) for spec, one in configs.items()}
         if measurement["name"] == TRANSFER:

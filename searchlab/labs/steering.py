@@ -145,7 +145,7 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     )
     config = Config(model=given["model"], steering=given["steering"])
     with tempfile.TemporaryDirectory() as scratch:
-        library = dataset_library(asked.text, Path(scratch), config=config)
+        library = dataset_library(asked.text, Path(scratch), config=Config())
         return measure(
             engine_of(library, config, asked),
             asked,
