@@ -4,7 +4,8 @@
     python benchmarks/bench_embedding.py --smoke --out "$(mktemp -d)"
 
 Writes results/embedding/<dataset>/<model>.json for each model, and compared.json with ratios to
-`open_clip eager` and charts; models on record are not measured again (--force does).
+`open_clip eager`, targets and charts; models on record are not measured again (--force does).
+limits.json says what BLAS alone makes of the products of the same towers.
 
 A photo passes four stages: reading its bytes (from the page cache), decoding (a JPEG at 1/2, 1/4 or
 1/8 where that is enough), preprocessing (resize, crop, normalise) and the model. Ours decode and
@@ -32,8 +33,10 @@ from typing import Any
 from rich.console import Console
 
 from embedding.charts import stages_chart, texts_chart
+from embedding.limits import LIMITS
 from embedding.pictures import bundled, drawn
 from embedding.stages import ANALYSIS, EAGER
+from embedding.targets import targets
 from searchlab.benchmarking import bench_parser, on_record, record
 from searchlab.console import ConsoleProgress
 from searchlab.manifest import make_manifest
@@ -62,6 +65,8 @@ TEXTS = (
     "aerial view of a city at night, long exposure",
     "castle",
 )
+TOKENS = 11
+"""Of `TEXTS` on average, with the tokens for start and end, as CLIP cuts them."""
 BATCHES = (1, 8)
 
 
@@ -81,21 +86,37 @@ def slug(name: str) -> str:
 def measure(name: str, spec: str, job: dict[str, Any], options: argparse.Namespace) -> None:
     """Time one model in processes of its own, and record it."""
     found: dict[str, list[dict[str, Any]]] = {"images": [], "texts": [], "memory": []}
+    cached: dict[str, float] = {}
     for cores in sorted({1, options.threads}):
         told = _run(job | {"model": spec, "name": name, "cores": cores})
+        if cores == 1 and "cached_text_us" in told:
+            cached = {"cached_text_us": told["cached_text_us"]}
         found["images"] += told["images"]
         found["texts"] += told["texts"]
         models = told["models"]
         found["memory"].append({"model": name, "cores": cores, "peak_mib": told["peak_mib"]})
     values = {
         "parameters": {"spec": name, "runs": options.runs, "photos": options.photos},
-        "metrics": flat(found),
+        "metrics": flat(found) | cached,
         **found,
         "manifest": make_manifest(
             models=models, seed=options.seed, threads=options.threads, packages=_packages(name)
         ),
     }
     record(options, BENCHMARK, slug(name), values)
+
+
+def limit(options: argparse.Namespace) -> None:
+    """Measure what one core allows, and record it."""
+    tokens = 3 if options.smoke else TOKENS
+    batch = 1 if options.smoke else BATCHES[-1]
+    job = {"model": LIMITS, "name": LIMITS, "batch": batch, "tokens": tokens, "cores": 1}
+    values = {
+        "parameters": {"batch": batch, "tokens": tokens, "runs": options.runs},
+        "metrics": _run(job | {"runs": options.runs}),
+        "manifest": make_manifest(seed=options.seed, threads=1),
+    }
+    record(options, BENCHMARK, slug(LIMITS), values)
 
 
 def _packages(name: str) -> list[str]:
@@ -147,7 +168,15 @@ def compare(timed: list[str], options: argparse.Namespace) -> None:
         ratios["peak_mib.c1"] = round(peak, 3)
         rows.append({"model": name, **ratios})
         metrics |= {f"{name}.{figure}": ratio for figure, ratio in ratios.items()}
+    limits = measurement_path(options.out, BENCHMARK, options.dataset, slug(LIMITS))
+    reached = targets(
+        {name: measured["metrics"] for name, measured in found.items()},
+        read_measurement(limits)["metrics"],
+        EAGER,
+    )
     _show(rows, timed[0])
+    for row in reached:
+        print(f"{row['target']}: {row['found']:g}, wanted {row['wanted']}: {row['reached']}")
     images = [row for one in found.values() for row in one["images"] if _plain(row, BATCHES[-1])]
     texts = [row for one in found.values() for row in one["texts"] if _plain(row, 1)]
     place = measurement_path(options.out, BENCHMARK, options.dataset, "compared")
@@ -157,6 +186,7 @@ def compare(timed: list[str], options: argparse.Namespace) -> None:
         "parameters": {"base": timed[0], "models": timed},
         "metrics": metrics,
         "ratios": rows,
+        "targets": reached,
         "images": [row for one in found.values() for row in one["images"]],
         "texts": [row for one in found.values() for row in one["texts"]],
         "memory": [row for one in found.values() for row in one["memory"]],
@@ -216,6 +246,8 @@ def main() -> None:
                 step.note(name)
                 measure(name, specs.get(name, name), job, options)
                 step.advance(1)
+        if todo or on_record(options, BENCHMARK, slug(LIMITS)) is None:
+            limit(options)
     compare(timed, options)
 
 

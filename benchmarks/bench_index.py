@@ -45,11 +45,18 @@ SYSTEMS = (
     "searchlab-hnsw-M8",
     "searchlab-hnsw-M32",
     "searchlab-exact",
+    "searchlab-clustered",
+    "searchlab-int8",
     "hnswlib",
+    "hnswlib-huge",
     "faiss-hnsw",
     "faiss-flat",
+    "faiss-ivf-sq8",
+    "faiss-ivf-rabitq",
     "usearch",
+    "usearch-f16",
     "lancedb",
+    "pgvector",
     "milvus-lite",
     "qdrant-local",
     "chroma",
@@ -71,11 +78,12 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         progress=progress,
         cache=options.cache,
     )
-    peer = PEERS[name].make(seed=options.seed)
+    peer = PEERS[name].make(seed=options.seed, threads=options.threads)
+    peer.load()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         before, started = Usage.now(), time.perf_counter()
         peer.build(vectors.photos, {}, Path(scratch))
-        build_s, after = time.perf_counter() - started, Usage.now()
+        build_s, after = time.perf_counter() - started, Usage.now(*peer.pids)
         borrowed = vectors.photos.nbytes / 2**20 if peer.borrows else 0.0
         peer.save(Path(scratch))
         metrics = {

@@ -19,21 +19,33 @@ _TITLES = {
 }
 
 
-def _cells(system: Mapping[str, Any], relation: str, n: int) -> list[Mapping[str, Any]]:
+def _cells(system: Mapping[str, Any], relation: str, n: int, kind: str) -> list[Mapping[str, Any]]:
     # No filter at all stands at the left end of every line.
-    return [c for c in system["cells"] if c["relation"] == relation and c["n_conditions"] in (0, n)]
+    place = (kind, relation)
+    some = [c for c in system["cells"] if (_kind(c), c["relation"]) == place]
+    return [c for c in some if c["n_conditions"] in (0, n)]
+
+
+def _kind(cell: Mapping[str, Any]) -> str:
+    # What was measured before there were texts was asked by photos.
+    return str(cell.get("queries", "image"))
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:g}"
 
 
-def draw_speed(found: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
+def draw_speed(
+    found: Mapping[str, Mapping[str, Any]], folder: Path, *, kind: str = "image"
+) -> list[Path]:
     """Draw median time and recall against selectivity, for each relation, one condition."""
+    found = {n: s for n, s in found.items() if any(_kind(cell) == kind for cell in s["cells"])}
+    if not found:
+        return []
     with chart(12, 7.5, rows=2, columns=3, sharex=True, sharey="row") as (figure, axes):
         for column, relation in enumerate(RELATIONS):
             for number, (name, system) in enumerate(found.items()):
-                some = _cells(system, relation, 1)
+                some = _cells(system, relation, 1, kind)
                 shares = [100 * cell["share"] for cell in some]
                 for row, of in enumerate(("p50_ms", "recall")):
                     values = [cell[of] for cell in some]
@@ -47,10 +59,13 @@ def draw_speed(found: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Pat
         axes[0][0].set_ylabel("median of a query (ms), lower is better")
         axes[1][0].set_ylabel("recall@10 against exact, higher is better")
         axes[1][0].set_ylim(-0.03, 1.03)
-        figure.suptitle("One condition, from none to one photo in ten thousand")
+        like = "photos" if kind == "image" else "captions"
+        figure.suptitle(
+            f"Queries like {like}, one condition, from none to one photo in ten thousand"
+        )
         handles, labels = axes[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right center")
-        return save_chart(figure, folder / "speed")
+        return save_chart(figure, folder / ("speed" if kind == "image" else f"speed_{kind}"))
 
 
 def draw_short(found: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
@@ -80,6 +95,10 @@ def draw_plans(found: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Pat
     planned, exact, graph = (by_place(found[name]) for name in needed)
     if not planned.keys() == exact.keys() == graph.keys():
         return []
+    planned, exact, graph = (
+        {place[1:]: cell for place, cell in one.items() if place[0] == "image"}
+        for one in (planned, exact, graph)
+    )
     shares = _shares(found)
     lines = [(relation, n) for relation in RELATIONS for n in (1, 2, 3)]
     ratios, words = np.ones((len(lines), len(shares))), []
@@ -118,9 +137,9 @@ def _heat(axis: Any, table: np.ndarray, words: Sequence[str], *, top: float) -> 
         )
 
 
-def by_place(system: Mapping[str, Any]) -> dict[tuple[str, float, int], Mapping[str, Any]]:
-    """Key the cells of a system by relation, share and number of conditions."""
-    return {(c["relation"], c["share"], c["n_conditions"]): c for c in system["cells"]}
+def by_place(system: Mapping[str, Any]) -> dict[tuple[str, str, float, int], Mapping[str, Any]]:
+    """Key the cells of a system by kind of query, relation, share and number of conditions."""
+    return {(_kind(c), c["relation"], c["share"], c["n_conditions"]): c for c in system["cells"]}
 
 
 def _shares(found: Mapping[str, Mapping[str, Any]]) -> list[float]:

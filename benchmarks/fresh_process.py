@@ -10,7 +10,9 @@ import ctypes
 import gc
 import multiprocessing
 import os
-from collections.abc import Callable
+import signal
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -24,24 +26,38 @@ _POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "TOKIO
 _QUIET = {"LANCE_LOG": "error", "RUST_LOG": "error", "ANONYMIZED_TELEMETRY": "False"}
 
 
-def in_fresh_process(work: Callable[..., T], *arguments: Any, threads: int = 1) -> T:
+def in_fresh_process(
+    work: Callable[..., T],
+    *arguments: Any,
+    threads: int = 1,
+    environment: Mapping[str, str] | None = None,
+    limit_s: int = 0,
+) -> T:
     """Call a function in a new process and return its answer.
 
     Args:
         work: A function of a module, and
         *arguments: what it is called with; both are pickled.
         threads: Processors that the process may use.
+        environment: Variables that it has from its start, besides those of this process.
+        limit_s: Seconds after which it is ended, wherever it is; none if 0.
 
     Raises:
+        TimeoutError: It did not return in time.
         RuntimeError: The process died.
     """
-    before = dict(os.environ)
-    os.environ.update({name: str(threads) for name in _POOLS} | _QUIET)
+    before, started = dict(os.environ), time.monotonic()
+    os.environ.update({name: str(threads) for name in _POOLS} | _QUIET | dict(environment or {}))
     try:
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(1, context, initializer=_bind, initargs=(threads,)) as pool:
+        with ProcessPoolExecutor(
+            1, context, initializer=_begin, initargs=(threads, limit_s)
+        ) as pool:
             return pool.submit(work, *arguments).result()
     except BrokenProcessPool as error:
+        if limit_s and time.monotonic() - started >= limit_s:
+            msg = f"not within {limit_s:,} s"
+            raise TimeoutError(msg) from None
         msg = f"{work.__name__} must return, got a process that died: {error}"
         raise RuntimeError(msg) from error
     finally:
@@ -49,7 +65,15 @@ def in_fresh_process(work: Callable[..., T], *arguments: Any, threads: int = 1) 
         os.environ.update(before)
 
 
-def _bind(threads: int) -> None:
+def _begin(threads: int, limit_s: int) -> None:
+    bind(threads)
+    if limit_s and hasattr(signal, "alarm"):
+        # Its default ends the process even where a library never comes back to Python.
+        signal.alarm(limit_s)
+
+
+def bind(threads: int) -> None:
+    """Keep this process to so many processors, where the system can do that."""
     if hasattr(os, "sched_setaffinity"):
         # The last ones: interrupts and whatever else runs prefer the first.
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
@@ -62,21 +86,29 @@ class Usage:
     Attributes:
         cpu_s: Seconds of processor time.
         resident_mib: Memory now.
+        own_mib: The same without pages of files, which the system takes back when it needs to.
     """
 
     cpu_s: float
     resident_mib: float
+    own_mib: float
 
     @classmethod
-    def now(cls) -> Usage:
-        """Read it, after what is free was given back: else a build would seem to take nothing."""
+    def now(cls, *pids: int) -> Usage:
+        """Read it, after what is free was given back: else a build would seem to take nothing.
+
+        Args:
+            *pids: Processes that count besides this one and its children.
+        """
         gc.collect()
         _trim()
         me = psutil.Process()
-        family = [me, *me.children(recursive=True)]
+        family = [me, *me.children(recursive=True), *map(psutil.Process, pids)]
         times = [process.cpu_times() for process in family]
-        resident = sum(process.memory_info().rss for process in family)
-        return cls(sum(time.user + time.system for time in times), resident / 2**20)
+        memory = [process.memory_info() for process in family]
+        resident, mapped = (sum(getattr(one, of, 0) for one in memory) for of in ("rss", "shared"))
+        cpu_s = sum(spent.user + spent.system for spent in times)
+        return cls(cpu_s, resident / 2**20, (resident - mapped) / 2**20)
 
 
 def _trim() -> None:

@@ -86,7 +86,13 @@ def _measure(
     options: argparse.Namespace, benchmark: str, name: str, measure: Measure, outcome: Outcome
 ) -> None:
     try:
-        values = in_fresh_process(measure, name, options, threads=options.threads)
+        values = in_fresh_process(
+            measure,
+            name,
+            options,
+            threads=options.threads,
+            environment=PEERS[name].environment,
+        )
     except Exception as error:  # a peer fails in its own ways, and the others go on
         outcome.missing[name] = f"failed: {type(error).__name__}: {error}".splitlines()[0][:200]
         outcome.failed.append(name)

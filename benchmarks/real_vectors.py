@@ -1,25 +1,42 @@
 """Vectors of real photos and of what people say about them, by the default model.
 
-`demo-mini` are the bundled photos; `flickr8k-mini` needs the folder that SEARCHLAB_DATASETS names.
-A tenth of the photos is held out as queries of kind `image`; queries of kind `text` are those of
-the dataset.
+`demo-mini` are the bundled photos; `flickr8k-mini` and `photos-mini`, which is every real photo at
+hand, need the folder that SEARCHLAB_DATASETS names. A tenth of the photos is held out as queries of
+kind `image`; queries of kind `text` are those of the datasets, in all their languages.
 """
 
 from __future__ import annotations
 
+import csv
+import hashlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from searchlab.datasets import load_dataset
+from searchlab.datasets import external_root, load_dataset
 from searchlab.images import WORKING_SIDE, as_rgb, for_model
 from searchlab.labs.vectors import VectorSet, made_vectors
 from searchlab.models import load_model
 from searchlab.models.protocol import Embeddings
 from searchlab.progress import Progress
 
-REAL = {"demo-mini": "demo", "flickr8k-mini": "flickr8k"}
+REAL = {
+    "demo-mini": ("demo",),
+    "flickr8k-mini": ("flickr8k",),
+    "photos-mini": ("demo", "flickr8k-captions", "flickr8k-train"),
+}
+POOL = 2_000
+"""Queries of each kind that a benchmark may choose from."""
 _HELD_OUT = 0.1
+
+
+class _Source(NamedTuple):
+    name: str
+    revision: str
+    files: list[Path]
+    texts: list[str]
 
 
 def vector_set(
@@ -40,32 +57,68 @@ def vector_set(
     """
     if name not in REAL:
         return made_vectors(name, n_queries=n_queries, seed=seed)
-    dataset = load_dataset(REAL[name])
+    sources = [_source(one) for one in REAL[name]]
     model = load_model("mini")
-    kept = None if cache is None else cache / f"{name}-{dataset.revision}-{model.model_id}.npy"
-    if kept is not None and kept.exists():
-        photos: Embeddings = np.load(kept)
-    else:
-        files = [Path(str(record["file"])) for record in dataset.records]
-        photos = _embedded(files, progress)
-        if kept is not None:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            np.save(kept, photos)
+    photos = np.concatenate([_vectors(source, progress, cache) for source in sources])
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(photos))
     held_out = order[: int(_HELD_OUT * len(photos))]
-    texts = [query.text for query in dataset.queries if query.text]
+    texts = [text for source in sources for text in source.texts]
     some = rng.choice(len(texts), min(n_queries, len(texts)), replace=False)
     queries = {
         "image": photos[held_out[:n_queries]],
         "text": model.encode_texts([texts[place] for place in some]),
     }
     index = photos[np.sort(order[len(held_out) :])]
-    about = f"{len(index):,} photos of {dataset.name} by {model.model_id}, {model.dim} components"
+    named = " and ".join(source.name for source in sources)
+    about = f"{len(index):,} photos of {named} by {model.model_id}, {model.dim} components"
     return VectorSet(name, index, queries, about)
 
 
-def _embedded(files: list[Path], progress: Progress) -> Embeddings:
+def _source(name: str) -> _Source:
+    if name == "flickr8k-train":
+        return _training_photos()
+    dataset = load_dataset(name)
+    files = [Path(str(record["file"])) for record in dataset.records]
+    texts = [query.text for query in dataset.queries if query.text]
+    return _Source(name, dataset.revision, files, texts)
+
+
+def _training_photos() -> _Source:
+    # The other photos of flickr8k: no dataset to evaluate on, as `mini` was trained on them.
+    root = external_root()
+    files: list[Path] = []
+    texts: list[str] = []
+    for name in ("flickr8k", "flickr8k-train"):
+        folder = Path(root or "") / name
+        rows = [row for row in _rows(folder / "photos.tsv") if row.get("split") != "test"]
+        files += [folder / row["file"] for row in rows]
+        known = {row["photo_id"] for row in rows}
+        captions = _rows(folder / "captions.tsv")
+        texts += [row["text"] for row in captions if row["photo_id"] in known]
+    revision = hashlib.sha256("\n".join(file.name for file in files).encode()).hexdigest()[:12]
+    return _Source("flickr8k-train", revision, files, texts)
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def _vectors(source: _Source, progress: Progress, cache: Path | None) -> Embeddings:
+    model_id = load_model("mini").model_id
+    kept = None if cache is None else cache / f"{source.name}-{source.revision}-{model_id}.npy"
+    if kept is not None and kept.exists():
+        found: Embeddings = np.load(kept)
+        return found
+    photos = _embedded(source.files, progress)
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        np.save(kept, photos)
+    return photos
+
+
+def _embedded(files: Sequence[Path], progress: Progress) -> Embeddings:
     model = load_model("mini")
     side = model.input_size
     rows = []

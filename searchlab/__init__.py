@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from searchlab.experiments import Experiment as Experiment
     from searchlab.filters import PhotoFilter as PhotoFilter
     from searchlab.ingest import index_photos as index_photos
+    from searchlab.labs.tuning import tune as tune
     from searchlab.library import Library as Library
     from searchlab.library import create_library as create_library
     from searchlab.library import open_library as open_library
@@ -41,6 +42,7 @@ _HOMES = {
     "load_model": "models",
     "migrate": "adapting.migration",
     "open_library": "library",
+    "tune": "labs.tuning",
 }
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "load_model",
     "migrate",
     "open_library",
+    "tune",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Building a snapshot: embed what is new, number the photos, take over the graph, swap it in."""
+"""Building a snapshot: embed what is new, number the photos, take over the index, swap it in."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from searchlab.cache import ContentCache
 from searchlab.catalog import assign_labels, build_vectors
 from searchlab.config import Config
-from searchlab.indexes import INDEXES, HnswIndex, VectorIndex
+from searchlab.indexes import INDEXES, VectorIndex, updated_index
 from searchlab.models import load_model
 from searchlab.models.canaries import Witness
 from searchlab.models.protocol import Embeddings
 from searchlab.progress import Progress
 from searchlab.scan import Root
-from searchlab.snapshots import Snapshot, write_snapshot
+from searchlab.snapshots import Snapshot, rewrite_snapshot, write_snapshot
 from searchlab.tables import PhotoTable
-
-_IN_THE_GRAPH = ("model_id", "index", "M", "ef_construction", "seed")
 
 
 def build_snapshot(
@@ -42,7 +40,7 @@ def build_snapshot(
         roots: Folders that it covers.
         cache: What is known of contents.
         thumbnails: Folder of the small pictures.
-        before: The state in force, whose graph is taken over; None to build anew.
+        before: The state in force, whose index is taken over; None to build anew.
         progress: Told about what is done.
 
     Returns:
@@ -50,6 +48,8 @@ def build_snapshot(
     """
     model = load_model(config.model)
     config = config.with_model_id(model.model_id)
+    if before is not None and _keeps_all(before, table, config, roots):
+        return rewrite_snapshot(folder, before.snapshot_id, config)
     vectors = build_vectors(
         table, model=model, cache=cache, thumbnails=thumbnails, progress=progress
     )
@@ -74,11 +74,17 @@ def build_snapshot(
     )
 
 
+def _keeps_all(
+    before: Snapshot, table: PhotoTable, config: Config, roots: tuple[Root, ...]
+) -> bool:
+    # Photos and index are as they were, and only what is done with them is another.
+    same = table is before.table and roots == before.roots
+    return same and config.index_id == before.config.index_id
+
+
 def _index(
     before: Snapshot | None, config: Config, vectors: Embeddings, labels: NDArray[np.int64]
 ) -> VectorIndex:
-    if before is not None and isinstance(before.index, HnswIndex):
-        built = [(getattr(before.config, name), getattr(config, name)) for name in _IN_THE_GRAPH]
-        if all(one == other for one, other in built):
-            return before.index.updated(vectors, labels, ef_search=config.ef_search)
+    if before is not None and before.config.index_id == config.index_id:
+        return updated_index(before.index, vectors, config, labels=labels)
     return INDEXES[config.index](vectors, config, labels)

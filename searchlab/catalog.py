@@ -12,28 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.cache import ContentCache, Facts
-from searchlab.colors import color_name
-from searchlab.descriptions import describe
+from searchlab.cache import ContentCache
 from searchlab.errors import NotFoundError
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.photos import (
-    URL_SIZES,
-    Photo,
-    attribution_of,
-    orientation_of,
-    photo_id_of,
-    web_url,
-)
+from searchlab.photo_rows import row_of_picture
+from searchlab.photos import photo_id_of
 from searchlab.pipeline import embed_pictures
 from searchlab.progress import Progress
 from searchlab.records import Problem
 from searchlab.scan import Picture, Root
-from searchlab.tables import PhotoTable, row_of_photo
+from searchlab.sources.record import SourceRecord
+from searchlab.tables import PhotoTable
 
 DOCUMENT_FIELDS = ("source_description", "alt_description", "description")
-UNKNOWN_LICENSE = "unknown"
 _BATCH = 2_048
 
 
@@ -61,8 +53,7 @@ def identify(
         if picture.sha256 in told and not picture.record.source_photo_id:
             copies += 1  # of one whose library and id are known
             continue
-        source = picture.record.source or source_of(picture.path, roots)
-        photo_id = photo_id_of(source, picture.record.source_photo_id or picture.sha256)
+        photo_id = _photo_id(picture, roots)
         other = found.setdefault(photo_id, picture)
         if other is picture:
             continue
@@ -74,9 +65,17 @@ def identify(
     return found, problems, copies
 
 
+def _photo_id(picture: Picture, roots: Sequence[Root]) -> str:
+    record = picture.record
+    if isinstance(record, SourceRecord):
+        return photo_id_of(*record.origin)
+    source = record.source or source_of(picture.path, roots)
+    return photo_id_of(source, record.source_photo_id or picture.sha256)
+
+
 def source_of(path: Path, roots: Sequence[Root]) -> str:
     """Name the library of a picture whose record names none: that of the innermost root."""
-    around = [root for root in roots if path.is_relative_to(root.folder)]
+    around = [root for root in roots if not root.is_dump and path.is_relative_to(root.folder)]
     return max(around, key=lambda root: len(root.folder.parts)).source
 
 
@@ -118,8 +117,13 @@ def build_table(
                 }
                 tags = _tags(model, cache, [picture.sha256 for picture in good.values()])
                 built = {
-                    photo_id: _row(
-                        photo_id, picture, facts[picture.sha256], roots, tag, dates, today
+                    photo_id: row_of_picture(
+                        photo_id,
+                        picture,
+                        facts[picture.sha256],
+                        source=picture.record.source or source_of(picture.path, roots),
+                        tags=tag,
+                        day=dates.get(photo_id, today),
                     )
                     for (photo_id, picture), tag in zip(good.items(), tags, strict=True)
                 }
@@ -141,57 +145,6 @@ def _tags(
             )
             return tags
     return [[] for _ in digests]
-
-
-def _row(
-    photo_id: str,
-    picture: Picture,
-    facts: Facts,
-    roots: Sequence[Root],
-    tags: Sequence[tuple[str, float]],
-    dates: dict[str, str],
-    today: str,
-) -> dict[str, Any]:
-    record = picture.record
-    color_hex = f"#{facts.shade:06x}"
-    orientation = orientation_of(facts.width, facts.height)
-    families = [color_name(shade) for shade, share in facts.palette if share >= 0.1]
-    long, short = describe(tags, colors=families, orientation=orientation)
-    license_type = record.license_type.lower() or UNKNOWN_LICENSE
-    photographer = record.photographer_full_name or record.photographer_username
-    photo = Photo(
-        photo_id=photo_id,
-        source_photo_id=record.source_photo_id or picture.sha256,
-        image_url=f"/media/{photo_id}/full",
-        urls={size: f"/media/{photo_id}/{size}" for size in URL_SIZES},
-        source_image_url=web_url(record.source_image_url),
-        width=facts.width,
-        height=facts.height,
-        orientation=orientation,
-        blur_hash=facts.blur_hash,
-        color_name=color_name(color_hex),
-        color_hex=color_hex,
-        source=record.source or source_of(picture.path, roots),
-        license_type=license_type,
-        photographer_username=record.photographer_username,
-        photographer_full_name=photographer,
-        photographer_url=web_url(record.photographer_url),
-        source_description=record.source_description,
-        description=long,
-        alt_description=record.alt_description or short,
-        uploaded_on=record.uploaded_on or dates.get(photo_id, today),
-        attribution=attribution_of(
-            title=record.title,
-            photographer=photographer,
-            license_type="" if license_type == UNKNOWN_LICENSE else license_type,
-            page=record.source_image_url,
-            profile=record.photographer_url,
-            license_url=record.license_url,
-        ),
-        file=str(picture.path),
-        sha256=picture.sha256,
-    )
-    return row_of_photo(photo) | {"label": 0}
 
 
 def build_vectors(

@@ -12,9 +12,6 @@ more widens, 255 lets everything in, and a smaller tolerance always gives a subs
 
 Sums are kept in one order and free of BLAS, so a shade alone and the same shade among a million
 give the same bits, and no rounding can separate the filter from the name.
-
-References:
-    Bjoern Ottosson, A perceptual color space for image processing, 2020.
 """
 
 from __future__ import annotations
@@ -28,15 +25,29 @@ from numpy.typing import NDArray
 
 from searchlab.color_families import FAMILIES, PROTOTYPES
 from searchlab.errors import InputError, shown
+from searchlab.oklab import (
+    Lab,
+    Shades,
+    linear_to_srgb,
+    oklab_to_shades,
+    oklab_to_srgb,
+    shades_from_rgb,
+    shades_to_oklab,
+    srgb_to_linear,
+    srgb_to_oklab,
+)
 
 __all__ = [
     "DEFAULT_TOLERANCE",
     "FAMILIES",
     "FAMILY_NAMES",
     "MAX_TOLERANCE",
+    "Lab",
+    "Shades",
     "color_name",
     "distance",
     "family_margin",
+    "family_tolerances",
     "format_hex",
     "hex_distance",
     "linear_to_srgb",
@@ -46,14 +57,12 @@ __all__ = [
     "parse_hex",
     "shades_from_rgb",
     "shades_to_oklab",
+    "squared_limit",
     "srgb_to_linear",
     "srgb_to_oklab",
     "within_hex",
     "within_name",
 ]
-
-Shades = NDArray[np.uint32]
-Lab = NDArray[np.float32]
 
 DEFAULT_TOLERANCE: Final = 20
 MAX_TOLERANCE: Final = 255
@@ -63,31 +72,7 @@ _HEX = re.compile(r"#[0-9a-fA-F]{6}", re.ASCII)
 _CHUNK = 16_384  # Rows at a time, so that what is worked on stays in the cache.
 _FEW = 256
 
-# Ottosson's matrices: linear sRGB -> cone response, its cube root -> OKLab.
-_TO_LMS = np.array(
-    [
-        [0.4122214708, 0.5363325363, 0.0514459929],
-        [0.2119034982, 0.6806995451, 0.1073969566],
-        [0.0883024619, 0.2817188376, 0.6299787005],
-    ]
-)
-_TO_LAB = np.array(
-    [
-        [0.2104542553, 0.7936177850, -0.0040720468],
-        [1.9779984951, -2.4285922050, 0.4505937099],
-        [0.0259040371, 0.7827717662, -0.8086757660],
-    ]
-)
-_FROM_LMS = np.linalg.inv(_TO_LMS)
-_FROM_LAB = np.linalg.inv(_TO_LAB)
-
-
-_LINEAR_8BIT: Final[NDArray[np.float64]] = np.array(
-    [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in np.arange(256) / 255.0]
-)
-
-
-# -- shades and OKLab -------------------------------------------------------------------------
+# -- hex --------------------------------------------------------------------------------------
 
 
 def parse_hex(text: str, *, name: str = "a colour") -> int:
@@ -105,64 +90,6 @@ def parse_hex(text: str, *, name: str = "a colour") -> int:
 def format_hex(shade: int) -> str:
     """Write a 24-bit shade as `#rrggbb`."""
     return f"#{int(shade):06x}"
-
-
-def shades_from_rgb(rgb: NDArray[np.uint8]) -> Shades:
-    """Pack (n, 3) uint8 sRGB into (n,) uint32 shades `0xRRGGBB`."""
-    wide = rgb.astype(np.uint32)
-    return (wide[:, 0] << np.uint32(16)) | (wide[:, 1] << np.uint32(8)) | wide[:, 2]
-
-
-def shades_to_oklab(shades: Shades) -> Lab:
-    """Convert (n,) uint32 shades to (n, 3) float32 OKLab, one contiguous plane a coordinate."""
-    shades = np.asarray(shades, dtype=np.uint32)
-    lab = np.empty((3, len(shades)), dtype=np.float32).T
-    for start in range(0, len(shades), _CHUNK):
-        part = shades[start : start + _CHUNK]
-        red = _LINEAR_8BIT[part >> 16 & 255]
-        green = _LINEAR_8BIT[part >> 8 & 255]
-        blue = _LINEAR_8BIT[part & 255]
-        lab[start : start + _CHUNK] = _linear_to_oklab(red, green, blue)
-    return lab
-
-
-def srgb_to_linear(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Convert uint8 sRGB of any shape to light, 0 to 1."""
-    return _LINEAR_8BIT[rgb]
-
-
-def linear_to_srgb(linear: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Convert light of any shape to sRGB 0 to 1, clipped to the gamut."""
-    light = np.clip(linear.astype(np.float64), 0.0, 1.0)
-    return np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
-
-
-def srgb_to_oklab(rgb: NDArray[np.uint8]) -> Lab:
-    """Convert (n, 3) uint8 sRGB to (n, 3) float32 OKLab."""
-    return _linear_to_oklab(*(_LINEAR_8BIT[rgb[:, channel]] for channel in range(3)))
-
-
-def _linear_to_oklab(
-    red: NDArray[np.float64], green: NDArray[np.float64], blue: NDArray[np.float64]
-) -> Lab:
-    # In float64 and rounded once: cube roots that differ in the last place on two machines
-    # still give the same float32.
-    cones = [np.cbrt(m[0] * red + m[1] * green + m[2] * blue) for m in _TO_LMS]
-    lab = np.empty((3, len(red)), dtype=np.float32)
-    for axis, m in enumerate(_TO_LAB):
-        lab[axis] = m[0] * cones[0] + m[1] * cones[1] + m[2] * cones[2]
-    return lab.T
-
-
-def oklab_to_srgb(lab: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Convert (n, 3) OKLab to the nearest (n, 3) uint8 sRGB, clipped to the gamut channel-wise."""
-    cones = (lab.astype(np.float64) @ _FROM_LAB.T) ** 3
-    return np.rint(linear_to_srgb(cones @ _FROM_LMS.T) * 255.0).astype(np.uint8)
-
-
-def oklab_to_shades(lab: NDArray[np.floating]) -> Shades:
-    """Convert (n, 3) OKLab to the nearest (n,) uint32 shades."""
-    return shades_from_rgb(oklab_to_srgb(lab))
 
 
 # -- distance ---------------------------------------------------------------------------------
@@ -271,14 +198,39 @@ def family_margin(lab: Lab, name: str) -> NDArray[np.float32]:
     margin = np.empty(len(lab), dtype=np.float32)
     for start in range(0, len(lab), _CHUNK):
         squared = _family_squared(lab[start : start + _CHUNK])
-        mine = squared.argmin(axis=0) == family
-        own = np.sqrt(squared[family])
-        squared[family] = np.inf
-        part = (own - np.sqrt(squared.min(axis=0))) * np.float32(255)
-        # The sign says who won, also where roots of different squares round to one number.
-        part = np.where(mine, np.minimum(part, 0), np.maximum(part, np.finfo(np.float32).tiny))
-        margin[start : start + _CHUNK] = part
-    return np.minimum(margin, np.float32(MAX_TOLERANCE - DEFAULT_TOLERANCE))
+        margin[start : start + _CHUNK] = _margins(squared)[family]
+    return margin
+
+
+def family_tolerances(lab: Lab) -> NDArray[np.uint8]:
+    """Find the smallest whole tolerance at which `within_name` lets a shade into each family.
+
+    Args:
+        lab: (n, 3) float32 OKLab.
+
+    Returns:
+        (n_families, n) uint8, in the order of `FAMILY_NAMES`.
+    """
+    lab = np.asarray(lab, dtype=np.float32)
+    least = np.empty((len(FAMILY_NAMES), len(lab)), dtype=np.uint8)
+    for start in range(0, len(lab), _CHUNK):
+        squared = _family_squared(lab[start : start + _CHUNK])
+        margins = np.ceil(_margins(squared))
+        least[:, start : start + _CHUNK] = np.maximum(margins + np.float32(DEFAULT_TOLERANCE), 0)
+    return least
+
+
+def _margins(squared: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Margins to all families, (n_families, n), from the squared distances to them."""
+    roots, nearest = np.sqrt(squared), squared.argmin(axis=0)[np.newaxis]
+    best = np.take_along_axis(roots, nearest, axis=0)
+    # The sign says who won, also where roots of different squares round to one number.
+    margins = np.maximum((roots - best) * np.float32(255), np.finfo(np.float32).tiny)
+    np.put_along_axis(roots, nearest, np.float32(np.inf), axis=0)
+    won = np.minimum((best - roots.min(axis=0)) * np.float32(255), 0)
+    np.put_along_axis(margins, nearest, won, axis=0)
+    most = np.float32(MAX_TOLERANCE - DEFAULT_TOLERANCE)
+    return np.asarray(np.minimum(margins, most))
 
 
 def _family_index(name: str) -> int:
@@ -313,6 +265,22 @@ def _check_tolerance(tolerance: float) -> np.float32:
     return np.float32(tolerance)
 
 
+@lru_cache(maxsize=1024)
+def squared_limit(tolerance: float) -> np.float32:
+    """Return the largest squared OKLab distance that `within_hex` counts as within a tolerance.
+
+    Roots and products are rounded, but never out of order, so one comparison of squares decides
+    the same as one of distances.
+    """
+    up, down = np.float32(np.inf), np.float32(-np.inf)
+    limit: np.float32 = np.square(np.float32(tolerance) / np.float32(255))
+    while np.sqrt(limit) * np.float32(255) > np.float32(tolerance):
+        limit = np.nextafter(limit, down)
+    while np.sqrt(np.nextafter(limit, up)) * np.float32(255) <= np.float32(tolerance):
+        limit = np.nextafter(limit, up)
+    return limit
+
+
 def within_hex(
     shades: Shades,
     shade: str,
@@ -335,17 +303,17 @@ def within_hex(
         InputError: The shade is malformed or the tolerance out of range.
     """
     centre = parse_hex(shade)
-    limit = _check_tolerance(tolerance)
+    _check_tolerance(tolerance)
     if tolerance == 0:
         return np.asarray(shades == np.uint32(centre))
     if tolerance == MAX_TOLERANCE:  # White may lie an ulp farther than 255 from black.
         return np.ones(len(shades), dtype=np.bool_)
     lab = shades_to_oklab(shades) if lab is None else lab
     point = shades_to_oklab(np.array([centre], dtype=np.uint32))[0]
+    most = squared_limit(tolerance)
     mask = np.empty(len(lab), dtype=np.bool_)
     for start in range(0, len(lab), _CHUNK):
-        part = np.sqrt(_squared(lab[start : start + _CHUNK], point)) * np.float32(255)
-        mask[start : start + _CHUNK] = part <= limit
+        np.less_equal(_squared(lab[start : start + _CHUNK], point), most, out=mask[start:][:_CHUNK])
     return mask
 
 

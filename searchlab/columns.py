@@ -10,11 +10,14 @@ A column of texts is two arrays, as in Arrow: UTF-8 bytes end to end, and where 
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +26,29 @@ from searchlab.errors import DataError, InputError, shown
 
 _MAGIC = b"SLCOLS01"
 _ALIGNED = 64
-_DTYPES = ("|u1", "<u4", "<i4", "<i8")
+_AT_ONCE = 4_096  # texts that are copied together
+_DTYPES = ("|u1", "<u4", "<u8", "<i4", "<i8", "<f4")
+
+
+class _File:
+    """An open file, read past its map."""
+
+    def __init__(self, path: Path) -> None:
+        self.handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+
+    def __del__(self) -> None:
+        with suppress(OSError, AttributeError):
+            os.close(self.handle)
+
+
+class _Stored(NamedTuple):
+    """Where an array of bytes begins in a file."""
+
+    file: _File
+    offset: int
+
+    def read(self, start: int, end: int) -> bytes:
+        return os.pread(self.file.handle, end - start, self.offset + start)
 
 
 @dataclass(frozen=True)
@@ -33,10 +58,13 @@ class Texts:
     Attributes:
         starts: (n + 1,) int64, where each text starts in `data`, and where the last one ends.
         data: (n_bytes,) uint8, UTF-8.
+        stored: Where the data lie in a file. A single text is read from there: the first look at a
+            page of a map brings its neighbours along, up to 2 MiB, and a record is of many pages.
     """
 
     starts: NDArray[np.int64]
     data: NDArray[np.uint8]
+    stored: _Stored | None = field(default=None, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -45,10 +73,27 @@ class Texts:
         if not -len(self) <= place < len(self):
             raise IndexError(place)
         place %= len(self)
-        return self.data[self.starts[place] : self.starts[place + 1]].tobytes().decode()
+        return self._between(self.starts.item(place), self.starts.item(place + 1))
+
+    def _between(self, start: int, end: int) -> str:
+        if self.stored is not None and 0 <= start <= end <= len(self.data):
+            return self.stored.read(start, end).decode()
+        return self.data[start:end].tobytes().decode()
+
+    def at(self, places: NDArray[np.integer[Any]]) -> list[str]:
+        """Return the texts at some places from 0 on, faster than one after the other."""
+        if len(places) and not 0 <= places.min() <= places.max() < len(self):
+            msg = f"places must be from 0 to {len(self) - 1}, got {places.min()} to {places.max()}"
+            raise IndexError(msg)
+        starts, ends = self.starts[places].tolist(), self.starts[places + 1].tolist()
+        return [self._between(*both) for both in zip(starts, ends, strict=True)]
 
     def __iter__(self) -> Iterator[str]:
-        return (self[place] for place in range(len(self)))
+        for first in range(0, len(self), _AT_ONCE):
+            ends = self.starts[first : first + _AT_ONCE + 1].tolist()
+            block = self.data[ends[0] : ends[-1]].tobytes()
+            for start, end in itertools.pairwise(ends):
+                yield block[start - ends[0] : end - ends[0]].decode()
 
 
 def pack_texts(texts: Iterable[str]) -> Texts:
@@ -78,7 +123,9 @@ def join_texts(parts: list[Texts]) -> Texts:
 
 
 def save_columns(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write one-dimensional arrays of the dtypes uint8, uint32, int32 and int64 to a new file.
+    """Write one-dimensional arrays to a new file.
+
+    Their dtypes may be uint8, uint32, uint64, int32, int64 and float32.
 
     Raises:
         InputError: An array of another kind.
@@ -107,26 +154,52 @@ def save_columns(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         file.write(b"\0" * (offset - file.tell()))
 
 
-def open_columns(path: Path) -> dict[str, NDArray[Any]]:
+class Columns(dict[str, NDArray[Any]]):
+    """The arrays of a file by name, mapped."""
+
+    def __init__(self, file: _File, header: Mapping[str, Mapping[str, Any]]) -> None:
+        with os.fdopen(os.dup(file.handle), "rb") as opened:
+            whole = np.asarray(np.memmap(opened, dtype=np.uint8, mode="r"))
+        super().__init__({name: _array(whole, **where) for name, where in header.items()})
+        self._file = file
+        self._offsets = {name: int(where["offset"]) for name, where in header.items()}
+
+    def texts(self, name: str) -> Texts:
+        """Return the column of texts that `NAME.starts` and `NAME.data` make.
+
+        Raises:
+            KeyError: There is none.
+            DataError: They are not of each other.
+        """
+        starts, data = self[f"{name}.starts"], self[f"{name}.data"]
+        if not len(starts) or starts[0] != 0 or starts[-1] != len(data):
+            msg = f"texts of {name} that are not its data"
+            raise DataError(msg)
+        stored = _Stored(self._file, self._offsets[f"{name}.data"])
+        return Texts(starts, data, stored if hasattr(os, "pread") else None)
+
+
+def open_columns(path: Path) -> Columns:
     """Open a file of columns by memory map, without looking at what lies in them.
 
     Raises:
         DataError: The file is missing, cut short or of another kind.
     """
     try:
-        if path.stat().st_size < len(_MAGIC) + 8:
+        size = path.stat().st_size
+        if size < len(_MAGIC) + 8:  # a pipe would be waited for
             msg = "it is too short"
             raise ValueError(msg)
-        whole = np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
-        if whole[:8].tobytes() != _MAGIC:
-            msg = f"it begins with {whole[:8].tobytes()!r}"
+        file = _File(path)
+        head = os.read(file.handle, len(_MAGIC) + 8)
+        if not head.startswith(_MAGIC):
+            msg = f"it begins with {head[:8]!r}"
             raise ValueError(msg)
-        if len(whole) % _ALIGNED:
+        if size % _ALIGNED:
             msg = "it is cut short"
             raise ValueError(msg)
-        length = int.from_bytes(whole[8:16].tobytes(), "little")
-        header = json.loads(whole[16 : 16 + length].tobytes())
-        return {name: _array(whole, **where) for name, where in header.items()}
+        length = int.from_bytes(head[8:], "little")
+        return Columns(file, json.loads(os.read(file.handle, min(length, size))))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         msg = f"{path} must hold columns, got: {error}; index the photos again to rebuild it"
         raise DataError(msg) from error

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, shown
 from searchlab.files import digest_of
+from searchlab.tuning import Tuning
 
 QueryKind: TypeAlias = Literal["text", "image", "both"]
 """What a query brings: words, a picture, or a picture steered by words."""
 
-INDEX_KINDS = ("exact", "hnsw")
+INDEX_KINDS = ("exact", "hnsw", "clustered")
 COLOR_METRIC = "oklab-255"
 
 
@@ -59,6 +60,16 @@ class Curve:
         """Turn cosines into scores, elementwise, 0 to 1, never decreasing in the cosine."""
         logits = self.slope * np.asarray(cosines, dtype=np.float64) + self.intercept
         return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)), dtype=np.float64)
+
+    def cosine(self, score: float) -> float:
+        """Return the cosine that has a score, as exactly as floats go; may be infinite.
+
+        Args:
+            score: At most 0 is reached by every cosine, at least 1 by none.
+        """
+        if not 0 < score < 1:
+            return -math.inf if score <= 0 else math.inf
+        return (math.log(score / (1 - score)) - self.intercept) / self.slope
 
 
 FITTED_TEXT_ALPHA = 1.7
@@ -130,6 +141,23 @@ _PLAIN = Curve(slope=4.0, intercept=-1.0)
 UNCALIBRATED = Calibration(text=_PLAIN, image=_PLAIN, both=_PLAIN, source="uncalibrated")
 
 
+# Left out of `to_dict` while they have their defaults, so that ids on record stay what they are.
+_LATER = ("n_lists", "recall", "tuning")
+_BUILT_FROM = {
+    "exact": (),
+    "hnsw": ("M", "ef_construction", "seed"),
+    "clustered": ("n_lists", "seed"),
+}
+
+
+def _canonical(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _id_of(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_canonical(values).encode()).hexdigest()[:12]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Every choice that can change a ranking or a score.
@@ -137,17 +165,22 @@ class Config:
     Attributes:
         model: Spec of the embedding model, as `load_model` reads it.
         model_id: The model's own hash; empty until a library or an experiment has loaded it.
-        index: `"exact"` or `"hnsw"`.
+        index: `"exact"`, `"hnsw"` or `"clustered"`.
         M: Links of a node in the graph, 2 to 200 (hnsw).
         ef_construction: Candidates looked at while building, at least `M` (hnsw).
         ef_search: Candidates looked at while searching, at least 1 (hnsw).
         step_rows: Photos that are scored exactly in the time of one step through the graph, 0 to
-            always take the graph; measured by `benchmarks/bench_planner.py`.
+            always take the graph; the planner goes by it where there is no `tuning` (hnsw).
         depth: Photos that the index ranks; what comes behind is ranked by exact score.
         steering: Weight of the text beside the picture, for each unit of `text_alpha`.
         color_metric: The perceptual metric of the colour filters.
         calibration: Cosine to `relevance_score`.
-        seed: Seed of the graph's levels.
+        seed: Seed of the graph's levels and of the clusters' centres.
+        n_lists: Clusters, 0 to choose by the number of photos (clustered).
+        recall: Share of the true nearest photos that a search is to find, above 0 to 1: asked of
+            the index (clustered), and where it is tuned of the least effort that was measured to
+            reach it.
+        tuning: What `searchlab tune` measured; it holds for the index that it was measured on.
     """
 
     model: str = "mini"
@@ -162,6 +195,9 @@ class Config:
     color_metric: str = COLOR_METRIC
     calibration: Calibration = field(default=UNCALIBRATED)
     seed: int = 0
+    n_lists: int = 0
+    recall: float = 0.99
+    tuning: Tuning | None = None
 
     def __post_init__(self) -> None:
         if self.index not in INDEX_KINDS:
@@ -169,12 +205,20 @@ class Config:
             raise InputError(msg)
         ranges = {"M": (2, 200), "ef_construction": (self.M, 10_000), "ef_search": (1, 100_000)}
         ranges |= {"step_rows": (0, 2**40), "depth": (1, 100_000), "seed": (0, 2**31 - 1)}
+        ranges |= {"n_lists": (0, 2**20)}
         for name, (low, high) in ranges.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 msg = f"{name} must be an integer from {low} to {high}, got {shown(value)}"
                 raise InputError(msg)
         object.__setattr__(self, "steering", _finite("steering", self.steering, positive=True))
+        object.__setattr__(self, "recall", _finite("recall", self.recall, positive=True))
+        if self.recall > 1:
+            msg = f"recall must be a number above 0, to 1, got {shown(self.recall)}"
+            raise InputError(msg)
+        if not isinstance(self.tuning, Tuning | None):
+            msg = f"tuning must be a Tuning or none, got {shown(self.tuning)}"
+            raise InputError(msg)
         if self.color_metric != COLOR_METRIC:
             msg = f"color_metric must be {COLOR_METRIC!r}, got {shown(self.color_metric)}"
             raise InputError(msg)
@@ -195,16 +239,30 @@ class Config:
 
     @cached_property
     def config_id(self) -> str:
-        """12 hex digits of the SHA-256 over the canonical JSON of all fields."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+        """12 hex digits of the SHA-256 over the canonical JSON of `to_dict`."""
+        return _id_of(self.to_dict())
+
+    @cached_property
+    def index_id(self) -> str:
+        """12 hex digits of the hash over what the index is built from, its photos left aside."""
+        names = ("model_id", "index", *_BUILT_FROM[self.index])
+        return _id_of({name: getattr(self, name) for name in names})
+
+    @property
+    def measured(self) -> Tuning | None:
+        """The tuning, where it is of this index."""
+        fits = self.tuning is not None and self.tuning.index_id == self.index_id
+        return self.tuning if fits else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain values."""
-        return dataclasses.asdict(self)
+        """Return all fields as plain values, but those of `_LATER` that have their defaults."""
+        values = dataclasses.asdict(self)
+        usual = {field.name: field.default for field in dataclasses.fields(self)}
+        return {n: v for n, v in values.items() if n not in _LATER or v != usual[n]}
 
     def to_json(self) -> str:
         """Return the canonical JSON: sorted keys, no spaces, shortest floats."""
-        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _canonical(self.to_dict())
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Config:
@@ -221,6 +279,8 @@ class Config:
         plain = dict(values)
         if "calibration" in plain:
             plain["calibration"] = Calibration.from_dict(plain["calibration"])
+        if plain.get("tuning") is not None:
+            plain["tuning"] = Tuning.from_dict(plain["tuning"])
         return cls(**plain)
 
     @classmethod

@@ -11,7 +11,15 @@ from searchlab.calibration import calibrated
 from searchlab.config import INDEX_KINDS, Calibration, Config
 from searchlab.errors import InputError
 
-_OF_THE_GRAPH = ("M", "ef_construction", "ef_search", "step_rows", "depth", "seed")
+# Choices that change nothing with an index are left at their defaults, so that nothing is tried
+# twice under two names.
+_OF_THE_GRAPH = ("M", "ef_construction", "ef_search", "step_rows")
+_OF_CLUSTERS = ("n_lists",)
+_IDLE = {
+    "exact": (*_OF_THE_GRAPH, *_OF_CLUSTERS, "depth", "seed", "recall", "tuning"),
+    "hnsw": _OF_CLUSTERS,
+    "clustered": _OF_THE_GRAPH,
+}
 
 
 def grid(
@@ -24,10 +32,10 @@ def grid(
 
     Args:
         models: Specs; a fusion is a model too, such as `"hybrid:mini=0.7,captions=0.3"`.
-        indexes: `"exact"`, `"hnsw"` or both.
+        indexes: Any of `"exact"`, `"hnsw"` and `"clustered"`.
         calibrations: None for the one that goes with the model.
-        choices: Further fields of `Config`, each one value or a list of them. Those of the graph
-            are left at their defaults for `"exact"`, where they change nothing.
+        choices: Further fields of `Config`, each one value or a list of them. Those that change
+            nothing with an index are left at their defaults.
 
     Returns:
         Configurations with their `model_id`, no two alike.
@@ -67,11 +75,9 @@ def grid(
 def _config(
     spec: str, index: str, calibration: Calibration | None, chosen: dict[str, Any]
 ) -> Config:
-    config = Config(model=spec, index=index, **chosen)  # also refuses what exact does not read
-    if index == "exact":
-        kept = {name: value for name, value in chosen.items() if name not in _OF_THE_GRAPH}
-        config = Config(model=spec, index=index, **kept)
-    config = calibrated(config)
+    config = Config(model=spec, index=index, **chosen)  # also refuses what the index does not read
+    kept = {name: value for name, value in chosen.items() if name not in _IDLE[index]}
+    config = calibrated(Config(model=spec, index=index, **kept))
     return config if calibration is None else replace(config, calibration=calibration)
 
 

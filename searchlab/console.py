@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -21,6 +21,7 @@ from rich.text import Text
 from searchlab.ingest import IndexReport
 from searchlab.progress import Progress, Step
 from searchlab.queries import Hit, Page
+from searchlab.records import Problem
 
 _SHOWN_PROBLEMS = 50
 
@@ -102,13 +103,18 @@ def _chip(hit: Hit) -> Text:
     return chip.append(f" {hit.photo.color_name}", style="not on default")
 
 
-def print_report(report: IndexReport, console: Console) -> None:
-    """Print what indexing did: the skipped files in one list, then the sum."""
-    for problem in report.problems[:_SHOWN_PROBLEMS]:
+def print_problems(problems: Sequence[Problem], console: Console) -> None:
+    """Print what was skipped, cut to a readable length."""
+    for problem in problems[:_SHOWN_PROBLEMS]:
         where = problem.where.replace("\n", "\\n")
         _print(console, f"skipped {where}: {problem.reason}")
-    if len(report.problems) > _SHOWN_PROBLEMS:
-        _print(console, f"... and {len(report.problems) - _SHOWN_PROBLEMS:,} more")
+    if len(problems) > _SHOWN_PROBLEMS:
+        _print(console, f"... and {len(problems) - _SHOWN_PROBLEMS:,} more")
+
+
+def print_report(report: IndexReport, console: Console) -> None:
+    """Print what indexing did: the skipped files in one list, then the sum."""
+    print_problems(report.problems, console)
     for folder in report.missing:
         _print(console, f"{folder} shows no photo now; its photos are kept (--forget drops them)")
     copies = "1 copy" if report.copies == 1 else f"{report.copies} copies"

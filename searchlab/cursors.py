@@ -1,22 +1,52 @@
-"""Cursors: signed, opaque tokens that hold a whole query and a position in its ranking."""
+"""Cursors: signed, opaque tokens that hold a whole query and a position in its ranking.
+
+    base64url of MessagePack . base64url of a keyed hash of audience and what is before the dot
+
+Both are without padding, and the hash (BLAKE2b with a key, RFC 7693) is over letters, so that no
+token has a second spelling.
+"""
 
 from __future__ import annotations
 
 import base64
-import binascii
+import hashlib
+import hmac
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
-from itsdangerous import BadData, URLSafeSerializer
 from numpy.typing import NDArray
 
 from searchlab.errors import CursorError, DataError
 from searchlab.filters import PhotoFilter
-from searchlab.queries import Query
+from searchlab.queries import DEFAULT_TEXT_ALPHA, Query
 
 KEY_BYTES = 32
+_SIGNATURE_BYTES = 16
+_SIGNATURE_LENGTH = 22  # of so many bytes in base64
+
+
+class _Values(msgspec.Struct, omit_defaults=True):
+    # One letter each: the token is part of every answer.
+    n: int
+    p: int
+    s: str
+    c: str
+    q: str | None = None
+    i: str | None = None
+    a: float = DEFAULT_TEXT_ALPHA
+    f: dict[str, Any] = {}
+    o: str = "relevance"
+    t: float | None = None
+    l: int | None = None  # noqa: E741
+    r: float | None = None
+    v: bytes | None = None
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(_Values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,25 +74,23 @@ class Cursor:
     def seal(self, key: bytes) -> str:
         """Return the token; only `unseal` with the same key and audience opens it."""
         query = self.query
-        values: dict[str, Any] = {
-            "n": self.position,
-            "p": self.per_page,
-            "s": self.snapshot_id,
-            "c": self.config_id,
-            "q": query.text,
-            "i": query.photo_id,
-            "a": query.text_alpha,
-            "f": query.filter.to_dict(),
-            "o": query.sort_by,
-            "t": query.score_threshold,
-            "l": query.limit,
-        }
-        if self.vector is not None:
-            values["v"] = base64.b85encode(self.vector.astype("<f4").tobytes()).decode()
-        token = _serializer(key, self.audience).dumps(
-            {k: v for k, v in values.items() if v is not None}
+        values = _Values(
+            n=self.position,
+            p=self.per_page,
+            s=self.snapshot_id,
+            c=self.config_id,
+            q=query.text,
+            i=query.photo_id,
+            a=query.text_alpha,
+            f=query.filter.to_dict(),
+            o=query.sort_by,
+            t=query.score_threshold,
+            l=query.limit,
+            r=query.min_recall,
+            v=None if self.vector is None else self.vector.astype("<f4").tobytes(),
         )
-        return str(token)
+        told = _letters(_ENCODER.encode(values))
+        return f"{told.decode()}.{_signature(told, key, self.audience).decode()}"
 
     @classmethod
     def unseal(cls, token: str, key: bytes, *, audience: str) -> Cursor:
@@ -71,48 +99,80 @@ class Cursor:
         Raises:
             CursorError: Not a token of this library, account and operation, letter for letter.
         """
-        serializer = _serializer(key, audience)
         try:
-            values = serializer.loads(token)
-            # Base64 has several spellings for the same bytes; only ours is accepted.
-            if serializer.dumps(values) != token:
-                msg = "the same token must be spelt the same"
-                raise BadData(msg)
-            vector = None
-            if "v" in values:
-                vector = np.frombuffer(base64.b85decode(values["v"]), dtype="<f4")
+            values = _opened(token, key, audience)
+            vector = None if values.v is None else np.frombuffer(values.v, dtype="<f4")
             return cls(
-                query=_query(values, vector),
+                query=_query(values),
                 vector=vector,
-                position=values["n"],
-                per_page=values["p"],
-                snapshot_id=values["s"],
-                config_id=values["c"],
+                position=values.n,
+                per_page=values.p,
+                snapshot_id=values.s,
+                config_id=values.c,
                 audience=audience,
             )
-        except (BadData, KeyError, TypeError, ValueError, binascii.Error) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
             msg = "cursor must be the next_cursor of a page of this search, got another text"
             raise CursorError(msg) from error
 
 
-def _serializer(key: bytes, audience: str) -> URLSafeSerializer:
-    return URLSafeSerializer(key, salt=f"searchlab.cursor:{audience}")
+def _letters(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
-def _query(values: dict[str, Any], vector: NDArray[np.float32] | None) -> Query:
+def _signature(told: bytes, key: bytes, audience: str) -> bytes:
+    whose = audience.encode()
+    signed = hashlib.blake2b(b"%d:" % len(whose), key=key, digest_size=_SIGNATURE_BYTES)
+    signed.update(whose)
+    signed.update(told)
+    return _letters(signed.digest())
+
+
+def _opened(token: str, key: bytes, audience: str) -> _Values:
+    told, _, signature = token.encode("ascii").rpartition(b".")
+    if len(signature) != _SIGNATURE_LENGTH:
+        return _opened_older(token, key, audience)
+    if not hmac.compare_digest(signature, _signature(told, key, audience)):
+        msg = "another signature"
+        raise ValueError(msg)
+    return _DECODER.decode(base64.urlsafe_b64decode(told + b"=" * (-len(told) % 4)))
+
+
+def _opened_older(token: str, key: bytes, audience: str) -> _Values:
+    # What a server before this form has given out is good for as long as its snapshot is kept.
+    from itsdangerous import BadData, URLSafeSerializer
+
+    serializer = URLSafeSerializer(key, salt=f"searchlab.cursor:{audience}")
+    try:
+        values = serializer.loads(token)
+        if serializer.dumps(values) != token:  # base64 has several spellings for the same bytes
+            msg = "the same token must be spelt the same"
+            raise BadData(msg)
+    except BadData as error:
+        raise ValueError(str(error)) from error
+    vector = base64.b85decode(values.pop("v")) if "v" in values else None
+    return msgspec.convert({**values, "v": vector}, _Values)
+
+
+def _query(values: _Values) -> Query:
+    return Query(
+        text=values.q,
+        image=_stand_in() if values.v is not None and values.i is None else None,
+        photo_id=values.i,
+        text_alpha=values.a,
+        filter=PhotoFilter(**values.f),
+        sort_by=values.o,
+        score_threshold=values.t,
+        limit=values.l,
+        min_recall=values.r,
+    )
+
+
+def _stand_in() -> Any:
+    # The picture itself is never needed again, its vector is.
     from PIL import Image
 
-    return Query(
-        text=values.get("q"),
-        # A stand-in: the picture itself is never needed again, its vector is.
-        image=None if vector is None or "i" in values else Image.new("RGB", (1, 1)),
-        photo_id=values.get("i"),
-        text_alpha=values["a"],
-        filter=PhotoFilter(**values["f"]),
-        sort_by=values["o"],
-        score_threshold=values.get("t"),
-        limit=values.get("l"),
-    )
+    return Image.new("RGB", (1, 1))
 
 
 def read_key(path: Path) -> bytes:

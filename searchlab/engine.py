@@ -16,13 +16,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.bitmaps import Bitmap
 from searchlab.config import Config, Curve
 from searchlab.cursors import Cursor
 from searchlab.errors import ExpiredCursorError, InputError, MismatchError
+from searchlab.facets import Facets
 from searchlab.indexes import VectorIndex
-from searchlab.indexes.exact import nearest_rows
+from searchlab.indexes.exact import cosines_of
 from searchlab.models.canaries import Witness
-from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.paging import Ranking, cut_page
 from searchlab.photos import Photo
 from searchlab.planner import make_plan
@@ -36,6 +38,8 @@ from searchlab.queries import (
     Slice,
     check_count,
 )
+from searchlab.query_vectors import QueryVectors
+from searchlab.ranking import near_enough, ranked, relevance
 from searchlab.tables import PhotoTable
 from searchlab.text_vectors import TextVectors
 
@@ -47,6 +51,7 @@ class SearchEngine:
 
     Attributes:
         table: The photos.
+        facets: Sets of them, that filters are made of.
         index: Their vectors, in the order of the table.
         model: What embeds the queries.
         config: Every choice that can change a ranking.
@@ -66,6 +71,7 @@ class SearchEngine:
         thumbnail: Callable[[Photo], Path | None] | None = None,
         witness: Witness | None = None,
         texts: TextVectors | None = None,
+        facets: Facets | None = None,
     ) -> None:
         """Put together what belongs together.
 
@@ -79,6 +85,7 @@ class SearchEngine:
             thumbnail: Finds the small picture of a photo.
             witness: What the model embedded when the photos were.
             texts: Vectors of query texts by the same model, to share with other engines.
+            facets: Of the table; made of it when first needed if left out.
 
         Raises:
             MismatchError: The parts are not of one library and one model.
@@ -96,24 +103,20 @@ class SearchEngine:
             )
             raise MismatchError(msg)
         self.table = table
+        self.facets = Facets(table) if facets is None else facets
         self.index = index
         self.model = model
         self.config = config
         self.snapshot_id = snapshot_id
         self._key = key or secrets.token_bytes(32)
         self._thumbnail = thumbnail
-        self._witness = witness or Witness({})
         self.build_s = 0.0
-        self._texts = TextVectors(model) if texts is None else texts
+        texts = TextVectors(model) if texts is None else texts.of_model(model)
+        self._vectors = QueryVectors(model, texts, witness or Witness({}))
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed query texts in one batch and keep their vectors."""
-        self._witness.check(self.model, "text")
-        self._texts.warm(texts)
-
-    def _text_vector(self, text: str) -> Embeddings:
-        self._witness.check(self.model, "text")
-        return self._texts.of(text)
+        self._vectors.warm(texts)
 
     def reference_vector(self, query: Query) -> Embeddings | None:
         """Return the (dim,) embedding of the query's picture; None if it brings none.
@@ -123,15 +126,10 @@ class SearchEngine:
             ImageError: The picture is refused.
         """
         if query.photo_id is not None:
-            return _row(self.index.vectors, self.table.row_of(query.photo_id))
-        if query.image is None:
+            return np.array(self.index.vectors[self.table.row_of(query.photo_id)])
+        if query.image is None or isinstance(query.image, str):
             return None
-        from searchlab.images import WORKING_SIDE, as_rgb, for_model
-
-        self._witness.check(self.model, "image")
-        side = self.model.input_size
-        picture = for_model(as_rgb(query.image, min_side=max(WORKING_SIDE, side)), side)
-        return _row(self.model.encode_images([picture]), 0)
+        return self._vectors.of_picture(query.image)
 
     def query_vector(
         self, query: Query, *, reference: Embeddings | None = None
@@ -142,30 +140,44 @@ class SearchEngine:
             query: What is asked.
             reference: (dim,) embedding of the query's picture, if it is known already.
         """
+        text = query.text or ""
         if query.kind is None:
             return None
         if query.kind == "text":
-            return self._text_vector(query.text or "")
+            return self._vectors.of_text(text)
         picture = self.reference_vector(query) if reference is None else reference
         if picture is None or query.kind == "image":
             return picture
-        weight = self.config.steering * query.text_alpha
-        mixed = picture + weight * self._text_vector(query.text or "")
-        return _row(unit_rows(mixed[np.newaxis]), 0)
+        return self._vectors.steered(picture, text, self.config.steering * query.text_alpha)
 
-    def allowed(self, query: Query) -> NDArray[np.bool_]:
-        """Return (n_photos,) bool: the photos that a query may find."""
-        mask = query.filter.mask(self.table)
-        if query.photo_id is not None:
-            mask[self.table.row_of(query.photo_id)] = False
-        return mask
+    def allowed(self, query: Query) -> Bitmap | None:
+        """Return the photos that a query may find; None where it may find all.
+
+        Raises:
+            InputError: A value that the library does not know.
+            NotFoundError: `photo_id` is not indexed.
+        """
+        found = query.filter.allowed(self.facets)
+        if query.photo_id is None:
+            return found
+        row = self.table.row_of(query.photo_id)
+        return (Bitmap.full(len(self.table)) if found is None else found).without(row)
 
     def plan(self, query: Query) -> QueryPlan:
         """Say how a query would be answered, without answering it."""
-        return make_plan(query, self.index, self.config, int(np.count_nonzero(self.allowed(query))))
+        return self._plan(query, self.allowed(query))
+
+    def _plan(self, query: Query, allowed: Bitmap | None) -> QueryPlan:
+        n_allowed = len(self.table) if allowed is None else allowed.count
+        return make_plan(query, self.index, self.config, n_allowed)
 
     def rank(
-        self, query: Query, k: int | None = None, *, reference: Embeddings | None = None
+        self,
+        query: Query,
+        k: int | None = None,
+        *,
+        start: int = 0,
+        reference: Embeddings | None = None,
     ) -> Ranking:
         """Rank the photos for a query; this is what is evaluated and what is served.
 
@@ -173,10 +185,11 @@ class SearchEngine:
             query: What is asked.
             k: How much of the ranking is wanted; all of it if left out. The order of the first
                 photos does not depend on it.
+            start: Photos at the head of it that are left out of the answer.
             reference: (dim,) embedding of the query's picture, if it is known already.
 
         Returns:
-            min(k, total) photos, and the total.
+            The photos from place `start` up to min(k, total), and the total.
 
         Raises:
             InputError: A value that the library does not know.
@@ -186,69 +199,67 @@ class SearchEngine:
             msg = f"k must be 0 or more, got {k}"
             raise InputError(msg)
         clock = [time.perf_counter()]
-        mask = self.allowed(query)
-        rows = np.flatnonzero(mask)
-        plan = make_plan(query, self.index, self.config, len(rows))
+        allowed = self.allowed(query)
+        plan = self._plan(query, allowed)
         clock.append(time.perf_counter())
         vector = self.query_vector(query, reference=reference)
         clock.append(time.perf_counter())
-        if vector is None:
-            scores = np.ones(len(rows))
+        most = plan.n_allowed if query.limit is None else min(plan.n_allowed, query.limit)
+        stop = most if k is None else min(k, most)
+        by_date = query.sort_by == "newest"
+        cut = bool(query.score_threshold)  # every photo reaches 0
+        if vector is None or (by_date and query.limit is None and not cut):
+            rows, scores = self._listed(query, vector, allowed, start, stop)
+            total = most
         else:
-            kind = query.kind or "text"
-            curve = self.config.calibration.curve(kind, text_alpha=query.text_alpha)
-            wanted = query.limit if query.sort_by == "newest" else k
-            wanted = wanted if query.score_threshold is None else None
-            rows, scores = self._ranked(vector, curve, plan, mask, rows, wanted)
-        total = plan.n_allowed
-        if query.score_threshold is not None:
-            near = scores >= query.score_threshold
-            rows, scores, total = rows[near], scores[near], int(np.count_nonzero(near))
-        if query.limit is not None and query.kind is not None:
-            # The same results in either order: the nearest ones, however they are sorted.
-            rows, scores = rows[: query.limit], scores[: query.limit]
-        if query.sort_by == "newest":
-            newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
-            rows, scores = rows[newest], scores[newest]
-        total = total if query.limit is None else min(total, query.limit)
-        stop = total if k is None else min(k, total)
+            wanted = most if by_date or cut else stop
+            rows, scores = self._by_content(query, vector, plan, allowed, wanted)
+            total = len(rows) if cut else most
+            if by_date:
+                newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
+                rows, scores = rows[newest], scores[newest]
+            rows, scores = rows[start:stop], scores[start:stop]
         clock.append(time.perf_counter())
-        passed = [1e3 * (end - start) for start, end in itertools.pairwise(clock)]
+        passed = [1e3 * (end - begin) for begin, end in itertools.pairwise(clock)]
         timings = dict(zip(_PARTS, passed, strict=True))
-        return Ranking(rows[:stop], scores[:stop], total, plan, timings)
+        return Ranking(rows, scores, total, plan, timings)
 
-    def _ranked(
+    def _listed(
         self,
-        vector: Embeddings,
-        curve: Curve,
-        plan: QueryPlan,
-        mask: NDArray[np.bool_],
-        rows: NDArray[np.int64],
-        k: int | None,
+        query: Query,
+        vector: Embeddings | None,
+        allowed: Bitmap | None,
+        start: int,
+        stop: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        wanted = plan.n_allowed if k is None else min(k, plan.n_allowed)
-        if plan.mode == "exact" or not wanted:
-            some = rows if len(rows) < len(mask) else None
-            found, similar = nearest_rows(self.index.vectors, vector, wanted, rows=some)
+        # Every photo is in, so only those that are shown are looked at.
+        stop = max(start, stop)
+        if query.sort_by == "newest":
+            rows = self.facets.newest(allowed, stop, start)
         else:
-            found, similar = self._graph_ranked(vector, mask, wanted)
-        return found, np.round(curve(similar), 6)
+            rows = np.arange(start, stop) if allowed is None else allowed.part(start, stop)
+        if vector is None:
+            return rows, np.ones(len(rows))
+        similar = cosines_of(self.index.vectors, vector, rows)
+        return rows, relevance(self._curve(query), similar)
 
-    def _graph_ranked(
-        self, vector: Embeddings, mask: NDArray[np.bool_], wanted: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        # Always the same depth, so that page one is the same however far a reader pages.
-        head = self.index.search(vector[np.newaxis], self.config.depth, allowed=mask)
-        found, similar = head.rows[0][head.rows[0] >= 0], head.scores[0][head.rows[0] >= 0]
-        if wanted > len(found):
-            behind = mask.copy()
-            behind[found] = False
-            rows = np.flatnonzero(behind)
-            tail, tail_similar = nearest_rows(self.index.vectors, vector, len(rows), rows=rows)
-            found = np.concatenate([found, tail])
-            # A photo that the graph missed stands behind the head, and scores no more than it.
-            similar = np.minimum.accumulate(np.concatenate([similar, tail_similar]))
-        return found[:wanted], similar[:wanted]
+    def _by_content(
+        self,
+        query: Query,
+        vector: Embeddings,
+        plan: QueryPlan,
+        allowed: Bitmap | None,
+        wanted: int,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        index, curve, least = self.index, self._curve(query), query.score_threshold
+        if least is not None:
+            return near_enough(index, vector, wanted, curve=curve, threshold=least, allowed=allowed)
+        found = ranked(index, vector, wanted, plan=plan, config=self.config, allowed=allowed)
+        return found.rows, relevance(curve, found.scores)
+
+    def _curve(self, query: Query) -> Curve:
+        kind = query.kind or "text"
+        return self.config.calibration.curve(kind, text_alpha=query.text_alpha)
 
     def slice(
         self,
@@ -260,7 +271,7 @@ class SearchEngine:
         live: NDArray[np.bool_] | None = None,
         reference: Embeddings | None = None,
     ) -> Slice:
-        """Answer a query page by page, as rows of the table; see `search`.
+        """Answer a query page by page, as rows of the table; raises what `search` does.
 
         Args:
             query: What is asked, or just its words; ignored where a cursor is given.
@@ -299,13 +310,7 @@ class SearchEngine:
         cursor: str | Cursor | None = None,
         audience: str = "",
     ) -> Page:
-        """Answer a query page by page.
-
-        Args:
-            query: What is asked, or just its words; ignored where a cursor is given.
-            per_page: 1 to 100 results a page; with a cursor the size of page 1 stays.
-            cursor: `next_cursor` of the page before.
-            audience: Account and operation that the cursors are bound to.
+        """Answer a query page by page; the arguments are those of `slice`.
 
         Raises:
             InputError: A value out of range, or neither query nor cursor.
@@ -343,7 +348,3 @@ class SearchEngine:
         photo = self.table.photo(row)
         thumbnail = self._thumbnail(photo) if self._thumbnail is not None else None
         return Hit(photo=photo, relevance_score=score, thumbnail=thumbnail)
-
-
-def _row(vectors: Embeddings, row: int) -> Embeddings:
-    return np.array(vectors[row])

@@ -1,4 +1,4 @@
-"""PhotoFilter: which photos may be found, as a mask and in words; facets count values."""
+"""PhotoFilter: which photos may be found, as a bitmap, a mask and words; facets count values."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.bitmaps import Bitmap
 from searchlab.colors import (
     DEFAULT_TOLERANCE,
     FAMILIES,
@@ -18,6 +19,7 @@ from searchlab.colors import (
     within_name,
 )
 from searchlab.errors import InputError, shown
+from searchlab.facets import Facets
 from searchlab.photos import ORIENTATIONS, day_number
 from searchlab.tables import PhotoTable
 
@@ -93,8 +95,36 @@ class PhotoFilter:
         values = {n: getattr(self, n) for n in (*names, "photographer", "after_date")}
         return {n: v for n, v in values.items() if v is not None and v != ()}
 
+    def allowed(self, facets: Facets) -> Bitmap | None:
+        """Find the photos that meet every condition.
+
+        Args:
+            facets: Those of the photos.
+
+        Returns:
+            Their rows; None where no condition is set.
+
+        Raises:
+            InputError: A source or licence that no photo has.
+        """
+        self._check_known_to(facets.table)
+        sets = [facets.any_of(name, values) for name, values in self._listed()]
+        if self.photographer is not None:
+            sets.append(facets.any_of("photographer_username", (self.photographer,)))
+        if self.after_date is not None:
+            sets.append(facets.since(day_number(self.after_date, name="after_date")))
+        if self.color_name is not None and self.color_tolerance == DEFAULT_TOLERANCE:
+            sets.append(facets.any_of("color_name", (self.color_name,)))
+        elif self.color_name is not None:
+            sets.append(facets.within_name(self.color_name, self.color_tolerance))
+        found = Bitmap.all_of(sets, len(facets)) if sets else None
+        if self.color_hex is not None:
+            # Last, because shades are looked up the faster the fewer photos are left.
+            found = facets.within_hex(self.color_hex, self.color_tolerance, found)
+        return found
+
     def mask(self, table: PhotoTable) -> NDArray[np.bool_]:
-        """Say for each photo whether it meets every condition.
+        """Say for each photo whether it meets every condition; the plain way, without facets.
 
         Args:
             table: The photos.
@@ -103,15 +133,12 @@ class PhotoFilter:
             (n_photos,) bool.
 
         Raises:
-            InputError: A source or licence that the table does not know.
+            InputError: A source or licence that no photo has.
         """
+        self._check_known_to(table)
         mask = np.ones(len(table), dtype=np.bool_)
-        for name in ("orientation", "source", "license_type"):
-            wanted = getattr(self, name)
-            if wanted:
-                if name != "orientation":
-                    _check_known(name, wanted, known_values(table, name))
-                mask &= _any_of(table, name, wanted)
+        for name, values in self._listed():
+            mask &= _any_of(table, name, values)
         if self.photographer is not None:
             mask &= _any_of(table, "photographer_username", (self.photographer,))
         if self.after_date is not None:
@@ -121,6 +148,15 @@ class PhotoFilter:
         if self.color_hex is not None:
             mask &= within_hex(table.shades, self.color_hex, tolerance=self.color_tolerance)
         return mask
+
+    def _listed(self) -> list[tuple[str, tuple[str, ...]]]:
+        names = ("orientation", "source", "license_type")
+        return [(name, getattr(self, name)) for name in names if getattr(self, name)]
+
+    def _check_known_to(self, table: PhotoTable) -> None:
+        for name, values in self._listed():
+            if name != "orientation":
+                _check_known(name, values, known_values(table, name))
 
     def _family_mask(self, table: PhotoTable, family: str) -> NDArray[np.bool_]:
         if self.color_tolerance == DEFAULT_TOLERANCE:
@@ -170,20 +206,25 @@ def known_values(table: PhotoTable, name: str) -> list[str]:
 
 
 def facet_counts(
-    table: PhotoTable, name: str, mask: NDArray[np.bool_] | None = None
+    photos: Facets | PhotoTable, name: str, allowed: Bitmap | NDArray[np.bool_] | None = None
 ) -> dict[str, int]:
     """Count the photos of each value of a coded column, most frequent first, `free` always.
 
     Args:
-        table: The photos.
+        photos: The facets of the photos, or their table.
         name: One of `CODED_COLUMNS`.
-        mask: (n_photos,) bool, the photos to count; all if left out.
+        allowed: The photos to count, a bitmap or (n_photos,) bool; all if left out.
     """
-    codes = table.codes(name)
-    rows = codes.rows if mask is None else codes.rows[mask]
-    counts = np.bincount(rows, minlength=len(codes.values))
+    if isinstance(photos, Facets):
+        some = Bitmap.of_mask(allowed) if isinstance(allowed, np.ndarray) else allowed
+        table, counts = photos.table, photos.counts(name, some)
+    else:
+        table, codes = photos, photos.codes(name).rows
+        mask = allowed.mask() if isinstance(allowed, Bitmap) else allowed
+        some_codes = codes if mask is None else codes[mask]
+        counts = np.bincount(some_codes, minlength=len(table.codes(name).values))
     found = dict.fromkeys(known_values(table, name), 0)
-    found |= dict(zip(codes.values, counts.tolist(), strict=True))
+    found |= dict(zip(table.codes(name).values, counts.tolist(), strict=True))
     return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 

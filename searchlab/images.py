@@ -35,6 +35,7 @@ from searchlab.errors import ImageError, InputError
 from searchlab.image_bytes import FORMATS, declared_size, excess, exif_orientation, sniff
 from searchlab.image_colors import Palette, dominant_and_palette
 from searchlab.image_modes import to_srgb
+from searchlab.resizing import Resize, plain_resize
 
 __all__ = [
     "FORMATS",
@@ -271,9 +272,10 @@ def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = N
         raise ImageError(msg, reason="damaged") from error
 
 
-def for_model(image: Image.Image, input_size: int) -> Image.Image:
+def for_model(image: Image.Image, input_size: int, *, resize: Resize = plain_resize) -> Image.Image:
     """Scale an RGB picture to what a model makes use of, the same way for photos and queries."""
-    return shrink(shrink(image, max(WORKING_SIDE, input_size)), input_size)
+    looked_at = shrink(image, max(WORKING_SIDE, input_size), resize=resize)
+    return shrink(looked_at, input_size, resize=resize)
 
 
 def analyse(decoded: DecodedImage) -> Analysis:
@@ -290,7 +292,7 @@ def analyse(decoded: DecodedImage) -> Analysis:
     )
 
 
-def shrink(image: Image.Image, side: int) -> Image.Image:
+def shrink(image: Image.Image, side: int, *, resize: Resize = plain_resize) -> Image.Image:
     """Scale an RGB picture down until its short side has `side` pixels; never up.
 
     A very long picture goes on down until its long side has 8 x `side`, so that what waits for a
@@ -302,11 +304,10 @@ def shrink(image: Image.Image, side: int) -> Image.Image:
     scale = min(scale, 8 * side / max(image.size))
     if scale == 1.0:
         return image
-    size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
-    return image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+    return resize(image, (max(1, round(image.width * scale)), max(1, round(image.height * scale))))
 
 
-def thumbnail(image: Image.Image, side: int) -> bytes:
+def thumbnail(image: Image.Image, side: int, *, resize: Resize = plain_resize) -> bytes:
     """Encode an RGB picture as WebP with at most `side` pixels a side; never scaled up.
 
     Raises:
@@ -317,8 +318,10 @@ def thumbnail(image: Image.Image, side: int) -> bytes:
         raise InputError(msg)
     scale = side / max(image.size)
     if scale < 1:
-        size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
-        image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+        image = resize(
+            image, (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
+        )
     encoded = io.BytesIO()
-    image.save(encoded, "WEBP", quality=80, method=4)
+    # Method 4, which WebP chooses by itself, takes twice the time for files 3 to 6 % smaller.
+    image.save(encoded, "WEBP", quality=80, method=2)
     return encoded.getvalue()

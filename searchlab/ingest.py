@@ -53,6 +53,7 @@ def index_photos(
     *,
     config: Config | None = None,
     model: str | None = None,
+    index: str | None = None,
     forget: Sequence[Path] = (),
     rebuild: bool = False,
     progress: Progress | None = None,
@@ -67,6 +68,7 @@ def index_photos(
             with sidecar records or the name of its library.
         config: How to rank; that of the state in force if left out.
         model: Spec of another model to embed with, calibrated where that is known.
+        index: Another kind of index: `exact`, `clustered` or `hnsw`.
         forget: Folders to cover no more.
         rebuild: Build anew; of the state in force, which may be damaged, only its list of photos
             is read, and not even that where it is damaged.
@@ -85,11 +87,13 @@ def index_photos(
         if config is not None and model is None:
             config = config.with_model_id(load_model(config.model).model_id)
         config = _chosen(config or before.config, model, progress)
+        if index is not None:
+            config = replace(config, index=index)
         embedder = load_model(config.model)
         scan = scan_roots(covered, cache, progress)
         scan.missing += _emptied(before.table, covered, scan)
         if rebuild and before.table is None and scan.missing:
-            gone = ", ".join(str(root.folder) for root in scan.missing)
+            gone = ", ".join(str(root.place) for root in scan.missing)
             msg = f"a rebuild must reach every folder, got none at {gone}; bring it or --forget it"
             raise InputError(msg)
         pictures, problems, copies = _embedded(scan, covered, embedder, cache, library, progress)
@@ -103,7 +107,7 @@ def index_photos(
             progress=progress,
         )
         if not len(table):
-            where = ", ".join(str(root.folder) for root in covered)
+            where = ", ".join(str(root.place) for root in covered)
             why = _reasons(scan.problems + problems)
             msg = f"a library must hold at least one photo, got none under {where}{why}"
             raise InputError(msg)
@@ -119,7 +123,7 @@ def index_photos(
         removed=len(old_ids - ids),
         copies=copies,
         problems=sorted(scan.problems + problems, key=lambda problem: problem.where),
-        missing=[root.folder for root in scan.missing],
+        missing=[root.place for root in scan.missing],
     )
 
 
@@ -184,6 +188,8 @@ def _emptied(table: PhotoTable | None, covered: Sequence[Root], scan: Scan) -> l
     if table is None:
         return []
     seen = {*scan.pictures_by_root(covered), *scan.missing}
+    # A dump may come to have no photo that may be shown: what counts is that it can be read.
+    seen |= {r for r in covered if r.is_dump and r not in scan.missing and not r.is_empty}
     return [
         root
         for root in covered
@@ -195,13 +201,16 @@ def _emptied(table: PhotoTable | None, covered: Sequence[Root], scan: Scan) -> l
 def _covered(
     known: Sequence[Root], roots: Sequence[Root], forget: Sequence[Path], library: Path
 ) -> tuple[Root, ...]:
-    covered = {root.folder: root for root in known}
+    covered = {root.place: root for root in known}
     for root in roots:
         others = (place for place in (root.folder, *root.folder.parents) if is_library(place))
         inside = library if root.folder.is_relative_to(library) else next(others, None)
         if inside is not None:
             msg = f"a source must lie outside the library {inside}, got {root.folder}"
             raise InputError(msg)
+        if root.is_dump:
+            covered[root.place] = root
+            continue
         before = covered.get(root.folder, Root(root.folder, source="local"))
         covered[root.folder] = Root(
             root.folder, root.records or before.records, root.source or before.source
@@ -209,12 +218,12 @@ def _covered(
     for folder in forget:
         if covered.pop(folder.resolve(), None) is None:
             names = ", ".join(map(str, covered)) or "none"
-            msg = f"forget must name a covered folder, got {folder}; covered: {names}"
+            msg = f"forget must name a covered folder or dump, got {folder}; covered: {names}"
             raise InputError(msg)
     if not covered:
         msg = "a library must cover at least one folder of photos, got none; name one"
         raise InputError(msg)
-    return tuple(sorted(covered.values(), key=lambda root: root.folder))
+    return tuple(sorted(covered.values(), key=lambda root: root.place))
 
 
 def _kept(

@@ -179,6 +179,7 @@ class Library:
                     thumbnail=self.thumbnail,
                     witness=Witness(found.canaries),
                     texts=self._texts_of(model),
+                    facets=found.facets,
                 )
             return self._engines[name]
 

@@ -18,7 +18,7 @@ class Ranking:
     """The head of a ranking, or all of it.
 
     Attributes:
-        rows: (m,) int64 positions, best first.
+        rows: (m,) int64 positions, best first, from the place that was asked for.
         scores: (m,) float64 relevance scores, 0 to 1.
         total: Photos in the whole ranking.
         plan: How it was made.
@@ -36,9 +36,14 @@ class Rank(Protocol):
     """What ranks, as `SearchEngine.rank` does."""
 
     def __call__(
-        self, query: Query, k: int | None = None, *, reference: Embeddings | None = None
+        self,
+        query: Query,
+        k: int | None = None,
+        *,
+        start: int = 0,
+        reference: Embeddings | None = None,
     ) -> Ranking:
-        """Rank the first k photos."""
+        """Rank the first k photos, and answer those from place `start` on."""
         ...
 
 
@@ -53,7 +58,8 @@ def cut_page(rank: Rank, here: Cursor, live: NDArray[np.bool_] | None, *, key: b
         key: Secret that signs the cursor of the next page.
     """
     ranking, end, more = _ranked(rank, here, live)
-    rows, scores = ranking.rows[here.position : end], ranking.scores[here.position : end]
+    size = end - here.position
+    rows, scores = ranking.rows[:size], ranking.scores[:size]
     if live is not None:
         rows, scores = rows[live[rows]], scores[live[rows]]
     return Slice(
@@ -69,13 +75,17 @@ def cut_page(rank: Rank, here: Cursor, live: NDArray[np.bool_] | None, *, key: b
 
 def _ranked(rank: Rank, here: Cursor, live: NDArray[np.bool_] | None) -> tuple[Ranking, int, bool]:
     # Where the page ends in the ranking, and whether anything comes behind it.
-    end = here.position + here.per_page
+    start = here.position
+    end = start + here.per_page
     if live is None:
-        ranking = rank(here.query, end, reference=here.vector)
+        ranking = rank(here.query, end, start=start, reference=here.vector)
         return ranking, end, ranking.total > end
-    # However those that are gone are placed, the page and one more are found among these.
-    n_gone = len(live) - int(np.count_nonzero(live))
-    ranking = rank(here.query, end + n_gone + 1, reference=here.vector)
-    left = here.position + np.flatnonzero(live[ranking.rows[here.position :]])
-    more = len(left) > here.per_page
-    return ranking, int(left[here.per_page]) if more else ranking.total, more
+    reach = here.per_page + 1
+    while True:
+        ranking = rank(here.query, start + reach, start=start, reference=here.vector)
+        left = start + np.flatnonzero(live[ranking.rows])
+        if len(left) > here.per_page:
+            return ranking, int(left[here.per_page]), True
+        if start + reach >= ranking.total:
+            return ranking, ranking.total, False
+        reach *= 4  # many that are gone in a row: look further

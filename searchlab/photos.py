@@ -159,7 +159,7 @@ def web_url(value: str) -> str:
     >>> web_url("javascript:alert(1)"), web_url("https://example.org/a")
     ('', 'https://example.org/a')
     """
-    if any(character.isspace() or not character.isprintable() for character in value):
+    if " " in value or not value.isprintable():  # no other blank is printable
         return ""
     try:
         parts = urlsplit(value)
@@ -190,16 +190,40 @@ def attribution_of(
     title, photographer, license_type = map(_line, (title, photographer, license_type))
     if not (title or photographer or license_type or web_url(page)):
         return {"html": "", "plain": ""}
-    plain, markup = [], []
-    for words, text, url in (
-        ("", f"“{title}”" if title else "Photo", page),
-        ("by ", photographer, profile),
-        ("", f"({license_type})" if license_type else "", license_url),
-    ):
-        if text:
-            plain.append(words + text)
-            markup.append(words + _link(text, url))
-    return {"html": " ".join(markup), "plain": " ".join(plain)}
+    parts: list[str | tuple[str, str]] = [(f"“{title}”" if title else "Photo", page)]
+    if photographer:
+        parts += [" by ", (photographer, profile)]
+    if license_type:
+        parts += [" ", (f"({license_type})", license_url)]
+    return credit_line(*parts)
+
+
+def credit_line(*parts: str | tuple[str, str]) -> dict[str, str]:
+    """Join pieces of a credit, as markup and as text.
+
+    Args:
+        parts: Plain text, or a text and the address that it links to. Everything is escaped, and
+            only web addresses become links.
+
+    Returns:
+        `html` and `plain`.
+
+    >>> credit_line("Photo by ", ("<Ann>", "https://example.org/?a&b"), ".")["plain"]
+    'Photo by <Ann>.'
+    """
+    pairs = [(part, "") if isinstance(part, str) else part for part in parts]
+    return {
+        "html": "".join(_link(_piece(text), url) for text, url in pairs).strip(),
+        "plain": "".join(_piece(text) for text, _ in pairs).strip(),
+    }
+
+
+def _piece(text: str) -> str:
+    # Blanks at the ends part one piece from the next.
+    line = _line(text)
+    if not line:
+        return " " * bool(text)
+    return f"{' ' * text[0].isspace()}{line}{' ' * text[-1].isspace()}"
 
 
 def _line(text: str) -> str:

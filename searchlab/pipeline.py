@@ -1,7 +1,7 @@
 """The embedding pipeline: decode, analyse and embed pictures, each content once, in bounded memory.
 
-Threads decode ahead while the models embed; what is finished is kept batch by batch, so that an
-interrupted run goes on where it stopped.
+Threads decode and scale ahead while the models embed, until so many pictures wait; what is finished
+is kept batch by batch, so that an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ from searchlab.images import (
 from searchlab.models.protocol import Embedder
 from searchlab.progress import Progress
 from searchlab.records import Problem
+from searchlab.resizing import Resize, fast_resize, plain_resize
 
 THUMBNAIL_SIDE = 400
 PASSING = ("cannot be read", "unreadable", "changed while it was indexed", "needs more memory")
 """How reasons begin that may be gone the next time."""
-_MAX_DECODERS = 4
 BATCH = 16
-"""Photos that are embedded together."""
-_AHEAD = 3 * BATCH
+"""Photos that are embedded together, unless a model says by `images_at_once` that it wants more."""
+AHEAD = 3
+"""Batches that are decoded, or wait to be embedded, at most."""
+_MANY = 200  # from so many photos on, loading the faster way to resize pays
+_LARGEST_BYTES = 1_500_000_000  # what decoding the largest picture there is takes
 _LOOKUP = 4_096
 _UNREADABLE = "unreadable"
 _CHANGED = "changed while it was indexed"
@@ -49,9 +52,55 @@ _NOT_KEPT = (_UNREADABLE, _CHANGED, _TOO_LARGE)
 
 @dataclass(frozen=True)
 class _Decoded:
+    """What is known of a picture, and the picture scaled for each input size that models have."""
+
     digest: str
     facts: Facts
-    image: Image.Image | None
+    images: Mapping[int, Image.Image]
+
+
+@dataclass(frozen=True)
+class _Decoder:
+    """How pictures are decoded; for several threads at once.
+
+    Attributes:
+        side: Short side in pixels that models or what is said of a photo make use of.
+        thumbnails: Folder of the small pictures.
+        resize: How pictures are scaled.
+    """
+
+    side: int
+    thumbnails: Path
+    resize: Resize
+
+    def __call__(self, digest: str, path: Path, sizes: frozenset[int]) -> _Decoded:
+        try:
+            decoded = open_rgb(_content(digest, path), min_side=self.side)
+            seen = analyse(decoded)
+        except ImageError as error:
+            return _Decoded(digest, Facts(problem=error.reason), {})
+        except MemoryError:
+            return _Decoded(digest, Facts(problem=_TOO_LARGE), {})
+        facts = Facts(
+            width=decoded.width,
+            height=decoded.height,
+            shade=int(seen.color_hex[1:], 16),
+            palette=seen.palette,
+            blur_hash=seen.blur_hash,
+        )
+        scaled = shrink(decoded.image, self.side, resize=self.resize)
+        self._keep_thumbnail(digest, scaled)
+        images = {size: for_model(scaled, size, resize=self.resize) for size in sizes}
+        return _Decoded(digest, facts, images)
+
+    def _keep_thumbnail(self, digest: str, image: Image.Image) -> None:
+        small = thumbnail_path(self.thumbnails, digest)
+        if small.exists():
+            return
+        small.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = small.with_suffix(".part")
+        unfinished.write_bytes(thumbnail(image, THUMBNAIL_SIDE, resize=self.resize))
+        unfinished.replace(small)
 
 
 def thumbnail_path(folder: Path, digest: str) -> Path:
@@ -93,13 +142,25 @@ def embed_pictures(
                 todo[digest] = missing
     if not todo:
         return problems
-    side = max([WORKING_SIDE, *(model.input_size for model in models)])
+    decode = _Decoder(
+        side=max([WORKING_SIDE, *(model.input_size for model in models)]),
+        thumbnails=thumbnails,
+        resize=fast_resize if len(todo) >= _MANY else plain_resize,
+    )
+    at_once = max([BATCH, *(getattr(model, "images_at_once", BATCH) for model in models)])
     decoding = modelling = 0.0
     with progress.step("embedding photos", len(todo), unit="images") as step:
-        ahead = _decoded(((digest, files[digest]) for digest in todo), side, thumbnails)
+        ahead = _decoded(
+            decode,
+            (
+                (digest, files[digest], frozenset(model.input_size for model in missing))
+                for digest, missing in todo.items()
+            ),
+            ahead=AHEAD * at_once,
+        )
         while True:
             began = time.perf_counter()
-            batch = list(islice(ahead, BATCH))
+            batch = list(islice(ahead, at_once))
             decoding += time.perf_counter() - began
             if not batch:
                 break
@@ -134,9 +195,9 @@ def _keep_batch(
     vectors = []
     for model in models:
         images = {
-            one.digest: for_model(one.image, model.input_size)
+            one.digest: one.images[model.input_size]
             for one in batch
-            if one.image is not None and model in todo[one.digest]
+            if one.images and model in todo[one.digest]
         }
         if images:
             rows = model.encode_images(list(images.values()))
@@ -146,24 +207,33 @@ def _keep_batch(
     cache.keep(kept, vectors)
 
 
-def _decoded(items: Iterable[tuple[str, Path]], side: int, thumbnails: Path) -> Iterator[_Decoded]:
-    # Each decoder may hold the largest picture there is.
-    decoders = min(_MAX_DECODERS, os.cpu_count() or 1)
-    with ThreadPoolExecutor(decoders, thread_name_prefix="decode") as pool:
+def _decoded(
+    decode: _Decoder, items: Iterable[tuple[str, Path, frozenset[int]]], *, ahead: int
+) -> Iterator[_Decoded]:
+    """Decode in several threads, in order, at most so many ahead of what was taken last."""
+    with ThreadPoolExecutor(_n_decoders(), thread_name_prefix="decode") as pool:
         rest = iter(items)
         running: deque[Future[_Decoded]] = deque(
-            pool.submit(_decode, *item, side, thumbnails) for item in islice(rest, _AHEAD)
+            pool.submit(decode, *item) for item in islice(rest, ahead)
         )
         try:
             while running:
                 finished = running.popleft().result()
-                running.extend(
-                    pool.submit(_decode, *item, side, thumbnails) for item in islice(rest, 1)
-                )
+                running.extend(pool.submit(decode, *item) for item in islice(rest, 1))
                 yield finished
         finally:
             for future in running:
                 future.cancel()
+
+
+def _n_decoders() -> int:
+    """One a core, as long as the largest pictures at once take a quarter of the memory."""
+    n_cores = os.cpu_count() or 1
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not told here
+        return min(n_cores, 4)
+    return min(n_cores, max(2, memory // 4 // _LARGEST_BYTES))
 
 
 def _content(digest: str, path: Path) -> bytes:
@@ -178,27 +248,3 @@ def _content(digest: str, path: Path) -> bytes:
         msg = f"a picture must stay as it is while it is indexed, got {path}, which changed"
         raise ImageError(msg, reason=_CHANGED)
     return content
-
-
-def _decode(digest: str, path: Path, side: int, thumbnails: Path) -> _Decoded:
-    try:
-        decoded = open_rgb(_content(digest, path), min_side=side)
-        seen = analyse(decoded)
-    except ImageError as error:
-        return _Decoded(digest, Facts(problem=error.reason), None)
-    except MemoryError:
-        return _Decoded(digest, Facts(problem=_TOO_LARGE), None)
-    facts = Facts(
-        width=decoded.width,
-        height=decoded.height,
-        shade=int(seen.color_hex[1:], 16),
-        palette=seen.palette,
-        blur_hash=seen.blur_hash,
-    )
-    small = thumbnail_path(thumbnails, digest)
-    if not small.exists():
-        small.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = small.with_suffix(".part")
-        unfinished.write_bytes(thumbnail(decoded.image, THUMBNAIL_SIDE))
-        unfinished.replace(small)
-    return _Decoded(digest, facts, shrink(decoded.image, side))

@@ -42,6 +42,8 @@ class Query:
         score_threshold: Least `relevance_score`, 0 to 1.
         limit: Most results over all pages, 1 to 100: the nearest ones in either order, or where
             there are only conditions the first in the order asked for.
+        min_recall: Share of the true nearest photos that the plan must be expected to find, above 0
+            to 1; a plan of which that was not measured is exact.
 
     Raises:
         InputError: A value out of range, image and photo_id at once, or nothing to search by.
@@ -55,6 +57,7 @@ class Query:
     sort_by: str = "relevance"
     score_threshold: float | None = None
     limit: int | None = None
+    min_recall: float | None = None
 
     def __post_init__(self) -> None:
         if self.text is not None:
@@ -79,6 +82,11 @@ class Query:
             _check_number("score_threshold", self.score_threshold, 0, 1)
         if self.limit is not None:
             check_count("limit", self.limit, MAX_LIMIT)
+        if self.min_recall is not None:
+            _check_number("min_recall", self.min_recall, 0, 1)
+            if self.min_recall == 0:
+                msg = "min_recall must be above 0, got 0; leave it out"
+                raise InputError(msg)
         if self.sort_by not in SORT_ORDERS:
             msg = f"sort_by must be relevance or newest, got {shown(self.sort_by)}"
             raise InputError(msg)
@@ -99,7 +107,7 @@ class Query:
         return "text" if self.text is not None else None
 
 
-Mode: TypeAlias = Literal["browse", "exact", "graph"]
+Mode: TypeAlias = Literal["browse", "exact", "graph", "clustered"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +115,18 @@ class QueryPlan:
     """How a query is answered, and why.
 
     Attributes:
-        mode: `browse` (no ranking by content), `exact` (every allowed photo scored) or `graph`.
+        mode: `browse` (no ranking by content), `exact` (no allowed photo missed), `graph` or
+            `clustered`.
         n_photos: Photos in the snapshot.
         n_allowed: Photos that the filter lets through.
         conditions: The filter in words.
         reason: Why this mode.
         scored_by: Model and calibration behind the scores.
+        effort: The `ef` that the graph is searched with, or the `recall` that the clusters are
+            asked for; None for the index's own.
+        expected_recall: Share of the true nearest photos that it is expected to find, 0 to 1; None
+            where nobody measured.
+        recall_basis: What was measured, in words.
     """
 
     mode: Mode
@@ -121,6 +135,9 @@ class QueryPlan:
     conditions: str
     reason: str
     scored_by: str
+    effort: float | None = None
+    expected_recall: float | None = None
+    recall_basis: str = ""
 
     @property
     def selectivity(self) -> float:
@@ -131,9 +148,18 @@ class QueryPlan:
         return self.explain()
 
     def explain(self) -> str:
-        """Say in two lines what is done and why."""
+        """Say in two lines what is done and why, and of an approximate search what it may miss."""
         share = f"{self.n_allowed:,} of {self.n_photos:,} photos ({100 * self.selectivity:.2f} %)"
-        return f"{self.mode}: {self.reason}\nfilter: {self.conditions}: {share}; {self.scored_by}"
+        lines = [
+            f"{self.mode}: {self.reason}",
+            f"filter: {self.conditions}: {share}; {self.scored_by}",
+        ]
+        if self.mode in ("graph", "clustered"):
+            found = "not measured; run `searchlab tune`"
+            if self.expected_recall is not None:
+                found = f"{self.expected_recall:.3f}, {self.recall_basis}"
+            lines.append(f"expected recall: {found}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

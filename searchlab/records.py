@@ -17,11 +17,16 @@ from searchlab.errors import InputError
 from searchlab.photos import day_number
 
 SIDECAR_NAME = "photos.jsonl"
-_MAX_TEXT = 10_000
+MAX_TEXT = 10_000
 # Control characters can steer a terminal; lone surrogates cannot be stored.
 _DROPPED = dict.fromkeys(
     [i for i in (*range(32), *range(127, 160)) if chr(i) not in "\t\n"] + [*range(0xD800, 0xE000)]
 )
+
+
+def plain_characters(text: str) -> str:
+    """Return a text without control characters, lone surrogates and blanks around it."""
+    return text.translate(_DROPPED).strip()
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Problem:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Record:
     """What a sidecar line says of a picture; empty where it says nothing.
 
@@ -124,7 +129,7 @@ def _record(line: bytes, folder: Path) -> tuple[Path, Record]:
 def _text(name: str, value: Any) -> str:
     if value is None:
         return ""
-    if not isinstance(value, str) or len(value) > _MAX_TEXT:
-        msg = f"{name} must be text of at most {_MAX_TEXT} characters, got {str(value)[:60]!r}"
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        msg = f"{name} must be text of at most {MAX_TEXT} characters, got {str(value)[:60]!r}"
         raise InputError(msg)
-    return value.translate(_DROPPED).strip()
+    return plain_characters(value)

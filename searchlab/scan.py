@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from searchlab.cache import ContentCache
+from searchlab.dumps import pictures_of_dumps
 from searchlab.errors import InputError
 from searchlab.images import MAX_BYTES
+from searchlab.licensing import RESTRICTIONS
 from searchlab.progress import Progress
 from searchlab.records import SIDECAR_NAME, Problem, Record, read_records
+from searchlab.sources import source_named
 
 LIBRARY_FILE = "library.json"
 KEY_FILE = "secret.key"
@@ -21,21 +24,43 @@ _BATCH = 256
 
 @dataclass(frozen=True)
 class Root:
-    """A folder that a library covers.
+    """A folder that a library covers, or a dump of an upstream library and where its pictures lie.
 
     Attributes:
         folder: Absolute path.
         records: Sidecar file, if one was named; `photos.jsonl` in the folder is found by itself.
+            Of a dump, the dump.
         source: Name of the library for pictures whose record names none; empty for what it was
-            before, `local` at first.
+            before, `local` at first. Of a dump, the library whose records it holds.
+        is_dump: Only pictures that the records name are taken in.
+        allowed: Words of `licensing.RESTRICTIONS` that keep no photo of the dump out.
     """
 
     folder: Path
     records: Path | None = None
     source: str = ""
+    is_dump: bool = False
+    allowed: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> Path:
+        """What a library knows the root by: a dump's file, else the folder."""
+        return self.records if self.is_dump and self.records is not None else self.folder
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it can be reached."""
+        return self.folder.is_dir() and (not self.is_dump or self.place.is_file())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a dump has no byte, or its folder no file."""
+        return not self.place.stat().st_size or not any(self.folder.iterdir())
 
     def sidecar(self) -> Path | None:
         """Return the sidecar file of this folder, or None."""
+        if self.is_dump:
+            return None
         if self.records is not None:
             return self.records
         found = self.folder / SIDECAR_NAME
@@ -101,6 +126,51 @@ def check_root(folder: Path, *, records: Path | None = None, source: str = "") -
     return Root(folder.resolve(), None if records is None else records.resolve(), source.strip())
 
 
+def check_dump(
+    file: Path, *, source: str, pictures: Path | None = None, allowed: Collection[str] = ()
+) -> Root:
+    """Check a dump of an upstream library that a user names.
+
+    Args:
+        file: JSONL, JSON or CSV of the library's own records.
+        source: Its name.
+        pictures: Where the pictures lie, as `PictureStore` finds them; beside the file if left out.
+        allowed: Words of `licensing.RESTRICTIONS` that keep no photo out.
+
+    Raises:
+        InputError: There is no such file, folder, library or word.
+    """
+    if not file.is_file():
+        msg = f"a dump must be a file, got {file}, which is none"
+        raise InputError(msg)
+    if not source:
+        msg = f"the dump {file} must be of a library, got none; name it with --source"
+        raise InputError(msg)
+    folder = file.parent if pictures is None else pictures
+    if not folder.is_dir():
+        msg = f"pictures must be a folder, got {folder}, which is none"
+        raise InputError(msg)
+    check_allowed(allowed)
+    return Root(
+        folder.resolve(),
+        file.resolve(),
+        source_named(source).name,
+        is_dump=True,
+        allowed=tuple(sorted(set(allowed))),
+    )
+
+
+def check_allowed(words: Collection[str]) -> None:
+    """Check words that let in photos in spite of their licences.
+
+    Raises:
+        InputError: One of them is none of `licensing.RESTRICTIONS`.
+    """
+    if unknown := sorted(set(words) - set(RESTRICTIONS)):
+        msg = f"allow must be among {', '.join(RESTRICTIONS)}, got {', '.join(unknown)}"
+        raise InputError(msg)
+
+
 def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -> Scan:
     """Walk the folders and identify every file by its content.
 
@@ -114,8 +184,10 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
     """
     scan = Scan()
     seen: set[Path] = set()
-    there = [root for root in roots if root.folder.is_dir()]
+    there = [root for root in roots if root.is_there]
     scan.missing += [root for root in roots if root not in there]
+    _scan_dumps([root for root in there if root.is_dump], scan, seen, cache, progress)
+    there = [root for root in there if not root.is_dump]
     sidecars = {root.sidecar() for root in there}
     records: dict[Path, Record] = {}
     for root in sorted(there, key=lambda root: len(root.folder.parts)):
@@ -128,23 +200,48 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
                     continue
                 seen.add(path)
                 step.advance(1)
-                try:
-                    digest = _digest(path, cache, fresh)
-                except OSError as error:
-                    scan.problems.append(Problem(str(path), f"cannot be read: {error.strerror}"))
-                    continue
-                except InputError as error:
-                    scan.problems.append(Problem(str(path), str(error)))
-                    continue
-                scan.pictures.append(Picture(path, digest, records.get(path, Record())))
-                if len(fresh) >= _BATCH:
-                    cache.keep_files(fresh)
-                    fresh.clear()
+                _take(path, records.get(path, Record()), scan, cache, fresh)
             cache.keep_files(fresh)
     reason = "named in the records, not in the folder"
     scan.problems += [Problem(str(path), reason) for path in records if path not in seen]
     scan.pictures.sort(key=lambda picture: picture.path)
     return scan
+
+
+def _scan_dumps(
+    dumps: Sequence[Root],
+    scan: Scan,
+    seen: set[Path],
+    cache: ContentCache,
+    progress: Progress,
+) -> None:
+    fresh: list[tuple[str, int, int, str]] = []
+    for found in pictures_of_dumps(dumps, progress):
+        if isinstance(found, Problem):
+            scan.problems.append(found)
+            continue
+        path, record = found
+        seen.add(path)
+        _take(path, record, scan, cache, fresh)
+    cache.keep_files(fresh)
+
+
+def _take(
+    path: Path,
+    record: Record,
+    scan: Scan,
+    cache: ContentCache,
+    fresh: list[tuple[str, int, int, str]],
+) -> None:
+    try:
+        scan.pictures.append(Picture(path, _digest(path, cache, fresh), record))
+    except OSError as error:
+        scan.problems.append(Problem(str(path), f"cannot be read: {error.strerror}"))
+    except InputError as error:
+        scan.problems.append(Problem(str(path), str(error)))
+    if len(fresh) >= _BATCH:
+        cache.keep_files(fresh)
+        fresh.clear()
 
 
 def _records(root: Root, problems: list[Problem]) -> dict[Path, Record]:

@@ -135,7 +135,8 @@ def score_queries(engine: SearchEngine, dataset: Dataset) -> ScoredQueries:
     for place, labelled in enumerate(asked):
         query = labelled.query()
         vectors[place] = engine.query_vector(query)
-        allowed[place] = engine.allowed(query)
+        found = engine.allowed(query)
+        allowed[place] = True if found is None else found.mask()
         for photo_id, grade in dataset.qrels[labelled.query_id].items():
             if photo_id in row_of:
                 grades[place, row_of[photo_id]] = grade

@@ -20,6 +20,7 @@ import numpy as np
 
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError, shown
+from searchlab.facets import Facets
 from searchlab.files import sha256_of, sync_folder, write_atomically
 from searchlab.indexes import VectorIndex, open_index
 from searchlab.models.protocol import Embeddings
@@ -30,6 +31,7 @@ FORMAT = 1
 KEPT = 3
 # Files up to this size are read whole and compared with their checksum on every opening.
 _CHECKED_BYTES = 64 * 2**20
+_PHOTOS, _FACETS = "photos.columns", "facets.columns"
 _PARTIAL = ".unfinished-"
 _NAME = re.compile(r"\d{6,}-[0-9a-f]{8}", re.ASCII)
 _REMEDY = "index again with `searchlab index --data DIR --rebuild`, nothing is embedded twice"
@@ -44,6 +46,7 @@ class Snapshot:
         config: The configuration that it was built under.
         roots: Folders that it covers.
         table: The photos, memory-mapped.
+        facets: Sets of them, memory-mapped; made when needed for a snapshot of before there were.
         index: Their vectors, memory-mapped, and the graph if there is one.
         next_label: The first label that no photo has had.
         canaries: What the model embedded of its probes when the snapshot was built.
@@ -53,6 +56,7 @@ class Snapshot:
     config: Config
     roots: tuple[Root, ...]
     table: PhotoTable
+    facets: Facets
     index: VectorIndex
     next_label: int
     canaries: dict[str, list[float]]
@@ -100,13 +104,9 @@ def write_snapshot(
     Returns:
         The new snapshot's name, or that of the one in force where nothing changed.
     """
-    snapshots = folder / "snapshots"
-    snapshots.mkdir(exist_ok=True)
-    for leftover in snapshots.glob(f"{_PARTIAL}*"):
-        shutil.rmtree(leftover)
-    partial = snapshots / f"{_PARTIAL}{os.getpid()}"
-    partial.mkdir()
-    table.save(partial / "photos.columns")
+    partial = _partial(folder)
+    table.save(partial / _PHOTOS)
+    Facets(table).save(partial / _FACETS)
     np.save(partial / "vectors.npy", vectors)
     index.save(partial)
     names = sorted(path.name for path in partial.iterdir())
@@ -118,12 +118,53 @@ def write_snapshot(
         "n_photos": len(table),
         "next_label": next_label,
         "canaries": canaries,
-        "roots": [
-            {"folder": str(r.folder), "records": r.records and str(r.records), "source": r.source}
-            for r in roots
-        ],
+        "roots": [_root_entry(root) for root in roots],
         "files": files,
     }
+    return _swap_in(folder, partial, manifest, replace_equal=replace_equal)
+
+
+def rewrite_snapshot(folder: Path, snapshot_id: str, config: Config) -> str:
+    """Swap in the same photos and the same index under another configuration, without a copy.
+
+    Args:
+        folder: The library.
+        snapshot_id: Whose files are taken over; they take disk space once.
+        config: With the same `index_id`.
+
+    Returns:
+        The new snapshot's name, or that of the one in force where nothing changed.
+
+    Raises:
+        DataError: The manifest is damaged, or a file is gone.
+    """
+    place = folder / "snapshots" / snapshot_id
+    manifest = read_manifest(place)
+    partial = _partial(folder)
+    for name, sealed in manifest["files"].items():
+        check_file(place / name, sealed, whole=False)
+        try:
+            os.link(place / name, partial / name)
+        except OSError:  # a file system without links
+            shutil.copyfile(place / name, partial / name)
+            _seal(partial / name)
+    manifest |= {"config": config.to_dict(), "config_id": config.config_id}
+    return _swap_in(folder, partial, manifest, replace_equal=False)
+
+
+def _partial(folder: Path) -> Path:
+    """Make an empty folder for a new snapshot, and drop those of writers that died."""
+    snapshots = folder / "snapshots"
+    snapshots.mkdir(exist_ok=True)
+    for leftover in snapshots.glob(f"{_PARTIAL}*"):
+        shutil.rmtree(leftover)
+    partial = snapshots / f"{_PARTIAL}{os.getpid()}"
+    partial.mkdir()
+    return partial
+
+
+def _swap_in(folder: Path, partial: Path, manifest: dict[str, Any], *, replace_equal: bool) -> str:
+    snapshots = partial.parent
     text = json.dumps(manifest, indent=1, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     if not replace_equal:
@@ -161,11 +202,13 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
     place = folder / "snapshots" / snapshot_id
     manifest = read_manifest(place)
     for name, sealed in manifest["files"].items():
-        # The graph's own loader crashes on a flipped bit, so the graph is always read whole.
-        whole = name.endswith(".hnsw") or sealed["bytes"] <= _CHECKED_BYTES
+        # What reads a graph or facets trusts the numbers in there, so they are always read whole.
+        whole = name.endswith((".hnsw", _FACETS)) or sealed["bytes"] <= _CHECKED_BYTES
         check_file(place / name, sealed, whole=whole)
     config = Config.from_dict(manifest["config"])
-    table = PhotoTable.open(place / "photos.columns")
+    table = PhotoTable.open(place / _PHOTOS)
+    has_facets = _FACETS in manifest["files"]
+    facets = Facets.open(place / _FACETS, table) if has_facets else Facets(table)
     try:
         # A plain view of the map: the memmap class costs microseconds at every slice.
         vectors = np.asarray(np.load(place / "vectors.npy", mmap_mode="r"))
@@ -177,6 +220,7 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
         config=config,
         roots=read_roots(place),
         table=table,
+        facets=facets,
         index=index,
         next_label=manifest["next_label"],
         canaries=manifest["canaries"],
@@ -231,7 +275,7 @@ def last_readable(folder: Path) -> tuple[Config, tuple[Root, ...], PhotoTable | 
             manifest, roots = read_manifest(place), read_roots(place)
         except DataError:
             continue
-        photos = place / "photos.columns"
+        photos = place / _PHOTOS
         try:
             check_file(photos, manifest["files"][photos.name], whole=True)
             table = PhotoTable.open(photos)
@@ -248,9 +292,24 @@ def read_roots(place: Path) -> tuple[Root, ...]:
         DataError: Its manifest is missing, damaged or of another version.
     """
     return tuple(
-        Root(Path(root["folder"]), root["records"] and Path(root["records"]), root["source"])
+        Root(
+            Path(root["folder"]),
+            root["records"] and Path(root["records"]),
+            root["source"],
+            is_dump=root.get("is_dump", False),
+            allowed=tuple(root.get("allowed", ())),
+        )
         for root in read_manifest(place)["roots"]
     )
+
+
+def _root_entry(root: Root) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "folder": str(root.folder),
+        "records": root.records and str(root.records),
+        "source": root.source,
+    }
+    return entry | ({"is_dump": True, "allowed": list(root.allowed)} if root.is_dump else {})
 
 
 def check_file(path: Path, sealed: dict[str, Any], *, whole: bool) -> None:

@@ -150,10 +150,10 @@ class PhotoTable:
             return cls(
                 {name: arrays[name] for name in NUMBER_COLUMNS},
                 {
-                    name: Codes(arrays[name], list(_texts(arrays, f"{name}.values")))
+                    name: Codes(arrays[name], list(arrays.texts(f"{name}.values")))
                     for name in CODED_COLUMNS
                 },
-                {name: _texts(arrays, name) for name in TEXT_COLUMNS},
+                {name: arrays.texts(name) for name in TEXT_COLUMNS},
             )
         except (KeyError, UnicodeDecodeError, DataError) as error:
             msg = (
@@ -246,7 +246,20 @@ class PhotoTable:
 
     def photo(self, row: int) -> Photo:
         """Build the record at a row."""
-        return _photo(self.row(row))
+        return Photo(**_attributes(self.row(row)))
+
+    def attributes(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Return what the photos at some rows are made of, by the names of `Photo`.
+
+        Many at once and without a `Photo` each it takes half as long.
+        """
+        places = np.asarray(rows, dtype=np.int64)
+        columns: dict[str, list[Any]] = {n: texts.at(places) for n, texts in self._texts.items()}
+        columns |= {name: column[places].tolist() for name, column in self._numbers.items()}
+        for name, codes in self._codes.items():
+            columns[name] = [codes.values[code] for code in codes.rows[places].tolist()]
+        whole = zip(*columns.values(), strict=True)
+        return [_attributes(dict(zip(columns, one, strict=True))) for one in whole]
 
     def column(self, name: str) -> Texts:
         """Return a text column, mapped from the file; `name` is one of `TEXT_COLUMNS`."""
@@ -268,14 +281,6 @@ def _check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
         raise DataError(msg)
 
 
-def _texts(arrays: Mapping[str, NDArray[Any]], name: str) -> Texts:
-    starts, data = arrays[f"{name}.starts"], arrays[f"{name}.data"]
-    if not len(starts) or starts[0] != 0 or starts[-1] != len(data):
-        msg = f"texts of {name} that are not its data"
-        raise DataError(msg)
-    return Texts(starts, data)
-
-
 def _coded(values: Sequence[str]) -> Codes:
     distinct = sorted(set(values))
     places = {value: place for place, value in enumerate(distinct)}
@@ -284,12 +289,7 @@ def _coded(values: Sequence[str]) -> Codes:
 
 def row_of_photo(photo: Photo) -> dict[str, Any]:
     """Turn a record into a row of the table, all but its `label`."""
-    plain = {*TEXT_COLUMNS, *CODED_COLUMNS, "width", "height"}
-    row: dict[str, Any] = {
-        name: getattr(photo, name)
-        for name in plain
-        if not name.startswith(("url_", "attribution_"))
-    }
+    row: dict[str, Any] = {name: getattr(photo, name) for name in _PLAIN}
     row |= {f"url_{size}": photo.urls[size] for size in URL_SIZES}
     row |= {f"attribution_{form}": photo.attribution[form] for form in ("html", "plain")}
     row["shade"] = int(photo.color_hex[1:], 16)
@@ -297,17 +297,18 @@ def row_of_photo(photo: Photo) -> dict[str, Any]:
     return row
 
 
-def _photo(row: Mapping[str, Any]) -> Photo:
-    plain = {
-        name: value
-        for name, value in row.items()
-        if name not in {"label", "shade", "uploaded_day"}
-        and not name.startswith(("url_", "attribution_"))
-    }
-    return Photo(
-        **plain,
-        urls={size: row[f"url_{size}"] for size in URL_SIZES},
-        attribution={form: row[f"attribution_{form}"] for form in ("html", "plain")},
-        color_hex=f"#{row['shade']:06x}",
-        uploaded_on=iso_day(row["uploaded_day"]),
-    )
+_PLAIN = (
+    *(name for name in TEXT_COLUMNS if not name.startswith(("url_", "attribution_"))),
+    *CODED_COLUMNS,
+    "width",
+    "height",
+)
+
+
+def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
+    values = {name: row[name] for name in _PLAIN}
+    values["urls"] = {size: row[f"url_{size}"] for size in URL_SIZES}
+    values["attribution"] = {form: row[f"attribution_{form}"] for form in ("html", "plain")}
+    values["color_hex"] = f"#{row['shade']:06x}"
+    values["uploaded_on"] = iso_day(row["uploaded_day"])
+    return values

@@ -1,4 +1,10 @@
-"""TextVectors: the embeddings of texts that were asked before, within a bound of memory."""
+"""TextVectors: the embeddings of texts that were asked before, within a bound of memory.
+
+Texts that several threads ask for at once are embedded one by one. Together they would cost a large
+text tower in float32 half as much, but then a vector would differ in its last bits with who else
+asked, and the pages of one query, which several processes may answer, would no longer be slices of
+one ranking. A tower in eight bits, which is cheaper still, is asked one by one anyway.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +24,10 @@ _OVERHEAD_BYTES = 400
 class TextVectors:
     """Embeds texts with one model and keeps the vectors, those asked last for longest.
 
-    For several threads at once. They hold for every engine of the model.
+    For several threads at once. They hold for every engine of the model, and for no other model.
 
     Attributes:
+        model_id: Of the model, with the hash of its weights.
         n_bytes: Memory in use, as good as it can be told.
     """
 
@@ -31,6 +38,7 @@ class TextVectors:
             model: What embeds.
             max_bytes: Memory that they may take.
         """
+        self.model_id = model.model_id
         self.n_bytes = 0
         self._model = model
         self._max_bytes = max_bytes
@@ -39,6 +47,12 @@ class TextVectors:
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def of_model(self, model: Embedder) -> TextVectors:
+        """Return these, if they are of this model, else vectors of that one, with none kept yet."""
+        if model.model_id == self.model_id:
+            return self
+        return TextVectors(model, max_bytes=self._max_bytes)
 
     def of(self, text: str) -> Embeddings:
         """Return the (dim,) vector of a text."""

@@ -34,9 +34,9 @@ def test_what_is_kept_has_a_limit_in_bytes_and_changes_no_record(photos, monkeyp
     first = [decoded(photos, row) for row in range(6)]
     monkeypatch.setattr(encoded_photos, "_KEPT_BYTES", 6_000)
     assert [decoded(photos, row, fields=("source", "width")) for row in range(6)]
-    kept = photos._templates.values()
+    kept = photos._records.values()
     assert 1 <= len(kept) < 12
-    assert photos._n_bytes == sum(template.n_bytes for template in kept) <= 6_000
+    assert photos._n_bytes == sum(record.n_bytes for record in kept) <= 6_000
     assert [decoded(photos, row) for row in range(6)] == first
 
 
@@ -44,4 +44,4 @@ def test_a_record_larger_than_the_limit_is_made_all_the_same(photos, monkeypatch
     monkeypatch.setattr(encoded_photos, "_KEPT_BYTES", 1)
     assert decoded(photos, 0)["source"] == "unsplash"
     assert decoded(photos, 1)["source"] == "pexels"
-    assert len(photos._templates) == 1
+    assert len(photos._records) == 1

@@ -11,6 +11,7 @@ from litestar.testing import TestClient
 from searchlab.api.envelope import encode_failure
 from searchlab.api.exchange import Exchange, attach, exchange_of
 from searchlab.api.facet_lists import FacetLists
+from searchlab.api.later import Later
 from searchlab.api.licenses import LIBRARIES, LICENSES, NOT_EVALUATED, license_url
 from searchlab.api.problems import problem_of
 from searchlab.api.routes import facets
@@ -41,11 +42,17 @@ def _refuse(request, error):
     return Response(body, status_code=status, media_type="application/json")
 
 
+def _made(table):
+    photographers = Later(lambda: Photographers(table))
+    photographers.get()
+    return photographers
+
+
 class Stage:
     """The routes of the facets over any table, without keys and limits."""
 
     def __init__(self, table):
-        self.shown = SimpleNamespace(facets=FacetLists(table), photographers=Photographers(table))
+        self.shown = SimpleNamespace(facets=FacetLists(table), photographers=_made(table))
         services = SimpleNamespace(shelf=SimpleNamespace(current=self.shown))
         self.app = Litestar(
             facets.ROUTES,

@@ -243,8 +243,7 @@ def test_a_failure_of_ours_is_a_clean_500_without_its_reason(served, monkeypatch
         msg = "secret detail"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr(services.shelf.current.photos, "_encode", fail)
-    monkeypatch.setattr(services.shelf.current.photos, "_templates", {})
+    monkeypatch.setattr(services.shelf.current.photos, "_parts", fail)
     found = served.client.get(SEARCH, params={"q": "red"})
     assert found.status_code == 500
     assert found.json()["error"]["code"] == "INTERNAL_ERROR"
@@ -395,12 +394,12 @@ def test_the_plans_are_those_that_keys_are_made_for():
 
 
 def test_a_key_that_is_asked_for_a_second_time_is_refused_the_same_way(served):
-    request = SimpleNamespace(scope={"state": {}}, app=SimpleNamespace(state=SimpleNamespace()))
+    scope = {"state": {}, "route_handler": search.search_by_text}
+    request = SimpleNamespace(scope=scope, app=SimpleNamespace(state=SimpleNamespace()))
     request.app.state.services = served.app._services()
     attach(request.scope, Exchange())
-    handler = SimpleNamespace(opt=search.search_by_text.opt)
     with pytest.raises(Problem) as refused:
-        _keyed(request, handler)
+        asyncio.run(_keyed(request))
     assert refused.value.headers == {"WWW-Authenticate": 'ApiKey header="x-api-key"'}
 
 

@@ -13,9 +13,14 @@ import pytest
 from embedding.stages import Watch
 from load import wrk
 from load.asking import NEW_TEXT, Ask, load, load_with_asyncio, sender
+from load.libraries import library_of, synthetic_library
 from load.processes import children_of, cpu_seconds, peak_mib, proportional_mib, resident_mib
 from load.rounds import Target, flat, measure_in_turn, middle, with_ratios
+from load.targets import show_targets, target
+from searchlab.colors import color_name
+from searchlab.filters import PhotoFilter
 from searchlab.progress import Progress
+from searchlab.queries import Query
 
 
 class Asked(BaseHTTPRequestHandler):
@@ -180,6 +185,37 @@ def test_memory_of_a_process_is_plausible():
     pid = os.getpid()
     assert 1 < proportional_mib(pid) <= resident_mib(pid) <= peak_mib(pid)
     assert cpu_seconds(pid) > 0
+
+
+# -- targets and libraries --------------------------------------------------------------------
+
+
+def test_a_target_is_reached_by_what_is_at_most_as_much(capsys):
+    rows = [target("s", most=2.0, measured=2.0), target("GB", most=1.2, measured=1.201)]
+    assert [row["reached"] for row in rows] == [True, False]
+    show_targets(rows)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("reached ")
+    assert shown[1].startswith("NOT reached")
+
+
+def test_a_synthetic_library_has_records_that_belong_together(tmp_path):
+    seed = library_of("plain", tmp_path)
+    library = synthetic_library(seed, tmp_path / "many", 500)
+    table = library.engine.table
+    ids = list(table.texts("photo_id"))
+    assert ids == sorted(set(ids))
+    assert len(ids) == len(library.engine.index) == 500
+    for row in (0, 250, 499):
+        photo = table.photo(row)
+        assert photo.color_name == color_name(photo.color_hex)
+        named = library.search(Query(filter=PhotoFilter(photographer=photo.photographer_username)))
+        names = {hit.photo.photographer_full_name for hit in named}
+        assert names == {photo.photographer_full_name}
+    page = library.search("red", per_page=100)
+    assert len(page) == 100
+    scores = [hit.relevance_score for hit in page]
+    assert scores == sorted(scores, reverse=True)
 
 
 # -- the watch --------------------------------------------------------------------------------

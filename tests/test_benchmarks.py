@@ -20,8 +20,9 @@ BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 SCRIPTS = sorted(path.stem for path in BENCHMARKS.glob("bench_*.py"))
 # What only makes a smoke run longer: other systems of the same kind.
 SHORTER = {
-    "bench_index": ["--systems", "searchlab-hnsw,hnswlib,faiss-hnsw"],
-    "bench_filters": ["--systems", "searchlab-planned,hnswlib,usearch"],
+    "bench_index": ["--systems", "searchlab-hnsw,searchlab-clustered,hnswlib,faiss-hnsw"],
+    "bench_filters": ["--systems", "searchlab-clustered,searchlab-planned,hnswlib,usearch"],
+    "bench_scale": ["--systems", "searchlab-clustered,hnswlib-huge"],
 }
 SHARED = {"dataset", "runs", "seed", "threads", "force", "smoke", "out"}
 

@@ -432,11 +432,27 @@ def test_rebuilding_as_the_remedy_says_mends_it(run, mine, more):
     path.write_bytes(path.read_bytes()[:-1])
     done = run("index", "--data", mine, "--rebuild", *more)
     assert done.code == 0, done.err
-    assert run("check", "--data", mine).out == "ok photos.columns\nok vectors.npy\n"
+    names = ("facets.columns", "photos.columns", "vectors.npy")
+    assert run("check", "--data", mine).out == "".join(f"ok {name}\n" for name in names)
     assert open_library(mine).engine.config.model == "palette"
 
 
 # Indexing
+
+
+def test_another_kind_of_index_is_built_without_embedding_again(run, mine):
+    done = run("index", "--data", mine, "--index", "clustered")
+    assert done.code == 0, done.err
+    engine = open_library(mine).engine
+    assert engine.config.index == "clustered"
+    assert type(engine.index).__name__ == "ClusteredIndex"
+    assert run("search", "red", "--data", mine, "--min-recall", "1").code == 0
+
+
+def test_an_unknown_kind_of_index_is_refused_and_no_library_is_made(run, tmp_path):
+    line = error_of(run("index", tmp_path, "--data", tmp_path / "new", "--index", "tree"), 2)
+    assert "clustered" in line
+    assert not (tmp_path / "new").exists()
 
 
 def test_indexing_tells_the_result_on_standard_output_and_progress_on_standard_error(
@@ -511,7 +527,8 @@ def test_pruning_and_configurations_from_a_file(run, mine, tmp_path):
     (tmp_path / "chosen.json").write_text('{"config": {"model": "palette", "index": "hnsw"}}')
     done = run("index", "--data", mine, "--config", tmp_path / "chosen.json")
     assert done.code == 0, done.err
-    assert run("check", "--data", mine).out == "ok graph.hnsw\nok photos.columns\nok vectors.npy\n"
+    names = ("facets.columns", "graph.hnsw", "photos.columns", "vectors.npy")
+    assert run("check", "--data", mine).out == "".join(f"ok {name}\n" for name in names)
 
 
 def bad_index_calls(folder):

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 from searchlab.columns import Texts, join_texts, open_columns, pack_texts, save_columns
 from searchlab.errors import DataError, InputError
 
-DTYPES = ("u1", "<u4", "<i4", "<i8")
+DTYPES = ("u1", "<u4", "<u8", "<i4", "<i8", "<f4")
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]))
 REFUSED = r"c\.columns must hold columns, got: .*; index the photos again to rebuild it"
 HOSTILE = ["", "\0", "é", "e\u0301", "𝔄\U0010ffff", "\u202e\ufeff\ufffe", "a\r\n\u2028", "\x7f\x80"]
@@ -68,7 +68,7 @@ def read_header(path):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("length", [0, 1, 2, 7, 63, 64, 65, 1000])
 def test_every_dtype_comes_back_with_its_ends(same, dtype, length):
-    limits = np.iinfo(dtype)
+    limits = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
     values = np.resize(np.array([limits.min, limits.max, 0, 1], dtype=dtype), length)
     same({"before": values, "empty": values[:0], "after": values[::-1]})
 
@@ -157,9 +157,7 @@ def test_a_longer_file_is_replaced_as_a_whole(same):
     same({"y": np.arange(2)})
 
 
-@pytest.mark.parametrize(
-    "dtype", ["f4", "f8", "?", "i2", "u2", "u8", "i1", "S3", "M8[D]", "O", "c8"]
-)
+@pytest.mark.parametrize("dtype", ["f8", "?", "i2", "u2", "i1", "S3", "M8[D]", "O", "c8"])
 def test_other_dtypes_are_refused_before_anything_is_written(path, dtype):
     with pytest.raises(InputError, match="'x'"):
         save_columns(path, {"x": np.zeros(2, dtype=dtype)})
@@ -378,11 +376,45 @@ def test_any_unicode_texts_come_back(tmp_path_factory, texts):
     assert packed.starts[0] == 0
     assert packed.data.tobytes() == "".join(texts).encode()
     path = tmp_path_factory.getbasetemp() / "texts.columns"
-    save_columns(path, {"starts": packed.starts, "data": packed.data})
-    for one in (packed, Texts(**open_columns(path))):
+    save_columns(path, {"x.starts": packed.starts, "x.data": packed.data})
+    opened = open_columns(path)
+    mapped = Texts(opened["x.starts"], opened["x.data"])
+    for one in (packed, mapped, opened.texts("x")):
         assert len(one) == len(texts)
         assert list(one) == texts
         assert [one[place] for place in range(len(texts))] == texts
+        backwards = np.arange(len(texts))[::-1]
+        assert one.at(backwards) == texts[::-1]
+
+
+def test_texts_of_more_than_one_block_come_back_in_order(path):
+    texts = [f"{number} é" * (number % 3) for number in range(10_000)]
+    packed = pack_texts(texts)
+    save_columns(path, {"x.starts": packed.starts, "x.data": packed.data})
+    assert list(open_columns(path).texts("x")) == texts
+
+
+def test_a_text_is_read_from_the_file_that_was_opened_also_after_another_took_its_name(path):
+    for word in ("before", "behind"):
+        packed = pack_texts([word])
+        path.unlink(missing_ok=True)
+        save_columns(path, {"x.starts": packed.starts, "x.data": packed.data})
+        if word == "before":
+            texts = open_columns(path).texts("x")
+    assert (texts[0], list(texts)) == ("before", ["before"])
+
+
+def test_places_that_no_text_has_are_refused():
+    for places in ([2], [-1], [0, 5]):
+        with pytest.raises(IndexError):
+            pack_texts(["a", "b"]).at(np.array(places))
+
+
+def test_texts_that_point_beyond_their_data_are_read_as_far_as_there_are_data(path):
+    starts = np.array([0, 2**40, 1, 2], dtype=np.int64)
+    save_columns(path, {"x.starts": starts, "x.data": np.frombuffer(b"ab", np.uint8)})
+    texts = open_columns(path).texts("x")
+    assert [texts[0], texts[1], texts[2]] == texts.at(np.arange(3)) == ["ab", "", "b"]
 
 
 @settings(deadline=None)

@@ -2,6 +2,7 @@ import dataclasses
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,6 +41,9 @@ def test_the_same_choices_have_the_same_id():
         {"steering": 0.36},
         {"calibration": FITTED},
         {"seed": 1},
+        {"index": "clustered"},
+        {"n_lists": 1},
+        {"recall": 0.9},
     ],
 )
 def test_every_choice_changes_the_id(change):
@@ -69,6 +73,42 @@ def test_a_config_cannot_be_changed():
         Config().M = 8
 
 
+RESULTS = Path(__file__).parent.parent / "results"
+
+
+def test_fields_that_came_later_change_no_id_on_record():
+    assert Config().config_id == "b6af519aa9a4"
+    found = 0
+    for path in sorted(RESULTS.rglob("*.json")):
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(values, dict) and "config_id" in values and "config" in values:
+            assert Config.from_dict(values["config"]).config_id == values["config_id"], path
+            found += 1
+    assert found >= 10
+
+
+def test_a_later_field_is_written_only_where_it_was_chosen():
+    assert {"n_lists", "recall", "tuning"}.isdisjoint(Config().to_dict())
+    chosen = Config(index="clustered", n_lists=64, recall=0.95)
+    assert {"n_lists": 64, "recall": 0.95}.items() <= chosen.to_dict().items()
+    assert "tuning" not in chosen.to_dict()
+    assert Config.from_dict(json.loads(chosen.to_json())) == chosen
+
+
+def test_an_index_id_depends_on_what_the_index_is_built_from_alone():
+    for kind, same, other in (
+        ("exact", {"M": 8, "seed": 3, "n_lists": 9}, {"model_id": "mini-0123456789ab"}),
+        ("hnsw", {"ef_search": 50, "depth": 9, "n_lists": 9}, {"M": 8}),
+        ("hnsw", {"recall": 0.9, "step_rows": 0}, {"ef_construction": 300}),
+        ("clustered", {"recall": 0.9, "M": 8}, {"n_lists": 9}),
+        ("clustered", {"calibration": FITTED}, {"seed": 1}),
+    ):
+        config = Config(index=kind)
+        assert replace(config, **same).index_id == config.index_id
+        assert replace(config, **other).index_id != config.index_id
+    assert len({Config(index=kind).index_id for kind in ("exact", "hnsw", "clustered")}) == 3
+
+
 # -- ranges -----------------------------------------------------------------------------------
 
 
@@ -86,6 +126,8 @@ def test_a_config_cannot_be_changed():
         ("depth", 0),
         ("seed", -1),
         ("seed", 2**31),
+        ("n_lists", -1),
+        ("n_lists", 1.0),
     ],
 )
 def test_a_number_out_of_range_is_refused(name, value):
@@ -97,6 +139,12 @@ def test_a_number_out_of_range_is_refused(name, value):
 def test_steering_must_be_a_finite_number_above_0(steering):
     with pytest.raises(InputError, match="steering must be a finite number above 0"):
         Config(steering=steering)
+
+
+@pytest.mark.parametrize("recall", [0, -0.1, 1.01, math.nan, "0.9", True, None, HUGE])
+def test_recall_must_be_above_0_to_1(recall):
+    with pytest.raises(InputError, match="recall must be a"):
+        Config(recall=recall)
 
 
 @pytest.mark.parametrize("index", ["faiss", "", "HNSW", None, ["exact"]])
@@ -155,6 +203,21 @@ def test_scores_are_between_0_and_1_and_never_fall_with_the_cosine(slope, interc
     assert scores.dtype == np.float64
     assert ((scores >= 0) & (scores <= 1)).all()
     assert (np.diff(scores) >= 0).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(1e-3, 1e6), st.floats(-100, 100), st.floats(1e-6, 1 - 1e-6))
+def test_a_cosine_is_found_by_its_score(slope, intercept, score):
+    curve = Curve(slope, intercept)
+    assert curve(np.array([curve.cosine(score)]))[0] == pytest.approx(score, abs=1e-7)
+
+
+def test_every_cosine_reaches_nothing_and_none_reaches_certainty():
+    curve = Curve(4.0, -1.0)
+    for score in (0.0, -1e-6, -1.0):
+        assert curve.cosine(score) == -math.inf
+    for score in (1.0, 1.5):
+        assert curve.cosine(score) == math.inf
 
 
 def test_each_kind_of_query_has_its_curve():

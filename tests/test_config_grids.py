@@ -53,7 +53,7 @@ def test_a_fusion_is_a_model_by_its_canonical_name():
     [
         ({"models": []}, "models of a grid must be a list of at least one"),
         ({"models": "mini"}, "models of a grid must be a list"),
-        ({"indexes": "hnsw"}, r"such as \['exact', 'hnsw'\], got 'hnsw'"),
+        ({"indexes": "hnsw"}, r"such as \['exact', 'hnsw', 'clustered'\], got 'hnsw'"),
         ({"indexes": ["annoy"]}, "index must be one of"),
         ({"calibrations": []}, "calibrations of a grid"),
         ({"speed": 3}, r"must be among .*steering.*, got \['speed'\]"),
@@ -65,3 +65,14 @@ def test_a_fusion_is_a_model_by_its_canonical_name():
 def test_a_grid_that_makes_no_sense_is_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         grid(**{"models": ["palette"]} | arguments)
+
+
+def test_what_an_index_does_not_read_makes_no_second_configuration():
+    found = grid(
+        models=["palette"],
+        indexes=["exact", "hnsw", "clustered"],
+        ef_search=[50, 100],
+        n_lists=[10, 20, 30],
+    )
+    assert [config.index for config in found] == ["exact"] + ["hnsw"] * 2 + ["clustered"] * 3
+    assert [config.n_lists for config in found] == [0, 0, 0, 10, 20, 30]

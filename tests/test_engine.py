@@ -17,6 +17,7 @@ from searchlab.indexes import INDEXES, HnswIndex
 from searchlab.indexes.exact import cosines
 from searchlab.models.protocol import unit_rows
 from searchlab.queries import Query
+from searchlab.tuning import Reach, Tuning
 
 N = 300
 ENGINES = {
@@ -24,6 +25,8 @@ ENGINES = {
     # A shallow, careless graph: what it misses must not be lost, and every page crosses its depth.
     "graph": {"index": "hnsw", "step_rows": 0, "depth": 7, "ef_search": 8, "M": 4},
     "planned": {"index": "hnsw", "step_rows": 2, "depth": 20},
+    # Clusters that are left early, and two depths of the head.
+    "clustered": {"index": "clustered", "n_lists": 20, "depth": 40, "effort": 0.1},
 }
 
 
@@ -61,14 +64,27 @@ def vectors(unit_vectors):
 def build(table, vectors, toy_model):
     """Put an engine together over the photos above, or over other ones."""
 
-    def _build(*, table=table, vectors=vectors, model=toy_model, parts=None, **choices):
+    def _build(
+        *, table=table, vectors=vectors, model=toy_model, parts=None, effort=None, **choices
+    ):
         config = Config(model="toy", model_id=toy_model.model_id, **choices)
+        if effort is not None:
+            config = replace(config, tuning=always(config, effort))
         index = INDEXES[config.index](vectors, config, np.arange(len(vectors)))
         return SearchEngine(
             table, index, model, config, **{"key": b"a key of tests"} | (parts or {})
         )
 
     return _build
+
+
+def always(config, effort, recall=1.0):
+    """A tuning by which no search is ever dearer than scoring all photos."""
+    measured = {"effort": effort, "recalls": (recall, recall), "exact_below": 0}
+    reaches = tuple(Reach(kind=kind, **measured) for kind in ("image", "text"))
+    shares = (1.0, 1e-9)
+    parts = {"n_photos": N, "k": 20, "n_queries": 8, "shares": shares, "reaches": reaches}
+    return Tuning(index_id=config.index_id, **parts)
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -325,6 +341,48 @@ def test_a_photo_at_the_threshold_is_in(engine):
     found = engine.rank(Query(text="sea", score_threshold=threshold))
     assert found.total == np.count_nonzero(scores >= threshold)
     assert found.scores[-1] == threshold
+
+
+CURVES = [Curve(4.0, -1.0), Curve(12.3, -6.9), Curve(400.0, 3.0), Curve(1e-3, 0.2), Curve(1e9, 0)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    query=queries(),
+    curve=st.sampled_from(CURVES),
+    place=st.integers(0, N - 1),
+    step=st.sampled_from([0, 0, 1e-6, -1e-6, 5e-7, -5e-7]),
+)
+def test_a_threshold_keeps_exactly_what_reaches_it(engine, query, curve, place, step):
+    # As near to a photo's score, as it is rounded, as thresholds come.
+    calibration = Calibration(text=curve, image=curve, both=curve, source="test")
+    config = replace(engine.config, calibration=calibration)
+    engine = SearchEngine(engine.table, engine.index, engine.model, config)
+    vector = vector_of(engine, query)
+    if vector is None:
+        return
+    similar = cosines(engine.index.vectors, vector)
+    scores = np.round(curve(similar), 6)
+    threshold = min(max(float(scores[place]) + step, 0), 1)
+    near = [row for row in allowed_rows(engine, query) if scores[row] >= threshold]
+    near.sort(key=lambda row: (-float(similar[row]), row))
+    near = near[: query.limit]
+    if query.sort_by == "newest":
+        near.sort(key=lambda row: (-int(engine.table.uploaded_days[row]), row))
+    whole = engine.rank(replace(query, score_threshold=threshold))
+    assert whole.rows.tolist() == near
+    assert whole.scores.tolist() == scores[near].tolist()
+    part = engine.rank(replace(query, score_threshold=threshold), 7, start=3)
+    assert (part.rows.tolist(), part.total) == (near[3:7], len(near))
+
+
+@settings(max_examples=30, deadline=None)
+@given(query=queries(), start=st.integers(0, N + 5), k=st.integers(0, N + 5))
+def test_a_part_of_a_ranking_is_cut_out_of_it(engine, query, start, k):
+    whole, part = engine.rank(query), engine.rank(query, k, start=start)
+    assert part.rows.tolist() == whole.rows[start:k].tolist()
+    assert part.scores.tolist() == whole.scores[start:k].tolist()
+    assert (part.total, part.plan) == (whole.total, whole.plan)
 
 
 def test_thresholds_0_and_1_let_all_and_almost_nothing_through(engine):
@@ -710,6 +768,49 @@ def test_eight_threads_page_as_one_does(engine):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: ids(all_pages(engine, query, 20)), range(16)))
     assert found == [expected] * 16
+
+
+# -- clusters ---------------------------------------------------------------------------------
+
+
+def test_the_clusters_of_these_tests_are_searched_and_do_miss_photos(build, exact):
+    engine = build(**ENGINES["clustered"])
+    asked = [Query(text=text) for text in ("red", "sea", "dune", "night", "red sea", "green dune")]
+    assert {engine.plan(query).mode for query in asked} == {"clustered"}
+    found = [engine.rank(query).rows.tolist() for query in asked]
+    assert found != [exact.rank(query).rows.tolist() for query in asked]
+    assert [sorted(rows) for rows in found] == [list(range(N))] * len(asked)
+
+
+def test_a_first_page_asks_the_clusters_for_a_page_and_no_more(build, monkeypatch):
+    engine = build(**ENGINES["clustered"])
+    asked, search = [], type(engine.index).search
+
+    def counted(self, queries, k, **options):
+        asked.append((k, options["recall"]))
+        return search(self, queries, k, **options)
+
+    monkeypatch.setattr(type(engine.index), "search", counted)
+    first = engine.search(Query(text="sea"))
+    assert asked == [(24, 0.1)]
+    engine.search(cursor=first.next_cursor)
+    assert asked[1:] == [(24, 0.1), (40, 0.1)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(query=queries())
+def test_a_recall_that_is_asked_for_is_kept_on_every_page(build, exact, query):
+    # It was measured at half of what is asked for.
+    config = build(**ENGINES["clustered"]).config
+    tuning = always(replace(config, tuning=None), 0.1, recall=0.5)
+    engine = build(parts=None, **ENGINES["clustered"])
+    engine.config = replace(config, tuning=tuning)
+    asked = replace(query, min_recall=0.9)
+    pages = all_pages(engine, asked, 60)
+    assert ids(pages) == ids(all_pages(exact, query, 60))
+    assert {page.plan.expected_recall for page in pages} == {1.0}
+    careless = replace(query, min_recall=0.5)
+    assert {page.plan for page in all_pages(engine, careless, 60)} == {engine.plan(careless)}
 
 
 # -- one planner, one result set --------------------------------------------------------------

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from searchlab.bitmaps import Bitmap
 from searchlab.colors import FAMILIES, color_name, hex_distance, within_name
 from searchlab.errors import InputError
+from searchlab.facets import Facets
 from searchlab.filters import PhotoFilter, facet_counts, known_values
 from searchlab.tables import CODED_COLUMNS
 
@@ -88,6 +90,8 @@ def test_the_mask_is_what_a_list_comprehension_says(make_table, changes, data):
     mask = chosen.mask(table)
     assert mask.dtype == np.bool_
     assert mask.tolist() == [lets_through(chosen, table.photo(row)) for row in range(len(table))]
+    allowed = chosen.allowed(Facets(table))
+    assert mask.tolist() == ([True] * len(table) if allowed is None else allowed.mask().tolist())
 
 
 # -- one condition at a time ------------------------------------------------------------------
@@ -95,6 +99,7 @@ def test_the_mask_is_what_a_list_comprehension_says(make_table, changes, data):
 
 def test_no_condition_lets_every_photo_through(six_photos):
     assert PhotoFilter().mask(six_photos).tolist() == [True] * 6
+    assert PhotoFilter().allowed(Facets(six_photos)) is None
 
 
 def test_values_of_one_condition_are_alternatives(six_photos):
@@ -259,8 +264,12 @@ def test_an_unknown_word_is_answered_with_the_known_ones(conditions, listed):
 def test_an_unknown_source_or_licence_is_answered_with_those_of_the_table(
     six_photos, conditions, listed
 ):
-    with pytest.raises(InputError, match=listed):
-        PhotoFilter(**conditions).mask(six_photos)
+    for ask, photos in (
+        (PhotoFilter.mask, six_photos),
+        (PhotoFilter.allowed, Facets(six_photos)),
+    ):
+        with pytest.raises(InputError, match=listed):
+            ask(PhotoFilter(**conditions), photos)
 
 
 @pytest.mark.parametrize(
@@ -427,7 +436,13 @@ def test_facets_are_what_a_counter_counts(make_table, changes, name, random):
     assert ("free" in found) == (name == "license_type" or "free" in values)
     assert {value: count for value, count in found.items() if count} == Counter(values)
     chosen = Counter(value for value, is_in in zip(values, mask, strict=True) if is_in)
-    assert {v: n for v, n in facet_counts(table, name, mask).items() if n} == chosen
+    under_mask = facet_counts(table, name, mask)
+    assert {value: count for value, count in under_mask.items() if count} == chosen
+    assert list(facet_counts(Facets(table), name).items()) == list(found.items())
+    for photos in (table, Facets(table)):
+        for allowed in (mask, Bitmap.of_mask(mask)):
+            counts = facet_counts(photos, name, allowed)
+            assert list(counts.items()) == list(under_mask.items())
 
 
 def test_the_licence_facet_lists_free_also_where_no_photo_has_it(six_photos, make_table):

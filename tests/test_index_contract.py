@@ -1,5 +1,7 @@
-"""Every index of the registry keeps one contract; the graph's own traps come after it."""
+"""Every index of the registry keeps one contract."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -7,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neighbor_checks import by_sorting, check_answers, check_nearest, check_same, only
+from searchlab.bitmaps import Bitmap
 from searchlab.config import INDEX_KINDS, Config
-from searchlab.errors import DataError, InputError, MismatchError
-from searchlab.indexes import INDEXES, ExactIndex, HnswIndex, VectorIndex, open_index
+from searchlab.errors import InputError
+from searchlab.indexes import INDEXES, ExactIndex, VectorIndex, open_index, updated_index
 from searchlab.indexes.exact import cosines
-from searchlab.indexes.hnsw import walk_length
 from searchlab.metrics import recall_at_k
+from searchlab.models.protocol import unit_rows
 
 N = 1_200
 
@@ -48,39 +52,23 @@ def index(build, vectors):
     return build(vectors)
 
 
-def only(n, *rows):
-    allowed = np.zeros(n, dtype=bool)
-    allowed[list(rows)] = True
-    return allowed
-
-
-def by_sorting(vectors, query, k, allowed=None):
-    """Find the k best as a child would: score all, sort by score and row, cut."""
-    rows = range(len(vectors)) if allowed is None else np.flatnonzero(allowed)
-    scored = sorted((-float(vectors[row] @ query), int(row)) for row in rows)
-    return [row for _, row in scored[:k]]
-
-
-def check_answers(found, vectors, queries, k, allowed=None):
-    """Assert everything that holds for exact and approximate answers alike."""
-    n_allowed = len(vectors) if allowed is None else np.count_nonzero(allowed)
-    filled = min(k, n_allowed)
-    assert found.rows.shape == found.scores.shape == (len(queries), k)
-    assert (found.rows.dtype, found.scores.dtype) == (np.int64, np.float32)
-    assert (found.rows[:, filled:] == -1).all()
-    assert (found.scores[:, filled:] == -np.inf).all()
-    for rows, scores, query in zip(found.rows, found.scores, queries, strict=True):
-        rows, scores = rows[:filled], scores[:filled]
-        assert rows.min(initial=0) >= 0
-        assert len(set(rows.tolist())) == filled
-        assert allowed is None or allowed[rows].all()
-        assert scores.tobytes() == cosines(vectors[rows], query).tobytes()
-        pairs = list(zip((-scores).tolist(), rows.tolist(), strict=True))
-        assert pairs == sorted(pairs)
-
-
 def test_the_registry_is_what_a_config_may_name():
     assert sorted(INDEXES) == sorted(INDEX_KINDS)
+
+
+def test_only_a_clustered_index_needs_numba(kind):
+    code = (
+        "import sys, numpy as np\n"
+        "from searchlab.config import Config\n"
+        "from searchlab.indexes import INDEXES\n"
+        "rows = np.eye(16, dtype=np.float32)\n"
+        f"index = INDEXES[{kind!r}](rows, Config(index={kind!r}), np.arange(16))\n"
+        "index.search(rows, 3)\n"
+        "index.nearest(rows[0], 3)\n"
+        "print('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(kind == "clustered")]
 
 
 def test_an_index_offers_the_protocol(index, vectors):
@@ -127,14 +115,6 @@ def test_a_filter_against_the_query_still_fills_every_slot(index, vectors, queri
 def test_all_allowed_is_the_same_as_no_filter(index, queries):
     every = index.search(queries, 9, allowed=np.ones(N, dtype=bool))
     check_same(every, index.search(queries, 9), equal=not index.approximate)
-
-
-def check_same(one, other, *, equal=True):
-    if equal:
-        assert one.rows.tolist() == other.rows.tolist()
-        assert one.scores.tobytes() == other.scores.tobytes()
-    else:
-        assert recall_at_k(one, other) >= 0.95
 
 
 def test_the_mask_given_is_not_changed(index, queries):
@@ -245,10 +225,174 @@ def test_small_indexes_keep_the_contract(build, data):
     index = build(rows, M=4, ef_construction=20, ef_search=10)
     found = index.search(asked, k, allowed=allowed)
     check_answers(found, rows, asked, k, allowed)
-    if not index.approximate:
-        for given_rows, query in zip(found.rows.tolist(), asked, strict=True):
+    for exact in (index.search(asked, k, allowed=allowed, recall=1.0), found):
+        for given_rows, query in zip(exact.rows.tolist(), asked, strict=True):
             expected = by_sorting(rows, query, k, allowed)
             assert given_rows == expected + [-1] * (k - len(expected))
+        if index.approximate:
+            break
+
+
+# -- photos come and go -----------------------------------------------------------------------
+
+
+def test_an_index_of_a_changed_library_finds_what_is_there_now(kind, tmp_path, vectors, queries):
+    rng = np.random.default_rng(12)
+    config, labels = Config(index=kind), np.arange(800)
+    index = INDEXES[kind](vectors[labels], config, labels)
+    for first in (800, 950, 1_100):
+        stay = rng.permutation(labels)[: len(labels) - 60]
+        labels = rng.permutation(np.concatenate([stay, np.arange(first, min(first + 150, N))]))
+        rows = vectors[labels]
+        index = updated_index(index, rows, config, labels=labels)
+        assert len(index) == len(labels)
+        allowed = rng.random(len(labels)) < 0.3
+        found = index.search(queries, 10, allowed=allowed)
+        check_answers(found, rows, queries, 10, allowed)
+        assert recall_at_k(found, ExactIndex(rows).search(queries, 10, allowed=allowed)) >= 0.95
+        check_nearest(index.nearest(queries[0], 40), rows, queries[0], 40)
+        check_nearest(index.nearest(queries[0], 9, allowed=allowed), rows, queries[0], 9, allowed)
+    index.save(tmp_path)
+    opened = open_index(tmp_path, rows, config, labels=labels)
+    check_same(opened.search(queries, 10), index.search(queries, 10))
+
+
+def test_an_index_may_lose_all_photos_and_gain_others(kind, vectors, queries):
+    config = Config(index=kind)
+    index = INDEXES[kind](vectors[:90], config, np.arange(90))
+    index = updated_index(index, vectors[:0], config, labels=np.zeros(0, dtype=np.int64))
+    assert index.search(queries[:1], 2).rows.tolist() == [[-1, -1]]
+    index = updated_index(index, vectors[90:150], config, labels=np.arange(90, 150))
+    check_answers(index.search(queries, 5), vectors[90:150], queries, 5)
+    check_nearest(index.nearest(queries[0], 7), vectors[90:150], queries[0], 7)
+
+
+# -- bits and masks, recall -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.8, 1.0])
+def test_a_bitmap_is_answered_as_its_mask(index, queries, share):
+    mask = np.random.default_rng(7).random(N) < share
+    bits = Bitmap.of_mask(mask)
+    check_same(index.search(queries, 9, allowed=bits), index.search(queries, 9, allowed=mask))
+    one, other = (index.nearest(queries[0], 50, allowed=allowed) for allowed in (bits, mask))
+    assert one.rows.tolist() == other.rows.tolist()
+    assert one.scores.tobytes() == other.scores.tobytes()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4, 0.02])
+@pytest.mark.parametrize("k", [1, 30, N])
+def test_a_recall_of_1_misses_nothing(index, vectors, queries, k, share):
+    allowed = np.random.default_rng(8).random(N) < share
+    found = index.search(queries[:10], k, allowed=allowed, recall=1)
+    check_answers(found, vectors, queries[:10], k, allowed)
+    for rows, query in zip(found.rows.tolist(), queries, strict=False):
+        assert [row for row in rows if row >= 0] == by_sorting(vectors, query, k, allowed)
+
+
+def test_a_recall_asked_for_is_reached(index, vectors, queries):
+    exact = ExactIndex(vectors).search(queries, 10)
+    assert recall_at_k(index.search(queries, 10, recall=0.9), exact) >= 0.9
+
+
+# -- nearest: exact from every index ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [0, 1, 7, 299, 300, 301, 700, N - 1, N, N + 1, 5 * N])
+@pytest.mark.parametrize("share", [None, 0.9, 0.5, 0.1, 0.01])
+def test_nearest_is_what_a_sort_finds_to_the_last_bit(index, vectors, queries, k, share):
+    allowed = None if share is None else np.random.default_rng(3).random(N) < share
+    found = index.nearest(queries[0], k, allowed=allowed)
+    check_nearest(found, vectors, queries[0], k, allowed)
+
+
+@pytest.mark.parametrize("place", [0, 1, 19, 400, N - 1])
+@pytest.mark.parametrize("k", [5, 20, N])
+def test_a_row_at_the_threshold_is_near_enough_and_one_a_hair_below_is_not(
+    index, vectors, queries, place, k
+):
+    query = queries[3]
+    score = np.sort(cosines(vectors, query))[::-1][place]
+    wide = float(score)
+    edges = [score, np.nextafter(score, np.float32(2)), np.nextafter(score, np.float32(-2))]
+    edges += [wide, np.nextafter(wide, 2.0), np.nextafter(wide, -2.0)]
+    for edge in map(float, edges):
+        found = index.nearest(query, k, at_least=edge)
+        check_nearest(found, vectors, query, k, at_least=edge)
+        allowed = np.arange(N) % 3 != 0
+        found = index.nearest(query, k, allowed=allowed, at_least=edge)
+        check_nearest(found, vectors, query, k, allowed, edge)
+
+
+@pytest.mark.parametrize("at_least", [-np.inf, -1e300, -2.0, 0.0, 1.5, 1e300, np.inf])
+def test_a_threshold_may_be_any_number(index, vectors, queries, at_least):
+    found = index.nearest(queries[0], 40, at_least=at_least)
+    check_nearest(found, vectors, queries[0], 40, at_least=at_least)
+
+
+def test_nothing_is_near_where_nothing_is_allowed_or_wanted(index, queries):
+    for found in (
+        index.nearest(queries[0], 3, allowed=Bitmap.empty(N)),
+        index.nearest(queries[0], 0),
+        index.nearest(queries[0], 0, allowed=Bitmap.full(N), at_least=-1.0),
+        index.nearest(queries[0], 0, allowed=Bitmap.of_rows([4], N)),
+    ):
+        assert (found.rows.tolist(), found.scores.tolist()) == ([], [])
+
+
+def test_nearest_breaks_ties_by_row_also_where_they_are_cut(build, vectors):
+    thrice = np.concatenate([vectors[:100]] * 3)
+    index = build(thrice)
+    found = index.nearest(vectors[40], 2)
+    assert found.rows.tolist() == [40, 140]
+    for k in range(1, 13):
+        check_nearest(index.nearest(vectors[40], k), thrice, vectors[40], k)
+    everything = index.nearest(vectors[40], 300, at_least=float(found.scores[0]))
+    assert everything.rows.tolist() == [40, 140, 240]
+
+
+def test_zero_queries_and_zero_rows_are_all_equally_near(build, vectors):
+    with_zeros = vectors[:200].copy()
+    with_zeros[::2] = 0
+    index, zero = build(with_zeros), np.zeros(16, dtype=np.float32)
+    for k in (1, 30, 150, 200):
+        check_nearest(index.nearest(zero, k), with_zeros, zero, k)
+        check_nearest(index.nearest(vectors[5], k), with_zeros, vectors[5], k)
+    check_nearest(index.nearest(zero, 9, at_least=0.0), with_zeros, zero, 9, at_least=0.0)
+    assert index.nearest(zero, 9, at_least=1e-30).rows.tolist() == []
+
+
+def test_an_empty_index_has_nothing_near(build, queries):
+    index = build(queries[:0])
+    assert index.nearest(queries[0], 5).rows.tolist() == []
+    assert index.nearest(queries[0], 5, allowed=Bitmap.empty(0), at_least=0.2).rows.tolist() == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_nearest_is_exact_for_any_size_filter_and_threshold(build, data):
+    n, dim = data.draw(st.integers(0, 300)), data.draw(st.integers(1, 70))
+    k, share = data.draw(st.integers(0, 320)), data.draw(st.floats(0, 1))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    rows = unit_rows(rng.normal(size=(n, dim)) + data.draw(st.sampled_from([0.0, 3.0])))
+    if n:  # some rows twice, for ties
+        rows = rows[rng.integers(0, n, n)]
+    query = unit_rows(rng.normal(size=(1, dim)))[0]
+    allowed = data.draw(st.sampled_from([None, rng.random(n) < share]))
+    scores = cosines(rows, query)
+    edges = [-np.inf, 0.1, *scores[:1].tolist()]
+    at_least = data.draw(st.sampled_from(edges))
+    index = build(rows, M=4, ef_construction=20)
+    found = index.nearest(query, k, allowed=allowed, at_least=at_least)
+    check_nearest(found, rows, query, k, allowed, at_least)
+
+
+def test_strides_of_a_query_change_no_bit(index, queries):
+    wide = np.repeat(queries, 2, axis=1)
+    one, other = index.nearest(queries[2], 30), index.nearest(wide[2, ::2], 30)
+    assert one.rows.tolist() == other.rows.tolist()
+    assert one.scores.tobytes() == other.scores.tobytes()
+    check_same(index.search(queries, 5), index.search(wide[:, ::2], 5))
 
 
 # -- refused arguments ------------------------------------------------------------------------
@@ -288,6 +432,39 @@ def test_k_below_1_is_refused(index, queries, k):
 def test_a_mask_of_another_shape_or_type_is_refused(index, queries, allowed):
     with pytest.raises(InputError, match=rf"allowed must be bool of shape \({N},\), got"):
         index.search(queries[:1], 3, allowed=allowed)
+
+
+@pytest.mark.parametrize("n", [0, N - 1, N + 1, N + 64])
+def test_bits_over_other_rows_are_refused(index, queries, n):
+    bits = Bitmap.full(n)
+    with pytest.raises(InputError, match=f"allowed must be over {N} rows, got Bitmap"):
+        index.search(queries[:1], 3, allowed=bits)
+    with pytest.raises(InputError, match=f"allowed must be over {N} rows, got Bitmap"):
+        index.nearest(queries[0], 3, allowed=bits)
+
+
+@pytest.mark.parametrize("recall", [0, -0.1, 1.001, np.nan, np.inf])
+def test_a_recall_out_of_range_is_refused(index, queries, recall):
+    with pytest.raises(InputError, match="recall must be above 0 and at most 1"):
+        index.search(queries[:1], 3, recall=recall)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"query": np.zeros((1, 16), np.float32)}, r"query must have shape \(16,\), got \(1, 16\)"),
+        ({"query": np.zeros(15, np.float32)}, r"query must have shape \(16,\), got \(15,\)"),
+        ({"query": np.full(16, np.nan, np.float32)}, "query must be finite"),
+        ({"query": np.full(16, -np.inf, np.float32)}, "query must be finite"),
+        ({"k": -1}, "k must be at least 0, got -1"),
+        ({"at_least": np.nan}, "at_least must be a number, got nan"),
+        ({"allowed": np.ones(N, np.uint8)}, "allowed must be bool"),
+    ],
+)
+def test_nearest_refuses_what_it_would_answer_wrongly(index, queries, arguments, message):
+    asked = {"query": queries[0], "k": 3, **arguments}
+    with pytest.raises(InputError, match=message):
+        index.nearest(**asked)
 
 
 def test_a_wrong_query_is_refused_by_an_empty_index_too(build, queries):
@@ -336,274 +513,10 @@ def test_eight_threads_get_the_same_answers(index, queries):
             assert found.scores[0].tobytes() == expected.scores[number % 40].tobytes()
 
 
-# -- exact: the oracle of the others ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("k", [1, 10, 500])
-def test_exact_finds_what_a_plain_sort_finds(vectors, queries, k):
-    found = ExactIndex(vectors).search(queries, k)
-    similar = vectors.astype(np.float64) @ queries.T.astype(np.float64)
-    expected = np.argsort(-similar, axis=0, kind="stable")[:k].T
-    assert (found.rows == expected).mean() > 0.999  # float32 may swap two that are almost equal
-    best = np.take_along_axis(similar.T, expected, axis=1)
-    np.testing.assert_allclose(found.scores, best, atol=1e-6)
-
-
-def test_exact_is_exact_across_its_blocks():
-    rng = np.random.default_rng(0)
-    many = rng.integers(-1, 2, size=(150_000, 3)).astype(np.float32)
-    query = np.array([[1, 2, 4]], dtype=np.float32)
-    found = ExactIndex(many).search(query, 9_000)
-    assert (
-        found.rows[0].tolist()
-        == np.lexsort((np.arange(150_000), -(many @ query[0])))[:9_000].tolist()
-    )
-
-
-def test_exact_saves_nothing_and_needs_nothing(tmp_path, vectors, queries):
-    ExactIndex(vectors).save(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-# -- hnsw: recall -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def many(unit_vectors):
-    return unit_vectors(4_000, 32, clusters=50)
-
-
-@pytest.fixture(scope="module")
-def asked(unit_vectors):
-    return unit_vectors(50, 32, clusters=50, seed=99)
-
-
-@pytest.fixture(scope="module")
-def graph(many):
-    return HnswIndex(many)
-
-
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.1, 0.01, 0.001])
-def test_the_graph_finds_19_of_20_neighbours_however_strict_the_filter(graph, many, asked, share):
-    allowed = np.random.default_rng(4).random(4_000) < share
-    found = graph.search(asked, 10, allowed=allowed)
-    check_answers(found, many, asked, 10, allowed)
-    assert recall_at_k(found, ExactIndex(many).search(asked, 10, allowed=allowed)) >= 0.95
-
-
-@pytest.mark.parametrize("best", [True, False])
-def test_the_graph_finds_neighbours_where_the_filter_goes_with_or_against_the_query(
-    graph, many, asked, best
-):
-    for query in asked[:10]:
-        similar = many @ query
-        near = similar >= np.quantile(similar, 0.9)
-        allowed = near if best else ~near
-        found = graph.search(query[np.newaxis], 10, allowed=allowed)
-        exact = ExactIndex(many).search(query[np.newaxis], 10, allowed=allowed)
-        assert recall_at_k(found, exact) >= 0.9
-
-
-def test_a_graph_that_reaches_too_few_rows_is_not_believed(unit_vectors, queries):
-    # Copies that link only to copies are islands; hnswlib raises where a walk ends on one.
-    islands = unit_vectors(20)[np.sort(np.random.default_rng(0).integers(20, size=N))]
-    index = HnswIndex(islands, M=2, ef_construction=2, ef_search=1)
-    for k in (10, 150, 290):
-        check_answers(index.search(queries, k), islands, queries, k)
-
-
-def test_recall_rises_with_ef_search(unit_vectors):
-    spread = unit_vectors(2_000, 32, clusters=2_000)
-    asked = unit_vectors(60, 32, clusters=2_000, seed=99)
-    exact = ExactIndex(spread).search(asked, 10)
-    low, middle, high = (
-        recall_at_k(HnswIndex(spread, M=6, ef_search=ef).search(asked, 10), exact)
-        for ef in (10, 40, 400)
-    )
-    assert low < middle < high
-    assert high >= 0.99
-
-
-# -- hnsw: photos come and go -----------------------------------------------------------------
-
-
-def test_deleted_rows_never_come_back(many):
-    stay = np.flatnonzero(np.arange(4_000) % 10 != 0)
-    index = HnswIndex(many).updated(many[stay], stay)
-    gone = many[::10]
-    found = index.search(gone, 10)
-    check_answers(found, many[stay], gone, 10)
-    assert recall_at_k(found, ExactIndex(many[stay]).search(gone, 10)) >= 0.95
-    assert index.labels.tolist() == stay.tolist()
-
-
-def test_new_rows_between_old_ones_are_found_at_their_places(many):
-    # The table is sorted by id, so a new photo moves all rows behind it; labels stay.
-    labels = np.concatenate([[1_000], np.arange(500), [1_001], np.arange(500, 1_000), [1_002]])
-    index = HnswIndex(many[:1_000]).updated(many[labels], labels)
-    found = index.search(many[labels], 1)
-    assert (found.rows[:, 0] == np.arange(1_003)).mean() >= 0.99
-    assert found.rows[[0, 501, 1_002], 0].tolist() == [0, 501, 1_002]
-
-
-def test_a_graph_that_grew_and_shrank_again_and_again_stays_good(many, asked):
-    rng = np.random.default_rng(8)
-    labels = np.arange(1_000)
-    index = HnswIndex(many[labels])
-    for first in range(1_000, 4_000, 500):
-        labels = np.concatenate([rng.permutation(labels)[:-150], np.arange(first, first + 500)])
-        labels = rng.permutation(labels)
-        index = index.updated(many[labels], labels)
-        found = index.search(asked, 10)
-        check_answers(found, many[labels], asked, 10)
-        assert recall_at_k(found, ExactIndex(many[labels]).search(asked, 10)) >= 0.95
-
-
-def test_an_updated_graph_survives_the_disk(tmp_path, many, asked):
-    stay = np.setdiff1d(np.arange(1_100), np.arange(0, 1_000, 7))
-    index = HnswIndex(many[:1_000]).updated(many[stay], stay)
-    index.save(tmp_path)
-    opened = HnswIndex.open(tmp_path, many[stay], labels=stay)
-    check_same(opened.search(asked, 10), index.search(asked, 10))
-    check_answers(opened.search(many[:1_000:7], 5), many[stay], many[:1_000:7], 5)
-    again = opened.updated(many[stay[5:]], stay[5:])
-    check_answers(again.search(asked, 10), many[stay[5:]], asked, 10)
-
-
-def test_a_graph_can_lose_everything_and_start_again(many):
-    empty = HnswIndex(many[:50]).updated(many[:0], np.zeros(0, dtype=np.int64))
-    assert empty.search(many[:1], 2).rows.tolist() == [[-1, -1]]
-    index = empty.updated(many[50:60], np.arange(50, 60))
-    assert index.search(many[55:56], 1).rows.tolist() == [[5]]
-
-
-def graph_bytes(index, folder):
-    folder.mkdir(exist_ok=True)
-    index.save(folder)
-    return sum(path.stat().st_size for path in folder.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("n_gone", "rebuilt"), [(0, False), (10, False), (24, False), (26, True), (90, True)]
-)
-def test_the_graph_is_rebuilt_when_a_quarter_of_its_nodes_is_dead(tmp_path, many, n_gone, rebuilt):
-    whole = graph_bytes(HnswIndex(many[:100]), tmp_path / "whole")
-    index = HnswIndex(many[:100]).updated(many[n_gone:100], np.arange(n_gone, 100))
-    left = graph_bytes(index, tmp_path / "left")
-    assert (left < whole) is rebuilt
-    assert index.search(many[99:100], 1).rows.tolist() == [[99 - n_gone]]
-
-
-def test_dead_nodes_of_several_updates_add_up(tmp_path, many):
-    index = HnswIndex(many[:100])
-    for n_gone in (15, 30, 45, 60):
-        index = index.updated(many[n_gone:100], np.arange(n_gone, 100))
-        check_answers(index.search(many[:20], 5), many[n_gone:100], many[:20], 5)
-    whole = graph_bytes(HnswIndex(many[:100]), tmp_path / "whole")
-    assert graph_bytes(index, tmp_path / "left") < whole
-
-
-def test_settings_survive_an_update(many):
-    index = HnswIndex(many[:100], ef_search=17)
-    assert index.updated(many[1:100], np.arange(1, 100)).ef_search == 17
-    assert index.updated(many[90:100], np.arange(90, 100)).ef_search == 17
-
-
-def test_labels_must_be_as_many_as_rows(many):
-    with pytest.raises(MismatchError, match="labels must be as many as rows, got 4 for 5"):
-        HnswIndex(many[:5], labels=np.arange(4))
-
-
-# -- hnsw: damaged and foreign graphs ---------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def graph_file(tmp_path_factory, many):
-    folder = tmp_path_factory.mktemp("graph")
-    HnswIndex(many[:500]).save(folder)
-    (path,) = folder.iterdir()
-    return path
-
-
-def open_bytes(folder, graph_file, content, vectors, labels=None):
-    path = folder / graph_file.name
-    path.write_bytes(content)
-    labels = np.arange(len(vectors)) if labels is None else labels
-    return HnswIndex.open(folder, vectors, labels=labels)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.0001, 0.001, 0.5, 0.999])
-def test_a_graph_cut_short_is_named_and_the_remedy_told(tmp_path, graph_file, many, share):
-    whole = graph_file.read_bytes()
-    with pytest.raises(DataError, match=rf"{graph_file.name} .*(index .*again|--rebuild)"):
-        open_bytes(tmp_path, graph_file, whole[: int(share * len(whole))], many[:500])
-
-
-@pytest.mark.parametrize("content", [b"{}", b"\0" * 5_000, b"\xff" * 5_000, b"hnsw" * 999])
-def test_garbage_is_no_graph(tmp_path, graph_file, many, content):
-    with pytest.raises(DataError, match=graph_file.name):
-        open_bytes(tmp_path, graph_file, content, many[:500])
-
-
-def test_a_longer_file_is_no_graph(tmp_path, graph_file, many):
-    with pytest.raises(DataError, match=graph_file.name):
-        open_bytes(tmp_path, graph_file, graph_file.read_bytes() + b"\0", many[:500])
-
-
-def test_a_missing_graph_is_named(tmp_path, graph_file, many):
-    with pytest.raises(DataError, match=graph_file.name):
-        HnswIndex.open(tmp_path, many[:500], labels=np.arange(500))
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.arange(1, 501),
-        np.arange(501),
-        np.arange(499),
-        np.arange(100),
-        np.append(np.arange(498), 499),
-        np.arange(500)[::-1],
-        np.arange(0),
-    ],
-    ids=["shifted", "one more", "one fewer", "many fewer", "one left out", "turned round", "none"],
-)
-def test_a_graph_of_other_photos_is_refused(graph_file, many, labels):
-    with pytest.raises(DataError, match=graph_file.name):
-        HnswIndex.open(graph_file.parent, many[: len(labels)], labels=labels)
-
-
-def test_a_graph_of_other_vectors_is_refused(graph_file, many, unit_vectors):
-    for others in (many[500:1_000], unit_vectors(500, 16), unit_vectors(500, 48)):
-        with pytest.raises(DataError, match=graph_file.name):
-            HnswIndex.open(graph_file.parent, others, labels=np.arange(500))
-
-
-# -- the engine alone plans -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("k", "every"), [(1, 2), (10, 2), (40, 3), (100, 2), (10, 20)])
-def test_the_graph_is_walked_wherever_it_holds_more_rows_than_are_fetched(
-    monkeypatch, vectors, queries, k, every
-):
-    walked = []
-    walk = HnswIndex._walk
-    monkeypatch.setattr(
-        HnswIndex, "_walk", lambda self, *rest: walked.append(rest[1]) or walk(self, *rest)
-    )
-    index = HnswIndex(vectors, ef_search=N)
-    allowed = only(N, *range(0, N, every))
-    found = index.search(queries[:3], k, allowed=allowed)
-    assert walked == [walk_length(k, np.count_nonzero(allowed) / N)] * 3
-    assert max(walked) < N
-    check_answers(found, vectors, queries[:3], k, allowed)
-
-
-def test_a_graph_that_is_taken_over_may_be_searched_with_another_ef(vectors, queries):
-    before = HnswIndex(vectors, ef_search=10)
-    after = before.updated(vectors, np.arange(N), ef_search=300)
-    assert (after.ef_search, before.ef_search) == (300, 10)
-    again = HnswIndex(vectors, ef_search=300)
-    found, wanted = after.search(queries, 10), again.search(queries, 10)
-    assert found.rows.tolist() == wanted.rows.tolist()
-    assert recall_at_k(found, ExactIndex(vectors).search(queries, 10)) > 0.95
+def test_nearest_is_the_same_from_an_index_that_was_saved(kind, tmp_path, vectors, queries):
+    config = Config(index=kind)
+    INDEXES[kind](vectors, config, np.arange(N)).save(tmp_path)
+    opened = open_index(tmp_path, vectors, config, labels=np.arange(N))
+    for k, at_least in ((30, -np.inf), (N, 0.3)):
+        found = opened.nearest(queries[1], k, at_least=at_least)
+        check_nearest(found, vectors, queries[1], k, at_least=at_least)

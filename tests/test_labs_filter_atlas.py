@@ -4,16 +4,8 @@ import pytest
 from searchlab.config import Config
 from searchlab.errors import InputError
 from searchlab.indexes import ExactIndex, HnswIndex
-from searchlab.labs.filter_atlas import (
-    RELATIONS,
-    SHARES,
-    Atlas,
-    Cell,
-    Served,
-    cells,
-    measure_cell,
-    photo_table,
-)
+from searchlab.labs.atlas_engine import Served, photo_table
+from searchlab.labs.filter_atlas import RELATIONS, SHARES, Atlas, Cell, cells, measure_cell
 from searchlab.labs.vectors import made_vectors
 
 ATLAS = Atlas(made_vectors("clustered-2k-16", seed=2).photos, n_queries=8, seed=3)
@@ -63,6 +55,37 @@ def test_the_true_neighbours_are_mostly_kept_never_kept_or_kept_by_chance(share)
     assert kept["aligned"] > 0.7
     assert kept["uncorrelated"] == pytest.approx(share, abs=0.1)
     assert kept["opposed"] < 0.02
+
+
+def test_texts_are_asked_with_one_condition_and_lie_elsewhere_than_photos():
+    places = cells(kinds=("image", "text"))
+    texts = [cell for cell in places if cell.kind == "text"]
+    assert len(texts) == 3 * (1 + 10)
+    assert {cell.n_conditions for cell in texts} == {0, 1}
+    assert len({cell.name for cell in places}) == len(places)
+    for relation in RELATIONS:
+        best = [
+            ExactIndex(ATLAS.vectors).search(rows, 1).scores.mean()
+            for rows in (ATLAS.queries[relation], ATLAS.texts[relation])
+        ]
+        assert best[1] < best[0] - 0.2
+    row = measure_cell(oracle(lambda rows, _: rows), ATLAS, Cell(0.05, "aligned", 1, "text"))
+    assert (row["queries"], row["recall"]) == ("text", 1)
+
+
+def test_real_queries_are_chosen_by_where_their_true_neighbours_are():
+    rows = made_vectors("clustered-2k-16", n_queries=300, seed=2)
+    atlas = Atlas(rows.photos, n_queries=12, seed=3, real=rows.queries)
+    pool = {kind: {row.tobytes() for row in some} for kind, some in rows.queries.items()}
+    for kind, chosen in (("image", atlas.queries), ("text", atlas.texts)):
+        kept = {}
+        for relation in RELATIONS:
+            assert {row.tobytes() for row in chosen[relation]} <= pool[kind]
+            mask = atlas.condition(Cell(0.3, relation, 1)).mask(atlas.columns)
+            kept[relation] = mask[ExactIndex(rows.photos).search(chosen[relation], 10).rows].mean()
+        assert kept["aligned"] > kept["uncorrelated"] > kept["opposed"]
+        assert kept["aligned"] > 0.7
+        assert kept["opposed"] < 0.1
 
 
 def test_the_oracle_is_what_exact_search_finds_among_allowed_photos():

@@ -8,10 +8,12 @@ from searchlab.indexes import ExactIndex
 from searchlab.labs.index_recall import (
     fastest_at,
     measure_search,
+    measure_within,
     one_by_one,
     pareto,
     scored,
     sweep,
+    true_neighbors,
 )
 from searchlab.labs.vectors import made_vectors
 
@@ -57,6 +59,35 @@ def test_a_copy_of_a_true_neighbour_counts_as_found():
 
 def exact_of(neighbors, n):
     return type(neighbors)(neighbors.rows[:n], neighbors.scores[:n])
+
+
+@pytest.mark.parametrize("block", [7, 100, 10_000])
+def test_the_oracle_of_many_filters_is_exact_search_among_what_each_allows(block, monkeypatch):
+    monkeypatch.setattr("searchlab.labs.index_recall._BLOCK", block)
+    rng = np.random.default_rng(0)
+    masks = {"all": None, "half": rng.random(500) < 0.5, "three": np.arange(500) < 3}
+    masks["none"] = np.zeros(500, dtype=bool)
+    found = true_neighbors(MADE.photos, QUERIES, 5, masks=masks)
+    for name, mask in masks.items():
+        exact = ExactIndex(MADE.photos).search(QUERIES, 5, allowed=mask)
+        assert np.array_equal(found[name].rows, exact.rows), name
+        assert found[name].scores == pytest.approx(exact.scores, abs=1e-6)
+
+
+def test_a_slow_system_is_asked_three_queries_and_a_fast_one_all_of_them_again_and_again():
+    asked = []
+    search = one_by_one(ExactIndex(MADE.photos))
+
+    def answer(query, k):
+        asked.append(query)
+        return search(query, k)
+
+    slow = measure_within(answer, MADE.photos, QUERIES, EXACT, budget_s=0)
+    assert (slow["n_queries"], len(asked), slow["recall"]) == (3, 1 + 3, 1)
+    asked.clear()
+    fast = measure_within(answer, MADE.photos, QUERIES, EXACT, budget_s=60, runs=2)
+    assert (fast["n_queries"], len(asked), fast["recall"]) == (6, 1 + 12, 1)
+    assert 0 < fast["p50_ms"] <= fast["p99_ms"]
 
 
 def test_a_sweep_names_every_setting_and_recall_rises_with_effort():

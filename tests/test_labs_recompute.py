@@ -7,7 +7,8 @@ from searchlab.config import Config
 from searchlab.errors import InputError, NotFoundError
 from searchlab.indexes import ExactIndex, HnswIndex, Neighbors
 from searchlab.labs import filters, index
-from searchlab.labs.filter_atlas import Atlas, Cell, Served, measure_cell
+from searchlab.labs.atlas_engine import Served
+from searchlab.labs.filter_atlas import Atlas, Cell, measure_cell
 from searchlab.labs.index_recall import measure_search, one_by_one
 from searchlab.labs.vectors import made_vectors
 
@@ -72,3 +73,17 @@ def test_effort_is_set_anew_for_every_point():
     again = [point["recall"] for point in index.recompute(recorded(points=points))["points"]]
     assert again[0] == again[2] >= again[1]
     assert np.all(np.array(again) > 0)
+
+
+def test_the_effort_of_the_clustered_index_is_the_recall_that_is_asked_for():
+    system = {"M": 16, "ef_construction": 200, "index": "clustered", "step_rows": 4}
+    about = {"system": system, "n_queries": 6, "k": 10}
+    points = [
+        {"queries": "text", "k": 10, "effort": effort, "recall": 0.0} for effort in (300, 1000)
+    ]
+    again = index.recompute(recorded(parameters=about, points=points))["points"]
+    assert [point["effort"] for point in again] == [300, 1000]
+    assert again[1]["recall"] == 1
+    exact = {**about, "system": {**system, "recall": 1.0}}
+    alone = [{"queries": "text", "k": 10, "effort": None, "recall": 0.0}]
+    assert index.recompute(recorded(parameters=exact, points=alone))["points"][0]["recall"] == 1

@@ -593,7 +593,7 @@ def test_rebuilding_frees_the_graph_of_deleted_photos(put, index, library, photo
 def test_check_reads_every_file_of_the_state_in_force(put, index, library):
     put("a.png", 1)
     name = index(config=GRAPH).snapshot_id
-    assert library.check() == ["graph.hnsw", "photos.columns", "vectors.npy"]
+    assert library.check() == ["facets.columns", "graph.hnsw", "photos.columns", "vectors.npy"]
     path = library.folder / "snapshots" / name / "vectors.npy"
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -1307,6 +1307,39 @@ def test_publishing_what_is_not_in_the_graph_builds_no_graph(
         wanted.rows.tolist(),
         wanted.scores.tolist(),
     )
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_another_configuration_of_the_same_index_takes_its_files_over(
+    put, index, library, monkeypatch, links
+):
+    def no_links(*_):
+        raise OSError
+
+    put("a.png", 1)
+    old = index(config=GRAPH).snapshot_id
+    if not links:
+        monkeypatch.setattr("searchlab.snapshots.os.link", no_links)
+    new = library.publish(replace(GRAPH, depth=9))
+    assert new != old
+    places = [library.folder / "snapshots" / name for name in (old, new)]
+    names = [sorted(path.name for path in place.iterdir()) for place in places]
+    assert names[0] == names[1]
+    for name in set(names[0]) - {"manifest.json"}:
+        one, other = ((place / name).stat().st_ino for place in places)
+        assert (one == other) == links
+    assert open_library(library.folder).check() == sorted(set(names[0]) - {"manifest.json"})
+    # The one goes and the other stays.
+    shutil.rmtree(places[0])
+    assert open_library(library.folder).engine.config.depth == 9
+    assert len(open_library(library.folder).search("red")) == 1
+
+
+def test_publishing_what_is_in_force_changes_nothing(put, index, library):
+    put("a.png", 1)
+    before = index(config=GRAPH).snapshot_id
+    assert library.publish(library.engine.config) == before
+    assert not list((library.folder / "snapshots").glob(".*"))
 
 
 @pytest.mark.parametrize("change", [{"M": 8}, {"ef_construction": 90}, {"seed": 5}])

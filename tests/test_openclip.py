@@ -39,6 +39,16 @@ CONFIGS = {
     "oc-tiny": {"embed_dim": 32, "vision_cfg": VISION, "text_cfg": TEXT},
     "oc-wider": {"embed_dim": 48, "vision_cfg": VISION, "text_cfg": TEXT},
     "oc-custom": {"embed_dim": 32, "custom_text": True, "vision_cfg": VISION, "text_cfg": TEXT},
+    "oc-averaged": {
+        "embed_dim": 32,
+        "vision_cfg": {**VISION, "pool_type": "avg"},
+        "text_cfg": TEXT,
+    },
+    "oc-scaled": {
+        "embed_dim": 32,
+        "vision_cfg": {**VISION, "ls_init_value": 0.3, "final_ln_after_pool": True},
+        "text_cfg": {**TEXT, "ls_init_value": 0.5},
+    },
     "oc-bidirectional": {
         "embed_dim": 32,
         "custom_text": True,
@@ -99,7 +109,7 @@ def test_the_shim_declares_nothing_where_the_operators_exist():
     assert done.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize("architecture", ["oc-tiny", "oc-custom"])
+@pytest.mark.parametrize("architecture", ["oc-tiny", "oc-custom", "oc-scaled"])
 def test_cutting_at_the_end_token_changes_nothing(open_clip, architecture):
     import torch
 
@@ -155,6 +165,37 @@ def test_slender_pictures_come_close_to_open_clip(open_clip):
     found = Preprocess.from_config(vars(config)).pixels([picture])[0]
     # Resizing the crop instead of cropping the resized rounds a coefficient here and there.
     np.testing.assert_allclose(found, expected, atol=2.01 / 255 / 0.26)
+
+
+@pytest.mark.parametrize("architecture", ["oc-tiny", "oc-custom", "oc-averaged", "oc-scaled"])
+def test_a_tower_computed_for_its_class_token_alone_gives_the_same_rows(open_clip, architecture):
+    import torch
+
+    model = load_model(f"openclip:{architecture}/random")
+    shortened = type(model.image_tower).__name__ == "ClassTokenTower"
+    assert shortened == (architecture != "oc-averaged")
+    pixels = torch.from_numpy(model.preprocess.pixels(PICTURES))
+    with torch.inference_mode():
+        expected = model.module.encode_image(pixels).numpy()
+        np.testing.assert_allclose(model.image_tower(pixels).numpy(), expected, atol=1e-5)
+
+
+def test_a_precision_is_a_model_of_its_own_and_moves_only_pictures_and_little(tiny):
+    short = load_model("openclip:oc-tiny/random-1:bf16")
+    assert (short.precision, tiny.precision) == ("bf16", "fp32")
+    assert short.model_id != tiny.model_id
+    assert short.fingerprints()["weights"] != tiny.fingerprints()["weights"]
+    assert short.fingerprints()["tokenizer"] == tiny.fingerprints()["tokenizer"]
+    np.testing.assert_array_equal(short.encode_texts(TEXTS), tiny.encode_texts(TEXTS))
+    found, exact = short.encode_images(PICTURES), tiny.encode_images(PICTURES)
+    assert not np.array_equal(found, exact)
+    assert (found * exact).sum(axis=1).min() > 0.999
+
+
+def test_a_device_is_no_part_of_a_model(tiny):
+    named = load_model(tiny.name, device="cpu")
+    assert (named.model_id, named.device) == (tiny.model_id, "cpu")
+    np.testing.assert_array_equal(named.encode_images(PICTURES), tiny.encode_images(PICTURES))
 
 
 def test_a_seed_decides_the_untrained_weights(open_clip, tiny):
@@ -383,21 +424,65 @@ def test_a_precision_that_was_not_exported_is_refused(tiny, tmp_path):
         OnnxEmbedder(report.folder, precision="int8")
 
 
+@pytest.fixture(scope="module")
+def lopsided(tiny, tmp_path_factory):
+    """The same function as `tiny`, with one component so large that eight bits lose the others."""
+    import torch
+
+    weights = {name: value.clone() for name, value in tiny.module.state_dict().items()}
+    for name, value in weights.items():
+        if name.endswith("ln_1.weight"):
+            head = name.removesuffix("ln_1.weight")
+            value[0] *= 3_000
+            weights[f"{head}ln_1.bias"][0] *= 3_000
+            weights[f"{head}attn.in_proj_weight"][:, 0] /= 3_000
+    file = tmp_path_factory.mktemp("lopsided") / "weights.pt"
+    torch.save(weights, file)
+    return load_model(f"openclip:oc-tiny/{file}")
+
+
+def test_an_int8_that_does_not_agree_is_not_kept_and_says_why(tiny, lopsided, tmp_path):
+    np.testing.assert_allclose(
+        lopsided.encode_images(PICTURES), tiny.encode_images(PICTURES), atol=1e-3
+    )
+    report = export_onnx(lopsided.name, tmp_path / "export")
+    assert report.default == "fp32"
+    assert not report.agreements["int8"].is_enough("int8")
+    assert "; not kept" in str(report)
+    manifest = json.loads((report.folder / "manifest.json").read_text())
+    assert manifest["refused"] == {"int8": report.agreements["int8"].to_dict()}
+    assert not list(report.folder.glob("*.int8.onnx"))
+    assert sorted(manifest["files"]) == ["image.fp32.onnx", "text.fp32.onnx", "tokenizer.json"]
+    assert OnnxEmbedder(report.folder).encode_texts(["a dog"]).shape == (1, tiny.dim)
+    with pytest.raises(InputError, match=r"got 'int8', which was not kept .* same_order 0\."):
+        OnnxEmbedder(report.folder, precision="int8")
+
+
+def test_the_agreement_of_each_precision_is_in_the_manifest(export):
+    manifest = json.loads((export.folder / "manifest.json").read_text())
+    for precision in ("fp32", "int8"):
+        recorded = manifest["precisions"][precision]["agreement"]
+        assert recorded == export.agreements[precision].to_dict()
+        assert recorded["same_order"] > 0.9
+
+
 def test_an_export_overwrites_nothing(tiny, export):
     with pytest.raises(ConflictError, match="must be new"):
         export_onnx(tiny.name, export.folder)
 
 
 def test_a_failed_export_leaves_nothing(tiny, tmp_path, monkeypatch):
-    from searchlab.models import export as export_module
+    from searchlab.models import agreement
 
-    monkeypatch.setitem(export_module.FLOOR, "fp32", 1.1)
+    monkeypatch.setitem(agreement.LEAST_COSINE, "fp32", 1.1)
     with pytest.raises(DataError, match="must agree with torch"):
         export_onnx(tiny.name, tmp_path / "tiny", int8=False)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("spec", ["palette", "openclip:oc-bidirectional/random"])
+@pytest.mark.parametrize(
+    "spec", ["palette", "openclip:oc-bidirectional/random", "openclip:oc-tiny/random-1:bf16"]
+)
 def test_what_cannot_be_exported_is_refused(open_clip, tmp_path, spec):
     with pytest.raises(InputError, match="export"):
         export_onnx(spec, tmp_path / "x")

@@ -3,6 +3,7 @@ import io
 import struct
 import subprocess
 import sys
+import threading
 import time
 import zlib
 
@@ -291,6 +292,71 @@ def test_few_pictures_wait_in_memory_while_the_model_is_slow(put, embed, monkeyp
     embed(files, Slow())
     assert len(decoded) == 300
     assert max(waiting) <= 100
+
+
+def test_a_slow_model_does_not_hold_up_decoding(many, embed, monkeypatch):
+    decode, decoded, ahead = pipeline.open_rgb, [], threading.Event()
+
+    def counted(*args, **options):
+        decoded.append(1)
+        if len(decoded) > 2 * pipeline.BATCH:
+            ahead.set()
+        return decode(*args, **options)
+
+    class Slow(MeanColour):
+        def encode_images(self, images):
+            assert ahead.wait(timeout=30)  # two batches on, while the first one is embedded
+            return super().encode_images(images)
+
+    monkeypatch.setattr(pipeline, "open_rgb", counted)
+    assert embed(many, Slow()) == []
+
+
+def test_slow_decoding_does_not_hold_up_the_model(many, embed, monkeypatch):
+    decode, order, embedding = pipeline.open_rgb, [], threading.Event()
+
+    def slow(*args, **options):
+        order.append(1)
+        if len(order) > 2 * pipeline.BATCH:
+            assert embedding.wait(timeout=30)
+        return decode(*args, **options)
+
+    class Ready(MeanColour):
+        def encode_images(self, images):
+            embedding.set()
+            return super().encode_images(images)
+
+    monkeypatch.setattr(pipeline, "open_rgb", slow)
+    assert embed(many, Ready()) == []
+
+
+def test_a_model_may_ask_for_larger_batches(many, embed):
+    model = MeanColour()
+    model.images_at_once = 40
+    embed(many, model)
+    assert model.batches == [40, 40, 20]
+
+
+def test_how_pictures_are_resized_changes_nothing_that_is_kept(put, tmp_path, monkeypatch):
+    rng = np.random.default_rng(2)
+    files = {}
+    for i, size in enumerate([(900, 700), (640, 1000), (450, 450), (3000, 420), (420, 2000)]):
+        tiles = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8))
+        encoded = io.BytesIO()
+        tiles.resize(size, Image.Resampling.BICUBIC).save(encoded, "JPEG")
+        digest, path = put(f"{i}.jpg", encoded.getvalue())
+        files[digest] = path
+    model, kept = load_model("palette"), []
+    for many in (1, 100):
+        monkeypatch.setattr(pipeline, "_MANY", many)
+        folder = tmp_path / str(many)
+        with ContentCache(tmp_path / f"{many}.db") as cache:
+            assert embed_pictures(files, [model], cache, folder, Progress()) == []
+            rows = cache.vectors(model.model_id, list(files), model.dim)
+            facts = cache.facts(list(files))
+        pictures = [thumbnail_path(folder, digest).read_bytes() for digest in files]
+        kept.append((rows.tobytes(), facts, pictures))
+    assert kept[0] == kept[1]
 
 
 _LONG = """

@@ -87,6 +87,18 @@ def test_any_other_threshold_is_refused(threshold):
         Query(text="a", score_threshold=threshold)
 
 
+@pytest.mark.parametrize("recall", [1e-9, 0.5, 0.99, 1, 1.0])
+def test_a_recall_above_0_to_1_may_be_asked_for(recall):
+    assert Query(text="a", min_recall=recall).min_recall == recall
+    assert Query(text="a").min_recall is None
+
+
+@pytest.mark.parametrize("recall", [0, 0.0, -0.1, 1.01, math.nan, math.inf, True, "0.9", *HUGE])
+def test_any_other_recall_is_refused(recall):
+    with pytest.raises(InputError, match="min_recall must be"):
+        Query(text="a", min_recall=recall)
+
+
 @pytest.mark.parametrize("alpha", [0, 0.0, 1e-300, 1.7, 10, 10.0])
 def test_alphas_from_0_to_10_are_taken(alpha):
     assert Query(text="a", text_alpha=alpha).text_alpha == alpha

@@ -181,7 +181,9 @@ def test_a_snapshot_that_nobody_put_in_force_does_no_harm(folder, save):
 
 
 @pytest.mark.parametrize("place", [0, 0.3, 0.6, -1])
-@pytest.mark.parametrize("file", ["photos.columns", "vectors.npy", "graph.hnsw", "manifest.json"])
+@pytest.mark.parametrize(
+    "file", ["photos.columns", "facets.columns", "vectors.npy", "graph.hnsw", "manifest.json"]
+)
 def test_a_flipped_bit_anywhere_is_a_data_error_that_names_file_and_remedy(
     folder, save, file, place
 ):
@@ -192,7 +194,9 @@ def test_a_flipped_bit_anywhere_is_a_data_error_that_names_file_and_remedy(
         open_snapshot(folder, name)
 
 
-@pytest.mark.parametrize("file", ["photos.columns", "vectors.npy", "graph.hnsw", "manifest.json"])
+@pytest.mark.parametrize(
+    "file", ["photos.columns", "facets.columns", "vectors.npy", "graph.hnsw", "manifest.json"]
+)
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "longer", "folder"])
 def test_a_missing_or_cut_file_is_a_data_error_that_names_file_and_remedy(
     folder, save, file, damage
@@ -217,7 +221,7 @@ def test_files_of_another_snapshot_are_noticed(folder, save, file):
         open_snapshot(folder, second)
 
 
-@pytest.mark.parametrize("file", ["photos.columns", "vectors.npy", "graph.hnsw"])
+@pytest.mark.parametrize("file", ["photos.columns", "facets.columns", "vectors.npy", "graph.hnsw"])
 def test_a_cut_file_is_noticed_also_where_it_is_too_large_to_be_read_whole(
     folder, save, monkeypatch, file
 ):
@@ -229,12 +233,33 @@ def test_a_cut_file_is_noticed_also_where_it_is_too_large_to_be_read_whole(
         open_snapshot(folder, name)
 
 
-def test_a_flipped_bit_of_a_graph_is_noticed_however_large_it_is(folder, save, monkeypatch):
+@pytest.mark.parametrize("file", ["facets.columns", "graph.hnsw"])
+def test_a_flipped_bit_of_what_is_trusted_is_noticed_however_large_it_is(
+    folder, save, monkeypatch, file
+):
     name = save(["a", "b", "c"])
     monkeypatch.setattr(snapshots_module, "_CHECKED_BYTES", 0)
-    flip(folder / "snapshots" / name / "graph.hnsw", 40)
-    with pytest.raises(DataError, match=r"graph\.hnsw"):
+    flip(folder / "snapshots" / name / file, 40)
+    with pytest.raises(DataError, match=file):
         open_snapshot(folder, name)
+
+
+def test_facets_lie_beside_the_photos(folder, save):
+    name = save(["a", "b", "c"])
+    assert "facets.columns" in read_manifest(folder / "snapshots" / name)["files"]
+    words = open_snapshot(folder, name).facets.any_of("source", ["local"]).words
+    assert words.tolist() == [7]
+    assert not words.flags.writeable
+
+
+def test_a_snapshot_of_before_there_were_facets_still_opens(folder, save, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr(snapshots_module.Facets, "save", lambda _self, _path: None)
+        name = save(["a", "b", "c"])
+    assert "facets.columns" not in read_manifest(folder / "snapshots" / name)["files"]
+    found = open_snapshot(folder, name)
+    assert found.facets.table is found.table
+    assert found.facets.any_of("source", ["local"]).rows().tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

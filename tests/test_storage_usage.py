@@ -11,7 +11,7 @@ from searchlab.storage import usage
 from searchlab.storage.accounts import Caller, create_key, list_keys, revoke_key
 from searchlab.storage.database import BusyError
 from searchlab.storage.keyring import KeyRing
-from searchlab.storage.meter import Meter
+from searchlab.storage.meter import Meter, _Count
 from searchlab.storage.schema import accounts, usage_days, usage_months
 from searchlab.storage.values import days_back, months_back, utc_now
 from tests.databases import BACKENDS, Clock, fresh_database, run
@@ -72,6 +72,30 @@ def test_many_at_once_get_each_number_once(database, meter, clock):
 
     assert sorted(run(search())) == list(range(1, 501))
     assert used(database, caller, clock.now.date()) == 500
+
+
+def test_what_is_counted_in_one_turn_of_a_loop_shares_a_transaction(database, meter, monkeypatch):
+    caller = caller_of(database)
+    run(meter.count(caller, limit=10**9))  # the first one also clears what is old
+    sizes, write = [], meter._write
+    monkeypatch.setattr(
+        meter, "_write", lambda conn, some, day: sizes.append(len(some)) or write(conn, some, day)
+    )
+
+    async def search():
+        return await asyncio.gather(*(meter.count(caller, limit=10**9) for _ in range(40)))
+
+    assert sorted(run(search())) == list(range(2, 42))
+    assert sizes == [40]
+
+
+def test_what_a_loop_left_behind_in_the_midst_of_its_turn_is_written(database, meter, clock):
+    caller = caller_of(database)
+    loop = asyncio.new_event_loop()
+    meter._put(_Count(caller, 9, None, loop, loop.create_future()))
+    loop.close()
+    run(meter.flush())
+    assert used(database, caller, clock.now.date()) == 1
 
 
 def test_what_is_counted_is_committed_before_it_returns(database, meter, clock):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from searchlab.columns import Texts, join_texts, open_columns, pack_texts, save_columns
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.filters import PhotoFilter
+from searchlab.photos import Photo
 from searchlab.tables import (
     CODED_COLUMNS,
     NUMBER_COLUMNS,
@@ -402,6 +403,17 @@ def test_what_filters_read_is_a_memory_map(large):
             assert not owner.flags.writeable
             owner = owner.base
         assert isinstance(owner, mmap.mmap)
+
+
+def test_what_photos_are_made_of_comes_for_many_rows_at_once(six_photos, tmp_path):
+    six_photos.save(tmp_path / "photos.columns")
+    for table in (six_photos, PhotoTable.open(tmp_path / "photos.columns")):
+        rows = [4, 0, 4, 5]
+        assert [Photo(**about) for about in table.attributes(rows)] == [*map(table.photo, rows)]
+        assert table.attributes([]) == []
+        for beyond in ([0, 6], [-1]):
+            with pytest.raises(IndexError):
+                table.attributes(beyond)
 
 
 def test_a_row_below_0_is_refused_and_never_counted_from_the_end(six_photos):

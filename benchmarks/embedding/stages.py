@@ -73,12 +73,14 @@ class Lane:
         prepare: Picture -> what `embed_images` takes; preprocessing inside of that is watched.
         embed_images: None for a model that reads no pixels.
         embed_texts: None for what reads no texts.
+        known_text: Embeds one text and keeps its vector; None for what keeps none.
     """
 
     decode: Callable[[bytes], Any]
     prepare: Callable[[Any], Any]
     embed_images: Callable[[Sequence[Any]], Any] | None
     embed_texts: Callable[[Sequence[str]], Any] | None
+    known_text: Callable[[str], Any] | None = None
 
 
 def lane_of(spec: str, watch: Watch) -> Lane:
@@ -95,22 +97,29 @@ def _ours(spec: str, watch: Watch) -> Lane:
     from searchlab.models.clip_text import ClipTokenizer
     from searchlab.models.pieces import Pieces
     from searchlab.models.preprocess import Preprocess
+    from searchlab.resizing import fast_resize
+    from searchlab.text_vectors import TextVectors
 
     model = load_model(spec)
     side = max(WORKING_SIDE, model.input_size)
     watch.over(framing, "pixels_of", "preprocess")
     watch.over(Preprocess, "pixels", "preprocess")
+    watch.over(Preprocess, "fitted", "preprocess")
     watch.over(Pieces, "encode", "tokenise")
     watch.over(ClipTokenizer, "__call__", "tokenise")
     if spec.startswith("openclip:"):
         from open_clip.tokenizer import SimpleTokenizer
 
+        from searchlab.models.devices import Feed
+
         watch.over(SimpleTokenizer, "__call__", "tokenise")
+        watch.over(Feed, "_normalised", "preprocess")
     return Lane(
         decode=lambda content: open_rgb(content, min_side=side).image,
-        prepare=lambda image: for_model(image, model.input_size),
+        prepare=lambda image: for_model(image, model.input_size, resize=fast_resize),
         embed_images=model.encode_images if model.reads == "image" else None,
         embed_texts=model.encode_texts,
+        known_text=TextVectors(model).of,
     )
 
 
@@ -145,13 +154,15 @@ def _eager(watch: Watch) -> Lane:
 
 def _analysis() -> Lane:
     """What indexing does with a picture beside embedding it."""
-    from searchlab.images import WORKING_SIDE, analyse, open_rgb, thumbnail
+    from searchlab.images import WORKING_SIDE, analyse, open_rgb, shrink, thumbnail
     from searchlab.pipeline import THUMBNAIL_SIDE
+    from searchlab.resizing import fast_resize
 
     def look(pictures: Sequence[Any]) -> None:
         for decoded in pictures:
             analyse(decoded)
-            thumbnail(decoded.image, THUMBNAIL_SIDE)
+            small = shrink(decoded.image, WORKING_SIDE, resize=fast_resize)
+            thumbnail(small, THUMBNAIL_SIDE, resize=fast_resize)
 
     def decode(content: bytes) -> Any:
         return open_rgb(content, min_side=WORKING_SIDE)

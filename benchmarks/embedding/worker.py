@@ -12,6 +12,7 @@ import json
 import os
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,12 @@ def main() -> None:
 
 def measure(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure pictures and texts; rows of milliseconds for one of them."""
+    from embedding.limits import LIMITS, measure_limits
     from embedding.stages import Watch, lane_of
     from load.processes import peak_mib
 
+    if job["model"] == LIMITS:
+        return measure_limits(batch=job["batch"], tokens=job["tokens"], runs=job["runs"])
     limit_onnxruntime(job["cores"])
     watch = Watch()
     lane = lane_of(job["model"], watch)
@@ -61,8 +65,21 @@ def measure(job: Mapping[str, Any]) -> dict[str, Any]:
                 job["runs"],
             )
             texts.append({**about, "batch": batch, **row})
-    peak = peak_mib(os.getpid())
-    return {"images": images, "texts": texts, "peak_mib": peak, "models": _described(job)}
+    told = {"images": images, "texts": texts, "models": _described(job)}
+    if lane.known_text is not None:
+        told["cached_text_us"] = _cached_us(lane.known_text, job["texts"])
+    return told | {"peak_mib": peak_mib(os.getpid())}
+
+
+def _cached_us(of: Callable[[str], Any], texts: Sequence[str]) -> float:
+    for text in texts:
+        of(text)
+    times = []
+    for text in list(texts) * 50:
+        started = time.perf_counter()
+        of(text)
+        times.append(time.perf_counter() - started)
+    return round(1e6 * statistics.median(times), 3)
 
 
 def _described(job: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from load.asking import WORDS
-from load.processes import children_of, proportional_mib, resident_mib
+from load.asking import NEW_TEXT, WORDS, Ask
+from load.processes import children_of, proportional_mib, resident_mib, written_mib
+from load.rounds import Target, measured
 from load.searchlab_server import COMMAND, UNLIMITED
 from load.servers import free_port
 
 _START_S = 120.0
 _LOOK_S = 0.002
+_CONNECTIONS = 16
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,9 @@ def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-c", code)
 
 
-def serve_once(data: Path, key: str, *, workers: int, queries: int) -> dict[str, float]:
+def serve_once(
+    data: Path, key: str, *, workers: int, queries: int, seconds: float = 0.0
+) -> dict[str, float]:
     """Start `searchlab serve`, ask, look at its memory, and stop it.
 
     Args:
@@ -87,12 +91,14 @@ def serve_once(data: Path, key: str, *, workers: int, queries: int) -> dict[str,
         key: Of an account.
         workers: Of the server.
         queries: Searches for texts between the two looks.
+        seconds: Of a load of new texts over 16 connections at the end; none if left out.
 
     Returns:
         `health_ms` and `first_search_ms` from the start of the command until the answer was there;
         `worker_rss_mib` and `total_pss_mib` after the first search, the same with `_later` after
         `queries` more, and `supervisor_rss_mib`. RSS counts what processes share in full, PSS
-        shares it out, so that a sum over processes is right.
+        shares it out, so that a sum over processes is right; what a worker has written to is its
+        own whatever it maps. With a load also `new_text_p50_ms`, `new_text_cpu_us` and so on.
     """
     port = free_port()
     words = ["--data", str(data), "--port", str(port), "--workers", str(workers), *UNLIMITED]
@@ -111,6 +117,7 @@ def serve_once(data: Path, key: str, *, workers: int, queries: int) -> dict[str,
         for number in range(queries):
             _search(port, key, f"{WORDS[number % len(WORDS)]}+{number}")
         after = _memory(process.pid)
+        loaded = _loaded(port, key, children_of(process.pid), seconds) if seconds else {}
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
@@ -119,7 +126,20 @@ def serve_once(data: Path, key: str, *, workers: int, queries: int) -> dict[str,
         "first_search_ms": round(1e3 * first, 1),
         **before,
         **{f"{name}_later": value for name, value in after.items()},
+        **loaded,
     }
+
+
+def _loaded(port: int, key: str, pids: Sequence[int], seconds: float) -> dict[str, float]:
+    url = f"http://127.0.0.1:{port}/api/v1/search/photos?q={NEW_TEXT}"
+    target = Target(Ask(url, headers={"x-api-key": key}), pids, {})
+    measured(target, connections=_CONNECTIONS, seconds=seconds)
+    found = measured(target, connections=_CONNECTIONS, seconds=seconds)
+    if found["errors"]:
+        msg = f"every search must be answered with 200, got {found['errors']} that were not"
+        raise RuntimeError(msg)
+    names = ("p50_ms", "p99_ms", "cpu_us", "requests_per_s")
+    return {f"new_text_{name}": round(found[name], 2) for name in names}
 
 
 def _until_healthy(port: int, process: subprocess.Popen[bytes]) -> None:
@@ -156,6 +176,7 @@ def _memory(pid: int) -> dict[str, float]:
     workers = children_of(pid)
     return {
         "worker_rss_mib": round(statistics.median(map(resident_mib, workers)), 1),
+        "worker_written_mib": round(statistics.median(map(written_mib, workers)), 1),
         "supervisor_rss_mib": resident_mib(pid),
         "total_pss_mib": round(sum(map(proportional_mib, [pid, *workers])), 1),
     }

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.calibration import calibrated
+from searchlab.colors import color_name
+from searchlab.columns import Texts, pack_texts
 from searchlab.config import Config
 from searchlab.demo import build_demo_library
 from searchlab.indexes import INDEXES
 from searchlab.ingest import index_photos
 from searchlab.library import Library, create_library
-from searchlab.models import load_model, unit_rows
+from searchlab.models import Embeddings, load_model, unit_rows
 from searchlab.models.canaries import Witness
 from searchlab.progress import Progress
 from searchlab.scan import check_root
 from searchlab.snapshots import write_snapshot
-from searchlab.tables import PhotoTable
+from searchlab.tables import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
 
 _NOISE = 0.5  # of the length of a row: neighbours of a photo, not copies of it
+_PHOTOS_OF_ONE = 16  # as many as a photographer of a large library has, on average
+_BLOCK = 50_000
+_FIRST_DAY, _LAST_DAY = 15_000, 20_000
+_SHADES = 4_096
 
 
 def library_of(
@@ -54,41 +62,100 @@ def _plain_library(data: Path, photos: Path) -> Library:
     return library
 
 
-def synthetic_library(seed: Library, folder: Path, n_photos: int) -> Library:
+def synthetic_library(
+    seed: Library, folder: Path, n_photos: int, *, index: str | None = None
+) -> Library:
     """Make a library of any size from the records and vectors of another one.
 
     Each photo has the record of one of the seed's under an id of its own, and its vector with noise
-    half as long as itself. There are no pictures behind it.
+    half as long as itself. Photographers, days and shades are drawn, so that a large library has
+    about as many of them as a real one. There are no pictures behind it.
+
+    Args:
+        seed: Where records and vectors come from.
+        folder: Where it is made; a million photos take 4 GB of disk and as much memory.
+        n_photos: Its size.
+        index: One of `INDEXES`, the seed's if left out.
     """
     found = seed.engine
+    config = found.config if index is None else replace(found.config, index=index)
     rng = np.random.default_rng(0)
-    own = np.asarray(found.index.vectors)
-    drawn = rng.integers(0, len(own), n_photos)
-    ids = sorted(str(uuid.UUID(bytes=rng.bytes(16), version=4)) for _ in range(n_photos))
-    records = [found.table.row(row) for row in range(len(found.table))]
-
-    def record(place: int) -> dict[str, Any]:
-        about = records[drawn[place]]
-        return about | {"photo_id": ids[place], "source_photo_id": str(place), "label": place}
-
-    batches = ([record(place) for place in part] for part in _parts(n_photos, 10_000))
-    table = PhotoTable.from_rows(batches)
-    noise = rng.standard_normal(size=(n_photos, own.shape[1]), dtype=np.float32)
-    noise *= _NOISE / np.sqrt(own.shape[1])
-    vectors = unit_rows(own[drawn] + noise)
+    drawn = rng.integers(0, len(found.table), n_photos)
+    table = _drawn_table(found.table, drawn, rng)
+    vectors = _drawn_vectors(np.asarray(found.index.vectors), drawn, rng)
     library = create_library(folder)
     write_snapshot(
         library.folder,
-        config=found.config,
+        config=config,
         roots=(),
         table=table,
         vectors=vectors,
-        index=INDEXES[found.config.index](vectors, found.config, table.labels),
+        index=INDEXES[config.index](vectors, config, table.labels),
         next_label=n_photos,
-        canaries=Witness.record(load_model(found.config.model)),
+        canaries=Witness.record(load_model(config.model)),
     )
     return library
 
 
-def _parts(n: int, size: int) -> list[range]:
-    return [range(start, min(start + size, n)) for start in range(0, n, size)]
+def _drawn_vectors(
+    own: Embeddings, drawn: NDArray[np.int64], rng: np.random.Generator
+) -> Embeddings:
+    vectors = np.empty((len(drawn), own.shape[1]), dtype=np.float32)
+    for start in range(0, len(drawn), _BLOCK):
+        block = own[drawn[start : start + _BLOCK]]
+        noise = rng.standard_normal(size=block.shape, dtype=np.float32)
+        vectors[start : start + _BLOCK] = unit_rows(block + noise * _NOISE / own.shape[1] ** 0.5)
+    return vectors
+
+
+def _drawn_table(
+    seed: PhotoTable, drawn: NDArray[np.int64], rng: np.random.Generator
+) -> PhotoTable:
+    n = len(drawn)
+    rows = [seed.row(row) for row in range(len(seed))]
+    numbers: dict[str, Any] = {
+        name: np.array([row[name] for row in rows], dtype=dtype)[drawn]
+        for name, dtype in NUMBER_COLUMNS.items()
+    }
+    numbers |= {
+        "label": np.arange(n),
+        "uploaded_day": rng.integers(_FIRST_DAY, _LAST_DAY, n, dtype=np.int32),
+    }
+    codes = {name: seed.codes(name) for name in CODED_COLUMNS}
+    coded = {name: Codes(column.rows[drawn], column.values) for name, column in codes.items()}
+    texts = {name: _drawn_texts([row[name] for row in rows], drawn) for name in TEXT_COLUMNS}
+    shades = rng.integers(0, 2**24, _SHADES, dtype=np.uint32)
+    families = [color_name(f"#{shade:06x}") for shade in shades.tolist()]
+    named = sorted(set(families))
+    painted = rng.integers(0, _SHADES, n)
+    numbers["shade"] = shades[painted]
+    coded["color_name"] = Codes(np.array([*map(named.index, families)], np.int32)[painted], named)
+    own_ids = rng.integers(0, 2**62, (n, 2))
+    ids = sorted(str(uuid.UUID(int=(a << 64) + b, version=4)) for a, b in own_ids.tolist())
+    texts["photo_id"] = pack_texts(ids)
+    texts["source_photo_id"] = pack_texts(map(str, range(n)))
+    # Few have many photos and most have few.
+    n_people = max(1, n // _PHOTOS_OF_ONE)
+    people = (n_people * rng.random(n) ** 2).astype(np.int32)
+    usernames = [f"{word}_{number:07d}" for number, word in enumerate(_words(rng, n_people))]
+    order = np.argsort(usernames)
+    place = np.empty(n_people, dtype=np.int32)
+    place[order] = np.arange(n_people)
+    coded["photographer_username"] = Codes(place[people], [usernames[at] for at in order])
+    names = [f"{a.title()} {b.title()}" for a, b in zip(*_words(rng, (2, n_people)), strict=True)]
+    texts["photographer_full_name"] = _drawn_texts(names, people)
+    return PhotoTable(numbers, coded, texts)
+
+
+def _words(rng: np.random.Generator, shape: int | tuple[int, int]) -> Any:
+    syllables = np.array([f"{a}{b}" for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "un")])
+    first, second, third = (syllables[rng.integers(0, len(syllables), shape)] for _ in range(3))
+    return np.char.add(np.char.add(first, second), third).tolist()
+
+
+def _drawn_texts(values: list[str], drawn: NDArray[Any]) -> Texts:
+    encoded = [value.encode() for value in values]
+    lengths = np.array([len(one) for one in encoded], dtype=np.int64)[drawn]
+    data = b"".join([encoded[at] for at in drawn.tolist()])
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    return Texts(starts, np.frombuffer(data, dtype=np.uint8))

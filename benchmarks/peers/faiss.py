@@ -1,4 +1,4 @@
-"""faiss: its graph, and its exact search."""
+"""faiss: its graph, its exact search, and its lists of codes with float32 rescoring."""
 
 from __future__ import annotations
 
@@ -20,18 +20,23 @@ class FaissFlatPeer(Peer):
 
     efforts: tuple[int, ...] = ()
     filters = "IDSelectorBitmap; the mask is made first"
+    takes_masks = True
 
     def build(
         self, vectors: Embeddings, columns: Mapping[str, NDArray[np.int64]], folder: Path
     ) -> None:
         """Add all rows in one call."""
-        faiss.omp_set_num_threads(1)
+        faiss.omp_set_num_threads(self.threads)
         self._columns = columns
         self._index = self._empty(vectors.shape[1])
-        self._index.add(vectors)
+        self._fill(vectors)
+        faiss.omp_set_num_threads(1)
 
     def _empty(self, dim: int) -> Any:
         return faiss.IndexFlatIP(dim)
+
+    def _fill(self, vectors: Embeddings) -> None:
+        self._index.add(np.ascontiguousarray(vectors))
 
     def _parameters(self, selector: Any) -> Any:
         return faiss.SearchParameters(sel=selector)
@@ -48,13 +53,19 @@ class FaissFlatPeer(Peer):
         """Ask the index with a bitmap of the rows that may be found."""
         if condition is None:
             return self.search(query, k)
-        bits = np.packbits(condition.mask(self._columns), bitorder="little")
-        selector = faiss.IDSelectorBitmap(bits)
-        found = self._index.search(query[np.newaxis], k, params=self._parameters(selector))
-        return found[1][0][found[1][0] >= 0]
+        return self.among(query, k, self.kept(condition.mask(self._columns)))
+
+    def kept(self, mask: NDArray[np.bool_]) -> Any:
+        """Pack the mask into the bits that the selector reads."""
+        return faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
+
+    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+        """Ask the index with a selector."""
+        found = self._index.search(query[np.newaxis], k, params=self._parameters(kept))[1][0]
+        return found[found >= 0]
 
     def save(self, folder: Path) -> None:
-        """Write the index, which holds the vectors."""
+        """Write the index."""
         faiss.write_index(self._index, str(folder / "index.faiss"))
 
 
@@ -74,3 +85,68 @@ class FaissHnswPeer(FaissFlatPeer):
     def set_effort(self, effort: int) -> None:
         """Set `efSearch`."""
         self._index.hnsw.efSearch = effort
+
+
+class FaissListsPeer(FaissFlatPeer):
+    """`IndexIVF...`: rows in k-means lists as short codes; the best are scored again in float32.
+
+    The second scoring reads the caller's own rows, as searchlab's does.
+    """
+
+    efforts = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+    filter_effort = 64
+    borrows = True
+    _candidates: Mapping[str, int] = {"SQ8": 2, "RaBitQ": 16}
+
+    def __init__(self, *, code: str = "SQ8", **settings: Any) -> None:
+        super().__init__(**settings)
+        self._code = code
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was built with."""
+        return {"code": self._code, "candidates": self._candidates[self._code]}
+
+    def _fill(self, vectors: Embeddings) -> None:
+        self._vectors = vectors
+        n, dim = vectors.shape
+        n_lists = max(1, min(round(2 * n**0.5), n // 40))
+        name = f"IVF{n_lists},{self._code}"
+        self._index = faiss.index_factory(dim, name, faiss.METRIC_INNER_PRODUCT)
+        self._index.cp.niter, self._index.cp.seed = 10, self.seed
+        self._index.cp.max_points_per_centroid = 64
+        some = np.random.default_rng(self.seed).permutation(n)[: 64 * n_lists]
+        self._index.train(vectors[np.sort(some)])
+        for start in range(0, n, 65_536):
+            self._index.add(np.ascontiguousarray(vectors[start : start + 65_536]))
+
+    def _parameters(self, selector: Any) -> Any:
+        kind = faiss.IVFRaBitQSearchParameters if self._code == "RaBitQ" else None
+        return (kind or faiss.SearchParametersIVF)(sel=selector, nprobe=self._index.nprobe)
+
+    def set_effort(self, effort: int) -> None:
+        """Set `nprobe`: how many lists are read."""
+        self._index.nprobe = min(effort, self._index.nlist)
+
+    def search(self, query: Embeddings, k: int) -> Any:
+        """Ask for more rows than wanted, and keep the best by their cosines."""
+        wanted = min(self._candidates[self._code] * k, len(self._vectors))
+        return self._best(query, super().search(query, wanted), k)
+
+    def search_many(self, queries: Embeddings, k: int) -> Any:
+        """Ask one after the other."""
+        return [self.search(query, k) for query in queries]
+
+    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+        """The same among the rows that a selector keeps."""
+        wanted = min(self._candidates[self._code] * k, len(self._vectors))
+        return self._best(query, super().among(query, wanted, kept), k)
+
+    def _best(self, query: Embeddings, found: NDArray[np.int64], k: int) -> Any:
+        found = found[found >= 0]
+        return found[np.argsort(-(self._vectors[found] @ query), kind="stable")[:k]]
+
+    def save(self, folder: Path) -> None:
+        """Write the index, and the rows that it needs beside its codes."""
+        super().save(folder)
+        np.save(folder / "vectors.npy", self._vectors)

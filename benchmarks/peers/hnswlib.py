@@ -18,7 +18,9 @@ from searchlab.models.protocol import Embeddings
 class HnswlibPeer(Peer):
     """The graph that searchlab's own index is built on."""
 
+    efforts = (*Peer.efforts, 1024)
     filters = "a Python function, called for each node on the way; the mask is made first"
+    takes_masks = True
 
     def build(
         self, vectors: Embeddings, columns: Mapping[str, NDArray[np.int64]], folder: Path
@@ -32,7 +34,7 @@ class HnswlibPeer(Peer):
             ef_construction=self.ef_construction,
             random_seed=self.seed,
         )
-        self._index.add_items(vectors, num_threads=1)
+        self._index.add_items(vectors, num_threads=self.threads)
 
     def set_effort(self, effort: int) -> None:
         """Set `ef`."""
@@ -47,16 +49,23 @@ class HnswlibPeer(Peer):
         return self._index.knn_query(queries, k=k, num_threads=1)[0]
 
     def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+        """Make the mask, and ask the graph with it."""
+        if condition is None:
+            return self.search(query, k)
+        return self.among(query, k, self.kept(condition.mask(self._columns)))
+
+    def kept(self, mask: NDArray[np.bool_]) -> Any:
+        """Return the function that looks a node up, and how many it lets through."""
+        return mask.__getitem__, int(np.count_nonzero(mask))
+
+    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
         """Ask the graph with a filter, for no more rows than there are.
 
         Where it does not reach that many it raises, and there is no answer.
         """
-        if condition is None:
-            return self.search(query, k)
-        allowed = condition.mask(self._columns)
-        k = min(k, int(np.count_nonzero(allowed)))
+        function, count = kept
         try:
-            found = self._index.knn_query(query, k=k, num_threads=1, filter=allowed.__getitem__)
+            found = self._index.knn_query(query, k=min(k, count), num_threads=1, filter=function)
         except RuntimeError:
             return np.zeros(0, dtype=np.int64)
         return found[0][0].astype(np.int64)

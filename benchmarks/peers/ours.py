@@ -1,18 +1,20 @@
-"""searchlab itself: its two indexes alone, and the engine that plans, filters and ranks."""
+"""searchlab itself: its indexes alone, and the engine that plans, filters and ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from peers import Peer
+from searchlab.bitmaps import Bitmap
 from searchlab.config import Config
 from searchlab.indexes import INDEXES, HnswIndex
-from searchlab.labs.filter_atlas import Condition, Served
+from searchlab.labs.atlas_engine import Served
+from searchlab.labs.filter_atlas import Condition
 from searchlab.models.protocol import Embeddings
 
 
@@ -21,8 +23,10 @@ class ExactPeer(Peer):
 
     efforts = ()
     filters = "PhotoFilter, then every photo that passes is scored"
+    takes_masks = True
     borrows = True
     _index = "exact"
+    _more: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, *, step_rows: int = 4, **settings: Any) -> None:
         super().__init__(**settings)
@@ -31,7 +35,8 @@ class ExactPeer(Peer):
     @property
     def settings(self) -> dict[str, Any]:
         """What it was built with; enough to build it again."""
-        return {**super().settings, "index": self._index, "step_rows": self._step_rows}
+        more = {"index": self._index, "step_rows": self._step_rows, **self._more}
+        return {**super().settings, **more}
 
     def build(
         self, vectors: Embeddings, columns: Mapping[str, NDArray[np.int64]], folder: Path
@@ -44,6 +49,7 @@ class ExactPeer(Peer):
             ef_construction=self.ef_construction,
             step_rows=self._step_rows,
             seed=self.seed,
+            **self._more,
         )
         self.index: Any = INDEXES[self._index](vectors, config, np.arange(len(vectors)))
         if columns:
@@ -56,6 +62,15 @@ class ExactPeer(Peer):
     def search_many(self, queries: Embeddings, k: int) -> Any:
         """Search the index for a batch."""
         return self.index.search(queries, k).rows
+
+    def kept(self, mask: NDArray[np.bool_]) -> Any:
+        """Pack the mask into the bitmap that facets hold."""
+        return Bitmap.of_mask(mask)
+
+    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+        """Search the index among the rows of a bitmap."""
+        rows = self.index.search(query[np.newaxis], k, allowed=kept).rows[0]
+        return rows[rows >= 0]
 
     def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Rank as the server ranks: filter, plan, search."""
@@ -87,3 +102,63 @@ class PlannedPeer(GraphPeer):
 
     efforts = ()
     filters = "PhotoFilter, then the planner chooses graph or exact"
+
+
+class ClusteredPeer(ExactPeer):
+    """`ClusteredIndex` alone; filtered, the engine over it.
+
+    Its effort is the recall that is asked for, in thousandths; 1000 is exact.
+    """
+
+    efforts = (900, 950, 980, 990, 995, 999, 1000)
+    filters = "PhotoFilter, then the planner chooses clustered or exact"
+    filter_effort = 990
+    _index = "clustered"
+    _recall = 0.99
+
+    def load(self) -> None:
+        """Build and ask once on next to nothing: numba and its kernels are loaded when needed."""
+        rows = np.eye(64, dtype=np.float32)
+        index: Any = INDEXES["clustered"](rows, Config(model="given"), np.arange(len(rows)))
+        index.search(rows[:1], 5)
+        index.nearest(rows[0], 5)
+
+    def set_effort(self, effort: int) -> None:
+        """Set the recall that must be expected."""
+        self._recall = effort / 1000
+
+    def search(self, query: Embeddings, k: int) -> Any:
+        """Search the index."""
+        return self.index.search(query[np.newaxis], k, recall=self._recall).rows[0]
+
+    def search_many(self, queries: Embeddings, k: int) -> Any:
+        """Search the index for a batch."""
+        return self.index.search(queries, k, recall=self._recall).rows
+
+    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+        """Search the index among the rows of a bitmap."""
+        found = self.index.search(query[np.newaxis], k, allowed=kept, recall=self._recall)
+        return found.rows[0][found.rows[0] >= 0]
+
+
+class Int8Peer(ClusteredPeer):
+    """`ClusteredIndex.nearest`: exact, by a scan of eight-bit rows and float32 scores of the best.
+
+    Filtered, as the engine pages behind its depth and under a threshold.
+    """
+
+    efforts = ()
+    filters = ""
+    _more: ClassVar[Mapping[str, Any]] = {"recall": 1.0}
+
+    def search(self, query: Embeddings, k: int) -> Any:
+        """Ask for the exact nearest."""
+        return self.index.nearest(query, k)[0]
+
+    def search_many(self, queries: Embeddings, k: int) -> Any:
+        """Ask one after the other."""
+        return [self.search(query, k) for query in queries]
+
+    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+        """Ask for the exact nearest among the rows of a bitmap."""
+        return self.index.nearest(query, k, allowed=kept)[0]

@@ -15,7 +15,16 @@ from searchlab.models.protocol import Embeddings
 
 
 class UsearchPeer(Peer):
-    """Its graph over float32 inner products."""
+    """Its graph over inner products."""
+
+    def __init__(self, *, dtype: str = "f32", **settings: Any) -> None:
+        super().__init__(**settings)
+        self._dtype = dtype
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was built with."""
+        return {**super().settings, "dtype": self._dtype}
 
     def build(
         self, vectors: Embeddings, columns: Mapping[str, NDArray[np.int64]], folder: Path
@@ -24,11 +33,11 @@ class UsearchPeer(Peer):
         self._index = Index(
             ndim=vectors.shape[1],
             metric="ip",
-            dtype="f32",
+            dtype=self._dtype,
             connectivity=self.M,
             expansion_add=self.ef_construction,
         )
-        self._index.add(np.arange(len(vectors)), vectors, threads=1)
+        self._index.add(np.arange(len(vectors)), vectors, threads=self.threads)
 
     def set_effort(self, effort: int) -> None:
         """Set `expansion_search`."""

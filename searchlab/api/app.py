@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from litestar import Litestar, Request, Response
-from litestar.connection import ASGIConnection
 from litestar.datastructures import State
 from litestar.enums import MediaType
-from litestar.handlers import BaseRouteHandler
 from litestar.routes import HTTPRoute
 
 from searchlab.api import docs_page, media
@@ -55,7 +53,7 @@ def create_app(settings: Settings | None = None) -> Front:
     app = Litestar(
         route_handlers=[handler for module in modules for handler in module.ROUTES],
         exception_handlers={Exception: _refuse},
-        guards=[_keyed],
+        before_request=_keyed,
         lifespan=[_opened(settings, log)],
         openapi_config=None,
         logging_config=None,
@@ -105,6 +103,7 @@ def _opened(settings: Settings, log: Log) -> Any:
 
 
 def _open(settings: Settings, stack: AsyncExitStack) -> Services:
+    shelf = Shelf(settings.data)  # first, so that no database is made where there is no library
     database = open_database(settings.database_url or sqlite_url(settings.data))
     stack.callback(database.close)
     database.migrate()
@@ -118,7 +117,6 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     stack.callback(rates.close)
     measures = Measures(shared)
     stack.callback(measures.close)
-    shelf = Shelf(settings.data)
     _tell(measures, shelf.current)
     slots = DecodeSlots(settings.decode_slots, timeout_s=settings.decode_timeout_s)
     stack.callback(slots.close)
@@ -159,10 +157,12 @@ def _tell(measures: Measures, edition: Edition) -> None:
     measures.serving(engine.snapshot_id, engine.config.config_id, len(engine.table))
 
 
-def _keyed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+async def _keyed(request: Request[Any, Any, Any]) -> None:
     """Hold the door once more: no operation answers anybody whom Front did not let in."""
-    if operation_of(handler.opt) is not None and exchange_of(connection).caller is None:
-        raise unauthorized(connection.app.state.services)
+    # Not one of Litestar's guards: for each it copies the handler, at every request.
+    handler = request.scope["route_handler"]
+    if operation_of(handler.opt) is not None and exchange_of(request).caller is None:
+        raise unauthorized(request.app.state.services)
 
 
 def _refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -1,10 +1,10 @@
-"""EncodedPhotos: records as JSON bytes, made once a photo and filled in with score and address."""
+"""EncodedPhotos: records as JSON bytes, made once a photo, with the score put in between."""
 
 from __future__ import annotations
 
-import secrets
 from collections import OrderedDict
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,8 +13,12 @@ from searchlab.tables import PhotoTable
 
 MEDIA_PREFIX = "/media/"
 _KEPT_BYTES = 32 * 2**20
-_OVERHEAD = 1_000  # of one template, beside its text
+_OVERHEAD = 400  # of one record, beside its text
+_MOST_SHAPES = 1_000
 _VERSION_LENGTH = 8
+_ENCODE = msgspec.json.Encoder().encode
+# Within a text a quote is escaped, so this stands where the field does and nowhere else.
+_SCORE = b'"relevance_score":null'
 
 
 def version_of(photo: Photo) -> str:
@@ -22,14 +26,14 @@ def version_of(photo: Photo) -> str:
     return photo.sha256[:_VERSION_LENGTH]
 
 
-class _Template(NamedTuple):
-    # The record before and after the score, each cut where the address goes; no tail, no score.
-    head: list[bytes]
-    tail: list[bytes] | None
+class _Record(NamedTuple):
+    # What stands before the score and behind it; all of it before where no score was asked for.
+    head: bytes
+    tail: bytes | None
 
     @property
     def n_bytes(self) -> int:
-        return sum(map(len, self.head)) + sum(map(len, self.tail or ())) + _OVERHEAD
+        return len(self.head) + len(self.tail or b"") + _OVERHEAD
 
 
 class EncodedPhotos:
@@ -40,11 +44,10 @@ class EncodedPhotos:
 
     def __init__(self, table: PhotoTable) -> None:
         self._table = table
-        self._templates: OrderedDict[tuple[int, tuple[str, ...]], _Template] = OrderedDict()
+        self._records: OrderedDict[tuple[int, int], _Record] = OrderedDict()
         self._n_bytes = 0
-        # Nobody can have put these words into a record.
-        self._base = secrets.token_hex(16)
-        self._score = secrets.token_hex(16)
+        # Fields and address that were asked for, as numbers: their hash is made once a page.
+        self._shapes: dict[tuple[tuple[str, ...], str], int] = {}
 
     def record(
         self, row: int, score: float, *, fields: tuple[str, ...] = PHOTO_FIELDS, base_url: str
@@ -57,37 +60,77 @@ class EncodedPhotos:
             fields: The fields wanted, in the specification's order.
             base_url: Address that links to our own pictures start with.
         """
-        key = (row, fields)
-        template = self._templates.get(key)
-        if template is None:
-            template = self._templates[key] = self._encode(row, fields)
-            self._n_bytes += template.n_bytes
-            while self._n_bytes > _KEPT_BYTES and len(self._templates) > 1:
-                self._n_bytes -= self._templates.popitem(last=False)[1].n_bytes
-        base = base_url.encode()
-        encoded = base.join(template.head)
-        if template.tail is not None:
-            encoded += msgspec.json.encode(score) + base.join(template.tail)
-        return msgspec.Raw(encoded)
+        return msgspec.Raw(b"".join(self._parts([row], [score], fields, base_url)[1:]))
 
-    def _encode(self, row: int, fields: tuple[str, ...]) -> _Template:
-        photo = self._table.photo(row)
-        record = photo.to_dict(relevance_score=0.0)
-        record["image_url"] = self._linked(photo, photo.image_url)
-        record["urls"] = {size: self._linked(photo, url) for size, url in photo.urls.items()}
-        record["relevance_score"] = self._score
-        encoded = msgspec.json.encode({name: record[name] for name in fields})
-        head, *tail = encoded.split(f'"{self._score}"'.encode())
-        base = self._base.encode()
-        return _Template(head.split(base), tail[0].split(base) if tail else None)
+    def records(
+        self,
+        rows: Sequence[int],
+        scores: Sequence[float],
+        *,
+        fields: tuple[str, ...] = PHOTO_FIELDS,
+        base_url: str,
+    ) -> msgspec.Raw:
+        """Return photos as a JSON array; see `record`."""
+        parts = self._parts(rows, scores, fields, base_url) or [b""]
+        parts[0] = b"["
+        parts.append(b"]")
+        return msgspec.Raw(b"".join(parts))
+
+    def _parts(
+        self, rows: Sequence[int], scores: Sequence[float], fields: tuple[str, ...], base_url: str
+    ) -> list[bytes]:
+        shape = self._shapes.get((fields, base_url))
+        if shape is None:
+            shape = self._new_shape(fields, base_url)
+        known = self._records
+        new = [row for row in rows if (shape, row) not in known]
+        made: dict[int, _Record] = {}
+        if new:  # they may drop others of this page, or each other
+            made = {row: known[shape, row] for row in rows if (shape, row) in known}
+            for row, about in zip(new, self._table.attributes(new), strict=True):
+                made[row] = self._kept(shape, row, _encoded(about, fields, base_url))
+        parts: list[bytes] = []
+        for row, score in zip(rows, scores, strict=True):
+            head, tail = made[row] if made else known[shape, row]
+            parts += (b",", head) if tail is None else (b",", head, _ENCODE(score), tail)
+        return parts
+
+    def _new_shape(self, fields: tuple[str, ...], base_url: str) -> int:
+        if len(self._shapes) >= _MOST_SHAPES:
+            self._shapes.clear()
+            self._records.clear()
+            self._n_bytes = 0
+        return self._shapes.setdefault((fields, base_url), len(self._shapes))
+
+    def _kept(self, shape: int, row: int, record: _Record) -> _Record:
+        self._records[shape, row] = record
+        self._n_bytes += record.n_bytes
+        while self._n_bytes > _KEPT_BYTES and len(self._records) > 1:
+            self._n_bytes -= self._records.popitem(last=False)[1].n_bytes
+        return record
 
     def link(self, photo: Photo, url: str, *, base_url: str) -> str:
         """Return one link of a photo as its record has it."""
-        return self._linked(photo, url).replace(self._base, base_url, 1)
+        return _linked(url, photo.sha256, base_url)
 
-    def _linked(self, photo: Photo, url: str) -> str:
-        if not url.startswith(MEDIA_PREFIX):
-            return url
-        # A picture that changes gets another address, so that every address may be kept for ever.
-        version = f"?v={version_of(photo)}" if photo.sha256 else ""
-        return f"{self._base}{url}{version}"
+
+def _encoded(about: Mapping[str, Any], fields: tuple[str, ...], base_url: str) -> _Record:
+    sha256 = about["sha256"]
+    record = {
+        **about,
+        "image_url": _linked(about["image_url"], sha256, base_url),
+        "urls": {size: _linked(url, sha256, base_url) for size, url in about["urls"].items()},
+        "relevance_score": None,
+    }
+    head, found, tail = _ENCODE({name: record[name] for name in fields}).partition(_SCORE)
+    if not found:
+        return _Record(head, None)
+    return _Record(head + _SCORE.removesuffix(b"null"), tail)
+
+
+def _linked(url: str, sha256: str, base_url: str) -> str:
+    if not url.startswith(MEDIA_PREFIX):
+        return url
+    # A picture that changes gets another address, so that every address may be kept for ever.
+    version = f"?v={sha256[:_VERSION_LENGTH]}" if sha256 else ""
+    return f"{base_url}{url}{version}"

@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 from litestar import Request, Response
-from litestar.enums import MediaType
 
 from searchlab.api.exchange import Exchange, exchange_of
 from searchlab.api.problems import Invalid, Problem
 from searchlab.api.schema import Pagination
 
 ENCODER = msgspec.json.Encoder()
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class Answer(Response[bytes]):
+    """Status 200 and JSON that is whole already, sent as it is.
+
+    Litestar's own is put together anew for every request, which takes as long as a search.
+    """
+
+    def __init__(self, body: bytes, *, headers: Mapping[str, str] = _NONE) -> None:
+        self.content = body
+        self.status_code = 200
+        self._sent = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+        ]
+        self._sent += [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+    def to_asgi_response(self, *_: Any, **__: Any) -> Any:
+        """Return itself: it is an ASGI application."""
+        return self
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send it."""
+        await send({"type": "http.response.start", "status": 200, "headers": self._sent})
+        await send({"type": "http.response.body", "body": self.content, "more_body": False})
 
 
 def enclose(
@@ -47,7 +73,7 @@ def succeed(
     exchange = exchange_of(request)
     with exchange.timed("serialise"):
         body = enclose(exchange, success=True, data=data, pagination=pagination)
-    return Response(body, status_code=200, media_type=MediaType.JSON, headers=dict(headers or {}))
+    return Answer(body, headers=headers or {})
 
 
 def encode_failure(exchange: Exchange, problem: Problem | Invalid) -> tuple[int, bytes]:

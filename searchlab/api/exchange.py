@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,7 +36,9 @@ _KEY = "searchlab.exchange"
 
 def _request_id() -> str:
     # It names and hides nothing, so the system's secure source need not be asked.
-    return str(uuid.UUID(int=random.getrandbits(128), version=4))
+    drawn = f"{random.getrandbits(128):032x}"
+    variant = "89ab"[random.getrandbits(2)]
+    return f"{drawn[:8]}-{drawn[8:12]}-4{drawn[13:16]}-{variant}{drawn[17:20]}-{drawn[20:]}"
 
 
 @dataclass(slots=True)

@@ -250,13 +250,14 @@ class _Passage:
         if self._scope["method"] == "OPTIONS" and "path_template" in self._scope:
             allowed = self._methods.get(self._scope["path_template"], b"OPTIONS")
             headers = [(n, allowed if n == b"allow" else v) for n, v in headers]
-        headers = [*headers, (b"x-request-id", exchange.request_id.encode()), *_SECURITY]
-        headers += ((n.lower().encode(), v.encode()) for n, v in exchange.headers.items())
+        headers += [(n.lower().encode(), v.encode()) for n, v in exchange.headers.items()]
+        names = {name.lower() for name, _ in headers}
+        headers.append((b"x-request-id", exchange.request_id.encode()))
+        headers += _SECURITY
         if self._under_api or status >= 400:
             headers.append(_LOCKED)
         if self._body_left:  # nobody will read it, so the next request could not be told from it
             headers.append((b"connection", b"close"))
-        names = {name.lower() for name, _ in headers}
         if b"cache-control" not in names and (self._under_api or status >= 400):
             headers.append((b"cache-control", b"no-store"))
         if self._under_api:

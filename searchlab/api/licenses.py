@@ -10,9 +10,12 @@ to is the first that there is of:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
+
+from searchlab.licensing import NAMED, license_url
+
+__all__ = ["LIBRARIES", "LICENSES", "NOT_EVALUATED", "license_url", "source_license_url"]
 
 NOT_EVALUATED: Final = "https://rightsstatements.org/vocab/CNE/1.0/"
 
@@ -28,40 +31,8 @@ LIBRARIES: Final = {
 }
 """Libraries with one set of terms."""
 
-LICENSES: Final = {
-    "bsd-3-clause": "https://opensource.org/license/bsd-3-clause",
-    "cc0": "https://creativecommons.org/publicdomain/zero/1.0/",
-    "gfdl-1.2": "https://www.gnu.org/licenses/old-licenses/fdl-1.2.html",
-    "gfdl-1.3": "https://www.gnu.org/licenses/fdl-1.3.html",
-    "gpl-2.0": "https://www.gnu.org/licenses/old-licenses/gpl-2.0.html",
-    "gpl-3.0": "https://www.gnu.org/licenses/gpl-3.0.html",
-    "lgpl-2.1": "https://www.gnu.org/licenses/old-licenses/lgpl-2.1.html",
-    "lgpl-3.0": "https://www.gnu.org/licenses/lgpl-3.0.html",
-    "public-domain": "https://creativecommons.org/publicdomain/mark/1.0/",
-}
+LICENSES: Final = {name: terms.url for name, terms in NAMED.items() if terms.url}
 """Licences by name, those of Creative Commons that follow a pattern excepted."""
-
-_ATTRIBUTION = re.compile(r"(by(?:-nc)?(?:-sa|-nd)?)(?:-([1-4]\.[05]))?", re.ASCII)
-_SAME = {"pdm": "public-domain", "cc0-1.0": "cc0", "cc-zero": "cc0"}
-
-
-def license_url(license_type: str) -> str:
-    """Return where a licence's text stands; empty where that is not known.
-
-    >>> license_url("cc-by-sa-3.0")
-    'https://creativecommons.org/licenses/by-sa/3.0/'
-    >>> license_url("GPL-2.0-or-later")
-    'https://www.gnu.org/licenses/old-licenses/gpl-2.0.html'
-    """
-    name = re.sub(r"[\s_-]+", "-", license_type.strip().lower())
-    name = name.removesuffix("-or-later").removesuffix("-only")
-    known = LICENSES.get(_SAME.get(name, name))
-    if known is not None:
-        return known
-    parts = _ATTRIBUTION.fullmatch(name.removeprefix("cc-"))
-    if parts is None:
-        return ""
-    return f"https://creativecommons.org/licenses/{parts[1]}/{parts[2] or '4.0'}/"
 
 
 def source_license_url(source: str, counts: Mapping[str, int]) -> str:

@@ -24,6 +24,7 @@ Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
 MAX_BODY_BYTES = 64 * 1024
 _MAX_PAIRS = 500
+_GIVEN = "searchlab.given"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?", re.ASCII)
 _BEYOND = 2**63  # msgspec compares 64-bit integers; what is larger is out of every range anyhow
@@ -102,9 +103,13 @@ def read(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameter
     Raises:
         Invalid: What is missing, cannot be converted, or is out of range; all of it.
     """
-    given: dict[str, list[str]] = {}
-    for name, value in query_pairs(request):
-        given.setdefault(name, []).append(value)
+    scope: Any = request.scope
+    given: dict[str, list[str]] | None = scope.get(_GIVEN)
+    if given is None:
+        given = {}
+        for name, value in query_pairs(request):
+            given.setdefault(name, []).append(value)
+        scope[_GIVEN] = given
     values: dict[str, Any] = {}
     wrong: list[Detail] = []
     for field in fields_of(struct):

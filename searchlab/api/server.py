@@ -71,8 +71,8 @@ class Supervisor:
         self._app = app
         self._listener = listener
         self._environment = os.environ | {ENVIRONMENT: settings.to_env()}
-        if settings.workers > 1:
-            self._environment |= {n: "1" for n in _ONE_THREAD if n not in os.environ}
+        # A query is a small product: threads that share it only wait for each other, spinning.
+        self._environment |= {n: "1" for n in _ONE_THREAD if n not in os.environ}
         self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
         self._selector = selectors.DefaultSelector()
         self.stopping = False
@@ -102,14 +102,18 @@ class Supervisor:
         with suppress(OSError):  # enough calls are waiting, or it has ended
             self._wake.send(b"\0")
 
-    def start(self) -> None:
+    def start(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Start all workers and wait until each is ready.
+
+        Args:
+            meanwhile: Done while they import what they need; what it raises is raised here.
 
         Raises:
             SearchlabError: One cannot start; says why.
         """
         for worker in self._workers:
             self._start(worker)
+        meanwhile()
         while not self.stopping and not all(worker.ready for worker in self._workers):
             for worker in self._wait(None):
                 raise SearchlabError(worker.reason or _DIED_EARLY)
@@ -234,29 +238,34 @@ def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
         SearchlabError: It cannot be served: no library, a database out of reach, a port in use, a
             configuration that cannot be loaded, a worker that cannot start.
     """
-    from searchlab.library import open_library
-    from searchlab.storage.database import open_database, sqlite_url
-
-    library = open_library(settings.data)
-    settings = replace(settings, data=library.folder)
+    settings = replace(settings, data=settings.data.expanduser().resolve())
     listener = bind(settings.host, settings.port)
     try:
-        database = open_database(settings.database_url or sqlite_url(settings.data))
-        try:
-            database.migrate()
-        finally:
-            database.close()
-        if settings.config is not None:
+        if settings.config is not None:  # before anybody opens what is in force
             from searchlab.api.publishing import put_in_force
+            from searchlab.library import open_library
 
-            put_in_force(library, settings.config)
-        if library.snapshot() is None:
-            msg = f"a library must hold photos to be served, got an empty one: {settings.data}"
-            raise NotFoundError(msg)
+            put_in_force(open_library(settings.data), settings.config)
         with run_folder() as folder:
             _supervise(replace(settings, run_folder=str(folder)), listener, stream)
     finally:
         listener.close()
+
+
+def _check(settings: Settings) -> None:
+    from searchlab.library import open_library
+    from searchlab.snapshots import current_id
+    from searchlab.storage.database import open_database, sqlite_url
+
+    library = open_library(settings.data)
+    database = open_database(settings.database_url or sqlite_url(settings.data))
+    try:
+        database.migrate()
+    finally:
+        database.close()
+    if current_id(library.folder) is None:
+        msg = f"a library must hold photos to be served, got an empty one: {settings.data}"
+        raise NotFoundError(msg)
 
 
 def _supervise(settings: Settings, listener: socket.socket, stream: TextIO) -> None:
@@ -264,7 +273,7 @@ def _supervise(settings: Settings, listener: socket.socket, stream: TextIO) -> N
     supervisor = Supervisor(settings, listener)
     with _told_to_stop_by_signals(supervisor):
         try:
-            supervisor.start()
+            supervisor.start(lambda: _check(settings))
             if not supervisor.stopping:
                 stream.write(f"{_announcement(settings, listener)}\n")
                 stream.flush()

@@ -20,6 +20,7 @@ from PIL import Image
 
 from searchlab.api.encoded_photos import EncodedPhotos
 from searchlab.api.facet_lists import FacetLists
+from searchlab.api.later import Later
 from searchlab.colors import DEFAULT_TOLERANCE
 from searchlab.engine import SearchEngine
 from searchlab.errors import ExpiredCursorError, NotFoundError
@@ -27,6 +28,7 @@ from searchlab.library import open_library
 from searchlab.photographers import Photographers
 from searchlab.queries import Query
 from searchlab.snapshots import current_id
+from searchlab.tables import PhotoTable
 
 _WARM_TEXT = "a lake in the mountains"
 # A thread hop costs 0.05 to 0.1 ms: what takes longer than this does not hold up the others.
@@ -36,6 +38,7 @@ _TRIALS = 5  # a search is as quick as the quickest of so many: others may work 
 _SHORT_TEXT = 100
 _SHORT_DEPTH = 1_000
 _LONGEST_WAIT_S = 5.0
+_FEW_PHOTOS = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +57,7 @@ class Edition:
     engine: SearchEngine
     photos: EncodedPhotos
     facets: FacetLists
-    photographers: Photographers
+    photographers: Later[Photographers]
     live: NDArray[np.bool_] | None
     quick: bool
 
@@ -192,10 +195,18 @@ class Shelf:
             engine=engine,
             photos=EncodedPhotos(engine.table),
             facets=FacetLists(engine.table),
-            photographers=Photographers(engine.table),
+            photographers=_photographers(engine.table),
             live=None,
             quick=took_ms <= _SHORT_MS,
         )
+
+
+def _photographers(table: PhotoTable) -> Later[Photographers]:
+    # Of a million photos they take a second, which no search needs to wait for.
+    found = Later(lambda: Photographers(table))
+    if len(table) <= _FEW_PHOTOS:
+        found.get()
+    return found
 
 
 def _search_ms(engine: SearchEngine) -> float:

@@ -134,8 +134,11 @@ async def work(app_path: str, listener: socket.socket, report: Callable[[Report]
         lifespan = Lifespan(app)
         await lifespan.startup()
         listener.listen(BACKLOG)
-    except (SearchlabError, OSError) as error:
-        report(Report("failed", str(error)))
+    except (SearchlabError, OSError, ExceptionGroup) as error:
+        reason = _reason(error)
+        if reason is None:
+            raise
+        report(Report("failed", str(reason)))
         return 1
     # What was opened lives as long as the process; the collector need not look at it again.
     gc.collect()
@@ -150,6 +153,13 @@ async def work(app_path: str, listener: socket.socket, report: Callable[[Report]
     await asyncio.wait({serving}, timeout=GRACE_S)
     await lifespan.shutdown()
     return code
+
+
+def _reason(error: Exception) -> Exception | None:
+    # What the application's start raises, its framework wraps in groups.
+    if not isinstance(error, ExceptionGroup):
+        return error if isinstance(error, SearchlabError | OSError) else None
+    return next(filter(None, map(_reason, error.exceptions)), None)
 
 
 def _watch_standard_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:

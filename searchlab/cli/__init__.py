@@ -13,6 +13,8 @@ from searchlab.cli.library import check, demo, index, search
 from searchlab.cli.models import models
 from searchlab.cli.reporting import diff, power, promote, report
 from searchlab.cli.serve import serve
+from searchlab.cli.sources import fetch
+from searchlab.cli.tuning import tune
 from searchlab.errors import InputError, NotFoundError, SearchlabError
 
 
@@ -23,7 +25,7 @@ def searchlab() -> None:
 
 
 for _command in (
-    *(demo, index, search, check, promote, models, serve, keys),
+    *(demo, fetch, index, search, check, tune, promote, models, serve, keys),
     *(datasets, evaluate, verify),
     *(report, diff, power),
 ):

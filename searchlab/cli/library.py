@@ -20,6 +20,7 @@ from searchlab.errors import InputError
 
 if TYPE_CHECKING:
     from searchlab.queries import Query
+    from searchlab.scan import Root
 
 
 @click.command()
@@ -39,37 +40,55 @@ def demo(data: Path, force: bool) -> None:
 
 
 @click.command()
-@click.argument("folders", nargs=-1, type=FOLDER)
+@click.argument("places", nargs=-1, type=click.Path(path_type=Path))
 @data_option
 @click.option(
     "--records", type=EXISTING_FILE, help="Sidecar JSONL; photos.jsonl is found by itself."
 )
-@click.option("--source", default="", help="Library name of these photos; local if not given.")
+@click.option(
+    "--source",
+    default="",
+    help="Library name of these photos, local if not given; of a dump, whose records it holds.",
+)
+@click.option(
+    "--pictures", type=FOLDER, help="Where the pictures of a dump lie; beside it if not given."
+)
+@click.option(
+    "--allow",
+    multiple=True,
+    help="Take in what a dump's licences forbid: nc, nd, reserved, none; repeatable.",
+)
 @click.option("--model", help="Embedding model, such as mini or hybrid:mini=0.7,captions=0.3.")
 @click.option("--config", "config_file", type=EXISTING_FILE, help="A chosen configuration.")
-@click.option("--forget", multiple=True, type=FOLDER, help="Cover this folder no more.")
+@click.option("--index", "index_kind", help="Kind of index: exact, clustered or hnsw.")
+@click.option(
+    "--forget",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Cover this folder or dump no more.",
+)
 @click.option("--rebuild", is_flag=True, help="Build the snapshot anew; nothing is embedded twice.")
 @click.option("--prune", is_flag=True, help="Drop what is kept of contents that no snapshot has.")
-def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
-    """Index folders of photos; run again to take in what has changed."""
+def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
+    """Index folders of photos and dumps of upstream libraries; run again to take in what changed.
+
+    A dump is a file of a library's own records, JSONL, JSON or CSV, such as `searchlab fetch`
+    writes: searchlab index --source pexels pexels.jsonl
+    """
     from searchlab.config import Config
     from searchlab.console import ConsoleProgress, print_report
     from searchlab.ingest import index_photos
     from searchlab.library import create_library
     from searchlab.models import load_model
     from searchlab.pruning import prune
-    from searchlab.scan import check_root
 
-    if options["records"] is not None and len(folders) != 1:
-        msg = f"--records goes with exactly one folder, got {len(folders)}"
-        raise InputError(msg)
-    roots = [
-        check_root(folder, records=options["records"], source=options["source"])
-        for folder in folders
-    ]
+    roots = _roots(places, options)
     config = None if options["config_file"] is None else Config.load(options["config_file"])
+    # What is misspelt leaves no empty library behind.
     if options["model"] is not None:
-        load_model(options["model"])  # a misspelt one leaves no empty library behind
+        load_model(options["model"])
+    if options["index_kind"] is not None:
+        Config(index=options["index_kind"])
     library = create_library(data)
     log = stderr()
     report = index_photos(
@@ -77,6 +96,7 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
         roots,
         config=config,
         model=options["model"],
+        index=options["index_kind"],
         forget=options["forget"],
         rebuild=options["rebuild"],
         progress=ConsoleProgress(log),
@@ -84,6 +104,28 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
     if options["prune"]:
         prune(library)
     print_report(report, stdout())
+
+
+def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
+    from searchlab.scan import check_dump, check_root
+
+    dumps = [place for place in places if place.is_file()]
+    if options["records"] is not None and len(places) != 1:
+        msg = f"--records goes with exactly one folder, got {len(places)}"
+        raise InputError(msg)
+    if not dumps and (options["pictures"] or options["allow"]):
+        msg = "--pictures and --allow go with a dump, got none; name its file"
+        raise InputError(msg)
+    if dumps and options["records"] is not None:
+        msg = "--records goes with a folder, got a dump, which holds its records itself"
+        raise InputError(msg)
+    source = options["source"]
+    return [
+        check_dump(place, source=source, pictures=options["pictures"], allowed=options["allow"])
+        if place in dumps
+        else check_root(place, records=options["records"], source=source)
+        for place in places
+    ]
 
 
 @click.command()
@@ -105,6 +147,7 @@ def index(folders: tuple[Path, ...], data: Path, **options: Any) -> None:
 @click.option("--sort-by", default="relevance", show_default=True, help="relevance or newest.")
 @click.option("--score-threshold", type=float, help="Least score, 0 to 1.")
 @click.option("--limit", type=int, help="Most results over all pages, 1 to 100.")
+@click.option("--min-recall", type=float, help="Least recall to be expected, above 0 to 1.")
 @click.option("--per-page", type=int, default=10, show_default=True)
 @click.option("--cursor", help="next_cursor of the page before, from --json.")
 @click.option("--fields", help="Comma-separated fields for --json.")
@@ -156,6 +199,7 @@ def _query(options: dict[str, Any]) -> Query:
     colors = ["color_name", "color_hex", "color_tolerance"]
     conditions = [*colors, "orientation", "source", "license_type", "photographer", "after_date"]
     names = ["text", "image", "photo_id", "text_alpha", "sort_by", "score_threshold", "limit"]
+    names.append("min_recall")
     return Query(
         filter=PhotoFilter(**{name: options[name] for name in conditions}),
         **{name: options[name] for name in names},

@@ -1,4 +1,4 @@
-"""Indexes behind one protocol: exact search and hnswlib's graph."""
+"""Indexes behind one protocol: exact search, hnswlib's graph and the clustered scan."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ from numpy.typing import NDArray
 from searchlab.config import Config
 from searchlab.indexes.exact import ExactIndex
 from searchlab.indexes.hnsw import HnswIndex
-from searchlab.indexes.protocol import Neighbors, VectorIndex
+from searchlab.indexes.protocol import Nearest, Neighbors, VectorIndex
 from searchlab.models.protocol import Embeddings
 
-__all__ = ["INDEXES", "ExactIndex", "HnswIndex", "Neighbors", "VectorIndex", "open_index"]
+__all__ = [
+    "INDEXES",
+    "ExactIndex",
+    "HnswIndex",
+    "Nearest",
+    "Neighbors",
+    "VectorIndex",
+    "open_index",
+    "updated_index",
+]
 
 
 def _hnsw(vectors: Embeddings, config: Config, labels: NDArray[np.int64]) -> VectorIndex:
@@ -28,9 +37,19 @@ def _hnsw(vectors: Embeddings, config: Config, labels: NDArray[np.int64]) -> Vec
     )
 
 
+def _clustered(vectors: Embeddings, config: Config, labels: NDArray[np.int64]) -> VectorIndex:
+    # numba takes a second to import, and no other index needs it.
+    from searchlab.indexes.clustered import ClusteredIndex
+
+    return ClusteredIndex(
+        vectors, labels=labels, n_lists=config.n_lists, recall=config.recall, seed=config.seed
+    )
+
+
 INDEXES: dict[str, Callable[[Embeddings, Config, NDArray[np.int64]], VectorIndex]] = {
     "exact": lambda vectors, _config, _labels: ExactIndex(vectors),
     "hnsw": _hnsw,
+    "clustered": _clustered,
 }
 
 
@@ -44,6 +63,17 @@ def open_index(
     """
     if config.index == "exact":
         return ExactIndex(vectors)
+    if config.index == "clustered":
+        from searchlab.indexes.clustered import ClusteredIndex
+
+        return ClusteredIndex.open(
+            folder,
+            vectors,
+            labels=labels,
+            n_lists=config.n_lists,
+            recall=config.recall,
+            seed=config.seed,
+        )
     return HnswIndex.open(
         folder,
         vectors,
@@ -53,3 +83,26 @@ def open_index(
         ef_search=config.ef_search,
         seed=config.seed,
     )
+
+
+def updated_index(
+    before: VectorIndex, vectors: Embeddings, config: Config, *, labels: NDArray[np.int64]
+) -> VectorIndex:
+    """Return the index of a changed library, which takes over what it can of the one before.
+
+    The one before must not be searched afterwards.
+
+    Args:
+        before: Built with the same `Config.index_id`.
+        vectors: (n_photos, dim) unit rows of the changed library.
+        config: How it is searched may have changed.
+        labels: (n_photos,) labels; one that was there before must carry the same vector.
+    """
+    if isinstance(before, HnswIndex):
+        return before.updated(vectors, labels, ef_search=config.ef_search)
+    if config.index == "clustered":
+        from searchlab.indexes.clustered import ClusteredIndex
+
+        if isinstance(before, ClusteredIndex):
+            return before.updated(vectors, labels, recall=config.recall)
+    return INDEXES[config.index](vectors, config, labels)

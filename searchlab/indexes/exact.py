@@ -7,20 +7,29 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.indexes.protocol import Neighbors, check_search
+from searchlab.bitmaps import Bitmap
+from searchlab.indexes.protocol import Allowed, Nearest, Neighbors, check_nearest, check_search
 from searchlab.models.protocol import Embeddings
 
 # Matrix products round differently with their shape; rows this near to the k-th are scored again.
 _MARGIN = 1e-5
 _BLOCK = 65_536
-_GATHER_BELOW = 0.25
+# Rows gathered at a time: few enough to be scored while they lie in the cache.
+_GATHERED = 256
+# Gathering and scoring a row costs some two and a half times what its share of a product does.
+_GATHER_BELOW = 0.4
+# Scores up to which a plain sort is faster.
+_FEW = 500
+# Queries whose products with all rows are held at a time, 4 bytes a row each.
+_QUERIES = 16
 
 
 class ExactIndex:
     """Nearest rows by scoring all of them.
 
     A first pass by matrix product finds the candidates, and `cosines` scores these again, so that
-    a row's cosine never depends on which other rows were looked at.
+    a row's cosine never depends on which other rows were looked at. Where few rows are allowed, or
+    most are wanted, every one is scored by `cosines` at once.
     """
 
     approximate = False
@@ -37,17 +46,38 @@ class ExactIndex:
         return int(self.vectors.nbytes)
 
     def search(
-        self, queries: Embeddings, k: int, *, allowed: NDArray[np.bool_] | None = None
+        self,
+        queries: Embeddings,
+        k: int,
+        *,
+        allowed: Allowed | None = None,
+        recall: float | None = None,
     ) -> Neighbors:
-        """Find the k best rows of each query; see `VectorIndex.search`."""
-        check_search(self.vectors, queries, k, allowed)
-        rows = None if allowed is None else np.flatnonzero(allowed)
+        """Find the k best rows of each query, exactly; see `VectorIndex.search`."""
+        bits = check_search(self.vectors, queries, k, allowed, recall)
+        rows = None if bits is None else bits.rows()
         answers = empty_neighbors(len(queries), k)
-        for answer_rows, answer_scores, query in zip(*answers, queries, strict=True):
-            found, scores = nearest_rows(self.vectors, query, k, rows=rows)
-            answer_rows[: len(found)] = found
-            answer_scores[: len(found)] = scores
+        by_product = _by_product(len(self.vectors), k, rows)
+        for start in range(0, len(queries), _QUERIES):
+            some = queries[start : start + _QUERIES]
+            products = _products(self.vectors, some) if by_product else [None] * len(some)
+            for number, query in enumerate(some):
+                found = nearest_rows(self.vectors, query, k, rows=rows, products=products[number])
+                answers.rows[start + number, : len(found.rows)] = found.rows
+                answers.scores[start + number, : len(found.rows)] = found.scores
         return answers
+
+    def nearest(
+        self,
+        query: Embeddings,
+        k: int,
+        *,
+        allowed: Allowed | None = None,
+        at_least: float = -np.inf,
+    ) -> Nearest:
+        """Find the k best rows that are near enough; see `VectorIndex.nearest`."""
+        bits, least = check_nearest(self.vectors, query, k, allowed, at_least)
+        return nearest(self.vectors, query, k, allowed=bits, least=least)
 
     def save(self, folder: Path) -> None:
         """Write nothing: the vectors are all there is."""
@@ -69,46 +99,141 @@ def cosines(vectors: Embeddings, query: Embeddings) -> NDArray[np.float32]:
     Returns:
         (n,) float32; the score of a row is the same to the last bit, whatever rows come with it.
     """
+    # One stride, one order of operations.
+    query = np.ascontiguousarray(query)
     return np.asarray(np.einsum("ij,j->i", vectors, query, optimize=False))
 
 
-def _rough_scores(
-    vectors: Embeddings, query: Embeddings, rows: NDArray[np.int64] | None
+def cosines_of(
+    vectors: Embeddings, query: Embeddings, rows: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    # Gathering a row costs some four times what scoring it in place does.
-    gather = rows is not None and len(rows) < _GATHER_BELOW * len(vectors)
-    scores = np.empty(len(rows) if rows is not None and gather else len(vectors), dtype=np.float32)
-    for start in range(0, len(scores), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        scores[block] = vectors[rows[block] if rows is not None and gather else block] @ query
-    return scores if rows is None or gather else scores[rows]
+    """Score some rows out of all, as `cosines` does.
+
+    Args:
+        vectors: (n_photos, dim) unit rows.
+        query: (dim,) unit row.
+        rows: (n,) positions, in any order; ascending ones are read fastest.
+
+    Returns:
+        (n,) float32 in the order of `rows`.
+    """
+    if len(rows) <= _GATHERED:
+        return cosines(vectors[rows], query)
+    scores = np.empty(len(rows), dtype=np.float32)
+    for start in range(0, len(rows), _GATHERED):
+        block = slice(start, start + _GATHERED)
+        scores[block] = cosines(vectors[rows[block]], query)
+    return scores
+
+
+def best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Order positions by score, the highest first, ties by position.
+
+    The same as a stable sort of the scores negated, but many are sorted several times faster: score
+    and position as one integer.
+
+    Args:
+        scores: (n,) float32 without NaN, n below 2 ** 32.
+    """
+    if len(scores) <= _FEW:
+        return np.argsort(-scores, kind="stable")
+    # Adding 0 makes a minus zero plain, so that the two are a tie.
+    bits = (scores + np.float32(0)).view(np.int32)
+    ascending = np.where(bits < 0, bits ^ np.int32(0x7FFF_FFFF), bits)
+    keys = (~ascending).astype(np.int64) << 32 | np.arange(len(scores))
+    keys.sort()
+    return np.asarray(keys & 0xFFFF_FFFF)
+
+
+def nearest(
+    vectors: Embeddings,
+    query: Embeddings,
+    k: int,
+    *,
+    allowed: Bitmap | None = None,
+    least: float | np.float32 = -np.inf,
+) -> Nearest:
+    """Find the k best rows by scoring every allowed one.
+
+    Args:
+        vectors: (n_photos, dim) unit rows.
+        query: (dim,) unit row.
+        k: Rows wanted at most.
+        allowed: Rows to look at; all if left out.
+        least: The float32 cosine that a row must have.
+    """
+    rows = None if allowed is None else allowed.rows()
+    return nearest_rows(vectors, query, k, rows=rows, least=least)
 
 
 def nearest_rows(
-    vectors: Embeddings, query: Embeddings, k: int, *, rows: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    vectors: Embeddings,
+    query: Embeddings,
+    k: int,
+    *,
+    rows: NDArray[np.int64] | None = None,
+    least: float | np.float32 = -np.inf,
+    products: NDArray[np.float32] | None = None,
+) -> Nearest:
     """Find the k best among some rows, or among all, ties by row.
 
     Args:
         vectors: (n_photos, dim) unit rows.
         query: (dim,) unit row.
-        k: Rows wanted.
+        k: Rows wanted at most, 0 or more.
         rows: Ascending positions to look at; all if left out.
+        least: The float32 cosine that a row must have.
+        products: (n_photos,) matrix products of all rows and the query, if known already.
 
     Returns:
-        min(k, rows) positions and cosines, best first.
+        Positions and cosines, best first.
     """
-    count = len(vectors) if rows is None else len(rows)
-    candidates = np.arange(count)
     if not k:
-        candidates = candidates[:0]
-    elif k < count:
-        rough = _rough_scores(vectors, query, rows)
-        bound = np.partition(rough, count - k)[count - k]
-        candidates = np.flatnonzero(rough >= bound - _MARGIN)
-    found = candidates if rows is None else rows[candidates]
-    scores = np.empty(len(found), dtype=np.float32)
-    for start in range(0, len(found), _BLOCK):
-        scores[start : start + _BLOCK] = cosines(vectors[found[start : start + _BLOCK]], query)
-    best = np.lexsort((found, -scores))[:k]
-    return found[best], scores[best]
+        rows = np.zeros(0, dtype=np.int64)
+    elif products is not None or _by_product(len(vectors), k, rows, least):
+        products = _products(vectors, query[np.newaxis])[0] if products is None else products
+        rows = _candidates(products, k, rows, least)
+    scores = _scored(vectors, query) if rows is None else cosines_of(vectors, query, rows)
+    if least > -np.inf:
+        near = np.flatnonzero(scores >= least)
+        best = near[best_first(scores[near])[:k]]
+    else:
+        best = best_first(scores)[:k]
+    return Nearest(best if rows is None else rows[best], scores[best])
+
+
+def _by_product(
+    n_photos: int, k: int, rows: NDArray[np.int64] | None, least: float | np.float32 = -np.inf
+) -> bool:
+    """Whether a product with all rows finds candidates faster than scoring each allowed row."""
+    count = n_photos if rows is None else len(rows)
+    return count >= _GATHER_BELOW * n_photos and bool(k < 0.5 * count or least > -np.inf)
+
+
+def _candidates(
+    products: NDArray[np.float32],
+    k: int,
+    rows: NDArray[np.int64] | None,
+    least: float | np.float32,
+) -> NDArray[np.int64]:
+    rough = products if rows is None else products[rows]
+    bound = np.float32(least)
+    if k < len(rough):
+        bound = max(bound, np.partition(rough, len(rough) - k)[len(rough) - k])
+    near = np.flatnonzero(rough >= bound - np.float32(_MARGIN))
+    return near if rows is None else rows[near]
+
+
+def _scored(vectors: Embeddings, query: Embeddings) -> NDArray[np.float32]:
+    scores = np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), _BLOCK):
+        scores[start : start + _BLOCK] = cosines(vectors[start : start + _BLOCK], query)
+    return scores
+
+
+def _products(vectors: Embeddings, queries: Embeddings) -> NDArray[np.float32]:
+    products = np.empty((len(queries), len(vectors)), dtype=np.float32)
+    for start in range(0, len(vectors), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        products[:, block] = queries @ vectors[block].T
+    return products

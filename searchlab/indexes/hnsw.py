@@ -15,18 +15,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.bitmaps import Bitmap
 from searchlab.errors import DataError, InputError, MismatchError
-from searchlab.indexes.exact import cosines, empty_neighbors, nearest_rows
-from searchlab.indexes.protocol import Neighbors, check_search
+from searchlab.indexes.exact import best_first, cosines_of, empty_neighbors, nearest
+from searchlab.indexes.protocol import Allowed, Nearest, Neighbors, check_nearest, check_search
 from searchlab.models.protocol import Embeddings
 
 _GRAPH = "graph.hnsw"
 # The share of dead nodes at which walking around them costs more than a new graph.
 _COMPACT_AT = 0.25
+_ADDED = 10_000
+# hnswlib's distances round otherwise than our cosines.
+_MARGIN = 1e-5
 
 
 def walk_length(k: int, share: float) -> int:
     """Return how many neighbours the graph must yield so that k of them are allowed.
+
+    Where the filter has nothing to do with the query, fewer than k come by chance once in 700.
 
     Args:
         k: Rows wanted.
@@ -34,7 +40,7 @@ def walk_length(k: int, share: float) -> int:
     """
     if share >= 1:
         return k
-    return math.ceil(1.3 * k / max(share, 1e-9)) + 16
+    return math.ceil(max(1.3 * k, k + 3 * math.sqrt(k)) / max(share, 1e-9)) + 16
 
 
 class HnswIndex:
@@ -57,19 +63,41 @@ class HnswIndex:
         ef_construction: int = 200,
         ef_search: int = 100,
         seed: int = 0,
+        threads: int = 1,
         labels: NDArray[np.int64] | None = None,
         graph: Any = None,
     ) -> None:
+        """Build the graph, or take one over.
+
+        Args:
+            vectors: (n_photos, dim) unit rows.
+            M: Links of a node, 2 to 200.
+            ef_construction: Nodes that are kept in view while building, at least `M`.
+            ef_search: Nodes that are kept in view while searching, at least 1.
+            seed: Of the nodes' levels.
+            threads: Threads that build; 0 for one a core. One gives the same graph, and so the same
+                answers, every time. Several are faster in proportion, and as good in recall, but
+                no two of their graphs are alike.
+            labels: (n_photos,) what the nodes are called, none twice; their rows if left out.
+            graph: A graph of hnswlib that holds these labels, instead of a new one.
+
+        Raises:
+            InputError: `threads` is below 0.
+            MismatchError: There are more or fewer labels than rows.
+        """
+        if threads < 0:
+            msg = f"threads must be at least 0, got {threads}"
+            raise InputError(msg)
         self.vectors = vectors
         self.ef_search = ef_search
         self.labels = np.arange(len(vectors)) if labels is None else labels
+        self.threads = threads
         self._build = {"M": M, "ef_construction": ef_construction, "random_seed": seed}
         if len(self.labels) != len(vectors):
             msg = f"labels must be as many as rows, got {len(self.labels)} for {len(vectors)}"
             raise MismatchError(msg)
         self._graph = self._new_graph() if graph is None else graph
-        # Never changed again, so that threads can share the graph; hnswlib raises it to k itself.
-        self._graph.set_ef(ef_search)
+        self._graph.set_ef(1)
         # A dense map: 8 bytes for every label that was ever given.
         self._row_of_label = np.full(int(self.labels.max(initial=-1)) + 1, -1, dtype=np.int64)
         self._row_of_label[self.labels] = np.arange(len(vectors))
@@ -79,10 +107,7 @@ class HnswIndex:
 
         graph = hnswlib.Index(space="ip", dim=self.vectors.shape[1])
         graph.init_index(max_elements=max(len(self.vectors), 1), **self._build)
-        # One thread: the graph, and so every recall figure, is the same on every build.
-        for start in range(0, len(self.vectors), 10_000):
-            block = slice(start, start + 10_000)
-            graph.add_items(self.vectors[block], self.labels[block], num_threads=1)
+        _add(graph, self.vectors, self.labels, self.threads)
         return graph
 
     def __len__(self) -> int:
@@ -94,46 +119,83 @@ class HnswIndex:
         return int(self.vectors.nbytes + self._graph.index_file_size())
 
     def search(
-        self, queries: Embeddings, k: int, *, allowed: NDArray[np.bool_] | None = None
+        self,
+        queries: Embeddings,
+        k: int,
+        *,
+        allowed: Allowed | None = None,
+        recall: float | None = None,
+        ef_search: int | None = None,
     ) -> Neighbors:
-        """Find the k best rows of each query; see `VectorIndex.search`."""
-        check_search(self.vectors, queries, k, allowed)
-        rows = None if allowed is None else np.flatnonzero(allowed)
-        wanted = min(k, len(self.vectors) if rows is None else len(rows))
+        """Find the k best rows of each query; see `VectorIndex.search`.
+
+        A graph does not know its own recall: below 1, `ef_search` stands for what was measured.
+
+        Args:
+            queries: (n_queries, dim) float32.
+            k: Rows wanted, at least 1.
+            allowed: Rows that may be found, as bits or as a mask; all if left out.
+            recall: 1 scores every allowed row; below 1 it changes nothing.
+            ef_search: Nodes that a walk keeps in view for these queries, at least 1; that of the
+                index if left out.
+        """
+        bits = check_search(self.vectors, queries, k, allowed, recall)
+        effort = self.ef_search if ef_search is None else ef_search
+        if effort < 1:
+            msg = f"ef_search must be at least 1, got {ef_search}"
+            raise InputError(msg)
+        n_allowed = len(self.vectors) if bits is None else bits.count
+        wanted = min(k, n_allowed)
         answers = empty_neighbors(len(queries), k)
         if not wanted:
             return answers
+        fetch = max(effort, walk_length(wanted, n_allowed / len(self.vectors)))
+        walks = recall != 1 and fetch < len(self.vectors)
         for answer_rows, answer_scores, query in zip(*answers, queries, strict=True):
-            found, scores = self._search_one(query, wanted, allowed, rows)
-            answer_rows[: len(found)] = found
-            answer_scores[: len(found)] = scores
+            found = self._walked(query, wanted, bits, fetch) if walks else None
+            if found is None:
+                found = nearest(self.vectors, query, wanted, allowed=bits)
+            answer_rows[:wanted] = found.rows
+            answer_scores[:wanted] = found.scores
         return answers
 
-    def _search_one(
+    def nearest(
         self,
         query: Embeddings,
-        wanted: int,
-        allowed: NDArray[np.bool_] | None,
-        rows: NDArray[np.int64] | None,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        share = 1.0 if rows is None else len(rows) / len(self.vectors)
-        fetch = walk_length(wanted, share)
-        if fetch < len(self.vectors):
-            found = self._walk(query, fetch)
-            if allowed is not None:
-                found = found[allowed[found]]
-            if len(found) >= wanted:
-                scores = cosines(self.vectors[found], query)
-                best = np.lexsort((found, -scores))[:wanted]
-                return found[best], scores[best]
-        return nearest_rows(self.vectors, query, wanted, rows=rows)
+        k: int,
+        *,
+        allowed: Allowed | None = None,
+        at_least: float = -np.inf,
+    ) -> Nearest:
+        """Find the k best rows that are near enough, exactly; see `VectorIndex.nearest`."""
+        bits, least = check_nearest(self.vectors, query, k, allowed, at_least)
+        return nearest(self.vectors, query, k, allowed=bits, least=least)
 
-    def _walk(self, query: Embeddings, fetch: int) -> NDArray[np.int64]:
+    def _walked(
+        self, query: Embeddings, wanted: int, allowed: Bitmap | None, fetch: int
+    ) -> Nearest | None:
+        """Return the best rows of a walk, or None where it met fewer than are wanted."""
+        rows, distances = self._walk(query, fetch)
+        if allowed is not None:
+            inside = allowed.holds(rows)
+            rows, distances = rows[inside], distances[inside]
+        if len(rows) < wanted:
+            return None
+        # What is as far as the last one, but for rounding, may turn out nearer.
+        edge = distances[wanted - 1] + np.float32(_MARGIN)
+        rows = np.sort(rows[: distances.searchsorted(edge, side="right")])
+        scores = cosines_of(self.vectors, query, rows)
+        best = best_first(scores)[:wanted]
+        return Nearest(rows[best], scores[best])
+
+    def _walk(self, query: Embeddings, fetch: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        # Threads share the graph, so its own `ef` stays 1: hnswlib walks with the larger of it and
+        # k, and asking for more rows does what a larger `ef` would.
         try:
-            labels, _ = self._graph.knn_query(query[np.newaxis], k=fetch, num_threads=1)
+            labels, distances = self._graph.knn_query(query[np.newaxis], k=fetch, num_threads=1)
         except RuntimeError:  # fewer rows reached than asked for: the caller answers exactly
-            return np.zeros(0, dtype=np.int64)
-        return np.asarray(self._row_of_label[labels[0].astype(np.int64)])
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+        return self._row_of_label[labels[0].astype(np.int64)], distances[0]
 
     def updated(
         self, vectors: Embeddings, labels: NDArray[np.int64], *, ef_search: int | None = None
@@ -156,6 +218,7 @@ class HnswIndex:
             "ef_construction": self._build["ef_construction"],
             "seed": self._build["random_seed"],
             "ef_search": self.ef_search if ef_search is None else ef_search,
+            "threads": self.threads,
         }
         if dead > _COMPACT_AT * (dead + len(labels)):
             return HnswIndex(vectors, labels=labels, **settings)
@@ -164,8 +227,7 @@ class HnswIndex:
         count = self._graph.get_current_count() + len(new)
         if count > self._graph.get_max_elements():
             self._graph.resize_index(count)
-        if len(new):
-            self._graph.add_items(vectors[new], labels[new], num_threads=1)
+        _add(self._graph, vectors, labels, self.threads, rows=new)
         return HnswIndex(vectors, labels=labels, graph=self._graph, **settings)
 
     def save(self, folder: Path) -> None:
@@ -183,6 +245,7 @@ class HnswIndex:
         ef_construction: int = 200,
         ef_search: int = 100,
         seed: int = 0,
+        threads: int = 1,
     ) -> HnswIndex:
         """Open a saved graph over the vectors that it was built from.
 
@@ -206,9 +269,25 @@ class HnswIndex:
             ef_construction=ef_construction,
             ef_search=ef_search,
             seed=seed,
+            threads=threads,
             labels=labels,
             graph=graph,
         )
+
+
+def _add(
+    graph: Any,
+    vectors: Embeddings,
+    labels: NDArray[np.int64],
+    threads: int,
+    rows: NDArray[np.int64] | None = None,
+) -> None:
+    # In blocks, so that rows out of a memory map are never copied all at once.
+    for start in range(0, len(vectors) if rows is None else len(rows), _ADDED):
+        some = slice(start, start + _ADDED)
+        block = some if rows is None else rows[some]
+        # hnswlib counts the cores itself when it is told -1.
+        graph.add_items(vectors[block], labels[block], num_threads=threads or -1)
 
 
 def _check_graph(

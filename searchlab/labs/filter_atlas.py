@@ -10,6 +10,9 @@ source       one of 20, random
 license      one of 10, random
 
 The day carries the relation to the query; sources and licences are independent of everything.
+
+Queries are like photos or like captions. Over made vectors both are made of a photo; over real ones
+they are photos held out and captions, and the relation is that of their true neighbours.
 """
 
 from __future__ import annotations
@@ -22,29 +25,23 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from searchlab.columns import pack_texts
-from searchlab.config import Config
-from searchlab.engine import SearchEngine
 from searchlab.errors import InputError
 from searchlab.filters import PhotoFilter
-from searchlab.indexes import Neighbors, VectorIndex
-from searchlab.indexes.exact import empty_neighbors
-from searchlab.labs.index_recall import scored
-from searchlab.labs.vectors import GivenVectors, near
+from searchlab.indexes import Neighbors
+from searchlab.labs.index_recall import scored, true_neighbors
+from searchlab.labs.vectors import near, text_like
 from searchlab.metrics import latency, recall_at_k
 from searchlab.models.protocol import Embeddings
 from searchlab.photos import iso_day
-from searchlab.queries import Query
-from searchlab.tables import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
 
 Relation: TypeAlias = Literal["uncorrelated", "aligned", "opposed"]
+Kind: TypeAlias = Literal["image", "text"]
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001, 0.0005, 0.0001)
 RELATIONS: tuple[Relation, ...] = ("uncorrelated", "aligned", "opposed")
 CONJUNCTIONS = (1, 2, 3)
-_SOURCES = [f"source-{number:02}" for number in range(20)]
-_LICENSES = [f"license-{number}" for number in range(10)]
-_DAYS: tuple[Literal["chance"], Literal["trend"]] = ("chance", "trend")
+SOURCES = [f"source-{number:02}" for number in range(20)]
+LICENSES = [f"license-{number}" for number in range(10)]
 _POLES = 3
 
 
@@ -56,25 +53,33 @@ class Cell:
         share: Share of photos that the filter keeps, 0 to 1; 1 is no filter.
         relation: Where the photos that it keeps lie, seen from the query.
         n_conditions: Conditions that must hold together, 0 to 3.
+        kind: What the queries are like.
     """
 
     share: float
     relation: Relation
     n_conditions: int
+    kind: Kind = "image"
 
     @property
     def name(self) -> str:
-        """Short name, such as `aligned 0.5% of 2`."""
-        return f"{self.relation} {self.share:.2%} of {self.n_conditions}"
+        """Short name, such as `aligned 0.50% of 2` or `aligned 0.50% of 2, text`."""
+        name = f"{self.relation} {self.share:.2%} of {self.n_conditions}"
+        return name if self.kind == "image" else f"{name}, {self.kind}"
 
 
-def cells(shares: Sequence[float] = SHARES) -> list[Cell]:
-    """List the places of the atlas; without a filter there is one for each relation."""
+def cells(shares: Sequence[float] = SHARES, *, kinds: Sequence[Kind] = ("image",)) -> list[Cell]:
+    """List the places of the atlas; without a filter there is one for each relation and kind.
+
+    How many conditions there are is another question than what the query is like, so texts are
+    asked with one.
+    """
     return [
-        Cell(share, relation, n)
+        Cell(share, relation, n, kind)
+        for kind in kinds
         for relation in RELATIONS
         for share in shares
-        for n in (CONJUNCTIONS if share < 1 else (0,))
+        for n in (CONJUNCTIONS[: None if kind == "image" else 1] if share < 1 else (0,))
     ]
 
 
@@ -98,8 +103,8 @@ class Condition:
         """Return the same as a filter of photos."""
         return PhotoFilter(
             after_date=iso_day(self.first_day),
-            source=tuple(_SOURCES[number] for number in self.sources),
-            license_type=tuple(_LICENSES[number] for number in self.licenses),
+            source=tuple(SOURCES[number] for number in self.sources),
+            license_type=tuple(LICENSES[number] for number in self.licenses),
         )
 
     def mask(self, columns: Mapping[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
@@ -121,16 +126,26 @@ class Atlas:
     Attributes:
         vectors: (n_photos, dim) unit rows.
         columns: `chance`, `trend`, `source` and `license`, each (n_photos,) int64.
-        queries: Relation -> (n_queries, dim) unit rows, each near some photo.
+        queries: Relation -> (n_queries, dim) unit rows like photos.
+        texts: Relation -> (n_queries, dim) unit rows like captions.
     """
 
-    def __init__(self, vectors: Embeddings, *, n_queries: int = 100, seed: int = 0) -> None:
+    def __init__(
+        self,
+        vectors: Embeddings,
+        *,
+        n_queries: int = 100,
+        seed: int = 0,
+        real: Mapping[str, Embeddings] | None = None,
+    ) -> None:
         """Make attributes and queries.
 
         Args:
             vectors: (n_photos, dim) unit rows.
-            n_queries: Of each relation.
+            n_queries: Of each relation, at most.
             seed: Of everything that is drawn.
+            real: Kind -> (n, dim) queries to choose from, `image` and `text`; they are made of
+                photos if left out.
         """
         n = len(vectors)
         rng = np.random.default_rng(seed)
@@ -143,8 +158,8 @@ class Atlas:
         self.columns = {
             "chance": rng.permutation(n),
             "trend": trend,
-            "source": rng.integers(0, len(_SOURCES), n),
-            "license": rng.integers(0, len(_LICENSES), n),
+            "source": rng.integers(0, len(SOURCES), n),
+            "license": rng.integers(0, len(LICENSES), n),
         }
         places = {
             "uncorrelated": rng.integers(0, n, n_queries),
@@ -155,6 +170,28 @@ class Atlas:
             name: near(vectors[rows], seed=seed + number)
             for number, (name, rows) in enumerate(places.items(), start=1)
         }
+        self.texts = {name: text_like(rows, seed=seed + 10) for name, rows in self.queries.items()}
+        if real is not None:
+            self.queries, self.texts = (
+                self._by_relation(real[kind], n_queries, rng) for kind in ("image", "text")
+            )
+
+    def _by_relation(
+        self, pool: Embeddings, n_queries: int, rng: np.random.Generator
+    ) -> dict[str, Embeddings]:
+        found = true_neighbors(self.vectors, pool, 10, masks={"": None})[""].rows
+        by_trend = np.argsort(self.columns["trend"][found].mean(axis=1), kind="stable")
+        few = max(len(pool) // 10, 1)
+        places = {
+            "uncorrelated": np.arange(len(pool)),
+            "aligned": by_trend[-max(few // 2, 1) :],
+            "opposed": by_trend[:few],
+        }
+        return {name: pool[rng.permutation(rows)[:n_queries]] for name, rows in places.items()}
+
+    def asked(self, cell: Cell) -> Embeddings:
+        """Return the queries of a cell, (n_queries, dim)."""
+        return (self.queries if cell.kind == "image" else self.texts)[cell.relation]
 
     def condition(self, cell: Cell) -> Condition | None:
         """Make the filter of a cell; None for no filter.
@@ -165,8 +202,8 @@ class Atlas:
         if not cell.n_conditions:
             return None
         each = cell.share ** (1 / cell.n_conditions)
-        n_sources = max(1, min(len(_SOURCES), round(each * len(_SOURCES))))
-        n_licenses = max(1, min(len(_LICENSES), round(each * len(_LICENSES))))
+        n_sources = max(1, min(len(SOURCES), round(each * len(SOURCES))))
+        n_licenses = max(1, min(len(LICENSES), round(each * len(LICENSES))))
         sources = tuple(range(n_sources)) if cell.n_conditions > 1 else ()
         licenses = tuple(range(n_licenses)) if cell.n_conditions > 2 else ()
         day: Literal["chance", "trend"] = "chance" if cell.relation == "uncorrelated" else "trend"
@@ -185,79 +222,14 @@ class Atlas:
             (n_queries, k) best rows and cosines, padded, and the number of photos allowed.
         """
         condition = self.condition(cell)
-        everything = np.arange(len(self.vectors))
-        rows = everything if condition is None else np.flatnonzero(condition.mask(self.columns))
-        queries = self.queries[cell.relation][:n_queries]
-        answers = empty_neighbors(len(queries), k)
-        some = self.vectors if condition is None else self.vectors[rows]
-        for place, query in enumerate(queries):
-            scores = some @ query
-            best = np.arange(len(rows))
-            if k < len(rows):
-                best = np.argpartition(-scores, k)[:k]
-            best = best[np.argsort(-scores[best], kind="stable")]
-            answers.rows[place, : len(best)] = rows[best]
-            answers.scores[place, : len(best)] = scores[best]
-        return answers, len(rows)
-
-
-def photo_table(
-    columns: Mapping[str, NDArray[np.int64]], day: Literal["chance", "trend"]
-) -> PhotoTable:
-    """Make photos that have an atlas's attributes and are otherwise alike.
-
-    Args:
-        columns: As an `Atlas` has them.
-        day: Which of them is the day of upload.
-    """
-    n = len(columns[day])
-    numbers = {name: np.zeros(n, dtype=dtype) for name, dtype in NUMBER_COLUMNS.items()}
-    numbers["uploaded_day"] = columns[day].astype(np.int32)
-    numbers["label"] = np.arange(n)
-    one = Codes(np.zeros(n, dtype=np.int32), [""])
-    codes = dict.fromkeys(CODED_COLUMNS, one)
-    codes["orientation"] = Codes(one.rows, ["landscape"])
-    codes["source"] = Codes(columns["source"].astype(np.int32), _SOURCES)
-    codes["license_type"] = Codes(columns["license"].astype(np.int32), _LICENSES)
-    texts = dict.fromkeys(TEXT_COLUMNS, pack_texts([""] * n))
-    texts["photo_id"] = pack_texts(f"photo-{row:09}" for row in range(n))
-    return PhotoTable(numbers, codes, texts)
-
-
-class Served:
-    """The engine as a system of the atlas: it filters, plans and ranks just as it serves.
-
-    Attributes:
-        engines: One for each column of days, over the same index; a photo has one upload date, so
-            each column is a collection of its own.
-        plan: How the last query was answered: `exact` or `graph`.
-    """
-
-    def __init__(
-        self, columns: Mapping[str, NDArray[np.int64]], index: VectorIndex, config: Config
-    ) -> None:
-        """Put engines over an index.
-
-        Args:
-            columns: As an `Atlas` has them.
-            index: Over its vectors.
-            config: What the planner goes by; its model is not asked.
-        """
-        model = GivenVectors({}, index.vectors.shape[1])
-        config = config.with_model_id(model.model_id)
-        self.plan = ""
-        self.engines = {
-            day: SearchEngine(photo_table(columns, day), index, model, config) for day in _DAYS
-        }
-
-    def __call__(self, query: Embeddings, k: int, condition: Condition | None) -> NDArray[np.int64]:
-        """Rank as the server ranks, for a picture whose vector is known already."""
-        engine = self.engines["chance" if condition is None else condition.day]
-        asked = PhotoFilter() if condition is None else condition.filter()
-        # A picture that is never opened, as its vector is given.
-        ranking = engine.rank(Query(image=b"", filter=asked), k, reference=query)
-        self.plan = ranking.plan.mode
-        return ranking.rows
+        mask = None if condition is None else condition.mask(self.columns)
+        queries = self.asked(cell)[:n_queries]
+        if mask is None:
+            return true_neighbors(self.vectors, queries, k, masks={"": None})[""], len(self.vectors)
+        rows = np.flatnonzero(mask)
+        found = true_neighbors(self.vectors[rows], queries, k, masks={"": None})[""]
+        found.rows[found.rows >= 0] = rows[found.rows[found.rows >= 0]]
+        return found, len(rows)
 
 
 def measure_cell(
@@ -280,12 +252,13 @@ def measure_cell(
         least: but at least so many are.
 
     Returns:
-        `share`, `relation`, `n_conditions`, `n_allowed`, `n_queries`; `recall` against exact
-        search; `short` and `wrong`, the shares of answers with fewer photos than min(k, allowed)
-        and with one that the filter forbids; `p50_ms`, `p95_ms`, `p99_ms`.
+        `share`, `relation`, `n_conditions`, `queries` (what they are like), `n_allowed`,
+        `n_queries`; `recall` against exact search; `short` and `wrong`, the shares of answers with
+        fewer photos than min(k, allowed) and with one that the filter forbids; `p50_ms`, `p95_ms`,
+        `p99_ms`.
     """
     condition = atlas.condition(cell)
-    queries = atlas.queries[cell.relation]
+    queries = atlas.asked(cell)
     answer(queries[-1], k, condition)
     found: list[NDArray[np.int64]] = []
     seconds: list[float] = []
@@ -305,6 +278,7 @@ def measure_cell(
         "share": cell.share,
         "relation": cell.relation,
         "n_conditions": cell.n_conditions,
+        "queries": cell.kind,
         "n_allowed": n_allowed,
         "n_queries": len(found),
         "recall": recall_at_k(answers, true),

@@ -9,7 +9,8 @@ import numpy as np
 
 from searchlab.config import Config
 from searchlab.indexes import INDEXES
-from searchlab.labs.filter_atlas import Atlas, Cell, Served, measure_cell
+from searchlab.labs.atlas_engine import Served
+from searchlab.labs.filter_atlas import Atlas, Cell, measure_cell
 from searchlab.labs.index import own_system
 from searchlab.labs.vectors import made_vectors
 
@@ -38,7 +39,7 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     served = Served(atlas.columns, index, config)
     cells = []
     for row in measurement["cells"]:
-        cell = Cell(row["share"], row["relation"], row["n_conditions"])
+        cell = Cell(row["share"], row["relation"], row["n_conditions"], row.get("queries", "image"))
         n = int(row["n_queries"])
         found = measure_cell(served, atlas, cell, k=int(asked["k"]), budget_s=0, least=n)
         found["plan"] = served.plan

@@ -55,7 +55,8 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
         kind, k = point["queries"], point["k"]
         index = _with_effort(index, point["effort"])
         queries = made.queries[kind]
-        found = [index.search(query[np.newaxis], k).rows[0] for query in queries]
+        aim = _recall(index, point["effort"])
+        found = [index.search(query[np.newaxis], k, recall=aim).rows[0] for query in queries]
         true = Neighbors(exact[kind].rows[:, :k], exact[kind].scores[:, :k])
         recall = recall_at_k(scored(made.photos, queries, found, k), true)
         points.append({"queries": kind, "k": k, "effort": point["effort"]})
@@ -67,3 +68,8 @@ def _with_effort(index: VectorIndex, effort: int | None) -> VectorIndex:
     if not isinstance(index, HnswIndex) or effort is None:
         return index
     return index.updated(index.vectors, index.labels, ef_search=effort)
+
+
+def _recall(index: VectorIndex, effort: int | None) -> float | None:
+    # The graph's effort is its `ef_search`, that of other indexes the recall in thousandths.
+    return None if isinstance(index, HnswIndex) or effort is None else effort / 1000

@@ -15,6 +15,7 @@ from searchlab.indexes.exact import empty_neighbors
 from searchlab.metrics import latency, recall_at_k
 from searchlab.models.protocol import Embeddings
 
+_BLOCK = 16_384
 Answer: TypeAlias = Callable[[Embeddings, int], ArrayLike]
 """Answers one query, (dim,), with at most k rows, best first."""
 
@@ -81,6 +82,102 @@ def measure_search(
             found.append(np.asarray(rows, dtype=np.int64))
     recall = recall_at_k(scored(vectors, queries, found, k), exact)
     return {"recall": recall, **latency(np.median(seconds, axis=0))}
+
+
+def measure_within(
+    answer: Answer,
+    vectors: Embeddings,
+    queries: Embeddings,
+    exact: Neighbors,
+    *,
+    budget_s: float,
+    runs: int = 3,
+    least: int = 3,
+) -> dict[str, float]:
+    """Measure as `measure_search` does, for a time: slow systems are asked fewer queries.
+
+    Args:
+        answer: The index.
+        vectors: (n_photos, dim) unit rows that it holds.
+        queries: (n_queries, dim) unit rows.
+        exact: (n_queries, k) true answers; k is taken from here.
+        budget_s: No further query is asked when this much time has passed,
+        runs: nor when each was asked so often; its median counts.
+        least: Queries that are asked at least.
+
+    Returns:
+        `recall`, `p50_ms`, `p95_ms`, `p99_ms`, and `n_queries` that they are of.
+    """
+    k = exact.rows.shape[1]
+    answer(queries[-1], k)
+    found: list[NDArray[np.int64]] = []
+    seconds: list[list[float]] = []
+    spent = 0.0
+    for number in range(runs * len(queries)):
+        run, place = divmod(number, len(queries))
+        if spent > budget_s and number >= least:
+            break
+        started = time.perf_counter()
+        rows = answer(queries[place], k)
+        took = time.perf_counter() - started
+        spent += took
+        if run == 0:
+            found.append(np.asarray(rows, dtype=np.int64))
+            seconds.append([])
+        seconds[place].append(took)
+    n = len(found)
+    true = Neighbors(exact.rows[:n], exact.scores[:n])
+    recall = recall_at_k(scored(vectors, queries[:n], found, k), true)
+    return {
+        "recall": recall,
+        **latency([float(np.median(each)) for each in seconds]),
+        "n_queries": n,
+    }
+
+
+def true_neighbors(
+    vectors: Embeddings,
+    queries: Embeddings,
+    k: int,
+    *,
+    masks: Mapping[str, NDArray[np.bool_] | None],
+) -> dict[str, Neighbors]:
+    """Score every row for every query, without any index; the oracle of many filters at once.
+
+    Args:
+        vectors: (n_photos, dim) unit rows; may be memory-mapped, and is read once.
+        queries: (n_queries, dim) unit rows.
+        k: Rows wanted.
+        masks: Name -> (n_photos,) rows that may be found, all if None.
+
+    Returns:
+        Name -> (n_queries, k) best rows and cosines, padded; ties by row.
+    """
+    best = {name: empty_neighbors(len(queries), k) for name in masks}
+    for start in range(0, len(vectors), _BLOCK):
+        scores = queries @ vectors[start : start + _BLOCK].T  # (n_queries, block)
+        for name, mask in masks.items():
+            some: NDArray[np.int64] = np.arange(scores.shape[1])
+            if mask is not None:
+                some = np.flatnonzero(mask[start : start + _BLOCK])
+            if len(some):
+                kept = scores if len(some) == scores.shape[1] else scores[:, some]
+                best[name] = _better(best[name], kept, some + start, k)
+    return best
+
+
+def _better(
+    best: Neighbors, scores: NDArray[np.float32], rows: NDArray[np.int64], k: int
+) -> Neighbors:
+    places = np.broadcast_to(np.arange(len(rows)), scores.shape)
+    if len(rows) > k:
+        places = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+    both_rows = np.concatenate([best.rows, rows[places]], axis=1)
+    both = np.concatenate([best.scores, np.take_along_axis(scores, places, axis=1)], axis=1)
+    order = np.lexsort((both_rows, -both), axis=1)[:, :k]
+    return Neighbors(
+        np.take_along_axis(both_rows, order, axis=1), np.take_along_axis(both, order, axis=1)
+    )
 
 
 def sweep(

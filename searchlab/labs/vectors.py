@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.errors import InputError, shown
+from searchlab.labs.scenes import N_SCENES, Scenes
 from searchlab.models.protocol import Embeddings, unit_rows
 
 # Weights of what a photo shows, of the direction that all texts share, and of chance: a text then
 # has a cosine of about 0.3 with the photos that it describes, as CLIP's do.
 _TEXT = (0.35, 0.7, 0.6)
-_NAME = re.compile(r"(clustered|smooth)-([1-9]\d*)(k?)-([1-9]\d*)")
+_NAME = re.compile(r"(clustered|smooth|scenes)-([1-9]\d*)(k?)-([1-9]\d*)")
 _LATENT = 16
 
 
@@ -51,7 +52,7 @@ class VectorSet:
     @property
     def digest(self) -> str:
         """12 hex digits of the SHA-256 over all vectors, for a manifest."""
-        digest = hashlib.sha256(self.photos.tobytes())
+        digest = hashlib.sha256(np.ascontiguousarray(self.photos).data)
         for kind in sorted(self.queries):
             digest.update(self.queries[kind].tobytes())
         return digest.hexdigest()[:12]
@@ -61,7 +62,7 @@ def made_vectors(name: str, *, n_queries: int = 200, seed: int = 0) -> VectorSet
     """Make vectors of a known structure.
 
     Args:
-        name: `clustered-N-DIM` or `smooth-N-DIM`; N may end in k for thousands.
+        name: `clustered-N-DIM`, `smooth-N-DIM` or `scenes-N-DIM`; N may end in k for thousands.
         n_queries: Queries of each kind.
         seed: Of everything that is drawn.
 
@@ -71,7 +72,7 @@ def made_vectors(name: str, *, n_queries: int = 200, seed: int = 0) -> VectorSet
     found = _NAME.fullmatch(name)
     if found is None:
         msg = (
-            "made vectors must be named clustered-N-DIM or smooth-N-DIM, such as "
+            "made vectors must be named clustered-N-DIM, smooth-N-DIM or scenes-N-DIM, such as "
             f"clustered-100k-256, got {shown(name)}"
         )
         raise InputError(msg)
@@ -80,6 +81,10 @@ def made_vectors(name: str, *, n_queries: int = 200, seed: int = 0) -> VectorSet
     if shape == "clustered":
         rows, _ = clustered(n + n_queries, dim, clusters=max(n // 500, 4), seed=seed)
         about = f"{n:,} unit rows about {max(n // 500, 4)} centres, {dim} components"
+    elif shape == "scenes":
+        made = Scenes(dim, seed=seed)
+        rows = np.concatenate([made.rows(0, n)[0], made.queries(n_queries)])
+        about = f"{n:,} unit rows in {N_SCENES:,} scenes of unlike size and shape, {dim} components"
     else:
         rows = smooth(n + n_queries, dim, seed=seed)
         about = f"{n:,} unit rows on a curved surface of {_LATENT} dimensions, {dim} components"

@@ -10,6 +10,7 @@ open_clip that are not on this machine yet:
     openclip:hf-hub:ORGANISATION/MODEL      the same, from the Hugging Face hub
     openclip:ViT-B-32/path/to/weights.pt    the same, from a file
     openclip:ViT-B-32/random-7              the same, untrained, from seed 7; for tests and timings
+    openclip:ViT-B-32/TAG:bf16              the same, its image tower in bfloat16 (`:fp16`)
     onnx:FOLDER                             what `searchlab.models.export.export_onnx` wrote
     onnx:FOLDER:fp32                        the same in float32 (`:int8` in eight bits)
     adapted:FOLDER                          with heads of one's own: `searchlab models adapt`
@@ -69,10 +70,10 @@ def _palette(rest: str) -> Embedder:
     return PaletteEmbedder()
 
 
-def _openclip(rest: str) -> Embedder:
+def _openclip(rest: str, device: str | None = None) -> Embedder:
     from searchlab.models.openclip import OpenClipEmbedder
 
-    return OpenClipEmbedder(rest)
+    return OpenClipEmbedder(rest, device=device)
 
 
 def _onnx(rest: str) -> Embedder:
@@ -115,16 +116,18 @@ _loaded: dict[str, Embedder] = {}
 _loading = threading.RLock()  # re-entrant: `captions` checks the files of `mini`
 
 
-def load_model(spec: str) -> Embedder:
+def load_model(spec: str, *, device: str | None = None) -> Embedder:
     """Load the model that a spec names; the table at the head of this module lists the specs.
 
     A plain model is loaded once a process and shared, so hybrids of the same parts cost no memory.
 
     Args:
         spec: Such as `"mini"` or `"hybrid:mini=0.7,captions=0.3"`.
+        device: Where torch computes, for an `openclip:` spec: `"cpu"`, `"cuda"`, `"mps"`, `"auto"`.
+            Left out, the variable `SEARCHLAB_DEVICE` says it, also for parts of other models.
 
     Raises:
-        InputError: No model has such a spec.
+        InputError: No model has such a spec, or there is no such device for it.
         NotFoundError: Weights, a file or a folder that the spec names cannot be had.
         MissingExtraError: The model needs an optional dependency.
         DataError: A file of the model is damaged.
@@ -139,10 +142,18 @@ def load_model(spec: str) -> Embedder:
             "'hybrid:mini=0.7,captions=0.3'"
         )
         raise InputError(msg)
+    if device is not None and head != "openclip":
+        msg = (
+            f"a device can be chosen for models of openclip, got {device!r} for {shown(spec)}; "
+            "SEARCHLAB_DEVICE chooses it for those that other models stand on"
+        )
+        raise InputError(msg)
     if head in _STACKED:
         return constructor(rest)
     with _loading:
-        model = _loaded.get(spec)
+        name = spec if device is None else f"{spec} on {device}"
+        model = _loaded.get(name)
         if model is None:
-            model = _loaded[spec] = constructor(rest)
+            made = constructor(rest) if device is None else _openclip(rest, device)
+            model = _loaded[name] = made
     return model

@@ -1,7 +1,8 @@
 """Write an open_clip model as ONNX: both towers, float32 and int8, with what is needed to run them.
 
 What comes out is checked before it is kept: each tower of each precision is compared with torch on
-seeded pictures and texts, and the agreement and the latency stand in the manifest.
+seeded pictures and texts, and the agreement and the latency stand in the manifest. An int8 that
+does not agree well enough is thrown away, and the manifest says why.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -22,14 +23,13 @@ import numpy as np
 
 from searchlab.errors import ConflictError, DataError, InputError
 from searchlab.files import sha256_of
+from searchlab.models.agreement import Agreement, agreement
 from searchlab.models.canaries import canary_image
 from searchlab.models.clip_text import save_clip_tokenizer
+from searchlab.models.export_report import ExportReport, TowerReport
 from searchlab.models.onnx import MANIFEST, SCHEMA, OnnxEmbedder
 from searchlab.models.openclip import OpenClipEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
-
-FLOOR: Final = {"fp32": 0.9999, "int8": 0.98}
-"""Least cosine with torch; below it, fp32 is an error and int8 is not the default."""
 
 TEXTS: Final = (
     "a dog",
@@ -41,61 +41,14 @@ TEXTS: Final = (
     "aerial view of a city at night, long exposure",
     "🐈 on a sofa",
 )
-PICTURES: Final = (1, 2, 3, 4, 5, 6)
+PICTURES: Final = tuple(range(1, 25))
 """Seeds of `canary_image`."""
+
+_TIMED = 6
 
 _OPSET = 17
 _CANARY_COMPONENTS = 32
 _MOST_BYTES = 1_900_000_000  # a single ONNX file ends at 2 GB
-
-
-@dataclass(frozen=True)
-class TowerReport:
-    """How an exported tower compares with torch.
-
-    Attributes:
-        precision: `"fp32"` or `"int8"`.
-        tower: `"text"` or `"image"`.
-        size_mib: Of the file.
-        mean_cosine: With the vectors of torch, over seeded inputs.
-        min_cosine: Likewise, the worst.
-        p50_ms: To embed one input, preprocessing included.
-        torch_p50_ms: The same by `OpenClipEmbedder`.
-    """
-
-    precision: str
-    tower: str
-    size_mib: float
-    mean_cosine: float
-    min_cosine: float
-    p50_ms: float
-    torch_p50_ms: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.tower} tower in {self.precision}: {self.size_mib:.0f} MiB, cosine with torch "
-            f"{self.mean_cosine:.4f} on average and {self.min_cosine:.4f} at worst, "
-            f"{self.p50_ms:.1f} ms an input beside {self.torch_p50_ms:.1f}"
-        )
-
-
-@dataclass(frozen=True)
-class ExportReport:
-    """What an export made.
-
-    Attributes:
-        folder: Where it is; `load_model(f"onnx:{folder}")` loads it.
-        default: The precision that is loaded unless another is asked for.
-        towers: One entry for each precision and tower.
-    """
-
-    folder: Path
-    default: str
-    towers: tuple[TowerReport, ...]
-
-    def __str__(self) -> str:
-        loaded = f"`--model onnx:{self.folder}` loads it, in {self.default}"
-        return "\n".join([*map(str, self.towers), loaded])
 
 
 def export_onnx(spec: str, folder: str | Path, *, int8: bool = True) -> ExportReport:
@@ -107,7 +60,7 @@ def export_onnx(spec: str, folder: str | Path, *, int8: bool = True) -> ExportRe
         spec: `"openclip:..."`.
         folder: To be made; its parent is made if need be.
         int8: Also quantise the weights to eight bits (activations dynamically), which becomes the
-            default where it agrees with torch to `FLOOR["int8"]`.
+            default; left out after all if it does not agree with torch, see `Agreement.is_enough`.
 
     Raises:
         ConflictError: The folder exists.
@@ -131,7 +84,7 @@ def export_onnx(spec: str, folder: str | Path, *, int8: bool = True) -> ExportRe
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
-    return ExportReport(folder, report.default, report.towers)
+    return replace(report, folder=folder)
 
 
 def _exportable_model(spec: str) -> OpenClipEmbedder:
@@ -140,7 +93,10 @@ def _exportable_model(spec: str) -> OpenClipEmbedder:
     if not spec.startswith("openclip:"):
         msg = f"only models of open_clip can be exported, 'openclip:...', got {spec!r}"
         raise InputError(msg)
-    model = cast("OpenClipEmbedder", load_model(spec))
+    model = cast("OpenClipEmbedder", load_model(spec, device="cpu"))
+    if model.precision != "fp32":
+        msg = f"an exported model must be in float32, got {spec!r}; leave the precision out"
+        raise InputError(msg)
     tokenizer = model.tokenizer
     cleaning = getattr(getattr(tokenizer, "clean_fn", None), "__name__", "")
     if type(tokenizer).__name__ != "SimpleTokenizer" or cleaning != "_clean_lower":
@@ -187,14 +143,20 @@ def _build(model: OpenClipEmbedder, folder: Path, *, int8: bool) -> ExportReport
     }
     _write(folder, manifest)
     towers: list[TowerReport] = []
+    agreements: dict[str, Agreement] = {}
+    wanted = _Embedded.by(model)
     for precision in precisions:
-        reports = _measure(model, folder, precision, manifest)
-        _judge(model.name, reports)
-        towers += reports
-    worst = min(report.min_cosine for report in towers if report.precision == precisions[-1])
-    manifest["default"] = precisions[-1] if worst >= FLOOR[precisions[-1]] else "fp32"
+        exported = OnnxEmbedder(folder, precision=precision)
+        found = _Embedded.by(exported)
+        agreements[precision] = agreement(wanted.texts, wanted.images, found.texts, found.images)
+        if not agreements[precision].is_enough(precision):
+            _refuse(folder, precision, manifest, agreements[precision])
+            continue
+        manifest["default"] = precision
+        manifest["precisions"][precision]["agreement"] = agreements[precision].to_dict()
+        towers += _measure(model, exported, manifest, wanted, found)
     _write(folder, manifest)
-    return ExportReport(folder, manifest["default"], tuple(towers))
+    return ExportReport(folder, manifest["default"], tuple(towers), agreements)
 
 
 def _export_towers(model: OpenClipEmbedder, folder: Path) -> None:
@@ -202,10 +164,11 @@ def _export_towers(model: OpenClipEmbedder, folder: Path) -> None:
 
     from searchlab.models.openclip_towers import exportable
 
-    towers = {
+    whole, short = model.module.visual, model.image_tower
+    towers: dict[str, tuple[Any, torch.Tensor, str]] = {
         "text": (model.cut_text_tower, model.tokenizer(["a dog", "two cats"])[:, :8], "tokens"),
         "image": (
-            model.module.visual,
+            short if isinstance(short, torch.nn.Module) else whole,
             torch.zeros(2, 3, model.preprocess.height, model.preprocess.width),
             "pixels",
         ),
@@ -251,48 +214,70 @@ def _quantise(folder: Path) -> None:
         root.setLevel(level)
 
 
+@dataclass(frozen=True)
+class _Embedded:
+    """What a model makes of `TEXTS` and `PICTURES`."""
+
+    texts: Embeddings
+    images: Embeddings
+
+    @classmethod
+    def by(cls, model: Embedder) -> _Embedded:
+        pictures = [canary_image(seed) for seed in PICTURES]
+        return cls(model.encode_texts(TEXTS), model.encode_images(pictures))
+
+
+def _refuse(folder: Path, precision: str, manifest: dict[str, Any], found: Agreement) -> None:
+    """Leave a precision out of an export; nothing is left without float32."""
+    if precision == "fp32":
+        msg = (
+            f"the export of {manifest['spec']} in float32 must agree with torch, got {found}; "
+            "use the model with torch instead"
+        )
+        raise DataError(msg)
+    for tower in manifest["precisions"].pop(precision).values():
+        (folder / tower["file"]).unlink()
+        del manifest["files"][tower["file"]]
+    manifest.setdefault("refused", {})[precision] = found.to_dict()
+
+
 def _measure(
-    model: OpenClipEmbedder, folder: Path, precision: str, manifest: dict[str, Any]
+    model: OpenClipEmbedder,
+    exported: OnnxEmbedder,
+    manifest: dict[str, Any],
+    wanted: _Embedded,
+    found: _Embedded,
 ) -> list[TowerReport]:
-    """Compare an exported precision with torch, and record canaries and figures in the manifest."""
-    exported = OnnxEmbedder(folder, precision=precision)
-    pictures = [canary_image(seed) for seed in PICTURES]
-    encoders: dict[str, tuple[Sequence[Any], Callable[[Embedder], Callable[..., Embeddings]]]] = {
-        "text": (TEXTS, lambda embedder: embedder.encode_texts),
-        "image": (pictures, lambda embedder: embedder.encode_images),
+    """Record canaries and figures of an exported precision in the manifest."""
+    pictures = [canary_image(seed) for seed in PICTURES[:_TIMED]]
+    towers: dict[str, tuple[Sequence[Any], Embeddings, Embeddings, Sequence[Any]]] = {
+        "text": (TEXTS, wanted.texts, found.texts, TEXTS[:_TIMED]),
+        "image": (PICTURES, wanted.images, found.images, pictures),
     }
     reports = []
-    for tower, (inputs, encoder) in encoders.items():
-        found, expected = encoder(exported)(inputs), encoder(model)(inputs)
-        cosines = np.sum(found.astype(np.float64) * expected, axis=1)
-        entry = manifest["precisions"][precision][tower]
+    for tower, (probes, expected, rows, timed) in towers.items():
+        cosines = np.sum(rows.astype(np.float64) * expected, axis=1)
+        entry = manifest["precisions"][exported.precision][tower]
+        ours, torchs = (
+            embedder.encode_texts if tower == "text" else embedder.encode_images
+            for embedder in (exported, model)
+        )
         report = TowerReport(
-            precision=precision,
+            precision=exported.precision,
             tower=tower,
-            size_mib=round((folder / entry["file"]).stat().st_size / 2**20, 1),
+            size_mib=round((exported.folder / entry["file"]).stat().st_size / 2**20, 1),
             mean_cosine=round(float(cosines.mean()), 6),
             min_cosine=round(float(cosines.min()), 6),
-            p50_ms=_p50_ms(encoder(exported), inputs),
-            torch_p50_ms=_p50_ms(encoder(model), inputs),
+            p50_ms=_p50_ms(ours, timed),
+            torch_p50_ms=_p50_ms(torchs, timed),
         )
-        probes = TEXTS if tower == "text" else PICTURES
         entry["canaries"] = [
             [probe, [round(float(value), 5) for value in row[:_CANARY_COMPONENTS]]]
-            for probe, row in list(zip(probes, found, strict=True))[-2:]
+            for probe, row in list(zip(probes, rows, strict=True))[-2:]
         ]
         entry["measured"] = asdict(report)
         reports.append(report)
     return reports
-
-
-def _judge(name: str, reports: Sequence[TowerReport]) -> None:
-    for report in reports:
-        if report.precision == "fp32" and not report.min_cosine >= FLOOR["fp32"]:
-            msg = (
-                f"the exported {report.tower} tower of {name} must agree with torch to a cosine of "
-                f"{FLOOR['fp32']}, got {report.min_cosine}; use the model with torch instead"
-            )
-            raise DataError(msg)
 
 
 def _p50_ms(encode: Callable[..., Embeddings], inputs: Sequence[Any]) -> float:

@@ -179,6 +179,8 @@ def open_session(path: Path, threads: int) -> InferenceSession:
 
     options: Any = ort.SessionOptions()
     options.intra_op_num_threads = threads
+    # Threads that wait by spinning take the processor from those that decode beside the model.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
     try:
         return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.files import sha256_of
+from searchlab.models.batching import groups_of_like_length
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.clip_text import ClipTokenizer
 from searchlab.models.inputs import readable_texts, rgb_images
@@ -69,6 +69,10 @@ class OnnxEmbedder:
         if not self._towers:
             known = " or ".join(sorted(manifest["precisions"]))
             msg = f"the precision of {self._folder} must be {known}, got {precision!r}"
+            if self._precision in manifest.get("refused", {}):
+                figures = manifest["refused"][self._precision]
+                told = ", ".join(f"{name} {value}" for name, value in figures.items())
+                msg += f", which was not kept because it agreed too little with torch ({told})"
             raise InputError(msg)
         # An explicit precision stays in the name; the default may differ in the next export.
         self.name = f"onnx:{folder}" + (f":{precision}" if precision else "")
@@ -83,6 +87,11 @@ class OnnxEmbedder:
     def parts(self) -> tuple[tuple[Embedder, float], ...]:
         """The model itself, with weight 1."""
         return ((self, 1.0),)
+
+    @property
+    def folder(self) -> Path:
+        """Where the export lies."""
+        return self._folder
 
     @property
     def precision(self) -> str:
@@ -185,8 +194,8 @@ class OnnxEmbedder:
     def _text_rows(self, texts: Sequence[str]) -> Embeddings:
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)
         tokens = self._tokenizers["text"](texts)
-        order = np.argsort([len(one) for one in tokens], kind="stable")
-        for chosen in self._batches(order):
+        lengths = [len(one) for one in tokens]
+        for chosen in groups_of_like_length(lengths, most=self._at_once):
             length = max(len(tokens[i]) for i in chosen)
             padded = np.zeros((len(chosen), length), dtype=np.int64)
             for slot, i in zip(padded, chosen, strict=True):
@@ -196,14 +205,15 @@ class OnnxEmbedder:
 
     def _image_rows(self, images: Sequence[Image.Image]) -> Embeddings:
         rows = np.zeros((len(images), self.dim), dtype=np.float32)
-        for chosen in self._batches(np.arange(len(images))):
-            pixels = self.preprocess.pixels([images[i] for i in chosen])
-            rows[chosen] = self._sessions["image"].run(None, {"pixels": pixels})[0]
+        for start in range(0, len(images), self._at_once):
+            pixels = self.preprocess.pixels(images[start : start + self._at_once])
+            found = self._sessions["image"].run(None, {"pixels": pixels})[0]
+            rows[start : start + self._at_once] = found
         return unit_rows(rows)
 
-    def _batches(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        size = 1 if self._precision == "int8" else _BATCH
-        return [order[start : start + size] for start in range(0, len(order), size)]
+    @property
+    def _at_once(self) -> int:
+        return 1 if self._precision == "int8" else _BATCH
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

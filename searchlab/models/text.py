@@ -34,6 +34,9 @@ TEXT_FILES = (*TOKENIZER_FILES, *TEXT_WEIGHTS)
 """Everything that decides a text's row."""
 
 _MAX_LENGTH = 10_000
+# OpenBLAS hands what is larger to several threads. A query is done before the others have woken,
+# and on a busy server it would wait for them.
+_ALONE = 262_144
 
 
 class Mixer(NamedTuple):
@@ -53,10 +56,14 @@ class Mixer(NamedTuple):
 
     def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Mix (n_pieces, width) vectors in reading order; (dim,), not of unit length."""
-        none = np.zeros((1, vectors.shape[1]), dtype=np.float32)
-        before = np.concatenate([none, vectors[:-1]])
-        after = np.concatenate([vectors[1:], none])
-        seen = np.concatenate([before, vectors, after], axis=1) @ self.window + self.bias
+        n, width = vectors.shape
+        together = min(n, max(2, _ALONE // self.window.size))
+        around = np.zeros((-(-n // together) * together, 3 * width), dtype=np.float32)
+        around[1:n, :width] = vectors[:-1]
+        around[:n, width : 2 * width] = vectors
+        around[: n - 1, 2 * width :] = vectors[1:]
+        looks = around.reshape(-1, together, 3 * width) @ self.window  # a product for each few rows
+        seen = looks.reshape(len(around), -1)[:n] + self.bias
         hidden = np.maximum(seen, 0).sum(axis=0)
         mixed: NDArray[np.float32] = vectors.sum(axis=0) @ self.direct + hidden @ self.outer
         return mixed

@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response, delete, get, post
-from litestar.enums import MediaType
 from litestar.params import FromPath
 from sqlalchemy.engine import Connection
 
-from searchlab.api.envelope import enclose, succeed
+from searchlab.api.envelope import Answer, enclose, succeed
 from searchlab.api.exchange import caller_of, exchange_of, services_of
 from searchlab.api.operations import Operation
 from searchlab.api.parameters import read_body, read_path
@@ -74,7 +73,7 @@ async def _changed_once(
             return answer
 
         answer = await services.in_database(work)
-    return Response(answer, status_code=200, media_type=MediaType.JSON)
+    return Answer(answer)
 
 
 @get(

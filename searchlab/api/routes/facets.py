@@ -15,7 +15,12 @@ from searchlab.api.operations import Operation
 from searchlab.api.parameters import read
 from searchlab.api.problems import invalid
 from searchlab.api.schema import Color, License, OrientationName, Photographer, Source
-from searchlab.photographers import DEFAULT_SUGGESTIONS, MAX_PART_LENGTH, MAX_SUGGESTIONS
+from searchlab.photographers import (
+    DEFAULT_SUGGESTIONS,
+    MAX_PART_LENGTH,
+    MAX_SUGGESTIONS,
+    Photographers,
+)
 
 _FACETS = "/api/v1/facets"
 _PHOTOGRAPHERS = f"{_FACETS}/photographers"
@@ -107,12 +112,12 @@ async def list_licenses(request: Request[Any, Any, Any]) -> Response[bytes]:
 async def suggest_photographers(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Find photographers by a part of their name or username."""
     asked = read(Suggest, request)
-    services = services_of(request)
-    photographers = services.shelf.current.photographers
+    photographers = await _photographers(request)
     if len(photographers) <= _FEW_PHOTOGRAPHERS:
         found = photographers.suggest(asked.q, asked.limit)
     else:
-        found = await services.search_threads.run(photographers.suggest, asked.q, asked.limit)
+        threads = services_of(request).search_threads
+        found = await threads.run(photographers.suggest, asked.q, asked.limit)
     return answer_cached(request, msgspec.Raw(msgspec.json.encode(found)))
 
 
@@ -127,8 +132,14 @@ async def suggest_photographers(request: Request[Any, Any, Any]) -> Response[byt
 )
 async def get_photographer(request: Request[Any, Any, Any]) -> Response[bytes]:
     """List the profiles of a username."""
-    found = services_of(request).shelf.current.photographers.named(_username(request))
+    found = (await _photographers(request)).named(_username(request))
     return answer_cached(request, msgspec.Raw(msgspec.json.encode(found)))
+
+
+async def _photographers(request: Request[Any, Any, Any]) -> Photographers:
+    services = services_of(request)
+    later = services.shelf.current.photographers
+    return later.get() if later.is_made else await services.search_threads.run(later.get)
 
 
 def _username(request: Request[Any, Any, Any]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from typing import Any
 
 from litestar import Request, Response, get, post
-from litestar.enums import MediaType
 from litestar.params import FromPath
 
-from searchlab.api.envelope import enclose
+from searchlab.api.envelope import Answer, enclose
 from searchlab.api.exchange import caller_of, exchange_of, services_of
 from searchlab.api.operations import Operation
 from searchlab.api.parameters import read
@@ -28,17 +28,14 @@ from searchlab.queries import Query, Slice
 _SEARCH = "/api/v1/search/photos"
 
 
+_CONDITIONS = tuple(field.name for field in dataclasses.fields(PhotoFilter))
+_ANY_PHOTO = PhotoFilter()
+_UNASKED = {name: getattr(_ANY_PHOTO, name) for name in _CONDITIONS}
+
+
 def _filter(asked: Conditions) -> PhotoFilter:
-    return PhotoFilter(
-        color_name=asked.color_name,
-        color_hex=asked.color_hex,
-        color_tolerance=asked.color_tolerance,
-        orientation=asked.orientation,
-        source=asked.source,
-        license_type=asked.license_type,
-        photographer=asked.photographer,
-        after_date=asked.after_date,
-    )
+    conditions = {name: getattr(asked, name) for name in _CONDITIONS}
+    return _ANY_PHOTO if conditions == _UNASKED else PhotoFilter(**conditions)
 
 
 def _audience(request: Request[Any, Any, Any], operation: str) -> str:
@@ -98,10 +95,9 @@ async def _answer(
     }
     exchange.facts |= {"plan_mode": plan.mode, "results": len(found.rows)}
     with exchange.timed("serialise"):
-        photos = [
-            edition.photos.record(row, score, fields=fields, base_url=exchange.base_url)
-            for row, score in zip(found.rows.tolist(), found.scores.tolist(), strict=True)
-        ]
+        photos = edition.photos.records(
+            found.rows.tolist(), found.scores.tolist(), fields=fields, base_url=exchange.base_url
+        )
         more = found.next_cursor is not None
         body = enclose(
             exchange,
@@ -111,7 +107,7 @@ async def _answer(
         )
     await count_search(request, None if claimed is None else claimed.keeping(200, body))
     services.measures.searched(plan.mode)
-    return Response(body, status_code=200, media_type=MediaType.JSON)
+    return Answer(body)
 
 
 @get(

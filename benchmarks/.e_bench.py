@@ -1,0 +1,267 @@
+"""How fast models embed photos and texts, by stage, beside open_clip as its examples use it.
+
+    python benchmarks/bench_embedding.py               about 5 minutes on two cores
+    python benchmarks/bench_embedding.py --smoke --out "$(mktemp -d)"
+
+Writes results/embedding/<dataset>/<model>.json for each model, and compared.json with ratios to
+`open_clip eager`, targets and charts; models on record are not measured again (--force does).
+limits.json says what BLAS alone makes of the products of the same towers.
+
+A photo passes four stages: reading its bytes (from the page cache), decoding (a JPEG at 1/2, 1/4 or
+1/8 where that is enough), preprocessing (resize, crop, normalise) and the model. Ours decode and
+scale as `searchlab index` does. `open_clip eager` is Pillow, open_clip's transform and torch. Its
+weights and those of `openclip:` and ONNX are random: none ship, and trained ones are as fast. Each
+model has a process of its own for each number of cores (1 and --threads), bound to so many.
+
+Pictures are bundled photos, which are small (`320 px` at most), and drawn JPEGs of 1920 x 1280.
+Reported are photos and texts a second, CPU ms by stage and the peak of memory; the median of --runs
+counts. `no model` is what indexing does with a picture beside embedding it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from embedding.charts import stages_chart, texts_chart
+from embedding.limits import LIMITS
+from embedding.pictures import bundled, drawn
+from embedding.stages import ANALYSIS, EAGER
+from embedding.targets import targets
+from searchlab.benchmarking import bench_parser, on_record, record
+from searchlab.console import ConsoleProgress
+from searchlab.manifest import make_manifest
+from searchlab.measurements import measurement_path, read_measurement
+from searchlab.progress import Progress
+
+BENCHMARK = "embedding"
+HERE = Path(__file__).resolve().parent
+CLIP = "openclip:ViT-B-32/random-7"
+EXPORTS = {"onnx ViT-B-32 fp32": "fp32", "onnx ViT-B-32 int8": "int8"}
+SHIPPED = ("mini",)
+_X = (
+    "mini",
+    "palette",
+    "captions",
+    "hybrid:mini=0.7,captions=0.3",
+    "hybrid:mini=0.85,palette=0.15",
+    ANALYSIS,
+)
+TEXTS = (
+    "a dog",
+    "two people walking along a beach at sunset",
+    "Ein rotes Fahrrad lehnt an einer Wand",
+    "une tasse de café sur une table",
+    "山の上の雪",
+    "собака бежит по траве",
+    "aerial view of a city at night, long exposure",
+    "castle",
+)
+TOKENS = 11
+"""Of `TEXTS` on average, with the tokens for start and end, as CLIP cuts them."""
+BATCHES = (1, 8)
+
+
+def names(options: argparse.Namespace) -> list[str]:
+    """List what is timed here, the peer first."""
+    if options.smoke:
+        return ["mini", "palette", "captions"]
+    clip = [EAGER, CLIP, *EXPORTS]
+    return [*(clip if importlib.util.find_spec("open_clip") else []), *SHIPPED]
+
+
+def slug(name: str) -> str:
+    """Return a name for a file."""
+    return "".join(one if one.isalnum() or one in ".-" else "-" for one in name).strip("-")
+
+
+def measure(name: str, spec: str, job: dict[str, Any], options: argparse.Namespace) -> None:
+    """Time one model in processes of its own, and record it."""
+    found: dict[str, list[dict[str, Any]]] = {"images": [], "texts": [], "memory": []}
+    cached: dict[str, float] = {}
+    for cores in sorted({1, options.threads}):
+        told = _run(job | {"model": spec, "name": name, "cores": cores})
+        if cores == 1 and "cached_text_us" in told:
+            cached = {"cached_text_us": told["cached_text_us"]}
+        found["images"] += told["images"]
+        found["texts"] += told["texts"]
+        models = told["models"]
+        found["memory"].append({"model": name, "cores": cores, "peak_mib": told["peak_mib"]})
+    values = {
+        "parameters": {"spec": name, "runs": options.runs, "photos": options.photos},
+        "metrics": flat(found) | cached,
+        **found,
+        "manifest": make_manifest(
+            models=models, seed=options.seed, threads=options.threads, packages=_packages(name)
+        ),
+    }
+    record(options, BENCHMARK, slug(name), values)
+
+
+def limit(options: argparse.Namespace) -> None:
+    """Measure what one core allows, and record it."""
+    tokens = 3 if options.smoke else TOKENS
+    batch = 1 if options.smoke else BATCHES[-1]
+    job = {"model": LIMITS, "name": LIMITS, "batch": batch, "tokens": tokens, "cores": 1}
+    values = {
+        "parameters": {"batch": batch, "tokens": tokens, "runs": options.runs},
+        "metrics": _run(job | {"runs": options.runs}),
+        "manifest": make_manifest(seed=options.seed, threads=1),
+    }
+    record(options, BENCHMARK, slug(LIMITS), values)
+
+
+def _packages(name: str) -> list[str]:
+    return ["torch", "open_clip_torch"] if "clip" in name or "onnx" in name else []
+
+
+def _run(job: dict[str, Any]) -> dict[str, Any]:
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(job, file)
+        file.flush()
+        threads = str(job["cores"])
+        done = subprocess.run(
+            [sys.executable, str(HERE / "embedding" / "worker.py"), file.name],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
+        )
+    if done.returncode:
+        sys.exit(f"{job['name']} must be timed, got: {done.stderr[-2000:]}")
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def flat(found: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
+    """Name the figures: `photo.1920 px.b8.c1.cpu_ms`, `text.b1.c2.per_s`, `peak_mib.c1`."""
+    metrics: dict[str, float] = {}
+    for row in found["images"]:
+        where = f"photo.{row['pictures']}.b{row['batch']}.c{row['cores']}"
+        metrics |= {f"{where}.{name}": row[name] for name in row if name.endswith(("_ms", "_s"))}
+    for row in found["texts"]:
+        where = f"text.b{row['batch']}.c{row['cores']}"
+        metrics |= {f"{where}.{name}": row[name] for name in row if name.endswith(("_ms", "_s"))}
+    return metrics | {f"peak_mib.c{row['cores']}": row["peak_mib"] for row in found["memory"]}
+
+
+def compare(timed: list[str], options: argparse.Namespace) -> None:
+    """Put all models side by side, as ratios to the first one."""
+    paths = [measurement_path(options.out, BENCHMARK, options.dataset, slug(n)) for n in timed]
+    found = {name: read_measurement(path) for name, path in zip(timed, paths, strict=True)}
+    base = found[timed[0]]["metrics"]
+    metrics, rows = {}, []
+    for name, measured in found.items():
+        ratios = {
+            figure: round(_times(figure, value, base[figure]), 3)
+            for figure, value in measured["metrics"].items()
+            if figure in base and figure.endswith((".per_s", ".cpu_ms")) and base[figure]
+        }
+        peak = base["peak_mib.c1"] / measured["metrics"]["peak_mib.c1"]
+        ratios["peak_mib.c1"] = round(peak, 3)
+        rows.append({"model": name, **ratios})
+        metrics |= {f"{name}.{figure}": ratio for figure, ratio in ratios.items()}
+    limits = measurement_path(options.out, BENCHMARK, options.dataset, slug(LIMITS))
+    reached = targets(
+        {name: measured["metrics"] for name, measured in found.items()},
+        read_measurement(limits)["metrics"],
+        EAGER,
+    )
+    _show(rows, timed[0])
+    for row in reached:
+        print(f"{row['target']}: {row['found']:g}, wanted {row['wanted']}: {row['reached']}")
+    images = [row for one in found.values() for row in one["images"] if _plain(row, BATCHES[-1])]
+    texts = [row for one in found.values() for row in one["texts"] if _plain(row, 1)]
+    place = measurement_path(options.out, BENCHMARK, options.dataset, "compared")
+    drawn_files = stages_chart(images, place.with_name("photos"))
+    drawn_files += texts_chart(texts, place.with_name("texts"))
+    values = {
+        "parameters": {"base": timed[0], "models": timed},
+        "metrics": metrics,
+        "ratios": rows,
+        "targets": reached,
+        "images": [row for one in found.values() for row in one["images"]],
+        "texts": [row for one in found.values() for row in one["texts"]],
+        "memory": [row for one in found.values() for row in one["memory"]],
+        "manifest": make_manifest(seed=options.seed, threads=options.threads),
+    }
+    record(options, BENCHMARK, "compared", values, beside=drawn_files)
+
+
+def _times(figure: str, value: float, base: float) -> float:
+    """How many times as good as the base: faster, or cheaper."""
+    return value / base if figure.endswith(".per_s") else base / value
+
+
+def _plain(row: dict[str, Any], batch: int) -> bool:
+    return row["cores"] == 1 and row["batch"] == batch
+
+
+def _show(rows: list[dict[str, Any]], base: str) -> None:
+    """Print ratios on one core for people."""
+    figures = [name for name in rows[0] if ".c1" in name and not name.endswith(".cpu_ms")]
+    print(f"times as fast as {base} on one core, and as small; above 1 is better")
+    heads = [name.replace(".c1", "").replace(".per_s", "") for name in figures]
+    print(f"{'model':<40}" + "".join(f"{head:>18}" for head in heads))
+    for row in rows:
+        cells = "".join(f"{row[name]:>18.2f}" if name in row else f"{'-':>18}" for name in figures)
+        print(f"{row['model']:<40}{cells}")
+
+
+def main() -> None:
+    """Measure each model, then compare."""
+    parser = bench_parser(__doc__, dataset="photos", datasets=("photos",))
+    parser.set_defaults(runs=3, threads=min(2, os.cpu_count() or 1))
+    parser.add_argument("--photos", type=int, default=12, help="of each kind")
+    options = parser.parse_args()
+    size = (1920, 1280)
+    if options.smoke:
+        options.runs, options.photos, options.threads, size = 1, 2, 1, (480, 320)
+    progress = ConsoleProgress(Console(stderr=True))
+    timed = names(options)
+    todo = [name for name in timed if on_record(options, BENCHMARK, slug(name)) is None]
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        large = drawn(place, options.photos, width=size[0], height=size[1], seed=options.seed)
+        job = {
+            "runs": options.runs,
+            "pictures": {
+                "320 px": list(map(str, bundled(options.photos))),
+                f"{size[0]} px": list(map(str, large)),
+            },
+            "texts": TEXTS,
+            "image_batches": BATCHES,
+            "text_batches": BATCHES,
+        }
+        specs = _exported(todo, place, progress)
+        with progress.step("timing models", len(todo), unit="models") as step:
+            for name in todo:
+                step.note(name)
+                measure(name, specs.get(name, name), job, options)
+                step.advance(1)
+        if todo or on_record(options, BENCHMARK, slug(LIMITS)) is None:
+            limit(options)
+    compare(timed, options)
+
+
+def _exported(todo: list[str], place: Path, progress: Progress) -> dict[str, str]:
+    """Export the open_clip model where it is timed; name -> spec."""
+    if not set(todo) & set(EXPORTS):
+        return {}
+    from searchlab.models.export import export_onnx
+
+    with progress.step("exporting ViT-B-32 as ONNX"):
+        export_onnx(CLIP, place / "onnx")
+    return {name: f"onnx:{place / 'onnx'}:{precision}" for name, precision in EXPORTS.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""Images a second on an accelerator, beside open_clip's own loop, as a share of the device's limit.
+
+    python benchmarks/bench_accelerator.py                 on cuda, xpu or mps, whichever torch has
+    python benchmarks/bench_accelerator.py --device cpu    where there is none, which is slow
+    python benchmarks/bench_accelerator.py --smoke --out "$(mktemp -d)"
+
+Writes results/accelerator/<dataset>/<device>.json and a chart. The limit is what the device makes
+of large square products in the same precision, in the same run. `model alone` is given pictures
+that lie on the device already, `files to vectors` are JPEGs of 1920 x 1280 from the page cache.
+Ours decodes in threads and sends bytes from two pinned buffers; open_clip's is a DataLoader with a
+worker a core and its own transform. Both autocast. The weights are random: trained ones are as
+fast. Operations are counted for the whole tower, so that leaving some out counts as speed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from embedding.pictures import drawn
+from searchlab.benchmarking import bench_parser, median_ms, on_record, record
+from searchlab.charts import COLORS, chart, save_chart
+from searchlab.console import ConsoleProgress
+from searchlab.manifest import make_manifest
+from searchlab.measurements import measurement_path
+
+BENCHMARK = "accelerator"
+WAYS = ("model alone, open_clip", "model alone", "files to vectors, open_clip", "files to vectors")
+
+
+def measure(
+    spec: str, precision: str, files: list[Path], options: argparse.Namespace
+) -> dict[str, Any]:
+    """Time one model in one precision; a row of figures."""
+    import torch
+
+    from accelerator.loops import multiplied, operations, ours, peers, tower_alone
+    from searchlab.models import load_model
+    from searchlab.models.openclip import OpenClipEmbedder
+    from searchlab.models.openclip_weights import import_open_clip
+    from searchlab.models.protocol import unit_rows
+
+    name = spec if precision == "fp32" else f"{spec}:{precision}"
+    model = load_model(name, device=options.device)
+    assert isinstance(model, OpenClipEmbedder)
+    device = torch.device(model.device)
+    if options.smoke:
+        torch.set_num_threads(1)  # threads of so little work would only wait for each other
+    transform = import_open_clip().image_transform(model.module.visual.image_size, is_train=False)
+    shape = (options.batch, 3, model.preprocess.height, model.preprocess.width)
+    pixels = torch.rand(shape, device=device)
+    products = 2.0 * options.size**3 * options.products
+
+    def per_s(work: Any, n: int) -> float:
+        return round(1e3 * n / median_ms(work, options.runs), 2)
+
+    rate = 1e3 / median_ms(
+        lambda: multiplied(device, precision, options.size, options.products), options.runs
+    )
+    found = {
+        WAYS[0]: per_s(lambda: tower_alone(model, pixels, shortened=False), len(pixels)),
+        WAYS[1]: per_s(lambda: tower_alone(model, pixels, shortened=True), len(pixels)),
+        WAYS[2]: per_s(lambda: peers(model, files, transform, workers=options.workers), len(files)),
+        WAYS[3]: per_s(lambda: ours(model, files), len(files)),
+    }
+    rows, theirs = ours(model, files[:8]), peers(model, files[:8], transform, workers=0)
+    limit = rate * products / 1e12
+    needed = operations(model) / 1e12
+    return {
+        "model": spec,
+        "precision": precision,
+        "limit_tflops": round(limit, 5),
+        "gflops_per_image": round(1e3 * needed, 3),
+        **{f"{way}, images/s": value for way, value in found.items()},
+        "model alone, share of limit": round(found[WAYS[1]] * needed / limit, 4),
+        "files to vectors, share of limit": round(found[WAYS[3]] * needed / limit, 4),
+        "files to vectors, times open_clip": round(found[WAYS[3]] / found[WAYS[2]], 3),
+        # They differ by how the JPEG is scaled down.
+        "least cosine with open_clip": round(
+            float(np.sum(rows * unit_rows(theirs), axis=1).min()), 5
+        ),
+    }
+
+
+def draw(rows: list[dict[str, Any]], device: str, path: Path) -> list[Path]:
+    """Draw images a second by precision, and the limit."""
+    with chart(8, 1.8 + 0.9 * len(rows)) as (figure, axes):
+        for place, row in enumerate(rows):
+            for number, way in enumerate(WAYS):
+                value = row[f"{way}, images/s"]
+                axes.barh(
+                    place + 0.2 * number - 0.3,
+                    value,
+                    height=0.18,
+                    color=COLORS[number],
+                    label=way if place == 0 else None,
+                )
+            limit = 1e3 * row["limit_tflops"] / row["gflops_per_image"]
+            axes.plot([limit] * 2, [place - 0.4, place + 0.4], color="black")
+        axes.set_yticks(range(len(rows)), [row["precision"] for row in rows])
+        axes.invert_yaxis()
+        axes.set_xlabel("images a second; the black line is the limit of the device")
+        axes.set_title(f"{rows[0]['model']} on {device}", loc="left")
+        figure.legend(loc="outside lower center", ncols=2)
+        return save_chart(figure, path)
+
+
+def device_name(device: str) -> str:
+    """Name a device for people."""
+    import torch
+
+    kind = torch.device(device).type
+    if kind in ("cuda", "xpu"):
+        return str(getattr(torch, kind).get_device_name(device))
+    return f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores ({kind})"
+
+
+def main() -> None:
+    """Measure every precision."""
+    parser = bench_parser(__doc__, dataset="drawn", datasets=("drawn",))
+    parser.set_defaults(runs=3)
+    parser.add_argument("--device", default="auto", help="of torch; auto for an accelerator")
+    parser.add_argument("--model", default="openclip:ViT-B-32/random-7", help="of open_clip")
+    parser.add_argument("--photos", type=int, default=2_048, help="files that are embedded")
+    parser.add_argument("--batch", type=int, default=256, help="of the model alone")
+    parser.add_argument("--size", type=int, default=8_192, help="of the square products")
+    options = parser.parse_args()
+    try:
+        from searchlab.models.devices import choose_device
+    except ImportError as error:
+        sys.exit(f"this benchmark must have torch, got {error}; pip install 'searchlab[clip]'")
+    options.device = str(choose_device("cpu" if options.smoke else options.device))
+    options.workers, options.products = os.cpu_count() or 1, 20
+    precisions = ["fp32", "bf16", *(["fp16"] if options.device.startswith("cuda") else [])]
+    if options.device == "cpu":
+        options.photos, options.batch = min(options.photos, 64), min(options.batch, 16)
+        options.size, options.products = min(options.size, 1_024), 5
+    if options.smoke:
+        options.model, options.photos, options.batch = "openclip:ViT-S-32/random-7", 2, 1
+        options.runs, options.workers, options.size, options.products = 1, 0, 128, 2
+    name = options.device.replace(":", "-")
+    if on_record(options, BENCHMARK, name) is None:
+        run(options, precisions, name)
+
+
+def run(options: argparse.Namespace, precisions: list[str], name: str) -> None:
+    """Measure all and record it."""
+    progress = ConsoleProgress(Console(stderr=True))
+    rows = []
+    width, height = (480, 320) if options.smoke else (1920, 1280)
+    with tempfile.TemporaryDirectory() as folder:
+        n_drawn = min(options.photos, 64)  # drawn once, and read as often as need be
+        drawn_files = drawn(Path(folder), n_drawn, width=width, height=height, seed=options.seed)
+        files = [drawn_files[i % n_drawn] for i in range(options.photos)]
+        with progress.step("timing precisions", len(precisions), unit="precisions") as step:
+            for precision in precisions:
+                step.note(precision)
+                rows.append(measure(options.model, precision, files, options))
+                step.advance(1)
+    for row in rows:
+        print(f"{row['model']} in {row['precision']}")
+        for figure, value in list(row.items())[2:]:
+            print(f"  {figure:<45}{value:>12,}")
+    metrics = {
+        f"{row['precision']}.{figure}": value
+        for row in rows
+        for figure, value in list(row.items())[2:]
+    }
+    place = measurement_path(options.out, BENCHMARK, options.dataset, name)
+    values = {
+        "parameters": {
+            "device": device_name(options.device),
+            "photos": options.photos,
+            "batch": options.batch,
+            "size": options.size,
+            "workers": options.workers,
+        },
+        "metrics": metrics,
+        "rows": rows,
+        "manifest": make_manifest(seed=options.seed, packages=["torch", "open_clip_torch"]),
+    }
+    drawn_chart = draw(rows, values["parameters"]["device"], place)
+    record(options, BENCHMARK, name, values, beside=drawn_chart)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""How fast dumps of upstream libraries are read, and what memory that takes, however long they are.
+
+    SEARCHLAB_DATASETS=... python benchmarks/bench_sources.py --dataset bulk
+    python benchmarks/bench_sources.py --dataset drawn --photos 1000000
+    python benchmarks/bench_sources.py --smoke --out "$(mktemp -d)"
+
+`bulk` are 7,543 recorded credits of Flickr photos, a JSONL and a CSV; `drawn` are lines in the same
+shape, every thousandth one malformed. Writes results/sources/<dataset>/reading.json with seconds
+(the median of --runs), records a second, and the most memory that Python held meanwhile, measured
+in a run of its own because measuring slows it down; skips what is on record (--force measures
+again).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+import tracemalloc
+from pathlib import Path
+
+from searchlab.benchmarking import bench_parser, median_ms, on_record, record
+from searchlab.datasets import external_root
+from searchlab.manifest import make_manifest
+from searchlab.sources import SOURCES
+from searchlab.sources.reading import Read, read_dump
+
+BULK = ("flickr_landscapes_ml5.jsonl", "openimages_xm3600_attributions.csv")
+
+
+def bulk() -> list[Path]:
+    """The recorded dumps."""
+    root = external_root()
+    if root is None:
+        sys.exit("set SEARCHLAB_DATASETS to a folder that holds upstream-records")
+    return [root / "upstream-records" / "bulk" / name for name in BULK]
+
+
+def drawn(folder: Path, n: int, seed: int) -> list[Path]:
+    """A dump of n lines, each thousandth of them cut short."""
+    rng = random.Random(seed)
+    path = folder / "drawn.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(n):
+            photo, secret = 10**10 + number, f"{rng.getrandbits(40):010x}"
+            entry = {
+                "clean_name": f"{photo}_{secret}.jpg",
+                "url": f"https://farm4.staticflickr.com/{rng.randrange(10_000)}/{photo}_{secret}.jpg",
+                "license": str(rng.randrange(11)),
+                "title": " ".join(rng.choices(("harbour", "dune", "tram", "señal", "夜"), k=4)),
+                "owner": f"Owner {rng.randrange(5_000)}",
+                "owner_id": f"{rng.randrange(10**8)}@N0{rng.randrange(10)}",
+                "keyword": "landscape",
+            }
+            line = json.dumps(entry, ensure_ascii=False)
+            file.write((line[:40] if number % 1_000 == 999 else line) + "\n")
+    return [path]
+
+
+def read(paths: list[Path]) -> tuple[int, int]:
+    """Read every record; returns how many were good and how many were reported."""
+    good = reported = 0
+    for path in paths:
+        for found in read_dump(path, SOURCES["flickr"]):
+            good += isinstance(found, Read)
+            reported += not isinstance(found, Read)
+    return good, reported
+
+
+def main() -> None:
+    """Read dumps, time it, and record the figures."""
+    parser = bench_parser(__doc__, dataset="bulk", datasets=("bulk", "drawn"))
+    parser.add_argument("--photos", type=int, default=100_000, help="lines that are drawn")
+    options = parser.parse_args()
+    if options.smoke:
+        options.dataset, options.photos, options.runs = "drawn", 2_000, 1
+    if on_record(options, "sources", "reading") is not None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        paths = (
+            bulk()
+            if options.dataset == "bulk"
+            else drawn(Path(folder), options.photos, options.seed)
+        )
+        seconds = median_ms(lambda: read(paths), options.runs) / 1_000
+        tracemalloc.start()
+        good, reported = read(paths)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        n_bytes = sum(path.stat().st_size for path in paths)
+    metrics = {
+        "seconds": round(seconds, 3),
+        "records_per_s": round((good + reported) / seconds),
+        "peak_mib": round(peak / 2**20, 3),
+        "file_mib": round(n_bytes / 2**20, 2),
+        "records": good,
+        "reported": reported,
+    }
+    for name, value in metrics.items():
+        sys.stdout.write(f"{name:>14} {value:,}\n")
+    values = {
+        "parameters": {"photos": options.photos} if options.dataset == "drawn" else {},
+        "metrics": metrics,
+        "manifest": make_manifest(seed=options.seed),
+    }
+    record(options, "sources", "reading", values)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Target by target: what was aimed at, what was measured, reached or not.
+
+    python benchmarks/bench_targets.py                        # seconds; it reads what is recorded
+    python benchmarks/bench_targets.py --smoke --out "$(mktemp -d)"
+
+Writes results/targets/<dataset>/table.json. Measures nothing itself: `benchmarks/targets/goals.py`
+names the file that holds each figure and the bound. What nobody has measured stands in the table as
+such, and what was measured on another machine than the rest is named.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from searchlab.benchmarking import bench_parser, record
+from searchlab.errors import SearchlabError
+from searchlab.manifest import make_manifest
+from searchlab.measurements import read_measurement
+from searchlab.reporting.lookup import Results
+from targets.goals import GOALS, Goal
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+
+
+def row_of(goal: Goal, results: Results) -> dict[str, Any]:
+    """Look one figure up; `figure` and `over_bound` are left out where there is none."""
+    about = {
+        "target": goal.target,
+        "what": goal.what,
+        "bound": round(goal.bound, 4),
+        "wanted": f"{'at most' if goal.sense == '<=' else 'at least'} {goal.bound:.3g}",
+        "where": goal.where,
+    }
+    try:
+        figure = goal.read(results)
+        machine = read_measurement(results.folder / goal.where)["manifest"]["machine"]
+    except (SearchlabError, KeyError, TypeError, ZeroDivisionError) as error:
+        why = error if isinstance(error, SearchlabError) else f"no {error}"
+        return about | {"reached": "not measured", "why": str(why)[:160]}
+    return about | {
+        "figure": float(f"{figure:.3g}"),
+        "over_bound": float(f"{figure / goal.bound:.3g}"),
+        "reached": "yes" if goal.reached(figure) else "no",
+        "machine": machine,
+    }
+
+
+def printed(rows: Sequence[dict[str, Any]]) -> str:
+    """Lay the table out as text."""
+    lines = [f"{'':3}{'':62}{'wanted':>16}{'figure':>10}  reached"]
+    for row in rows:
+        figure = f"{row['figure']:g}" if "figure" in row else "-"
+        lines.append(
+            f"{row['target']:<3}{row['what']:62}{row['wanted']:>16}{figure:>10}  {row['reached']}"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Read, compare, record."""
+    parser = bench_parser(__doc__, dataset="all")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder that is read")
+    options = parser.parse_args()
+    results = Results(options.results)
+    rows = [row_of(goal, results) for goal in GOALS]
+    counts = {
+        word: sum(row["reached"] == word for row in rows) for word in ("yes", "no", "not measured")
+    }
+    machines = sorted({row["machine"] for row in rows if "machine" in row})
+    values = {
+        "parameters": {"machines": machines},
+        "metrics": {f"reached: {word}": count for word, count in counts.items()},
+        "rows": rows,
+        "manifest": make_manifest(),
+    }
+    record(options, "targets", "table", values)
+    sys.stdout.write(printed(rows) + "\n")
+    if len(machines) > 1:
+        sys.stdout.write(f"measured on different machines: {'; '.join(machines)}\n")
+
+
+if __name__ == "__main__":
+    main()

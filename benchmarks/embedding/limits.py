@@ -1,0 +1,74 @@
+"""What this machine allows: the products of ViT-B-32 by BLAS, and nothing else of it.
+
+The weights are as many and as large as the model's, each read anew, so that a text, which has few
+tokens, is bound by how fast memory is read, as in the model. Attention's own products, one in a
+hundred, are left out, which makes the limit stricter.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+LIMITS = "limits: BLAS alone"
+IMAGE_TOKENS, PATCHES, LAYERS = 50, 49, 12
+Shape = tuple[int, int, int]
+
+
+def image_products(batch: int) -> list[Shape]:
+    """(rows, inner, columns) of the products of a batch of images."""
+    return [
+        (PATCHES * batch, 3_072, 768),
+        *_blocks(IMAGE_TOKENS * batch, 768),
+        (batch, 768, 512),
+    ]
+
+
+def text_products(tokens: int) -> list[Shape]:
+    """(rows, inner, columns) of the products of a text of so many tokens, both ends included."""
+    return [*_blocks(tokens, 512), (1, 512, 512)]
+
+
+def _blocks(rows: int, width: int) -> list[Shape]:
+    one = [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)]
+    return [(rows, inner, columns) for _ in range(LAYERS) for inner, columns in one]
+
+
+def seconds_of(shapes: list[Shape], runs: int) -> float:
+    """Seconds of a process that all products take, the least of so many runs."""
+    rng = np.random.default_rng(0)
+    inputs = {shape[:2]: rng.random(shape[:2], dtype=np.float32) for shape in shapes}
+    weights = [rng.random(shape[1:], dtype=np.float32) for shape in shapes]
+    found = []
+    for _ in range(runs + 1):
+        started = time.process_time()
+        for shape, weight in zip(shapes, weights, strict=True):
+            inputs[shape[:2]] @ weight
+        found.append(time.process_time() - started)
+    return min(found[1:])
+
+
+def measure_limits(*, batch: int, tokens: int, runs: int) -> dict[str, Any]:
+    """Measure in this process, bound to one core.
+
+    Returns:
+        CPU milliseconds of the products of an image in a batch and of a text, and the rates that
+        follow: billions of operations a second, and of bytes of weights read a second.
+    """
+    images, texts = image_products(batch), text_products(tokens)
+    image_s, text_s = seconds_of(images, runs) / batch, seconds_of(texts, runs)
+    return {
+        "image_ms": round(1e3 * image_s, 4),
+        "text_ms": round(1e3 * text_s, 4),
+        "image_gflops": round(_operations(images) / batch / image_s / 1e9, 2),
+        "text_gflops": round(_operations(texts) / text_s / 1e9, 2),
+        "text_gb_per_s": round(sum(4 * k * n for _, k, n in texts) / text_s / 1e9, 2),
+        "batch": batch,
+        "tokens": tokens,
+    }
+
+
+def _operations(shapes: list[Shape]) -> float:
+    return sum(2.0 * m * k * n for m, k, n in shapes)

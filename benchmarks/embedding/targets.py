@@ -1,0 +1,64 @@
+"""The targets of embedding, and whether this run reached them.
+
+Times are CPU milliseconds on one core, so that what else the machine does weighs little; the peer
+is open_clip as its examples use it, in the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+FP32, INT8 = "onnx ViT-B-32 fp32", "onnx ViT-B-32 int8"
+LARGE = "photo.1920 px.b8.c1"
+SMALL = "photo.320 px.b8.c1"
+TEXT = "text.b1.c1"
+
+
+def targets(
+    found: Mapping[str, Mapping[str, float]], limits: Mapping[str, float], eager: str
+) -> list[dict[str, Any]]:
+    """List the targets with what was found.
+
+    Args:
+        found: Model -> its figures.
+        limits: What `measure_limits` returned.
+        eager: The peer's name in `found`.
+
+    Returns:
+        A row each: `target`, `wanted`, `found`, `reached` ("yes" or "no"), and `unit`; without the
+        peer or the exports, the few that can be told.
+    """
+    rows = []
+
+    def row(target: str, wanted: float, value: float, unit: str, *, at_most: bool = False) -> None:
+        reached = value <= wanted if at_most else value >= wanted
+        rows.append(
+            {
+                "target": target,
+                "wanted": f"{'at most' if at_most else 'at least'} {wanted:g} {unit}",
+                "found": round(value, 4),
+                "reached": "yes" if reached else "no",
+            }
+        )
+
+    if {eager, FP32, INT8} <= set(found):
+        base, fp32, int8 = found[eager], found[FP32], found[INT8]
+        for name, model, wanted in (("float32", fp32, 8.0), ("int8", int8, 15.0)):
+            times = base[f"{TEXT}.cpu_ms"] / model[f"{TEXT}.cpu_ms"]
+            row(f"a new text in {name}, times as fast as eager", wanted, times, "times")
+        share = limits["text_ms"] / fp32[f"{TEXT}.model_ms"]
+        row("the same in float32, share of what BLAS and memory allow", 0.9, share, "of the limit")
+        share = limits["image_ms"] / fp32[f"{SMALL}.model_ms"]
+        row("image tower in float32, share of the sgemm ceiling", 0.9, share, "of the ceiling")
+        times = base[f"{SMALL}.model_ms"] / int8[f"{SMALL}.model_ms"]
+        row("image tower in int8, times as fast as eager", 1.6, times, "times")
+        for name, model in (("float32", fp32), ("int8", int8)):
+            times = base[f"{LARGE}.cpu_ms"] / model[f"{LARGE}.cpu_ms"]
+            row(f"1920 x 1280 from file to vector in {name}", 1.8, times, "times")
+    cached = [
+        figures["cached_text_us"] for figures in found.values() if "cached_text_us" in figures
+    ]
+    if cached:
+        row("a text asked before, the slowest model", 100.0, max(cached), "us", at_most=True)
+    return rows

@@ -1,0 +1,144 @@
+"""What is asked of every system at every size: two kinds of queries, with and without filters."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from searchlab.console import ConsoleProgress
+from searchlab.indexes import Neighbors
+from searchlab.labs.index_recall import true_neighbors
+from searchlab.labs.scenes import Scenes, StoredScenes, stored_scenes
+from searchlab.labs.vectors import text_like
+from searchlab.models.protocol import Embeddings
+
+K = 20
+KINDS = ("image", "text")
+
+
+class Filter(NamedTuple):
+    """A set of photos to search among.
+
+    Attributes:
+        relation: `random`, or `aligned`: all photos of some scenes and none of the others.
+        share: Share of the photos, 0 to 1; 1 is no filter.
+    """
+
+    relation: str
+    share: float
+
+    @property
+    def name(self) -> str:
+        """Such as `random 10%`; `none` without a filter."""
+        return f"{self.relation} {100 * self.share:g}%" if self.share < 1 else "none"
+
+    def mask(self, scenes: NDArray[np.int32], *, seed: int) -> NDArray[np.bool_] | None:
+        """Draw it: exactly its share of the photos, at least one; None for all.
+
+        Args:
+            scenes: (n_photos,) the scene of each photo.
+            seed: Of what is drawn.
+        """
+        if self.share >= 1:
+            return None
+        n = len(scenes)
+        rng = np.random.default_rng([seed, round(1e6 * self.share)])
+        wanted = max(1, round(self.share * n))
+        if self.relation == "random":
+            rows = rng.permutation(n)[:wanted]
+        else:
+            turn = rng.permutation(int(scenes.max()) + 1)
+            rows = np.argsort(turn[scenes], kind="stable")[:wanted]
+        mask = np.zeros(n, dtype=np.bool_)
+        mask[rows] = True
+        return mask
+
+
+FILTERS = (
+    Filter("random", 1.0),
+    *(Filter("random", share) for share in (0.5, 0.1, 0.01, 0.001, 0.0001)),
+    *(Filter("aligned", share) for share in (0.5, 0.1, 0.01)),
+)
+
+
+class Asked(NamedTuple):
+    """Everything that a system is measured with.
+
+    Attributes:
+        photos: (n, dim) unit rows, memory-mapped.
+        queries: Kind -> (n_queries, dim) unit rows.
+        masks: Name of a filter -> (n,) bool, None for all.
+        true: Kind -> name of a filter -> (n_queries, 20) true answers.
+    """
+
+    photos: Embeddings
+    queries: Mapping[str, Embeddings]
+    masks: Mapping[str, NDArray[np.bool_] | None]
+    true: Mapping[str, Mapping[str, Neighbors]]
+
+
+def dim_of(options: argparse.Namespace) -> int:
+    """Read the components out of a name such as `scenes-512`."""
+    return int(options.dataset.rpartition("-")[2])
+
+
+def photos_of(options: argparse.Namespace, n: int) -> StoredScenes:
+    """Open the vectors, made now where they are not there."""
+    progress = ConsoleProgress(Console(stderr=True))
+    return stored_scenes(options.cache, n, dim_of(options), seed=options.seed, progress=progress)
+
+
+def asked(n: int, options: argparse.Namespace) -> Asked:
+    """Make queries and filters, and read the true answers, computed now where nobody did before."""
+    photos, scenes = photos_of(options, n)
+    images = Scenes(dim_of(options), seed=options.seed).queries(options.queries)
+    queries = {"image": images, "text": text_like(images, seed=options.seed + 1)}
+    masks = {one.name: one.mask(scenes, seed=options.seed) for one in FILTERS}
+    path = truth_path(n, options)
+    if not path.exists():
+        _write_truth(path, photos, queries, masks)
+    with np.load(path) as kept:
+        true = {
+            kind: {
+                name: Neighbors(kept[f"{kind} {name} rows"], kept[f"{kind} {name} scores"])
+                for name in masks
+            }
+            for kind in KINDS
+        }
+    return Asked(photos, queries, masks, true)
+
+
+def make_truth(n: int, largest: int, options: argparse.Namespace) -> None:
+    """Make vectors up to the largest size, where they are not there, and true answers of n."""
+    photos_of(options, largest)
+    asked(n, options)
+
+
+def truth_path(n: int, options: argparse.Namespace) -> Path:
+    """Return where the true answers at one size lie."""
+    folder: Path = options.cache
+    return folder / f"truth-{n}-{options.dataset}-{options.seed}-{options.queries}.npz"
+
+
+def _write_truth(
+    path: Path,
+    photos: Embeddings,
+    queries: Mapping[str, Embeddings],
+    masks: Mapping[str, NDArray[np.bool_] | None],
+) -> None:
+    both = np.concatenate([queries[kind] for kind in KINDS])
+    values: dict[str, Any] = {}
+    for name, found in true_neighbors(photos, both, K, masks=masks).items():
+        for kind, rows, scores in zip(
+            KINDS, *(np.split(part, len(KINDS)) for part in found), strict=True
+        ):
+            values[f"{kind} {name} rows"], values[f"{kind} {name} scores"] = rows, scores
+    partial = path.with_suffix(".partial.npz")
+    np.savez(partial, **values)
+    partial.replace(path)

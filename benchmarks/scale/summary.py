@@ -1,0 +1,196 @@
+"""Curves, the laws fitted to them, and what they say of sizes that nobody measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scale.cells import KINDS
+from searchlab.labs.index_recall import fastest_at
+from searchlab.labs.scaling import Estimate, PowerLaw, fit_power_law
+
+RECALL = 0.99
+OURS = "searchlab-clustered"
+PLANNED = (10_000_000, 100_000_000, 1_000_000_000)
+MACHINES_GB = (64, 256)
+# Part of a machine's memory that an index may take: the rest is for rows on their way and requests.
+_USABLE = 0.75
+# A caption query that takes longer is felt beside the time that its text takes to embed.
+PATIENCE_MS = 50
+COSTS = {
+    "build_cpu_s": "s of one processor to build",
+    "memory_mib": "MiB of memory",
+    "stored_mib": "MiB on disk, vectors included",
+    "p50_ms image none": "ms of a query like a photo, median",
+    "p99_ms image none": "ms of a query like a photo, p99",
+    "p50_ms text none": "ms of a query like a caption, median",
+    "p99_ms text none": "ms of a query like a caption, p99",
+}
+
+
+def at_recall(points: Sequence[Mapping[str, Any]], one_setting: int) -> dict[str, float]:
+    """Pick, for each kind and filter, the fastest point that reaches the recall, and one setting's.
+
+    Args:
+        points: Of one system at one size.
+        one_setting: The effort that is not chosen anew for each filter.
+    """
+    metrics: dict[str, float] = {}
+    for kind in KINDS:
+        for within in dict.fromkeys(point["filter"] for point in points):
+            some = [p for p in points if (p["queries"], p["filter"]) == (kind, within)]
+            place = f"{kind} {within}"
+            metrics[f"best recall {place}"] = max(point["recall"] for point in some)
+            fastest = fastest_at(some, RECALL)
+            chosen = {"": fastest}
+            chosen["one setting: "] = next(
+                (p for p in some if p["effort"] in (None, one_setting)), fastest
+            )
+            for name, point in chosen.items():
+                if point is not None:
+                    for of in ("recall", "p50_ms", "p99_ms"):
+                        metrics[f"{name}{of} {place}"] = point[of]
+    return metrics
+
+
+def curves(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Make a row of each record, by system and size."""
+    rows = [
+        {"system": one["parameters"]["of"], "n_photos": one["parameters"]["n_photos"]}
+        | dict(one["metrics"])
+        for one in found
+    ]
+    order = list(dict.fromkeys(row["system"] for row in rows))
+    return sorted(rows, key=lambda row: (order.index(row["system"]), row["n_photos"]))
+
+
+def fits(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Fit every cost of every system that was measured at three sizes or more."""
+    laws = []
+    for system in dict.fromkeys(row["system"] for row in rows):
+        for cost in COSTS:
+            of = [row for row in rows if row["system"] == system and row.get(cost, 0) > 0]
+            if len(of) > 2:
+                ns, values = [row["n_photos"] for row in of], [row[cost] for row in of]
+                law = fit_power_law(ns, values)
+                laws.append({"system": system, "cost": cost, **_plain(law), "measured": values})
+    return laws
+
+
+def _plain(law: PowerLaw) -> dict[str, Any]:
+    return {
+        "exponent": law.exponent._asdict(),
+        "scale": law.scale,
+        "ns": list(law.ns),
+        "spread": law.spread,
+    }
+
+
+def law_of(fit: Mapping[str, Any]) -> PowerLaw:
+    """Rebuild the law that a row of `fits` holds."""
+    return PowerLaw(Estimate(**fit["exponent"]), fit["scale"], tuple(fit["ns"]), fit["spread"])
+
+
+def plan(laws: Sequence[Mapping[str, Any]], *, dim: int) -> list[dict[str, Any]]:
+    """Say what our index would take at sizes that were not measured, from the laws alone.
+
+    Args:
+        laws: As `fits` returns them.
+        dim: Components of a row.
+
+    Returns:
+        For each size: memory, disk, build and time of a query on one machine as [mean, low, high],
+        how many machines of each size hold it, and the time of a query when it is spread over them.
+    """
+    ours = {law["cost"]: law_of(law) for law in laws if law["system"] == OURS}
+    needed = ("memory_mib", "stored_mib", "build_cpu_s", "p50_ms text none")
+    if not all(cost in ours for cost in needed):
+        return []
+    rows = []
+    for n in PLANNED:
+        memory_gb, disk_gb = (
+            _times(ours[cost].at(n), 2**20 / 1e9) for cost in ("memory_mib", "stored_mib")
+        )
+        row: dict[str, Any] = {
+            "n_photos": n,
+            "extrapolated": n > max(ours["memory_mib"].ns),
+            "times_the_largest_measured": n / max(ours["memory_mib"].ns),
+            "dim": dim,
+            "memory_gb": memory_gb,
+            "disk_gb": disk_gb,
+            "build_cpu_h": _times(ours["build_cpu_s"].at(n), 1 / 3600),
+        }
+        for kind in KINDS:
+            row[f"p50_ms_{kind}"] = _times(ours[f"p50_ms {kind} none"].at(n), 1)
+        for size in MACHINES_GB:
+            machines = math.ceil(memory_gb[0] / (_USABLE * size))
+            row[f"machines_of_{size}_gb"] = machines
+            spread = ours["p50_ms text none"].at(n / machines)
+            row[f"p50_ms_text_over_{size}_gb_machines"] = _digits(spread.mean)
+        row["verdict"] = _verdict(row)
+        rows.append(row)
+    for size in MACHINES_GB:
+        most = ours["memory_mib"].reaches(_USABLE * size * 1e9 / 2**20)
+        rows.append(_limit(ours, most, f"the most that one machine of {size} GB holds"))
+    most = ours["p50_ms text none"].reaches(PATIENCE_MS)
+    rows.append(_limit(ours, most, f"the most that one processor searches in {PATIENCE_MS} ms"))
+    return rows
+
+
+def _limit(ours: Mapping[str, PowerLaw], n: float, verdict: str) -> dict[str, Any]:
+    if not math.isfinite(n):
+        return {"verdict": f"{verdict}: no limit within the law"}
+    return {
+        "n_photos": _digits(n),
+        "extrapolated": n > max(ours["memory_mib"].ns),
+        "memory_gb": _times(ours["memory_mib"].at(n), 2**20 / 1e9),
+        "p50_ms_text": _times(ours["p50_ms text none"].at(n), 1),
+        "build_cpu_h": _times(ours["build_cpu_s"].at(n), 1 / 3600),
+        "verdict": f"{verdict}; beyond it, several that each hold a part",
+    }
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    slow = row["p50_ms_text"][0] > PATIENCE_MS
+    why = f", in parts: one scan would take more than {PATIENCE_MS} ms" if slow else ""
+    for size in MACHINES_GB:
+        if row[f"machines_of_{size}_gb"] == 1:
+            return f"one machine of {size} GB{why}"
+    n = row[f"machines_of_{MACHINES_GB[-1]}_gb"]
+    return f"a distributed engine, or {n} machines that each hold a part{why}"
+
+
+def _times(estimate: Estimate, factor: float) -> list[float]:
+    return [_digits(factor * part) for part in estimate]
+
+
+def _digits(value: float) -> float:
+    # Three digits: more would claim more than a fit can say.
+    return float(f"{value:.3g}") if math.isfinite(value) else 1e308
+
+
+def printed(
+    rows: Sequence[Mapping[str, Any]],
+    laws: Sequence[Mapping[str, Any]],
+    planned: Sequence[Mapping[str, Any]],
+    missing: Mapping[str, str],
+) -> str:
+    """Lay the figures out as text."""
+    columns = ("build_cpu_s", "build_s", "memory_mib", "stored_mib")
+    columns += tuple(f"p50_ms {kind} none" for kind in KINDS)
+    lines = [f"{'':22}{'photos':>12}" + "".join(f"{c.replace(' none', ''):>14}" for c in columns)]
+    for row in rows:
+        cells = "".join(f"{_shown(row.get(column)):>14}" for column in columns)
+        lines.append(f"{row['system']:22}{row['n_photos']:>12,}{cells}")
+    lines += [
+        f"{law['system']}: {law['cost']} grows as n ** {law['exponent']['mean']:.2f} "
+        f"[{law['exponent']['low']:.2f}, {law['exponent']['high']:.2f}]"
+        for law in laws
+    ]
+    lines += [f"{row.get('n_photos', 0):,.0f} photos: {row['verdict']}" for row in planned]
+    return "\n".join([*lines, *(f"{name}: {why}" for name, why in missing.items())])
+
+
+def _shown(value: float | None) -> str:
+    return "not reached" if value is None else f"{value:,.2f}"

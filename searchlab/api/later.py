@@ -1,0 +1,35 @@
+"""Later: what is made when it is first asked for, once, whoever asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Later(Generic[T]):
+    """A value that takes long to make and that few ask for.
+
+    For several threads at once: one makes it, the others wait.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make: Callable[[], T] | None = make
+        self._made: list[T] = []
+        self._making = threading.Lock()
+
+    @property
+    def is_made(self) -> bool:
+        """Whether `get` returns at once."""
+        return bool(self._made)
+
+    def get(self) -> T:
+        """Return it, made now if it was not before; what making it raises is raised here."""
+        if not self._made:
+            with self._making:
+                if self._make is not None:
+                    self._made.append(self._make())
+                    self._make = None  # and what it holds
+        return self._made[0]

@@ -1,0 +1,87 @@
+"""The command that measures a library's index for the planner."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from searchlab.cli.options import EXISTING_FILE, data_option, stderr, stdout
+from searchlab.errors import InputError
+
+if TYPE_CHECKING:
+    from searchlab.config import Config
+    from searchlab.labs.index_costs import Measured
+
+
+@click.command()
+@data_option
+@click.option(
+    "--seconds", type=float, default=45.0, show_default=True, help="About how long it may take."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn.")
+@click.option(
+    "--out", type=EXISTING_FILE, help="Configuration to write; tuned.json in --data if not given."
+)
+def tune(data: Path, seconds: float, seed: int, out: Path | None) -> None:
+    """Measure the index on this machine, so that every query takes its cheapest way.
+
+    What is in force stays as it is. A configuration that holds what was measured is written with a
+    chart beside it, and put in force by --config of `searchlab serve` or `searchlab index`.
+    """
+    from searchlab.console import ConsoleProgress
+    from searchlab.labs.tuning import measure_library
+    from searchlab.labs.tuning_chart import table, verdict
+    from searchlab.library import open_library
+
+    library = open_library(data)
+    config = library.engine.config
+    path = data / "tuned.json" if out is None else out
+    if path.suffix != ".json" or not path.parent.is_dir():
+        msg = f"--out must name a .json file in a folder that is there, got {path}"
+        raise InputError(msg)
+    progress = ConsoleProgress(stderr())
+    measured = measure_library(library, seconds=seconds, seed=seed, progress=progress)
+    console = stdout()
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    if measured.rows:
+        say(table(measured))
+    say(verdict(measured, config))
+    if config.index != "exact":
+        _write(path, measured, config, seed=seed)
+        charts = f" and {path.stem}.png, .svg" if measured.rows else ""
+        say(f"written: {path}{charts}; what is in force stays as it is until you say")
+        say(f"    searchlab serve --data {data} --config {path}")
+        say(f"or  searchlab index --data {data} --config {path}")
+
+
+def _write(path: Path, measured: Measured, config: Config, *, seed: int) -> None:
+    from searchlab.labs.tuning_chart import draw
+    from searchlab.manifest import make_manifest, models_of
+    from searchlab.measurements import write_measurement
+
+    tuned = replace(config, tuning=measured.tuning)
+    values = {
+        "benchmark": "tuning",
+        "dataset": path.parent.resolve().name,
+        "name": path.stem,
+        "metrics": {"seconds": round(measured.seconds, 1)},
+        "config_id": tuned.config_id,
+        "config": tuned.to_dict(),
+        "tuned_from": config.config_id,
+        "rows": measured.rows,
+        "manifest": make_manifest(models=models_of(config.model), seed=seed, threads=1),
+    }
+    beside = []
+    # Drawn elsewhere first: whoever stops this leaves no chart that is half there.
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".tuning-") as folder:
+        if measured.rows:
+            for chart in draw(measured, config, Path(folder) / path.stem):
+                beside.append(chart.replace(path.with_suffix(chart.suffix)))
+        write_measurement(path, values, beside=beside)

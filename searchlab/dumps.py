@@ -1,0 +1,74 @@
+"""Dumps of upstream libraries as a whole: merged, licences checked, each photo with its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from searchlab.licensing import refusal
+from searchlab.progress import Progress
+from searchlab.records import Problem
+from searchlab.sources import source_named
+from searchlab.sources.merging import merge
+from searchlab.sources.reading import Read, read_dump
+from searchlab.sources.record import SourceRecord
+from searchlab.sources.store import PictureStore
+
+if TYPE_CHECKING:
+    from searchlab.scan import Root
+
+_Found = tuple["Root", Read]
+
+
+def pictures_of_dumps(
+    dumps: Sequence[Root], progress: Progress
+) -> Iterator[tuple[Path, SourceRecord] | Problem]:
+    """Find the photos of some dumps that a library takes in.
+
+    What several records tell of one photo becomes one record. Its licence is checked then, by what
+    the library that published it says.
+
+    Args:
+        dumps: That can be reached.
+        progress: Told about every record.
+
+    Yields:
+        A picture's path and what is said of it, or why a record is left out.
+    """
+    photos: dict[tuple[str, str], list[_Found]] = {}
+    for root in dumps:
+        with progress.step(f"reading {root.place.name}", unit="records") as step:
+            for found in read_dump(root.place, source_named(root.source)):
+                step.advance(1)
+                if isinstance(found, Problem):
+                    yield found
+                else:
+                    _note(photos.setdefault(found.record.origin, []), (root, found))
+    stores = {root.folder: PictureStore(root.folder) for root in dumps}
+    for ways in photos.values():
+        yield _picture(ways, stores)
+
+
+def _note(ways: list[_Found], found: _Found) -> None:
+    # A dump that grows has a photo once more when it has changed: the later line counts.
+    source = found[1].record.source
+    ways[:] = [way for way in ways if way[1].record.source != source]
+    ways.append(found)
+
+
+def _picture(
+    ways: list[_Found], stores: dict[Path, PictureStore]
+) -> tuple[Path, SourceRecord] | Problem:
+    record = merge(read.record for _, read in ways)
+    # The record that speaks for the photo comes first, and its picture before those of others.
+    ways = sorted(ways, key=lambda way: way[1].record.source != record.source)
+    root, read = ways[0]
+    if why := refusal(record.license_type, root.allowed):
+        return Problem(read.where, why)
+    for other, told in ways:
+        path = stores[other.folder].find(told.record)
+        if path is not None:
+            return path, record
+    reason = f"no picture of {record.source} {record.source_photo_id} in {root.folder}"
+    return Problem(read.where, f"{reason}; `searchlab fetch --dump` brings it")

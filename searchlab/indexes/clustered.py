@@ -1,0 +1,295 @@
+"""ClusteredIndex: codes of a byte a component in clusters, scanned with the filter inside.
+
+Rows lie in the order of their clusters. A search scores the clusters' centres, scans the rows of
+the nearest ones that the filter lets through, stops when what is left is not expected to matter,
+and scores the best by their float32 vectors. So a filter makes it faster, not slower, and whatever
+passes is found, however few there are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.bitmaps import Bitmap
+from searchlab.columns import open_columns, save_columns
+from searchlab.errors import DataError, InputError, MismatchError
+from searchlab.indexes.exact import best_first, cosines_of, empty_neighbors, nearest
+from searchlab.indexes.kmeans import blocks
+from searchlab.indexes.lists import Lists, build_lists, packed, unpacked, updated_lists
+from searchlab.indexes.protocol import Allowed, Nearest, Neighbors, check_nearest, check_search
+from searchlab.indexes.scanning import gathered, kept, scanned, swept
+from searchlab.indexes.stopping import Stopping, held_rows, learnt
+from searchlab.models.protocol import Embeddings
+
+_FILE = "lists.columns"
+# New centres when there are this many times more or fewer rows than they were made from, or when
+# rows lie this much farther from them: both make lists longer than a search should read.
+_GROWN = 2.0
+_DRIFTED = 1.1
+# Queries that a thread takes at a time.
+_TOGETHER = 8
+_PROBES = 16
+
+
+class ClusteredIndex:
+    """Nearest rows by scanning the nearest clusters.
+
+    References:
+        Jegou et al., Product quantization for nearest neighbor search, TPAMI 33(1), 2011 (the
+        inverted file); Li et al., Improving approximate nearest neighbor search through learned
+        adaptive early termination, SIGMOD 2020 (that each query needs its own stopping point).
+    """
+
+    approximate = True
+
+    def __init__(
+        self,
+        vectors: Embeddings,
+        *,
+        labels: NDArray[np.int64] | None = None,
+        n_lists: int = 0,
+        recall: float = 0.99,
+        seed: int = 0,
+        threads: int = 0,
+        gather_below: int = 0,
+        lists: Lists | None = None,
+    ) -> None:
+        """Build the index, or take lists that were built before.
+
+        Args:
+            vectors: (n_photos, dim) unit rows; may be memory-mapped.
+            labels: (n_photos,) labels that stay the same when photos come and go; rows if left out.
+            n_lists: Clusters, 0 to choose by the number of rows.
+            recall: Share of the true neighbours that a search must be expected to find, above 0
+                to 1; 1 is exact.
+            seed: Of the clusters.
+            threads: Threads that build and that answer many queries, 0 for all processors.
+            gather_below: Allowed rows up to which all of them are scored, cluster or not; 0 for a
+                hundredth of all, 1,000 to 16,000.
+            lists: Of these very vectors.
+
+        Raises:
+            InputError: `recall` or `n_lists` is out of range.
+            MismatchError: Labels or lists are of another number of rows.
+        """
+        if not 0 < recall <= 1:
+            msg = f"recall must be above 0 and at most 1, got {recall!r}"
+            raise InputError(msg)
+        if n_lists < 0:
+            msg = f"n_lists must be 0 or more, got {n_lists}"
+            raise InputError(msg)
+        self.vectors = vectors
+        self.labels = np.arange(len(vectors)) if labels is None else labels
+        self.recall = recall
+        self.gather_below = gather_below or min(max(len(vectors) // 100, 1_000), 16_000)
+        self._n_lists = n_lists
+        self._seed = seed
+        self._threads = threads or len(os.sched_getaffinity(0))
+        if len(self.labels) != len(vectors):
+            msg = f"labels must be as many as rows, got {len(self.labels)} for {len(vectors)}"
+            raise MismatchError(msg)
+        if lists is None:
+            held = held_rows(len(vectors), seed=seed)
+            lists = build_lists(vectors, n_lists, held=held, seed=seed, threads=self._threads)
+            stopping = learnt(lists, vectors, held, seed=seed, threads=self._threads)
+            lists = dataclasses.replace(lists, stopping=stopping.packed())
+        elif len(lists.rows) != len(vectors):
+            msg = f"lists must be of as many rows, got {len(lists.rows)} for {len(vectors)}"
+            raise MismatchError(msg)
+        self._lists = lists
+        self._stopping = Stopping.unpacked(lists.stopping, vectors.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the vectors and of the lists."""
+        return int(self.vectors.nbytes + self._lists.size_bytes)
+
+    @property
+    def n_lists(self) -> int:
+        """Clusters that there are."""
+        return len(self._lists.sizes)
+
+    def search(
+        self,
+        queries: Embeddings,
+        k: int,
+        *,
+        allowed: Allowed | None = None,
+        recall: float | None = None,
+    ) -> Neighbors:
+        """Find the k best rows of each query; see `VectorIndex.search`."""
+        bits = check_search(self.vectors, queries, k, allowed, recall)
+        aim = self.recall if recall is None else recall
+        answers = empty_neighbors(len(queries), k)
+        wanted = min(k, len(self.vectors) if bits is None else bits.count)
+        if not wanted:
+            return answers
+
+        def answer(block: slice) -> None:
+            for number in range(block.start, block.stop):
+                rows, scores = self._search_one(queries[number], wanted, bits, aim)
+                answers.rows[number, :wanted] = rows
+                answers.scores[number, :wanted] = scores
+
+        if self._threads == 1 or len(queries) <= _TOGETHER:
+            answer(slice(0, len(queries)))
+        else:
+            with ThreadPoolExecutor(self._threads) as pool:
+                list(pool.map(answer, blocks(len(queries), _TOGETHER)))
+        return answers
+
+    def _search_one(
+        self, query: Embeddings, wanted: int, allowed: Bitmap | None, recall: float
+    ) -> Nearest:
+        count = len(self.vectors) if allowed is None else allowed.count
+        if recall >= 1 or kept(wanted) >= count:
+            return self._nearest(query, wanted, allowed, np.float32(-np.inf))
+        lists = self._lists
+        query = np.ascontiguousarray(query, dtype=np.float32)
+        if allowed is not None and count <= self.gather_below:
+            rows = gathered(lists, query, allowed, wanted)
+        else:
+            rows, _ = scanned(
+                lists,
+                query,
+                allowed,
+                wanted,
+                recall=recall,
+                usual=self._stopping.usual,
+                bands=self._stopping.bands(recall, filtered=allowed is not None),
+            )
+        return _best(self.vectors, query, rows, wanted)
+
+    def nearest(
+        self,
+        query: Embeddings,
+        k: int,
+        *,
+        allowed: Allowed | None = None,
+        at_least: float = -np.inf,
+    ) -> Nearest:
+        """Find the k best rows that are near enough, exactly; see `VectorIndex.nearest`."""
+        bits, least = check_nearest(self.vectors, query, k, allowed, at_least)
+        return self._nearest(query, k, bits, least)
+
+    def _nearest(
+        self, query: Embeddings, k: int, allowed: Bitmap | None, least: np.float32
+    ) -> Nearest:
+        count = len(self.vectors) if allowed is None else allowed.count
+        # One row in a hundred is read sooner than all clusters are looked through; and of a large k
+        # rounding hides so much that every row would be scored again.
+        few = allowed is not None and 100 * count <= len(self.vectors)
+        if few or k < 1 or (4 * k >= count and least == -np.inf):
+            return nearest(self.vectors, query, k, allowed=allowed, least=least)
+        query = np.ascontiguousarray(query, dtype=np.float32)
+        rows = swept(self._lists, query, allowed, k, float(least))
+        found = _best(self.vectors, query, rows, k)
+        enough = np.count_nonzero(found.scores >= least)
+        return Nearest(found.rows[:enough], found.scores[:enough])
+
+    def updated(
+        self, vectors: Embeddings, labels: NDArray[np.int64], *, recall: float | None = None
+    ) -> ClusteredIndex:
+        """Return the index of a changed library; this one stays as it is.
+
+        Photos that are new join the cluster that they are nearest to. The clusters are made anew
+        when there are twice or half as many rows as they were made from, or when rows lie a tenth
+        farther from their centres, as photos of a kind that was not there before do.
+
+        Args:
+            vectors: (n_photos, dim) unit rows of the changed library.
+            labels: (n_photos,) labels; one that was there before must carry the same vector.
+            recall: Of the new index; as before if left out.
+        """
+        before = np.argsort(self.labels, kind="stable")
+        found = np.searchsorted(self.labels[before], labels)
+        known = np.zeros(len(labels), dtype=np.bool_)
+        inside = found < len(before)
+        known[inside] = self.labels[before[found[inside]]] == labels[inside]
+        now = np.full(len(before), -1, dtype=np.int64)
+        now[before[found[known]]] = np.flatnonzero(known)
+        made = float(self._lists.made[0])
+        lists = None
+        if made / _GROWN <= len(labels) <= made * _GROWN and len(labels):
+            lists = updated_lists(
+                self._lists, now, vectors, np.flatnonzero(~known), threads=self._threads
+            )
+            if lists.spread > _DRIFTED * float(lists.made[1]):
+                lists = None
+        return ClusteredIndex(
+            vectors,
+            labels=labels,
+            n_lists=self._n_lists,
+            recall=self.recall if recall is None else recall,
+            seed=self._seed,
+            threads=self._threads,
+            gather_below=self.gather_below,
+            lists=lists,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write the lists; vectors, labels and settings are the library's to keep."""
+        save_columns(folder / _FILE, packed(self._lists))
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        vectors: Embeddings,
+        *,
+        labels: NDArray[np.int64],
+        n_lists: int = 0,
+        recall: float = 0.99,
+        seed: int = 0,
+        threads: int = 0,
+        gather_below: int = 0,
+    ) -> ClusteredIndex:
+        """Open saved lists over the vectors that they were built from, by memory map.
+
+        Raises:
+            DataError: The file is missing or damaged, or belongs to other vectors.
+        """
+        path = folder / _FILE
+        try:
+            lists = unpacked(open_columns(path), *vectors.shape)
+            Stopping.unpacked(lists.stopping, vectors.shape[1])
+            _check_probes(lists, vectors)
+        except InputError as error:
+            msg = f"{path} must be this snapshot's lists, got: {error}; index again to rebuild it"
+            raise DataError(msg) from error
+        return cls(
+            vectors,
+            labels=labels,
+            n_lists=n_lists,
+            recall=recall,
+            seed=seed,
+            threads=threads,
+            gather_below=gather_below,
+            lists=lists,
+        )
+
+
+def _best(vectors: Embeddings, query: Embeddings, rows: NDArray[np.int64], wanted: int) -> Nearest:
+    scores = cosines_of(vectors, query, rows)
+    best = best_first(scores)[:wanted]
+    return Nearest(rows[best], scores[best])
+
+
+def _check_probes(lists: Lists, vectors: Embeddings) -> None:
+    n, dim = vectors.shape
+    rows = np.unique(np.linspace(0, max(n - 1, 0), _PROBES).astype(np.int64))[:n]
+    places = lists.positions[rows]
+    codes = lists.codes[places, :dim].astype(np.float64) - 128
+    away = codes * lists.scales[places, np.newaxis] - vectors[rows]
+    if (np.linalg.norm(away, axis=1) > lists.errors[places] + 1e-5).any():
+        msg = "its vectors are others"
+        raise InputError(msg)

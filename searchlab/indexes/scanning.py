@@ -1,0 +1,121 @@
+"""Candidates for the best rows of a query, by the three kernels that read lists."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.bitmaps import Bitmap
+from searchlab.indexes.exact import cosines
+from searchlab.indexes.lists import Lists
+from searchlab.kernels.gather import gather
+from searchlab.kernels.scan import scan
+from searchlab.kernels.sweep import sweep
+from searchlab.models.protocol import Embeddings
+
+_NO_WORDS = np.zeros(0, dtype=np.uint64)
+
+
+def kept(wanted: int) -> int:
+    """Return how many rows to keep at most, so that the best `wanted` are among them.
+
+    Codes order rows that score nearly the same by chance.
+    """
+    return 2 * wanted + 64
+
+
+def scanned(
+    lists: Lists,
+    query: Embeddings,
+    allowed: Bitmap | None,
+    wanted: int,
+    *,
+    recall: float,
+    usual: float,
+    bands: tuple[float, float, float, float],
+) -> tuple[NDArray[np.int64], int]:
+    """Scan lists, the nearest first, until the share `recall` of the best is expected to be found.
+
+    Args:
+        lists: To scan.
+        query: (dim,) contiguous float32.
+        allowed: Rows that may be found; all if None.
+        wanted: Rows wanted.
+        recall: Share of them that must be expected to be found.
+        usual: Variance of residuals as a share of a list's spread, before a row is scored.
+        bands: Cosine with the best centre from which on, and stretch that is taken then; the same
+            for the cosine up to which it is another. Between the two it goes from one to the other.
+
+    Returns:
+        Ascending rows, and how many were scored.
+    """
+    rows, scored = scan(
+        lists.codes,
+        lists.scales,
+        lists.rows,
+        lists.offsets,
+        *lists.coded_centres,
+        lists.spreads,
+        query,
+        _NO_WORDS if allowed is None else allowed.words,
+        len(lists.rows) if allowed is None else allowed.count,
+        wanted,
+        kept(wanted),
+        lists.error,
+        (1 - recall) * wanted,
+        usual,
+        *bands,
+    )
+    rows.sort()
+    return rows, scored
+
+
+def gathered(lists: Lists, query: Embeddings, allowed: Bitmap, wanted: int) -> NDArray[np.int64]:
+    """Score every allowed row by its code, and return the best, ascending."""
+    rows: NDArray[np.int64] = gather(
+        lists.codes,
+        lists.scales,
+        lists.rows,
+        lists.positions,
+        query,
+        allowed.words,
+        allowed.count,
+        wanted,
+        kept(wanted),
+        lists.error,
+    )
+    rows.sort()
+    return rows
+
+
+def swept(
+    lists: Lists, query: Embeddings, allowed: Bitmap | None, wanted: int, least: float
+) -> NDArray[np.int64]:
+    """Find every allowed row that may be among the best `wanted` with a cosine of `least`.
+
+    Returns:
+        Ascending rows; no row of the exact answer is missing.
+    """
+    norm = float(np.linalg.norm(query.astype(np.float64)))
+    # What sums of products can be off by in float32, in the cosine that is compared as in ours.
+    slack = 4 * len(query) * 2.0**-24 * norm * lists.longest
+    # Not by BLAS, whose threads wait for each other longer than this takes.
+    products = cosines(lists.centres, query)
+    rows: NDArray[np.int64] = sweep(
+        lists.codes,
+        lists.scales,
+        lists.rows,
+        lists.errors,
+        lists.offsets,
+        np.argsort(-products, kind="stable"),
+        products + np.float32(norm * (1 + 1e-6)) * lists.radii + np.float32(2 * slack),
+        query,
+        _NO_WORDS if allowed is None else allowed.words,
+        len(lists.rows) if allowed is None else allowed.count,
+        wanted,
+        least,
+        lists.longest,
+        slack,
+    )[0]
+    rows.sort()
+    return rows

@@ -1,0 +1,43 @@
+"""How kernels are compiled: for declared types, without the interpreter's lock, into a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+from numba import types
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+I64 = types.int64
+F32 = types.float32
+F64 = types.float64
+
+
+def reads(dtype: Any, ndim: int = 1) -> Any:
+    """Return the type of a contiguous array that a kernel only reads; mapped files are such."""
+    return types.Array(dtype, ndim, "C", readonly=True)
+
+
+def writes(dtype: Any, ndim: int = 1) -> Any:
+    """Return the type of a contiguous array that a kernel writes to."""
+    return types.Array(dtype, ndim, "C")
+
+
+def kernel(*arguments: Any, fastmath: bool = False) -> Callable[[F], F]:
+    """Compile a function for these types of arguments when its module is imported."""
+    return _compiled(arguments, fastmath=fastmath, cache=True)
+
+
+def inner(function: F) -> F:
+    """Compile a function as a part of the kernels that call it."""
+    return _compiled(None)(function)
+
+
+def _compiled(signature: tuple[Any, ...] | None, **settings: Any) -> Callable[[F], F]:
+    def compiled(function: F) -> F:
+        # Division by zero gives an infinity as in numpy, without a check in every loop.
+        return numba.njit(signature, nogil=True, error_model="numpy", **settings)(function)  # type: ignore[no-any-return]
+
+    return compiled

@@ -1,0 +1,82 @@
+"""Search by looking at every allowed row: what is cheapest where few are allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from searchlab.kernels.bits import lowest
+from searchlab.kernels.codes import dot, doubt, prefetch, rounded
+from searchlab.kernels.compiling import F32, F64, I64, inner, kernel, reads
+from searchlab.kernels.heaps import at_least, offer
+from searchlab.kernels.lists import CODES, SURE, WORDS
+
+_AHEAD = 12
+
+
+@inner
+def places_of(words: Any, positions: Any, count: Any) -> Any:
+    """List the places of the rows in a bitmap, in the order of the rows; (count,) int64."""
+    places = np.empty(count, dtype=np.int64)
+    found = 0
+    for number in range(words.size):
+        word = words[number]
+        while word:
+            places[found] = positions[64 * number + np.int64(lowest(word))]
+            found += 1
+            word &= word - np.uint64(1)
+    return places
+
+
+@kernel(*CODES, reads(types.int32), reads(F32), WORDS, I64, I64, I64, F64)
+def gather(
+    codes: Any,
+    scales: Any,
+    rows: Any,
+    positions: Any,
+    query: Any,
+    words: Any,
+    n_allowed: Any,
+    wanted: Any,
+    keep: Any,
+    error: Any,
+) -> Any:
+    """Find the best of all allowed rows, as the codes score them.
+
+    Args:
+        codes: (n, length) uint8, list by list.
+        scales: (n,) float32 step of each code.
+        rows: (n,) int32 row number of each code.
+        positions: (n,) int32, where each row's code is.
+        query: (dim,) float32.
+        words: Of the bitmap of rows that may be found.
+        n_allowed: Rows in it.
+        wanted: Rows wanted.
+        keep: Rows returned at most, at least `wanted`.
+        error: Usual distance of a row to its code.
+
+    Returns:
+        int64 rows in no order, all that rounding may have put behind the best `wanted`.
+    """
+    code, step, zero = rounded(query, codes.shape[1])
+    places = places_of(words, positions, n_allowed)
+    kept_scores = np.empty(min(keep, n_allowed), dtype=np.float32)
+    kept_rows = np.empty(min(keep, n_allowed), dtype=np.int64)
+    top_scores = np.empty(min(wanted, n_allowed), dtype=np.float32)
+    top_rows = np.empty(min(wanted, n_allowed), dtype=np.int64)
+    kept = top = 0
+    for number in range(min(_AHEAD, n_allowed)):
+        prefetch(codes, places[number])
+    for number in range(n_allowed):
+        if number + _AHEAD < n_allowed:
+            prefetch(codes, places[number + _AHEAD])
+        place = places[number]
+        score = np.float32(dot(codes, place, code) - zero) * step * scales[place]
+        if kept < kept_scores.size or score >= kept_scores[0]:
+            kept = offer(kept_scores, kept_rows, kept, score, np.int64(rows[place]))
+            top = offer(top_scores, top_rows, top, score, np.int64(rows[place]))
+    floor = top_scores[0] if top else -np.inf
+    floor -= SURE * doubt(query, code, step, error)
+    return at_least(kept_scores, kept_rows, kept, floor)

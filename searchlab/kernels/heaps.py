@@ -1,0 +1,67 @@
+"""The best so far: heaps whose root is the worst kept, so that most rows cost one comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from searchlab.kernels.compiling import inner
+
+
+@inner
+def offer(scores: Any, rows: Any, count: Any, score: Any, row: Any) -> Any:
+    """Offer a row to a heap; of equal scores the lower row is the better.
+
+    Args:
+        scores: (size,) of the kept, a heap with the worst first.
+        rows: (size,) of the kept.
+        count: How many are kept.
+        score: Of the row offered.
+        row: The row offered.
+
+    Returns:
+        How many are kept now.
+    """
+    size = scores.size
+    if count < size:
+        place = count
+        while place:
+            above = (place - 1) >> 1
+            if scores[above] < score or (scores[above] == score and rows[above] > row):
+                break
+            scores[place], rows[place] = scores[above], rows[above]
+            place = above
+        scores[place], rows[place] = score, row
+        return count + 1
+    if size == 0 or score < scores[0] or (score == scores[0] and row > rows[0]):
+        return count
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= size:
+            break
+        other = below + 1
+        if other < size and (
+            scores[other] < scores[below]
+            or (scores[other] == scores[below] and rows[other] > rows[below])
+        ):
+            below = other
+        if score < scores[below] or (score == scores[below] and row > rows[below]):
+            break
+        scores[place], rows[place] = scores[below], rows[below]
+        place = below
+    scores[place], rows[place] = score, row
+    return count
+
+
+@inner
+def at_least(scores: Any, rows: Any, count: Any, floor: Any) -> Any:
+    """Return the kept rows with a score of at least `floor`, in no order."""
+    found = np.empty(count, dtype=np.int64)
+    size = 0
+    for number in range(count):
+        if scores[number] >= floor:
+            found[size] = rows[number]
+            size += 1
+    return found[:size]

@@ -1,0 +1,121 @@
+"""Exact search over codes: every row that could be among the best, by what rounding can hide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from searchlab.kernels.codes import dot, prefetch, rounded
+from searchlab.kernels.compiling import F32, F64, I64, kernel, reads
+from searchlab.kernels.heaps import offer
+from searchlab.kernels.lists import AHEAD, CODES, WORDS, collect
+
+_BATCH = 256
+
+
+@kernel(
+    *CODES,
+    reads(F32),
+    reads(I64),
+    reads(I64),
+    reads(F32),
+    reads(F32),
+    WORDS,
+    I64,
+    I64,
+    F64,
+    F64,
+    F64,
+)
+def sweep(
+    codes: Any,
+    scales: Any,
+    rows: Any,
+    errors: Any,
+    offsets: Any,
+    order: Any,
+    ceilings: Any,
+    query: Any,
+    words: Any,
+    n_allowed: Any,
+    wanted: Any,
+    least: Any,
+    longest: Any,
+    slack: Any,
+) -> Any:
+    """Find every allowed row that could be among the best `wanted`.
+
+    A row's cosine lies within (norm of query) x (error of row) + (error of query) x (norm of code)
+    + slack of its score. A row is out when it cannot reach what `wanted` others are sure of.
+
+    Args:
+        codes: (n, length) uint8, list by list.
+        scales: (n,) float32 step of each code.
+        rows: (n,) int32 row number of each code.
+        errors: (n,) float32, never less than the distance of a row to its code.
+        offsets: (n_lists + 1,) int64, where each list starts.
+        order: (n_lists,) int64, lists in the order in which to visit them.
+        ceilings: (n_lists,) float32, a cosine that no row of the list is above.
+        query: (dim,) float32.
+        words: Of the bitmap of rows that may be found; none where all may.
+        n_allowed: Rows that may be found.
+        wanted: Rows wanted, at least 1.
+        least: Cosine that a row must have.
+        longest: Norm that no code is above.
+        slack: What the rounding of float32 sums may add.
+
+    Returns:
+        int64 rows in no order, and how many rows were scored.
+    """
+    code, step, zero = rounded(query, codes.shape[1])
+    norm = off = 0.0
+    for place in range(query.size):
+        value = np.float64(query[place])
+        rest = value - np.float64(step) * code[place]
+        norm += value * value
+        off += rest * rest
+    norm = np.sqrt(norm)
+    common = np.sqrt(off) * longest + slack
+    longest_list = 0
+    for one in range(offsets.size - 1):
+        longest_list = max(longest_list, offsets[one + 1] - offsets[one])
+    batch = np.empty(longest_list + _BATCH, dtype=np.int64)
+    sure_scores = np.empty(min(wanted, n_allowed), dtype=np.float64)
+    sure_rows = np.empty(min(wanted, n_allowed), dtype=np.int64)
+    found_rows = np.empty(n_allowed, dtype=np.int64)
+    found_tops = np.empty(n_allowed, dtype=np.float64)
+    sure = found = scored = visited = 0
+    floor = least
+    while visited < order.size and scored < n_allowed:
+        count = 0
+        while visited < order.size and count < _BATCH:
+            one = order[visited]
+            visited += 1
+            if ceilings[one] >= floor:
+                count = collect(rows, offsets[one], offsets[one + 1], words, batch, count)
+        for number in range(min(AHEAD, count)):
+            prefetch(codes, batch[number])
+        for number in range(count):
+            if number + AHEAD < count:
+                prefetch(codes, batch[number + AHEAD])
+            place = batch[number]
+            product = np.float64(dot(codes, place, code) - zero)
+            score = product * np.float64(step) * np.float64(scales[place])
+            within = norm * errors[place] + common
+            if score + within < floor:
+                continue
+            found_rows[found] = rows[place]
+            found_tops[found] = score + within
+            found += 1
+            if wanted < n_allowed:
+                sure = offer(sure_scores, sure_rows, sure, score - within, np.int64(rows[place]))
+                if sure == wanted:
+                    floor = max(least, sure_scores[0])
+        scored += count
+    kept = 0
+    for number in range(found):
+        if found_tops[number] >= floor:
+            found_rows[kept] = found_rows[number]
+            kept += 1
+    return found_rows[:kept], scored

@@ -1,0 +1,81 @@
+"""The served engine as a system of the filter atlas, over photos that have its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.columns import pack_texts
+from searchlab.config import Config
+from searchlab.engine import SearchEngine
+from searchlab.filters import PhotoFilter
+from searchlab.indexes import VectorIndex
+from searchlab.labs.filter_atlas import LICENSES, SOURCES, Condition
+from searchlab.labs.vectors import GivenVectors
+from searchlab.models.protocol import Embeddings
+from searchlab.queries import Query
+from searchlab.tables import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
+
+_DAYS: tuple[Literal["chance"], Literal["trend"]] = ("chance", "trend")
+
+
+def photo_table(
+    columns: Mapping[str, NDArray[np.int64]], day: Literal["chance", "trend"]
+) -> PhotoTable:
+    """Make photos that have an atlas's attributes and are otherwise alike.
+
+    Args:
+        columns: As an `Atlas` has them.
+        day: Which of them is the day of upload.
+    """
+    n = len(columns[day])
+    numbers = {name: np.zeros(n, dtype=dtype) for name, dtype in NUMBER_COLUMNS.items()}
+    numbers["uploaded_day"] = columns[day].astype(np.int32)
+    numbers["label"] = np.arange(n)
+    one = Codes(np.zeros(n, dtype=np.int32), [""])
+    codes = dict.fromkeys(CODED_COLUMNS, one)
+    codes["orientation"] = Codes(one.rows, ["landscape"])
+    codes["source"] = Codes(columns["source"].astype(np.int32), SOURCES)
+    codes["license_type"] = Codes(columns["license"].astype(np.int32), LICENSES)
+    texts = dict.fromkeys(TEXT_COLUMNS, pack_texts([""] * n))
+    texts["photo_id"] = pack_texts(f"photo-{row:09}" for row in range(n))
+    return PhotoTable(numbers, codes, texts)
+
+
+class Served:
+    """The engine as a system of the atlas: it filters, plans and ranks just as it serves.
+
+    Attributes:
+        engines: One for each column of days, over the same index; a photo has one upload date, so
+            each column is a collection of its own.
+        plan: How the last query was answered: `exact` or `graph`.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, NDArray[np.int64]], index: VectorIndex, config: Config
+    ) -> None:
+        """Put engines over an index.
+
+        Args:
+            columns: As an `Atlas` has them.
+            index: Over its vectors.
+            config: What the planner goes by; its model is not asked.
+        """
+        model = GivenVectors({}, index.vectors.shape[1])
+        config = config.with_model_id(model.model_id)
+        self.plan = ""
+        self.engines = {
+            day: SearchEngine(photo_table(columns, day), index, model, config) for day in _DAYS
+        }
+
+    def __call__(self, query: Embeddings, k: int, condition: Condition | None) -> NDArray[np.int64]:
+        """Rank as the server ranks, for a picture whose vector is known already."""
+        engine = self.engines["chance" if condition is None else condition.day]
+        asked = PhotoFilter() if condition is None else condition.filter()
+        # A picture that is never opened, as its vector is given.
+        ranking = engine.rank(Query(image=b"", filter=asked), k, reference=query)
+        self.plan = ranking.plan.mode
+        return ranking.rows

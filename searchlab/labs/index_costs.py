@@ -1,0 +1,285 @@
+"""What each way of answering costs with an index, and what it finds: the figures of the planner.
+
+Queries of each kind are asked without a filter and under filters of every strictness, which keep
+photos at random or whole regions of them (`aligned`: a filter that goes with what photos show, the
+hard case). The same ranking answers that serves, at several efforts, and is held against exact
+search. One thread; all ways answer a query in turn, so that a busy moment meets them alike.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from searchlab.bitmaps import Bitmap
+from searchlab.config import Config
+from searchlab.errors import InputError
+from searchlab.indexes import Neighbors, VectorIndex
+from searchlab.metrics import recall_at_k
+from searchlab.models.protocol import Embeddings
+from searchlab.progress import Progress
+from searchlab.queries import DEFAULT_PER_PAGE, Mode, QueryPlan
+from searchlab.ranking import ranked
+from searchlab.tuning import Reach, Tuning
+
+SHARES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
+RECALLS = (0.95, 0.98, 0.99, 0.995, 0.999)
+EFS = (50, 100, 200, 400, 800, 1600)
+K = DEFAULT_PER_PAGE
+MIN_QUERIES, MAX_QUERIES = 8, 256
+# A search that takes so many times what scoring all takes is not worth measuring further down.
+_HOPELESS = 5.0
+# Milliseconds that nobody notices: scoring all photos needs no better reason.
+_UNNOTICED_MS = 0.1
+_POLES = 3
+
+Ask = Callable[[int], tuple[Embeddings, int | None]]
+"""Number of a query -> its (dim,) vector, and its own row if it is a photo of the index."""
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One filter.
+
+    Attributes:
+        relation: `none`, `random` or `aligned`.
+        share: Share of photos that it keeps.
+        allowed: These photos; None for all.
+    """
+
+    relation: str
+    share: float
+    allowed: Bitmap | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of an index.
+
+    Attributes:
+        tuning: What the planner goes by; without reaches where scoring all photos is plainly best.
+        rows: One for each kind of query, filter and effort: `kind`, `filter`, `share`, `n_allowed`,
+            `effort`, `ms`, `exact_ms` (medians of a query) and `recall`.
+        seconds: That it took.
+    """
+
+    tuning: Tuning
+    rows: list[dict[str, Any]] = field(repr=False)
+    seconds: float
+
+
+def measure(
+    index: VectorIndex,
+    config: Config,
+    kinds: Mapping[str, Ask],
+    *,
+    seconds: float = 45.0,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Measured:
+    """Measure an index.
+
+    Args:
+        index: What is measured.
+        config: What it was built by.
+        kinds: Queries of each kind, `image` and `text`.
+        seconds: About how long it may take; at least 8 queries of each kind are asked.
+        seed: Of the filters.
+        progress: Told about each query.
+
+    Raises:
+        InputError: `seconds` is not above 0.
+    """
+    if not seconds > 0:
+        msg = f"seconds must be above 0, got {seconds!r}"
+        raise InputError(msg)
+    from threadpoolctl import threadpool_limits
+
+    started = time.perf_counter()
+    if not kinds or not efforts(config, len(index)):
+        return Measured(_tuning([], config, len(index), 0), [], 0.0)
+    probe = _Probe(index, config)
+    progress = progress or Progress()
+    with threadpool_limits(limits=1):
+        with progress.step("looking at the index"):
+            cells = [cell for cell in _filters(index, seed) if probe.is_of_use(cell, kinds)]
+        begun = time.perf_counter()
+        answers = [probe.ask(kind, ask, 0, cells) for kind, ask in kinds.items()]
+        each = time.perf_counter() - begun
+        most = (seconds - (begun - started)) / each
+        n_queries = 2 ** int(np.log2(min(max(most, MIN_QUERIES), MAX_QUERIES)))
+        with progress.step("measuring", n_queries, unit="queries") as step:
+            step.advance(1)
+            for number in range(1, n_queries):
+                answers += [probe.ask(kind, ask, number, cells) for kind, ask in kinds.items()]
+                step.advance(1)
+    rows = _summed([row for some in answers for row in some])
+    tuning = _tuning(rows, config, len(index), n_queries)
+    return Measured(tuning, rows, time.perf_counter() - started)
+
+
+def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
+    """Return the efforts to measure, the least first; none where scoring all is plainly best."""
+    if n_photos < 2 * K:
+        return ()
+    if config.index == "clustered":
+        return RECALLS
+    if config.index == "hnsw":  # a walk keeps no fewer nodes in view than the depth of the head
+        least = min(config.depth, n_photos)
+        return tuple(float(ef) for ef in sorted({least, *EFS}) if least <= ef <= n_photos)
+    return ()
+
+
+class _Probe:
+    """Asks queries under filters, every way in turn."""
+
+    def __init__(self, index: VectorIndex, config: Config) -> None:
+        self._index = index
+        self._config = config
+        self._all = Bitmap.full(len(index))
+        self._efforts = efforts(config, len(index))
+
+    def is_of_use(self, cell: _Cell, kinds: Mapping[str, Ask]) -> bool:
+        """Ask a first query, which also fetches what is on disk, and see what a search costs."""
+        rows = [row for kind, ask in kinds.items() for row in self.ask(kind, ask, 0, [cell])]
+        cheapest = min((row["ms"] / row["exact_ms"] for row in rows), default=0.0)
+        return cell.share == 1 or cheapest < _HOPELESS
+
+    def ask(self, kind: str, ask: Ask, number: int, cells: Sequence[_Cell]) -> list[dict[str, Any]]:
+        """Ask one query under each filter, with each effort."""
+        vector, own = ask(number)
+        rows = []
+        for cell in cells:
+            allowed = cell.allowed
+            if own is not None:
+                allowed = (self._all if allowed is None else allowed).without(own)
+            true, exact_ms = self._timed(vector, allowed, "exact", None)
+            # Scoring all has swept the caches clean; no effort is to pay for that.
+            self._timed(vector, allowed, "clustered", self._efforts[-1])
+            for effort in self._efforts:
+                found, ms = self._timed(vector, allowed, "clustered", effort)
+                rows.append(
+                    {
+                        "kind": kind,
+                        "filter": cell.relation,
+                        "share": cell.share,
+                        "n_allowed": self._all.n if cell.allowed is None else cell.allowed.count,
+                        "effort": effort,
+                        "ms": ms,
+                        "exact_ms": exact_ms,
+                        "recall": recall_at_k(found, true) if len(true.rows[0]) else 1.0,
+                    }
+                )
+        return rows
+
+    def _timed(
+        self, vector: Embeddings, allowed: Bitmap | None, mode: Mode, effort: float | None
+    ) -> tuple[Neighbors, float]:
+        n_allowed = self._all.n if allowed is None else allowed.count
+        plan = QueryPlan(
+            mode=mode,
+            n_photos=self._all.n,
+            n_allowed=n_allowed,
+            effort=effort,
+            conditions="any photo",
+            reason="it is measured",
+            scored_by="no calibration",
+        )
+        k = min(K, n_allowed)
+        started = time.perf_counter()
+        found = ranked(self._index, vector, k, plan=plan, config=self._config, allowed=allowed)
+        ms = 1000 * (time.perf_counter() - started)
+        return Neighbors(found.rows[np.newaxis], found.scores[np.newaxis]), ms
+
+
+def _filters(index: VectorIndex, seed: int) -> Iterator[_Cell]:
+    """Make filters of every strictness; the stricter of a relation keep some of the laxer's."""
+    n = len(index)
+    rng = np.random.default_rng([seed, 1])
+    poles = index.vectors[np.sort(rng.choice(n, min(_POLES, n), replace=False))]
+    orders = {
+        "random": rng.permutation(n),
+        "aligned": np.argsort(-(index.vectors @ poles.T).max(axis=1), kind="stable"),
+    }
+    yield _Cell("none", 1.0, None)
+    for share in SHARES[1:]:
+        if share * n >= K:
+            for relation, order in orders.items():
+                yield _Cell(relation, share, Bitmap.of_rows(order[: round(share * n)], n))
+
+
+def _summed(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Put the queries of each kind, filter and effort together."""
+    names = ("kind", "filter", "share", "n_allowed", "effort")
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return [
+        dict(zip(names, key, strict=True))
+        | {name: round(float(np.median([r[name] for r in some])), 4) for name in ("ms", "exact_ms")}
+        | {"recall": round(float(np.mean([row["recall"] for row in some])), 4)}
+        for key, some in groups.items()
+    ]
+
+
+def _tuning(
+    rows: Sequence[Mapping[str, Any]], config: Config, n_photos: int, n_queries: int
+) -> Tuning:
+    # A share counts where both kinds of filters that keep it were measured.
+    found = {row["share"] for row in rows if row["filter"] == "random"}
+    found &= {row["share"] for row in rows if row["filter"] == "aligned"}
+    shares = (1.0, *sorted(found, reverse=True))
+    reaches = []
+    for kind, effort in dict.fromkeys((row["kind"], row["effort"]) for row in rows):
+        some = [row for row in rows if (row["kind"], row["effort"]) == (kind, effort)]
+        least = {share: min(r["recall"] for r in some if r["share"] == share) for share in shares}
+        reaches.append(
+            Reach(
+                kind=kind,
+                effort=effort,
+                recalls=tuple(least[share] for share in shares),
+                exact_below=crossover(some, n_photos),
+            )
+        )
+    return Tuning(
+        index_id=config.index_id,
+        n_photos=n_photos,
+        k=K,
+        n_queries=n_queries,
+        shares=shares,
+        reaches=tuple(reaches),
+    )
+
+
+def crossover(rows: Sequence[Mapping[str, Any]], n_photos: int) -> int:
+    """Return how many photos may be kept so that scoring them all costs no more than a search.
+
+    The number at which the wrong choices over all measured filters cost the least, taken as the
+    logarithm of the times too long; between two measured numbers where the costs would be equal.
+
+    Args:
+        rows: Of one kind and effort, with `n_allowed`, `ms` and `exact_ms`.
+        n_photos: Photos that there are.
+    """
+    sizes = sorted({row["n_allowed"] for row in rows})
+    gains = []  # above 0: the search is the faster way, by the mean over random and aligned filters
+    for size in sizes:
+        some = [row for row in rows if row["n_allowed"] == size]
+        times = [max(row["ms"], _UNNOTICED_MS) / row["exact_ms"] for row in some]
+        gains.append(-float(np.mean(np.log(times))))
+    wrong = [
+        sum(max(gain, 0) for gain in gains[:place]) - sum(min(gain, 0) for gain in gains[place:])
+        for place in range(len(sizes) + 1)
+    ]
+    place = int(np.argmin(wrong))
+    if place == 0:
+        return 0
+    if place == len(sizes):
+        return n_photos
+    low, high = gains[place - 1], gains[place]
+    part = low / (low - high) if low < 0 <= high else 0.5
+    return int(np.exp(np.interp(part, [0, 1], np.log(sizes[place - 1 : place + 1]))))

@@ -1,0 +1,95 @@
+"""A row of the photo table: what the record says of a photo, and what its picture shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from searchlab.cache import Facts
+from searchlab.colors import color_name
+from searchlab.descriptions import describe
+from searchlab.photos import URL_SIZES, Photo, attribution_of, orientation_of, web_url
+from searchlab.records import Record
+from searchlab.scan import Picture
+from searchlab.sources.record import SourceRecord
+from searchlab.tables import row_of_photo
+
+UNKNOWN_LICENSE = "unknown"
+
+
+def row_of_picture(
+    photo_id: str,
+    picture: Picture,
+    facts: Facts,
+    *,
+    source: str,
+    tags: Sequence[tuple[str, float]],
+    day: str,
+) -> dict[str, Any]:
+    """Build a photo's row; what its record does not say is taken from the picture.
+
+    Args:
+        photo_id: Its id.
+        picture: File and record.
+        facts: What the picture's bytes say.
+        source: Name of its library.
+        tags: What a model sees in it, with shares, for the descriptions.
+        day: `YYYY-MM-DD` of a photo whose record tells none.
+    """
+    record = picture.record
+    told = record if isinstance(record, SourceRecord) else None
+    width, height = _size(told, facts)
+    color_hex = (told and told.color_hex) or f"#{facts.shade:06x}"
+    families = [color_name(shade) for shade, share in facts.palette if share >= 0.1]
+    orientation = orientation_of(width, height)
+    long, short = describe(tags, colors=families, orientation=orientation)
+    license_type = record.license_type.lower() or UNKNOWN_LICENSE
+    photographer = record.photographer_full_name or record.photographer_username
+    linked = told is not None and not told.shown_from_copy
+    photo = Photo(
+        photo_id=photo_id,
+        source_photo_id=record.source_photo_id or picture.sha256,
+        image_url=told.image_url if told and linked else f"/media/{photo_id}/full",
+        urls=told.urls
+        if told and linked
+        else {size: f"/media/{photo_id}/{size}" for size in URL_SIZES},
+        source_image_url=web_url(record.source_image_url),
+        width=width,
+        height=height,
+        orientation=orientation,
+        blur_hash=(told and told.blur_hash) or facts.blur_hash,
+        color_name=color_name(color_hex),
+        color_hex=color_hex,
+        source=source,
+        license_type=license_type,
+        photographer_username=record.photographer_username,
+        photographer_full_name=photographer,
+        photographer_url=web_url(record.photographer_url),
+        source_description=record.source_description,
+        description=long,
+        alt_description=record.alt_description or short,
+        uploaded_on=record.uploaded_on or day,
+        attribution=told.attribution if told else _credit(record, license_type, photographer),
+        file=str(picture.path),
+        sha256=picture.sha256,
+    )
+    return row_of_photo(photo) | {"label": 0}
+
+
+def _size(told: SourceRecord | None, facts: Facts) -> tuple[int, int]:
+    if told is None or not (told.width and told.height):
+        return facts.width, facts.height
+    # Some libraries give the sides as the camera stored them, before the picture was turned.
+    turned = (told.width - told.height) * (facts.width - facts.height) < 0
+    return (told.height, told.width) if turned else (told.width, told.height)
+
+
+def _credit(record: Record, license_type: str, photographer: str) -> dict[str, str]:
+    return attribution_of(
+        title=record.title,
+        photographer=photographer,
+        license_type="" if license_type == UNKNOWN_LICENSE else license_type,
+        page=record.source_image_url,
+        profile=record.photographer_url,
+        license_url=record.license_url,
+    )

@@ -1,0 +1,124 @@
+"""Ranking by content: the head by the index as it was planned, all that follows exactly.
+
+An approximate head has fixed depths, whatever is asked for, so that the order of the first photos
+does not depend on how far a reader pages.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.bitmaps import Bitmap
+from searchlab.config import Config, Curve
+from searchlab.indexes import HnswIndex, Nearest, VectorIndex
+from searchlab.models.protocol import Embeddings
+from searchlab.queries import QueryPlan
+
+DIGITS = 6
+# Neighbours that a first page of the usual size needs, and a few more.
+_FIRST = 24
+
+
+def ranked(
+    index: VectorIndex,
+    vector: Embeddings,
+    wanted: int,
+    *,
+    plan: QueryPlan,
+    config: Config,
+    allowed: Bitmap | None = None,
+) -> Nearest:
+    """Rank photos by content.
+
+    Args:
+        index: The vectors.
+        vector: (dim,) unit row of the query.
+        wanted: Photos, at most as many as are allowed.
+        plan: How.
+        config: With the `depth` of the head.
+        allowed: Rows that may be found; all if left out.
+
+    Returns:
+        `wanted` rows and their cosines. A photo that the search missed stands behind the head, with
+        no higher a cosine than the last one before it.
+    """
+    if plan.mode == "exact" or not wanted:
+        return index.nearest(vector, wanted, allowed=allowed)
+    found = _nothing()
+    for depth in _depths(index, config):
+        found = _behind(found, _searched(index, vector, depth, plan, allowed))
+        if len(found.rows) >= wanted:
+            break
+    else:
+        found = _behind(found, index.nearest(vector, wanted, allowed=allowed))
+    # What a search missed would otherwise rise above what stands before it.
+    scores = np.minimum.accumulate(found.scores[:wanted])
+    return Nearest(found.rows[:wanted], scores)
+
+
+def near_enough(
+    index: VectorIndex,
+    vector: Embeddings,
+    wanted: int,
+    *,
+    curve: Curve,
+    threshold: float,
+    allowed: Bitmap | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Find the best photos whose score, rounded, reaches a threshold; exactly.
+
+    Args:
+        index: The vectors.
+        vector: (dim,) unit row of the query.
+        wanted: Photos at most.
+        curve: From cosines to scores.
+        threshold: 0 to 1.
+        allowed: Rows that may be found; all if left out.
+
+    Returns:
+        Rows, best first, and their scores.
+    """
+    # Twice the rounding of a score below the threshold, and then what float32 rounds.
+    least = curve.cosine(threshold - 10.0**-DIGITS)
+    least -= 1e-6 * max(1.0, abs(least))
+    found = index.nearest(vector, wanted, allowed=allowed, at_least=least)
+    scores = relevance(curve, found.scores)
+    near = scores >= threshold
+    return found.rows[near], scores[near]
+
+
+def relevance(curve: Curve, cosines: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Turn cosines into scores as they are shown."""
+    return np.asarray(np.round(curve(cosines), DIGITS))
+
+
+def _depths(index: VectorIndex, config: Config) -> tuple[int, ...]:
+    # A walk through a graph costs nearly the same for a page as for the whole depth.
+    one = isinstance(index, HnswIndex) or config.depth <= _FIRST
+    return (config.depth,) if one else (_FIRST, config.depth)
+
+
+def _searched(
+    index: VectorIndex, vector: Embeddings, k: int, plan: QueryPlan, allowed: Bitmap | None
+) -> Nearest:
+    queries = vector[np.newaxis]
+    if isinstance(index, HnswIndex):
+        ef_search = None if plan.effort is None else int(plan.effort)
+        found = index.search(queries, k, allowed=allowed, ef_search=ef_search)
+    else:
+        found = index.search(queries, k, allowed=allowed, recall=plan.effort)
+    filled = min(k, plan.n_allowed)
+    return Nearest(found.rows[0, :filled], found.scores[0, :filled])
+
+
+def _behind(head: Nearest, found: Nearest) -> Nearest:
+    if not len(head.rows):
+        return found
+    new = ~np.isin(found.rows, head.rows)
+    rows = np.concatenate([head.rows, found.rows[new]])
+    return Nearest(rows, np.concatenate([head.scores, found.scores[new]]))
+
+
+def _nothing() -> Nearest:
+    return Nearest(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))

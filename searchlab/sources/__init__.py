@@ -1,0 +1,59 @@
+"""Upstream libraries: one small file each turns the library's own records into searchlab's.
+
+A library's file says how its records are read, how its five sizes are addressed, what its guideline
+asks a credit to say, and how its API is searched. To add one: write the file, list it here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from searchlab.errors import InputError, shown
+from searchlab.sources import (
+    europeana,
+    flickr,
+    inaturalist,
+    met,
+    nasa,
+    openverse,
+    pexels,
+    pixabay,
+    rawpixel,
+    smithsonian,
+    stocksnap,
+    unsplash,
+    wikimedia,
+    wordpress,
+)
+from searchlab.sources.source import Source
+
+_ALL: Final[tuple[Source, ...]] = (
+    unsplash.SOURCE,
+    pexels.SOURCE,
+    pixabay.SOURCE,
+    flickr.SOURCE,
+    wikimedia.SOURCE,
+    openverse.SOURCE,
+    stocksnap.SOURCE,
+    rawpixel.SOURCE,
+    nasa.SOURCE,
+    inaturalist.SOURCE,
+    met.SOURCE,
+    smithsonian.SOURCE,
+    europeana.SOURCE,
+    wordpress.SOURCE,
+)
+SOURCES: Final = {source.name: source for source in _ALL}
+"""Libraries by name: the nine of the service, then those that followed."""
+
+
+def source_named(name: str) -> Source:
+    """Return a library.
+
+    Raises:
+        InputError: There is none of that name.
+    """
+    if name not in SOURCES:
+        msg = f"source must be one of {', '.join(SOURCES)}, got {shown(name)}"
+        raise InputError(msg)
+    return SOURCES[name]

@@ -1,0 +1,105 @@
+"""Europeana: https://europeana.atlassian.net/wiki/spaces/EF/overview, pictures of Europe's museums.
+
+Rights are the address of a licence or of a statement of rightsstatements.org. Europeana scales to
+200 and 400 pixels of width; the picture itself lies at the museum that holds it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from searchlab.licensing import license_label
+from searchlab.photos import credit_line
+from searchlab.sources.record import Entry, SourceRecord, checked, five, licensed
+from searchlab.sources.source import Ask, Key, Source, Values, Walk, with_params
+
+_HOME = "https://www.europeana.eu"
+_ROWS = 100
+
+
+def record(values: Values) -> SourceRecord:
+    """Read an item of a search."""
+    entry = Entry(values)
+    photo_id, full = entry.text("id"), entry.first("edmIsShownBy")
+    preview = Entry({"url": entry.first("edmPreview")}).url("url")
+    link = Entry({"url": full}).url("url")
+    page = re.sub(r"\?utm_source=.*$", "", entry.url("guid")) or entry.url("edmIsShownAt", 0)
+    name = _name(entry)
+    title = entry.first("title") or entry.first("dcTitleLangAware")
+    holder = entry.first("dataProvider")
+    license_type, license_url = licensed("", url=Entry({"url": entry.first("rights")}).url("url"))
+    said = entry.first("dcDescriptionLangAware", "en") or entry.first("dcDescription")
+    return checked(
+        SourceRecord(
+            source="europeana",
+            source_photo_id=photo_id,
+            origin=("europeana", photo_id),
+            image_url=link,
+            urls=five(
+                thumb=with_params(preview, size="w200"),
+                small=with_params(preview, size="w400"),
+                regular=link,
+                full=link,
+            )
+            if link
+            else five(),
+            source_image_url=page,
+            links=(("europeana", page),),
+            license_type=license_type,
+            license_url=license_url,
+            title=title,
+            photographer_full_name=name,
+            source_description=". ".join(filter(None, (title.rstrip("."), said))),
+            uploaded_on=entry.day("timestamp_created"),
+            attribution=credit_line(
+                (f"“{title}”" if title else "Item", page),
+                f" by {name}" if name else "",
+                f", {holder}" if holder else "",
+                ", via ",
+                ("Europeana", f"{_HOME}/"),
+                *(", ", (license_label(license_type), license_url)) if license_type else (),
+            ),
+        )
+    )
+
+
+def _name(entry: Entry) -> str:
+    # A creator may be an address in a vocabulary, which is no name.
+    told = [entry.first("dcCreatorLangAware", "en"), entry.first("dcCreator")]
+    return next((name for name in told if name and "://" not in name), "")
+
+
+def search(query: str) -> Walk:
+    """Walk through the openly licensed pictures of a query."""
+    cursor = "*"
+    while cursor:
+        answer = yield Ask(
+            "https://api.europeana.eu/record/v2/search.json",
+            {
+                "query": query,
+                "qf": "TYPE:IMAGE",
+                "media": "true",
+                "reusability": "open",
+                "profile": "rich",
+                "rows": str(_ROWS),
+                "cursor": cursor,
+            },
+        )
+        cursor = Entry(answer).text("nextCursor")
+
+
+SOURCE = Source(
+    name="europeana",
+    title="Europeana",
+    home=_HOME,
+    record=record,
+    inside=("items",),
+    gives=(
+        "license_type",
+        "photographer_full_name",
+        "source_description",
+        "uploaded_on",
+    ),
+    search=search,
+    key=Key("EUROPEANA_API_KEY", "https://pro.europeana.eu/page/get-api", header="X-Api-Key"),
+)

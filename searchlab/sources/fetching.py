@@ -1,0 +1,245 @@
+"""Fetching: records of a library's API and their pictures into a folder that can be indexed.
+
+    FOLDER/pexels.jsonl        the library's own records as they came; a later line counts
+    FOLDER/pictures.jsonl      which picture belongs to which record
+    FOLDER/pictures/           pictures by content
+    FOLDER/responses/          answers of the API, for a day
+
+Interrupted, the same command goes on: answers and pictures that are there are not asked for again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from searchlab.errors import InputError, NotFoundError
+from searchlab.licensing import refusal
+from searchlab.photos import URL_SIZES
+from searchlab.progress import Progress
+from searchlab.records import Problem
+from searchlab.sources.client import PoliteClient
+from searchlab.sources.downloads import Limits, RetryLaterError, download
+from searchlab.sources.reading import Read, read_answer, read_dump
+from searchlab.sources.record import SourceRecord
+from searchlab.sources.store import PictureStore
+
+_NEAREST = ("regular", "large", "small", "full", "thumb")
+
+
+@dataclass
+class FetchReport:
+    """What fetching did.
+
+    Attributes:
+        dump: The file of records; index it.
+        records: Records that came.
+        new: Those among them that were not in the file.
+        fetched: Pictures that came.
+        there: Pictures that were there.
+        problems: Records and pictures that were left out, each with its reason.
+    """
+
+    dump: Path
+    records: int = 0
+    new: int = 0
+    fetched: int = 0
+    there: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+def fetch(
+    api: PoliteClient,
+    pictures: httpx.Client,
+    query: str,
+    folder: Path,
+    *,
+    pages: int = 1,
+    size: str | None = None,
+    allowed: Collection[str] = (),
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> FetchReport:
+    """Fetch the records of a query, and the pictures of those that may be taken in.
+
+    Args:
+        api: The library's API.
+        pictures: What downloads pictures.
+        query: As the library understands it.
+        folder: Where to.
+        pages: At most so many pages of results.
+        size: Which of the five links is downloaded; by the library if left out.
+        allowed: Words of `licensing.RESTRICTIONS` that keep no picture out.
+        limits: What one picture may take.
+        progress: Told about every picture.
+
+    Raises:
+        InputError: The library has no public API, or an argument is out of range.
+        QuotaError: It wants a longer wait than is allowed.
+        SearchlabError: It fails.
+    """
+    progress = progress or Progress()
+    _check(query, pages, size)
+    report = FetchReport(folder / f"{api.source.name}.jsonl")
+    folder.mkdir(parents=True, exist_ok=True)
+    store, lines = PictureStore(folder), _Lines(report.dump)
+    with progress.step(f"fetching from {api.source.title}", unit="photos") as step:
+        for where, answer in _answers(api, query, pages, report.problems):
+            for entry, found in read_answer(where, answer, api.source):
+                if isinstance(found, Problem):
+                    report.problems.append(found)
+                    continue
+                report.records += 1
+                report.new += lines.add(entry)
+                _take(api, pictures, found, store, report, size, allowed, limits)
+                step.advance(1)
+    return report
+
+
+def fetch_pictures(
+    api: PoliteClient,
+    pictures: httpx.Client,
+    dump: Path,
+    folder: Path,
+    *,
+    size: str | None = None,
+    allowed: Collection[str] = (),
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> FetchReport:
+    """Fetch the pictures of a dump that is there; arguments as for `fetch`."""
+    progress = progress or Progress()
+    _check("dump", 1, size)
+    report = FetchReport(dump)
+    folder.mkdir(parents=True, exist_ok=True)
+    store = PictureStore(folder)
+    with progress.step(f"fetching from {api.source.title}", unit="photos") as step:
+        for found in read_dump(dump, api.source):
+            if isinstance(found, Problem):
+                report.problems.append(found)
+                continue
+            report.records += 1
+            _take(api, pictures, found, store, report, size, allowed, limits)
+            step.advance(1)
+    return report
+
+
+def _check(query: str, pages: int, size: str | None) -> None:
+    if not query.strip():
+        msg = f"query must hold a word, got {query!r}"
+        raise InputError(msg)
+    if pages < 1:
+        msg = f"pages must be 1 or more, got {pages}"
+        raise InputError(msg)
+    if size is not None and size not in URL_SIZES:
+        msg = f"size must be one of {', '.join(URL_SIZES)}, got {size!r}"
+        raise InputError(msg)
+
+
+def _answers(
+    api: PoliteClient, query: str, pages: int, problems: list[Problem]
+) -> Iterator[tuple[str, Any]]:
+    if api.source.search is None:
+        msg = f"{api.source.title} must have a public API to be fetched from, and has none"
+        raise InputError(msg)
+    walk, answer, begun = api.source.search(query), None, 0
+    while True:
+        try:
+            ask = walk.send(answer)
+        except StopIteration:
+            return
+        except InputError as error:
+            problems.append(Problem(f"{api.source.name}, page {begun}", str(error)))
+            return
+        begun += ask.begins_page
+        if begun > pages:
+            return
+        where = f"{api.source.name}, page {begun}"
+        try:
+            answer = api.answer(ask)
+        except NotFoundError as error:
+            answer = {}
+            problems.append(Problem(where, str(error)))
+            continue
+        if ask.has_records:
+            yield where, answer
+
+
+def _take(
+    api: PoliteClient,
+    pictures: httpx.Client,
+    found: Read,
+    store: PictureStore,
+    report: FetchReport,
+    size: str | None,
+    allowed: Collection[str],
+    limits: Limits | None,
+) -> None:
+    record = found.record
+    if why := refusal(record.license_type, allowed):
+        report.problems.append(Problem(found.where, why))
+        return
+    why, links = "", _links(record, size)
+    if any(store.has(record, url) for url in (links[:1] if size else links)):
+        report.there += 1
+        return
+    for url in links:
+        try:
+            file = _downloaded(api, pictures, url, store.folder / "pictures", limits)
+        except InputError as error:
+            why = why or str(error)
+            continue
+        store.add(record, url, file)
+        report.fetched += 1
+        return
+    report.problems.append(Problem(found.where, f"{record.source_photo_id}: {why}"))
+
+
+def _links(record: SourceRecord, size: str | None) -> list[str]:
+    # Who shows pictures from copies needs large ones; others only what a model looks at.
+    first = size or ("large" if record.shown_from_copy else "regular")
+    return list(dict.fromkeys(record.urls[name] for name in (first, *_NEAREST)))
+
+
+def _downloaded(
+    api: PoliteClient, pictures: httpx.Client, url: str, folder: Path, limits: Limits | None
+) -> Path:
+    for attempt in range(1, 4):
+        try:
+            return download(pictures, url, folder, limits=limits)
+        except RetryLaterError as error:
+            api.wait(error.response, attempt)
+    msg = "the server keeps asking to come back later"
+    raise InputError(msg)
+
+
+class _Lines:
+    """A JSONL file that grows by lines that it does not have yet."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: set[bytes] = set()
+        self._broken = False
+        if path.is_file():
+            with path.open("rb") as lines:
+                for line in lines:
+                    self._known.add(hashlib.sha256(line.rstrip(b"\n")).digest())
+                    self._broken = not line.endswith(b"\n")
+
+    def add(self, entry: Any) -> bool:
+        """Append an entry; whether it was new."""
+        line = json.dumps(entry, ensure_ascii=True, sort_keys=True).encode()
+        digest = hashlib.sha256(line).digest()
+        if digest in self._known:
+            return False
+        with self._path.open("ab") as file:
+            file.write((b"\n" if self._broken else b"") + line + b"\n")
+        self._known.add(digest)
+        self._broken = False
+        return True

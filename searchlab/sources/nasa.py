@@ -1,0 +1,108 @@
+"""NASA Image and Video Library: https://images.nasa.gov/docs/images.nasa.gov_api_docs.pdf.
+
+NASA's pictures are in the public domain; its guideline asks to name NASA as the source. Sizes are
+`~thumb`, `~small`, `~medium`, `~large` and `~orig` in the name of the file. Newer records list the
+ones that there are; where only the preview is listed, the others follow its name.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from searchlab.licensing import license_url
+from searchlab.photos import credit_line
+from searchlab.sources.record import Entry, SourceRecord, checked, five
+from searchlab.sources.source import Source, Values, Walk, pages
+
+_HOME = "https://images.nasa.gov"
+_SIZES = {
+    "thumb": "thumb",
+    "small": "small",
+    "regular": "medium",
+    "large": "large",
+    "full": "orig",
+}
+
+
+def record(values: Values) -> SourceRecord:
+    """Read an item of a collection."""
+    entry = Entry(values)
+    photo_id = entry.text("data", 0, "nasa_id")
+    page = f"{_HOME}/details/{quote(photo_id, safe='')}"
+    name = entry.text("data", 0, "photographer") or entry.text("data", 0, "secondary_creator")
+    title, center = entry.text("data", 0, "title"), entry.text("data", 0, "center")
+    said = entry.text("data", 0, "description"), entry.words("data", 0, "keywords")
+    links = entry.each("links")
+    urls = _sizes(links)
+    width, height = _size(links)
+    credit = name if "NASA" in name.upper() else "/".join(filter(None, ("NASA", center, name)))
+    return checked(
+        SourceRecord(
+            source="nasa",
+            source_photo_id=photo_id,
+            origin=("nasa", photo_id),
+            image_url=urls["full"],
+            urls=urls,
+            source_image_url=page,
+            links=(("nasa", page),),
+            width=width,
+            height=height,
+            license_type="public-domain",
+            license_url=license_url("public-domain"),
+            title=title,
+            photographer_full_name=name,
+            source_description=". ".join(filter(None, (title, said[0].rstrip("."), said[1]))),
+            alt_description=entry.text("data", 0, "description_508"),
+            uploaded_on=entry.day("data", 0, "date_created"),
+            attribution=credit_line(
+                (f"“{title}”" if title else "Photo", page), f". Credit: {credit}"
+            ),
+        )
+    )
+
+
+def _sizes(links: list[Entry]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for link in links:
+        href = link.url("href")
+        size = re.search(r"~(thumb|small|medium|large|orig)\.\w+$", href)
+        if size:
+            found[size[1]] = href
+    if set(found) == {"thumb"}:
+        base = found["thumb"].rpartition("~")[0]
+        found |= {name: f"{base}~{name}.jpg" for name in _SIZES.values() if name != "thumb"}
+    return five(**{size: found.get(name, "") for size, name in _SIZES.items()})
+
+
+def _size(links: list[Entry]) -> tuple[int, int]:
+    sides = [(link.side("width"), link.side("height")) for link in links]
+    return max((pair for pair in sides if all(pair)), default=(0, 0))
+
+
+def search(query: str) -> Walk:
+    """Walk through the pictures of a query."""
+    return pages(
+        "https://images-api.nasa.gov/search",
+        {"q": query, "media_type": "image"},
+        lambda answer, _number: any(
+            link.text("rel") == "next" for link in Entry(answer).each("collection", "links")
+        ),
+    )
+
+
+SOURCE = Source(
+    name="nasa",
+    title="NASA Images",
+    home=_HOME,
+    record=record,
+    inside=("collection", "items"),
+    gives=(
+        "photographer_full_name",
+        "source_description",
+        "alt_description",
+        "uploaded_on",
+    ),
+    one_license=True,
+    search=search,
+)

@@ -1,0 +1,86 @@
+"""Pexels: https://www.pexels.com/api/documentation/.
+
+The guideline asks for the photographer and Pexels, with a link to the photo's page. The username is
+what follows the @ in the profile's address; profiles without one have none.
+"""
+
+from __future__ import annotations
+
+import re
+
+from searchlab.licensing import FREE
+from searchlab.photos import credit_line
+from searchlab.sources.record import Entry, SourceRecord, checked, five
+from searchlab.sources.source import Key, Source, Values, Walk, pages
+
+_HOME = "https://www.pexels.com"
+
+
+def record(values: Values) -> SourceRecord:
+    """Read a photo resource."""
+    entry = Entry(values)
+    photo_id, page = entry.text("id"), entry.url("url")
+    name, profile = entry.text("photographer"), entry.url("photographer_url")
+    handle = re.fullmatch(r"https://www\.pexels\.com/@([\w.~-]+)/?", profile)
+    return checked(
+        SourceRecord(
+            source="pexels",
+            source_photo_id=photo_id,
+            origin=("pexels", photo_id),
+            image_url=entry.url("src", "original"),
+            urls=five(
+                thumb=entry.url("src", "tiny"),
+                small=entry.url("src", "medium"),
+                regular=entry.url("src", "large"),
+                large=entry.url("src", "large2x"),
+                full=entry.url("src", "original"),
+            ),
+            source_image_url=page,
+            links=(("pexels", page),),
+            width=entry.side("width"),
+            height=entry.side("height"),
+            color_hex=entry.color("avg_color"),
+            license_type=FREE,
+            license_url=f"{_HOME}/license/",
+            photographer_username=handle[1] if handle else "",
+            photographer_full_name=name,
+            photographer_url=profile,
+            alt_description=entry.text("alt"),
+            attribution=credit_line(
+                ("Photo", page),
+                *(" by ", (name, profile)) if name else (),
+                " on ",
+                ("Pexels", f"{_HOME}/"),
+            ),
+        )
+    )
+
+
+def search(query: str) -> Walk:
+    """Walk through the results of a query."""
+    return pages(
+        "https://api.pexels.com/v1/search",
+        {"query": query, "per_page": "80"},
+        lambda answer, _number: bool(Entry(answer).text("next_page")),
+    )
+
+
+SOURCE = Source(
+    name="pexels",
+    title="Pexels",
+    home=_HOME,
+    record=record,
+    inside=("photos",),
+    gives=(
+        "width",
+        "height",
+        "color_hex",
+        "photographer_username",
+        "photographer_full_name",
+        "photographer_url",
+        "alt_description",
+    ),
+    one_license=True,
+    search=search,
+    key=Key("PEXELS_API_KEY", "https://www.pexels.com/api/", header="Authorization"),
+)

@@ -1,0 +1,155 @@
+"""Dumps: files of a library's own records, read one at a time; what cannot be used is reported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from searchlab.errors import InputError, shown
+from searchlab.records import Problem
+from searchlab.sources.record import SourceRecord
+from searchlab.sources.source import Source
+
+MAX_LINE_BYTES = 16 * 2**20
+MAX_DOCUMENT_BYTES = 256 * 2**20
+
+
+class Read(NamedTuple):
+    """A record and where it stands.
+
+    Attributes:
+        where: The file and the line, or the number of the record in a document.
+        record: What it says.
+    """
+
+    where: str
+    record: SourceRecord
+
+
+def read_dump(path: Path, source: Source) -> Iterator[Read | Problem]:
+    """Read a file of records of one library.
+
+    A line of JSONL holds a record or a whole answer of the library's API; so does a JSON document,
+    which must fit into memory. CSV has a record a line. Of JSONL and CSV, only one line is held at
+    a time, whatever the file's size.
+
+    Args:
+        path: `.csv`, or JSON in any of its two forms.
+        source: Whose records they are.
+
+    Yields:
+        A record, or what is wrong with one.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    try:
+        if path.suffix.lower() == ".csv":
+            found = _csv(path)
+        elif _is_document(path):
+            found = _document(path)
+        else:
+            found = _lines(path)
+        for where, answer in found:
+            if isinstance(answer, Problem):
+                yield answer
+            else:
+                yield from _records(where, answer, source)
+    except OSError as error:
+        msg = f"a dump must be a readable file, got {path}: {error.strerror}"
+        raise InputError(msg) from error
+
+
+def read_answer(where: str, answer: Any, source: Source) -> Iterator[tuple[Any, Read | Problem]]:
+    """Read the records of one answer of an API.
+
+    Args:
+        where: What a problem is said to be in.
+        answer: Parsed JSON.
+        source: Whose it is.
+
+    Yields:
+        Each entry as it came, and the record that it is or what is wrong with it.
+    """
+    try:
+        entries = source.entries(answer)
+    except (TypeError, ValueError, RecursionError) as error:
+        yield answer, Problem(where, _short(error))
+        return
+    for number, entry in enumerate(entries, start=1):
+        place = where if len(entries) == 1 else f"{where}, record {number}"
+        try:
+            yield entry, Read(place, source.record(entry))
+        except InputError as error:
+            yield entry, Problem(place, str(error))
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+            yield entry, Problem(place, f"a record of {source.name} it is not: {_short(error)}")
+
+
+def _records(where: str, answer: Any, source: Source) -> Iterator[Read | Problem]:
+    for _, found in read_answer(where, answer, source):
+        yield found
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Any]]:
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            where = f"{path}:{number}"
+            if len(line) > MAX_LINE_BYTES:
+                while line and not line.endswith(b"\n"):
+                    line = file.readline(MAX_LINE_BYTES)
+                yield where, Problem(where, f"a line must be at most {MAX_LINE_BYTES:,} bytes")
+            elif line.strip():
+                yield where, _parsed(line, where)
+
+
+def _is_document(path: Path) -> bool:
+    # One JSON value over several lines: its first line is none by itself.
+    with path.open("rb") as file:
+        line = b""
+        while not line.strip():
+            line = file.readline(MAX_LINE_BYTES)
+            if not line:
+                return False
+    if not isinstance(_parsed(line, ""), Problem):
+        return False
+    if path.stat().st_size > MAX_DOCUMENT_BYTES:
+        return False
+    return not isinstance(_parsed(path.read_bytes(), ""), Problem)
+
+
+def _document(path: Path) -> Iterator[tuple[str, Any]]:
+    yield str(path), _parsed(path.read_bytes(), str(path))
+
+
+def _parsed(text: bytes, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return Problem(where, f"a record must be JSON; {_short(error)}")
+
+
+def _csv(path: Path) -> Iterator[tuple[str, Any]]:
+    with path.open("rb") as raw:
+        text = io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="")
+        rows = csv.DictReader(text)
+        while True:
+            try:
+                row = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                where = f"{path}:{rows.line_num}"
+                yield where, Problem(where, f"a row must be CSV; {_short(error)}")
+                continue
+            yield f"{path}:{rows.line_num}", {k: v for k, v in row.items() if isinstance(k, str)}
+
+
+def _short(error: Exception) -> str:
+    return shown(str(error))[1:-1] or type(error).__name__

@@ -1,0 +1,219 @@
+"""SourceRecord: what an upstream library says of a photo; Entry reads JSON that nobody checked."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from searchlab.errors import InputError, shown
+from searchlab.licensing import license_url, normal_license
+from searchlab.photos import URL_SIZES, web_url
+from searchlab.records import MAX_TEXT, Record, plain_characters
+
+_MAX_SIDE = 10**6
+_HEX = re.compile(r"#[0-9a-fA-F]{6}", re.ASCII)
+_BLUR_HASH = re.compile(r"[0-9A-Za-z#$%*+,\-.:;=?@\[\]^_{|}~]{6,120}", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceRecord(Record):
+    """A record of an upstream library in searchlab's words; empty or 0 where it says nothing.
+
+    Attributes:
+        origin: Library that published the photo and its id there: what an aggregator passes on has
+            the identity that it has at its origin.
+        image_url: Base link of the picture.
+        urls: Five links by size.
+        shown_from_copy: The library wants pictures to be shown from a copy, not by its links.
+        width: Pixels of the largest picture.
+        height: Pixels of the largest picture.
+        color_hex: Dominant colour.
+        blur_hash: Placeholder.
+        attribution: `html` and `plain`, as the library's guideline asks.
+        links: Pages of the photo, at this library and at others that passed it on.
+    """
+
+    origin: tuple[str, str]
+    image_url: str
+    urls: Mapping[str, str]
+    shown_from_copy: bool = False
+    width: int = 0
+    height: int = 0
+    color_hex: str = ""
+    blur_hash: str = ""
+    attribution: Mapping[str, str]
+    links: tuple[tuple[str, str], ...] = ()
+
+
+class Entry:
+    """One JSON object of an upstream library, read by paths that may lead nowhere.
+
+    A value of another kind than it should be counts as absent: an optional field never makes a
+    record useless.
+
+    >>> Entry({"user": {"name": " Ann "}, "id": 7}).text("user", "name")
+    'Ann'
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        """Wrap a JSON object.
+
+        Raises:
+            InputError: It is none.
+        """
+        if not isinstance(values, Mapping):
+            msg = f"a record must be a JSON object, got {shown(values)}"
+            raise InputError(msg)
+        self.values = values
+
+    def get(self, *path: str | int) -> Any:
+        """Return what lies at a path of keys and positions; None where there is nothing."""
+        found: Any = self.values
+        for step in path:
+            if isinstance(found, Mapping) and isinstance(step, str):
+                found = found.get(step)
+            elif isinstance(found, list) and isinstance(step, int) and step < len(found):
+                found = found[step]
+            else:
+                return None
+        return found
+
+    def inner(self, *path: str | int) -> Entry:
+        """Return the object at a path; an empty one where there is none."""
+        found = self.get(*path)
+        return Entry(found if isinstance(found, Mapping) else {})
+
+    def each(self, *path: str | int) -> list[Entry]:
+        """Return the objects of the list at a path."""
+        found = self.get(*path)
+        listed = found if isinstance(found, list) else []
+        return [Entry(one) for one in listed if isinstance(one, Mapping)]
+
+    def text(self, *path: str | int) -> str:
+        """Return a text, or a whole number as text, without control characters."""
+        found = self.get(*path)
+        if isinstance(found, int) and not isinstance(found, bool) and abs(found) < 10**30:
+            return str(found)
+        return plain_characters(found)[:MAX_TEXT] if isinstance(found, str) else ""
+
+    def first(self, *path: str | int) -> str:
+        """Return a text, or the first text of a list or of a map of languages."""
+        found = self.get(*path)
+        while isinstance(found, Mapping | list) and found:
+            found = next(iter(found.values() if isinstance(found, Mapping) else found))
+        return plain_characters(found)[:MAX_TEXT] if isinstance(found, str) else ""
+
+    def words(self, *path: str | int) -> str:
+        """Return a list of texts, or of objects with a `name`, joined by commas."""
+        found = self.get(*path)
+        if not isinstance(found, list):
+            return ""
+        names = [one.get("name") if isinstance(one, Mapping) else one for one in found]
+        texts = [plain_characters(name) for name in names if isinstance(name, str)]
+        return ", ".join(filter(None, texts))[:MAX_TEXT]
+
+    def url(self, *path: str | int) -> str:
+        """Return a web address; one without a scheme gets https."""
+        return as_url(self.get(*path))
+
+    def side(self, *path: str | int) -> int:
+        """Return a number of pixels; 0 where it is none."""
+        found = self.get(*path)
+        if isinstance(found, str) and found.isascii() and found.isdigit() and len(found) < 8:
+            found = int(found)
+        if isinstance(found, bool) or not isinstance(found, int | float):
+            return 0
+        return int(found) if 0 < found <= _MAX_SIDE else 0
+
+    def day(self, *path: str | int) -> str:
+        """Return the day of an ISO time or of seconds since 1970 as `YYYY-MM-DD`."""
+        found = self.get(*path)
+        if isinstance(found, str) and re.fullmatch(r"[0-9]{1,13}", found):
+            found = int(found)
+        try:
+            if isinstance(found, int) and not isinstance(found, bool):
+                seconds = found / 1_000 if found > 10**11 else found
+                return datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC).date().isoformat()
+            return datetime.date.fromisoformat(found[:10]).isoformat()
+        except (TypeError, ValueError, OverflowError, OSError):
+            return ""
+
+    def color(self, *path: str | int) -> str:
+        """Return a colour as `#` and six hex digits."""
+        found = self.text(*path)
+        return found.lower() if _HEX.fullmatch(found) else ""
+
+    def blur_hash(self, *path: str | int) -> str:
+        """Return a blur hash."""
+        found = self.text(*path)
+        return found if _BLUR_HASH.fullmatch(found) else ""
+
+
+def as_url(value: object) -> str:
+    """Return a web address that may be linked to, or an empty text."""
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        return ""
+    value = value.strip()
+    return web_url(f"https:{value}" if value.startswith("//") else value)
+
+
+def five(
+    *, thumb: str = "", small: str = "", regular: str = "", large: str = "", full: str = ""
+) -> dict[str, str]:
+    """Return the five links of a photo.
+
+    A size that a library does not offer is the next larger one that it offers, or else the next
+    smaller one: a link that is known to be there instead of one that is guessed.
+    """
+    given = dict(zip(URL_SIZES, (thumb, small, regular, large, full), strict=True))
+    order = [given[size] for size in URL_SIZES]
+    return {
+        size: next(filter(None, [*order[place:], *reversed(order[:place])]), "")
+        for place, size in enumerate(URL_SIZES)
+    }
+
+
+def licensed(*said: str, version: str = "", url: str = "") -> tuple[str, str]:
+    """Return the name of a licence in searchlab's vocabulary and where its text stands.
+
+    Args:
+        said: What the library calls it; the first that is known counts.
+        version: Its version, where the library tells it apart.
+        url: Its address, which counts before names.
+
+    Raises:
+        InputError: The library says something, and the vocabulary has none of it.
+    """
+    name = normal_license(url) if url else ""
+    name = name or next(filter(None, (normal_license(one, version=version) for one in said)), "")
+    if not name and any((url, *said)):
+        told = next(filter(None, (*said, url)))
+        msg = f"its licence must be a known one, got {shown(told)}"
+        raise InputError(msg)
+    return name, url.replace("http://creativecommons.org", "https://creativecommons.org") or (
+        license_url(name)
+    )
+
+
+def checked(record: SourceRecord) -> SourceRecord:
+    """Return a record that can be used; links built from hostile parts that are none are dropped.
+
+    Raises:
+        InputError: It has no id or no picture.
+    """
+    if not record.source_photo_id:
+        msg = f"a record of {record.source} must have an id, got none"
+        raise InputError(msg)
+    if not record.urls["full"]:
+        msg = f"a record of {record.source} must link to its picture, got no link"
+        raise InputError(msg)
+    return replace(
+        record,
+        source_image_url=as_url(record.source_image_url),
+        photographer_url=as_url(record.photographer_url),
+        license_url=as_url(record.license_url),
+        links=tuple((library, page) for library, page in record.links if as_url(page)),
+    )

@@ -1,0 +1,132 @@
+"""Smithsonian Open Access: https://edan.si.edu/openaccess/apidocs/; what is CC0 says so.
+
+A row has several pictures. Those of its delivery service are scaled by `max`, in pixels of the
+longer side; the others have the two links of the record.
+"""
+
+from __future__ import annotations
+
+import re
+
+from searchlab.licensing import RESERVED, license_label
+from searchlab.photos import credit_line
+from searchlab.sources.record import Entry, SourceRecord, checked, five, licensed
+from searchlab.sources.source import Ask, Key, Source, Values, Walk, number_at, with_params
+
+_HOME = "https://www.si.edu"
+_ROWS = 100
+_SIDES = {"thumb": 150, "small": 480, "regular": 960, "large": 1920}
+_MAKERS = ("creator", "photographer", "artist", "maker", "author", "collector")
+
+
+def record(values: Values) -> SourceRecord:
+    """Read one picture of a row, taken apart."""
+    entry = Entry(values)
+    about = entry.inner("content", "descriptiveNonRepeating")
+    number = about.text("record_ID") or entry.text("id")
+    place = entry.side("place")
+    media = about.inner("online_media", "media", place)
+    link = media.url("content")
+    photo_id = number if place == 0 else f"{number}-{place + 1}"
+    delivered = "/ids/deliveryService" in link
+    urls = (
+        five(**{size: with_params(link, max=side) for size, side in _SIDES.items()}, full=link)
+        if delivered
+        else five(thumb=media.url("thumbnail"), regular=link, full=link)
+    )
+    page = about.url("record_link") or about.url("guid") or _collections_page(number)
+    access = media.text("usage", "access") or about.text("metadata_usage", "access")
+    license_type, license_url = licensed(
+        RESERVED if access.lower().startswith("usage conditions") else access
+    )
+    name = _maker(entry)
+    title = about.text("title", "content") or entry.text("title")
+    said = (title, *_noted(entry, "notes"), *_noted(entry, "objectType"), *_noted(entry, "topic"))
+    unit = about.text("data_source")
+    return checked(
+        SourceRecord(
+            source="smithsonian",
+            source_photo_id=photo_id,
+            origin=("smithsonian", photo_id),
+            image_url=link,
+            urls=urls,
+            source_image_url=page,
+            links=(("smithsonian", page),),
+            license_type=license_type,
+            license_url=license_url,
+            title=title,
+            photographer_full_name=name,
+            source_description=". ".join(dict.fromkeys(filter(None, said))),
+            uploaded_on=entry.day("timestamp") or entry.day("lastTimeUpdated"),
+            attribution=credit_line(
+                (f"“{title}”" if title else "Object", page),
+                f" by {name}" if name else "",
+                f", {unit}" if unit else "",
+                ", ",
+                ("Smithsonian Institution", f"{_HOME}/"),
+                ", ",
+                (license_label(license_type), license_url),
+            ),
+        )
+    )
+
+
+def _collections_page(number: str) -> str:
+    plain = re.fullmatch(r"[\w.-]+", number, re.ASCII)
+    return f"https://collections.si.edu/search/detail/edanmdm:{number}" if plain else ""
+
+
+def _maker(entry: Entry) -> str:
+    names = entry.each("content", "freetext", "name")
+    found = {one.text("label").lower(): one.text("content") for one in reversed(names)}
+    return next((found[role] for role in _MAKERS if found.get(role)), "")
+
+
+def _noted(entry: Entry, kind: str) -> list[str]:
+    return [
+        one.text("content")
+        for one in entry.each("content", "freetext", kind)
+        if one.text("label") in ("Description", "Type", "Topic")
+    ]
+
+
+def apart(row: Values) -> list[Values]:
+    """Take a row apart: one entry a picture."""
+    media = Entry(row).get("content", "descriptiveNonRepeating", "online_media", "media")
+    n_media = len(media) if isinstance(media, list) and "place" not in row else 1
+    return [{"place": 0, **row}, *({**row, "place": place} for place in range(1, n_media))]
+
+
+def search(query: str) -> Walk:
+    """Walk through the CC0 pictures of a query."""
+    start = 0
+    while True:
+        answer = yield Ask(
+            "https://api.si.edu/openaccess/api/v1.0/search",
+            {
+                "q": f'{query} AND online_media_type:"Images" AND media_usage:"CC0"',
+                "start": str(start),
+                "rows": str(_ROWS),
+            },
+        )
+        start += _ROWS
+        if start >= number_at(answer, "response", "rowCount"):
+            return
+
+
+SOURCE = Source(
+    name="smithsonian",
+    title="Smithsonian",
+    home=_HOME,
+    record=record,
+    inside=("response", "rows"),
+    apart=apart,
+    gives=(
+        "license_type",
+        "photographer_full_name",
+        "source_description",
+        "uploaded_on",
+    ),
+    search=search,
+    key=Key("SMITHSONIAN_API_KEY", "https://api.data.gov/signup/", param="api_key"),
+)

@@ -1,0 +1,148 @@
+"""Source: what searchlab knows of one upstream library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from searchlab.sources.record import SourceRecord
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request to a library's API, without the key.
+
+    Attributes:
+        url: Address without parameters.
+        params: Parameters.
+        begins_page: The first request of a page of results.
+        has_records: The answer holds records, not only where to find them.
+    """
+
+    url: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    begins_page: bool = True
+    has_records: bool = True
+
+
+Walk: TypeAlias = Generator[Ask, Any, None]
+"""Yields requests and is sent the JSON that each was answered with; ends with the results."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """How an API is told the user's key.
+
+    Attributes:
+        variable: Environment variable that holds it.
+        where: Where to get one.
+        header: Header that carries it; empty where a parameter does.
+        before: What stands before the key in the header.
+        param: Parameter that carries it.
+        needed: The API answers nobody without a key.
+    """
+
+    variable: str
+    where: str
+    header: str = ""
+    before: str = ""
+    param: str = ""
+    needed: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One upstream library.
+
+    Attributes:
+        name: As in the sources facet.
+        title: As people write it.
+        home: Its web address.
+        record: Turns one of its records into searchlab's words.
+        inside: Keys that lead from an answer of its API to the list of records.
+        gives: Photo fields that its records tell, besides the ids, links and credit that all tell.
+        one_license: All its photos have the same licence, which their records leave out.
+        search: Walks through the results of a query; None where there is no public API.
+        key: The user's key; None where nobody needs one.
+        apart: Takes an entry with several pictures apart, one entry a picture.
+        pause_s: Least seconds between two requests.
+    """
+
+    name: str
+    title: str
+    home: str
+    record: Callable[[Values], SourceRecord]
+    inside: tuple[str, ...]
+    gives: tuple[str, ...]
+    one_license: bool = False
+    search: Callable[[str], Walk] | None = None
+    key: Key | None = None
+    apart: Callable[[Values], list[Values]] = lambda entry: [entry]
+    pause_s: float = 1.0
+
+    def entries(self, answer: Any) -> list[Any]:
+        """Return the entries of an answer of the API, or of a single one: one a picture."""
+        found = answer
+        for key in self.inside:
+            found = found[key] if isinstance(found, Mapping) and key in found else None
+        if found is None:
+            found = answer
+        elif self.inside and isinstance(found, Mapping):  # MediaWiki's older format: by page id
+            found = list(found.values())
+        listed = found if isinstance(found, list) else [found]
+        return [
+            one
+            for entry in listed
+            for one in (self.apart(entry) if isinstance(entry, Mapping) else [entry])
+        ]
+
+
+def pages(
+    url: str,
+    params: Mapping[str, str],
+    more: Callable[[Any, int], bool],
+    *,
+    page: str = "page",
+) -> Walk:
+    """Walk through numbered pages.
+
+    Args:
+        url: Of the search.
+        params: All but the page.
+        more: Told an answer and its page's number, says whether another page follows.
+        page: Name of the parameter.
+    """
+    number = 1
+    while True:
+        answer = yield Ask(url, {**params, page: str(number)})
+        if not more(answer, number):
+            return
+        number += 1
+
+
+def number_at(answer: Any, *path: str) -> int:
+    """Return a count in an answer; 0 where there is none."""
+    for key in path:
+        answer = answer.get(key) if isinstance(answer, Mapping) else None
+    try:
+        return int(answer or 0)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def with_params(url: str, **params: str | int) -> str:
+    """Set parameters of an address, the others kept; empty for an empty one.
+
+    >>> with_params("https://example.org/a?b=1&w=2", w=3)
+    'https://example.org/a?b=1&w=3'
+    """
+    if not url:
+        return ""
+    parts = urlsplit(url)
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    kept = [(name, value) for name, value in given if name not in params]
+    return urlunsplit(parts._replace(query=urlencode([*kept, *params.items()])))

@@ -1,0 +1,95 @@
+"""PictureStore: a folder of pictures that belong to records; where each one lies.
+
+FOLDER/pictures.jsonl              which picture belongs to which record; a later line counts
+FOLDER/pictures/ab/abcd....jpg     pictures by the SHA-256 of their content
+FOLDER/ID.jpg                      pictures that somebody named by a record's id, %-escaped
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+from searchlab.sources.record import SourceRecord
+
+LIST_NAME = "pictures.jsonl"
+_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".avif", ".gif", ".tif", ".tiff")
+_LONGEST_NAME = 255
+
+
+class PictureStore:
+    """Finds the picture of a record; `add` notes one that was fetched.
+
+    Attributes:
+        folder: Where it lies.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open a folder; what its list holds is read once."""
+        self.folder = folder
+        self._files: dict[tuple[str, str], tuple[str, str]] = {}
+        path = folder / LIST_NAME
+        if path.is_file():
+            with path.open("rb") as lines:
+                for line in lines:
+                    self._note(line)
+
+    def _note(self, line: bytes) -> None:
+        # The last line may have been cut short.
+        try:
+            values: Any = json.loads(line)
+            source, photo_id, file, url = (
+                values[name] for name in ("source", "source_photo_id", "file", "url")
+            )
+            place = PurePosixPath(file)
+            if not (place.is_absolute() or ".." in place.parts or "\0" in file):
+                self._files[(source, photo_id)] = (file, url)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return
+
+    def find(self, record: SourceRecord) -> Path | None:
+        """Return the picture of a record; None where there is none."""
+        noted = self._files.get((record.source, record.source_photo_id))
+        if noted is not None and (self.folder / noted[0]).is_file():
+            return self.folder / noted[0]
+        stem = quote(record.source_photo_id, safe="")
+        if len(stem) + 5 > _LONGEST_NAME or stem.startswith("."):
+            return None
+        apart = self.folder / record.source
+        folder = apart if apart.is_dir() else self.folder
+        named = (folder / f"{stem}{suffix}" for suffix in _SUFFIXES)
+        return next((path for path in named if path.is_file()), None)
+
+    def has(self, record: SourceRecord, url: str) -> bool:
+        """Whether the picture of a record was fetched from this very address."""
+        noted = self._files.get((record.source, record.source_photo_id))
+        return noted is not None and noted[1] == url and (self.folder / noted[0]).is_file()
+
+    def add(self, record: SourceRecord, url: str, file: Path) -> None:
+        """Note the picture of a record.
+
+        Args:
+            record: Whose picture.
+            url: Where it came from.
+            file: Where it lies, under the folder.
+        """
+        values = {
+            "source": record.source,
+            "source_photo_id": record.source_photo_id,
+            "file": file.relative_to(self.folder).as_posix(),
+            "url": url,
+        }
+        line = json.dumps(values, ensure_ascii=False).encode() + b"\n"
+        with (self.folder / LIST_NAME).open("ab") as lines:
+            if lines.tell() and not _ends_a_line(self.folder / LIST_NAME):
+                line = b"\n" + line
+            lines.write(line)
+        self._note(line)
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read(1) == b"\n"

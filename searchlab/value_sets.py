@@ -1,0 +1,118 @@
+"""ValueSets: which rows have each value of a coded column, as bitmaps and as lists of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.bitmaps import COMPILED_FROM, Bitmap
+from searchlab.errors import DataError
+
+# A list of fewer rows than that is counted as fast as a bitmap, and is four times smaller at most.
+_DENSE: Final = 128
+# Words of bitmaps that are counted in the time of one row that is looked up.
+_WORDS_A_ROW: Final = 3
+
+
+class ValueSets:
+    """The rows of each value of one column.
+
+    A value of at least one row in 128 has a bitmap, a rarer one an ascending list of rows. So a
+    column of a million photographers takes no more room than its row numbers, and no column takes
+    more than 16 bytes a row.
+
+    Attributes:
+        sizes: (n_values,) int64, rows of each value.
+    """
+
+    def __init__(
+        self, codes: NDArray[np.int32], n_values: int, arrays: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Take over what `arrays` returned; `from_codes` makes them.
+
+        Args:
+            codes: (n_rows,) int32, each row's value as a position among the column's values.
+            n_values: Values that the column has.
+            arrays: From `arrays`.
+
+        Raises:
+            DataError: They are of another column.
+        """
+        self._codes = codes
+        self.sizes = arrays["sizes"]
+        self._places, self._starts, self._rows = (arrays[n] for n in ("places", "starts", "rows"))
+        self._dense = np.flatnonzero(self._places >= 0)
+        n_words, n_dense = -(-len(codes) // 64), len(self._dense)
+        lengths = tuple(len(arrays[name]) for name in ("sizes", "places", "starts", "bits"))
+        if lengths != (n_values, n_values, n_values + 1, n_dense * n_words):
+            msg = f"sets of {n_values} values of {len(codes)} rows in arrays of {lengths}"
+            raise DataError(msg)
+        self._bits = arrays["bits"].reshape(n_dense, n_words)
+
+    @classmethod
+    def from_codes(cls, codes: NDArray[np.int32], n_values: int) -> ValueSets:
+        """Sort the rows of a column by their values.
+
+        Args:
+            codes: (n_rows,) int32, 0 to `n_values` - 1.
+            n_values: Values that there are.
+        """
+        sizes = np.bincount(codes, minlength=n_values).astype(np.int64)
+        dense = _DENSE * sizes >= max(len(codes), 1)
+        places = np.where(dense, np.cumsum(dense) - 1, -1).astype(np.int32)
+        bits = [Bitmap.of_mask(codes == code).words for code in np.flatnonzero(dense)]
+        rare = np.flatnonzero(~dense[codes]) if n_values else np.zeros(0, dtype=np.int64)
+        starts = np.zeros(n_values + 1, dtype=np.int64)
+        np.cumsum(np.where(dense, 0, sizes), out=starts[1:])
+        arrays: dict[str, NDArray[Any]] = {
+            "sizes": sizes,
+            "places": places,
+            "bits": np.concatenate([np.zeros(0, dtype=np.uint64), *bits]),
+            "starts": starts,
+            "rows": rare[np.argsort(codes[rare], kind="stable")].astype(np.int32),
+        }
+        return cls(codes, n_values, arrays)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a file must hold, one-dimensional arrays by name."""
+        return {
+            "sizes": self.sizes,
+            "places": self._places,
+            "bits": self._bits.reshape(-1),
+            "starts": self._starts,
+            "rows": self._rows,
+        }
+
+    def any_of(self, values: Iterable[int]) -> Bitmap:
+        """Return the rows that have one of some values; a value is a position in the column's."""
+        n = len(self._codes)
+        dense = [value for value in values if self._places[value] >= 0]
+        lists = [self._list(value) for value in values if self._places[value] < 0]
+        found = [Bitmap(self._bits[self._places[value]], n) for value in dense]
+        if lists:
+            found.append(Bitmap.of_rows(np.concatenate(lists), n))
+        return Bitmap.any_of(found, n)
+
+    def counts(self, allowed: Bitmap | None = None) -> NDArray[np.int64]:
+        """Count the rows of each value, (n_values,) int64; all rows if `allowed` is left out."""
+        if allowed is None:
+            return self.sizes
+        if len(self._codes) < COMPILED_FROM:
+            return np.bincount(self._codes[allowed.rows()], minlength=len(self.sizes))
+        from searchlab.kernels.bits import count_codes, count_listed, count_shared
+
+        counts = np.zeros(len(self.sizes), dtype=np.int64)
+        if allowed.count < len(self._rows) + self._bits.size // _WORDS_A_ROW:
+            count_codes(allowed.words, self._codes, counts)
+            return counts
+        dense = np.empty(len(self._dense), dtype=np.int64)
+        count_shared(self._bits.reshape(-1), allowed.words, dense)
+        counts[self._dense] = dense
+        count_listed(self._rows, self._starts, allowed.words, counts)
+        return counts
+
+    def _list(self, value: int) -> NDArray[np.int32]:
+        return self._rows[self._starts[value] : self._starts[value + 1]]

@@ -1,0 +1,151 @@
+"""Filters, curves and plans of `bench_scale.py`, the limit of its processes, and the targets."""
+
+import time
+
+import numpy as np
+import pytest
+
+from fresh_process import Usage, in_fresh_process
+from scale.cells import FILTERS, Filter
+from scale.summary import OURS, at_recall, curves, fits, plan
+from searchlab.labs.scenes import Scenes
+from searchlab.reporting.lookup import Results
+from targets.goals import GOALS, Goal
+
+SCENES = Scenes(8, seed=0).rows(0, 5_000)[1]
+
+
+@pytest.mark.parametrize("one", FILTERS, ids=lambda one: one.name)
+def test_a_filter_keeps_just_its_share_and_the_same_photos_every_time(one):
+    mask = one.mask(SCENES, seed=1)
+    if one.share == 1:
+        assert mask is None
+        return
+    assert mask.sum() == max(1, round(one.share * 5_000))
+    assert np.array_equal(mask, one.mask(SCENES, seed=1))
+    assert not np.array_equal(mask, one.mask(SCENES, seed=2))
+
+
+def test_an_aligned_filter_keeps_whole_scenes_and_a_random_one_does_not():
+    def whole(mask):
+        kept = np.bincount(SCENES, weights=mask) / np.maximum(np.bincount(SCENES), 1)
+        of = np.bincount(SCENES) > 0
+        return np.mean(np.isin(kept[of], (0, 1)))
+
+    assert whole(Filter("aligned", 0.5).mask(SCENES, seed=1)) > 0.99
+    assert whole(Filter("random", 0.5).mask(SCENES, seed=1)) < 0.8
+
+
+def point(effort, recall, p50, *, within="none", kind="image"):
+    about = {"queries": kind, "filter": within, "effort": effort}
+    return about | {"recall": recall, "p50_ms": p50, "p99_ms": 2 * p50}
+
+
+def test_the_fastest_that_finds_enough_stands_beside_the_one_setting():
+    points = [point(100, 0.9, 1), point(200, 0.98, 2), point(400, 0.995, 4), point(800, 1, 3.5)]
+    points += [{**one, "queries": "text"} for one in points[:2]]
+    metrics = at_recall(points, 200)
+    assert metrics["p50_ms image none"] == 3.5
+    assert metrics["p99_ms image none"] == 7
+    assert metrics["one setting: p50_ms image none"] == 2
+    assert metrics["one setting: recall image none"] == 0.98
+    assert "p50_ms text none" not in metrics
+    assert metrics["best recall text none"] == 0.98
+
+
+def test_a_system_without_a_knob_has_one_setting():
+    points = [point(None, 1.0, 5), point(None, 1.0, 6, kind="text")]
+    metrics = at_recall(points, 200)
+    assert metrics["one setting: p50_ms image none"] == metrics["p50_ms image none"] == 5
+
+
+def records(system=OURS, sizes=(10_000, 100_000, 1_000_000), per_photo=0.5):
+    return [
+        {
+            "parameters": {"of": system, "n_photos": n},
+            "metrics": {
+                "memory_mib": per_photo * n / 1_000,
+                "stored_mib": 2.5 * n / 1_000,
+                "build_cpu_s": 6e-5 * n,
+                "p50_ms image none": 0.001 * n**0.5,
+                "p50_ms text none": 0.002 * n**0.5,
+            },
+        }
+        for n in sizes
+    ]
+
+
+def test_a_plan_goes_on_as_the_laws_say_and_names_what_was_not_measured():
+    rows = plan(fits(curves(records())), dim=512)
+    by_size = {row["n_photos"]: row for row in rows}
+    hundred = by_size[100_000_000]
+    assert hundred["extrapolated"] is True
+    assert hundred["times_the_largest_measured"] == 100
+    assert hundred["memory_gb"][0] == pytest.approx(52.4, abs=0.1)
+    assert hundred["build_cpu_h"][0] == pytest.approx(6000 / 3600, rel=0.01)
+    assert (hundred["machines_of_64_gb"], hundred["machines_of_256_gb"]) == (2, 1)
+    assert hundred["p50_ms_text"][0] == pytest.approx(20)
+    assert hundred["p50_ms_text_over_64_gb_machines"] == pytest.approx(20 / 2**0.5, rel=0.01)
+    assert hundred["verdict"] == "one machine of 256 GB"
+    assert by_size[10_000_000]["verdict"] == "one machine of 64 GB"
+    assert "distributed engine, or 3 machines" in by_size[1_000_000_000]["verdict"]
+    most = [row for row in rows if "the most" in row["verdict"]]
+    assert most[0]["n_photos"] == pytest.approx(92e6, rel=0.02)
+
+
+def test_without_our_own_index_there_is_no_plan_and_two_sizes_are_no_law():
+    assert plan(fits(curves(records("hnswlib-huge"))), dim=512) == []
+    assert fits(curves(records(sizes=(10_000, 100_000)))) == []
+
+
+def _sleep(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+def test_a_process_that_takes_too_long_is_ended_and_one_in_time_answers():
+    with pytest.raises(TimeoutError, match="not within 1 s"):
+        in_fresh_process(_sleep, 30, limit_s=1)
+    assert in_fresh_process(_sleep, 0.01, limit_s=30) == 0.01
+
+
+def test_memory_of_its_own_leaves_out_what_is_mapped(tmp_path):
+    np.save(tmp_path / "rows.npy", np.ones((4_000, 1_000), dtype=np.float32))
+    before = Usage.now()
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert mapped.sum() == 4e6
+    after = Usage.now()
+    assert after.resident_mib - before.resident_mib > 10
+    assert after.own_mib - before.own_mib < 5
+
+
+def test_a_goal_is_reached_on_its_side_of_the_bound():
+    assert Goal(1, "", float, "<=", 2.0, "").reached(2.0)
+    assert not Goal(1, "", float, "<=", 2.0, "").reached(2.1)
+    assert Goal(1, "", float, ">=", 2.0, "").reached(2.1)
+    assert {goal.target for goal in GOALS} == {1, 2, 3, 4, 5, 6}
+
+
+def test_figures_are_found_where_the_goals_look_for_them(tmp_path):
+    import json
+
+    rows = []
+    for system, slower in ((OURS, 1), ("hnswlib-huge", 8)):
+        row = {"system": system, "n_photos": 1_000_000, "build_cpu_s": slower, "memory_mib": slower}
+        for kind in ("image", "text"):
+            for one in FILTERS:
+                row[f"one setting: recall {kind} {one.name}"] = 0.995
+                for name in ("p50_ms", "one setting: p50_ms"):
+                    row[f"{name} {kind} {one.name}"] = 0.1 * slower
+        rows.append(row)
+    folder = tmp_path / "scale" / "scenes-512"
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps({"rows": rows}))
+    results = Results(tmp_path)
+    found = [goal for goal in GOALS if goal.target <= 2 and "LanceDB" not in goal.what]
+    figures = {goal.what: goal.read(results) for goal in found}
+    assert figures["memory over hnswlib's"] == 1 / 8
+    assert figures["times hnswlib's Python filter at 1 %"] == pytest.approx(8)
+    assert figures["least recall@20 of one setting under any filter"] == 0.995
+    assert figures["ms, aligned filters"] == pytest.approx(0.1)
+    assert len(figures) == 12

@@ -1,0 +1,278 @@
+"""Kernels do what a few lines of numpy do, and nothing of them is compiled after their import."""
+
+import importlib
+import pkgutil
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba.core.dispatcher import Dispatcher
+
+from searchlab import kernels
+from searchlab.bitmaps import Bitmap
+from searchlab.kernels.clusters import add_rows, measure
+from searchlab.kernels.codes import CHUNK, _dot_plain, dot, encode, rounded
+from searchlab.kernels.gather import gather
+from searchlab.kernels.heaps import offer
+from searchlab.kernels.lists import into_buckets
+from searchlab.kernels.scan import scan
+from searchlab.kernels.sweep import sweep
+from searchlab.models.protocol import unit_rows
+
+NO_WORDS = np.zeros(0, dtype=np.uint64)
+
+
+@numba.njit
+def dots(codes, query):
+    return np.array([dot(codes, row, query) for row in range(codes.shape[0])])
+
+
+@numba.njit
+def plain_dots(codes, query):
+    return np.array([_dot_plain(codes, row, query) for row in range(codes.shape[0])])
+
+
+@numba.njit
+def offered(scores, rows, size):
+    kept_scores = np.empty(size, dtype=np.float32)
+    kept_rows = np.empty(size, dtype=np.int64)
+    count = 0
+    for number in range(scores.size):
+        count = offer(kept_scores, kept_rows, count, scores[number], rows[number])
+    return kept_rows[:count]
+
+
+@numba.njit
+def rounded_query(query, length):
+    return rounded(query, length)
+
+
+@numba.njit
+def bucketed(scores):
+    return into_buckets(scores)
+
+
+def coded(vectors):
+    """Encode rows in their own order."""
+    n, dim = vectors.shape
+    codes = np.empty((n, -(-dim // CHUNK) * CHUNK), dtype=np.uint8)
+    scales, errors = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    encode(vectors, np.arange(n), codes, scales, errors)
+    return codes, scales, errors
+
+
+def decoded(codes, scales, dim):
+    return (codes[:, :dim].astype(np.float64) - 128) * scales[:, np.newaxis].astype(np.float64)
+
+
+def rows_of(n, dim, seed=0):
+    return unit_rows(np.random.default_rng(seed).standard_normal((n, dim)))
+
+
+def test_warming_loads_every_module_and_costs_nothing_again():
+    kernels.warm()
+    assert kernels.warm() < 0.5
+
+
+def test_no_kernel_can_be_compiled_after_its_import():
+    found = []
+    for place in pkgutil.iter_modules(kernels.__path__):
+        module = importlib.import_module(f"{kernels.__name__}.{place.name}")
+        things = [one for one in vars(module).values() if isinstance(one, Dispatcher)]
+        # What has a cache of its own is called from Python; the rest are parts of it.
+        found += [one for one in things if one.stats.cache_path is not None]
+    assert {scan, gather, sweep, encode} <= set(found)
+    assert {one._can_compile for one in found} == {False}
+    assert {len(one.nopython_signatures) for one in found} == {1}
+
+
+# -- codes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [64, 128, 192, 512])
+def test_the_product_is_that_of_integers(length):
+    rng = np.random.default_rng(length)
+    codes = rng.integers(0, 256, (9, length), dtype=np.uint8)
+    codes[0], codes[1] = 255, 0
+    for extreme in (127, -127):
+        query = rng.integers(-127, 128, length).astype(np.int8)
+        query[: length // 2] = extreme
+        exact = codes.astype(np.int64) @ query.astype(np.int64)
+        assert dots(codes, query).tolist() == exact.tolist()
+        assert plain_dots(codes, query.astype(np.int16)).tolist() == exact.tolist()
+
+
+@pytest.mark.parametrize("dim", [1, 3, 63, 64, 65, 200])
+def test_a_row_is_never_farther_from_its_code_than_is_said(dim):
+    vectors = rows_of(50, dim)
+    codes, scales, errors = coded(vectors)
+    away = np.linalg.norm(decoded(codes, scales, dim) - vectors, axis=1)
+    assert (away <= errors).all()
+    assert (errors <= 0.01 + 1e-9).all()
+    assert (codes[:, dim:] == 128).all()
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-42, 1e-33, 1e-20, 1.0, 1e30])
+def test_rows_of_any_size_are_coded_within_their_error(size):
+    vectors = np.full((2, 5), size, dtype=np.float32)
+    vectors[1, 2] = -size / 3
+    codes, scales, errors = coded(vectors)
+    away = np.linalg.norm(decoded(codes, scales, 5) - vectors.astype(np.float64), axis=1)
+    assert (away <= errors).all()
+
+
+@given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=80))
+@settings(max_examples=60, deadline=None)
+def test_a_query_is_rounded_to_the_nearest_step(values):
+    query = np.array(values, dtype=np.float32)
+    codes, step, zero = rounded_query(query, 128)
+    assert np.abs(codes[: len(query)] * np.float64(step) - query).max() <= step * 0.51 + 1e-30
+    assert not codes[len(query) :].any()
+    assert zero == 128 * codes.astype(np.int64).sum()
+
+
+# -- heaps and buckets ------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 6), max_size=40), st.integers(0, 12), st.randoms())
+@settings(max_examples=150, deadline=None)
+def test_a_heap_keeps_the_best_and_of_equals_the_lowest_rows(scores, size, random):
+    rows = list(range(len(scores)))
+    random.shuffle(rows)
+    found = offered(np.array(scores, dtype=np.float32), np.array(rows, dtype=np.int64), size)
+    best = sorted(zip(scores, rows, strict=True), key=lambda pair: (-pair[0], pair[1]))[:size]
+    assert sorted(found.tolist()) == sorted(row for _, row in best)
+
+
+def test_buckets_order_lists_as_finely_as_they_are_wide():
+    scores = np.random.default_rng(2).standard_normal(3_000).astype(np.float32)
+    order, bucket, best, width = bucketed(scores)
+    assert sorted(order.tolist()) == list(range(3_000))
+    assert best == scores.max()
+    assert (np.diff(scores[order]) <= width * 1.001).all()
+    assert (np.diff(bucket[order]) >= 0).all()
+    # No list scores above what its bucket stands for, or fewer misses would be expected than are.
+    assert (scores <= best - bucket * width + 1e-6).all()
+
+
+def test_lists_that_score_alike_are_all_in_the_order():
+    order, *_ = bucketed(np.full(7, 0.25, dtype=np.float32))
+    assert sorted(order.tolist()) == list(range(7))
+
+
+# -- clusters ---------------------------------------------------------------------------------
+
+
+def test_sums_and_radii_of_clusters():
+    vectors = rows_of(300, 20)
+    members = np.random.default_rng(1).integers(0, 7, 300)
+    sums = np.zeros((7, 20))
+    add_rows(vectors, members, sums)
+    exact = np.array([vectors[members == one].sum(axis=0, dtype=np.float64) for one in range(7)])
+    assert sums == pytest.approx(exact)
+    centres = (sums / np.bincount(members)[:, np.newaxis]).astype(np.float32)
+    squares, radii = np.zeros(7), np.zeros(7)
+    measure(*coded(vectors), members, centres, squares, radii)
+    away = np.linalg.norm(vectors - centres[members], axis=1)
+    assert (away <= radii[members]).all()
+    assert (radii < 1.05 * np.array([away[members == one].max() for one in range(7)])).all()
+    assert squares == pytest.approx(np.bincount(members, away**2), rel=0.01)
+
+
+# -- search -----------------------------------------------------------------------------------
+
+
+def laid_out(vectors, n_lists, seed=0):
+    """Cut rows into lists at random: kernels must not care how good the lists are."""
+    rng = np.random.default_rng(seed)
+    n, dim = vectors.shape
+    members = np.sort(rng.integers(0, n_lists, n))
+    rows = rng.permutation(n).astype(np.int32)
+    codes, scales, errors = coded(np.ascontiguousarray(vectors[rows]))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(members, minlength=n_lists))])
+    sums = np.zeros((n_lists, dim))
+    add_rows(np.ascontiguousarray(vectors[rows]), members, sums)
+    sizes = np.maximum(np.bincount(members, minlength=n_lists), 1)[:, np.newaxis]
+    centres = (sums / sizes).astype(np.float32)
+    return codes, scales, rows, errors, offsets.astype(np.int64), centres
+
+
+def by_code(vectors_codes, scales, rows, query, mask, keep):
+    """Score every allowed row by its code as kernels do, and keep the best, ties by row."""
+    whole, step, _ = rounded_query(query, vectors_codes.shape[1])
+    products = (vectors_codes.astype(np.int64) - 128) @ whole.astype(np.int64)
+    scores = products.astype(np.float32) * step * scales
+    order = np.lexsort((rows, -scores))
+    return [int(rows[place]) for place in order if mask[rows[place]]][:keep]
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.05, 0.0])
+@pytest.mark.parametrize("n_lists", [1, 9, 400])
+def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists):
+    vectors = rows_of(600, 33)
+    codes, scales, rows, _, offsets, centres = laid_out(vectors, n_lists)
+    mask = np.random.default_rng(4).random(600) < share
+    bits = Bitmap.of_mask(mask)
+    positions = np.argsort(rows).astype(np.int32)
+    centre_codes, centre_scales, _ = coded(centres)
+    spreads = np.ones(n_lists, dtype=np.float32)
+    lists = (codes, scales, rows)
+    for query in rows_of(5, 33, seed=7):
+        best = sorted(by_code(codes, scales, rows, query, mask, 25))
+        # A large error: everything that is kept comes back.
+        found = gather(*lists, positions, query, bits.words, bits.count, 20, 25, 9.0)
+        assert sorted(found.tolist()) == best
+        # No miss is allowed for, so that every list is read.
+        scanned, scored = scan(
+            *lists, offsets, centre_codes, centre_scales, spreads, query, bits.words, bits.count,
+            20, 25, 9.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0,
+        )  # fmt: skip
+        assert sorted(scanned.tolist()) == best
+        assert scored == bits.count
+
+
+@given(
+    n=st.integers(1, 120),
+    dim=st.integers(1, 70),
+    n_lists=st.integers(1, 30),
+    wanted=st.integers(1, 130),
+    share=st.sampled_from([0.0, 0.2, 1.0]),
+    least=st.sampled_from([-np.inf, 0.1, 0.7, 2.0]),
+    seed=st.integers(0, 9),
+)
+@settings(max_examples=80, deadline=None)
+def test_a_sweep_misses_nothing_that_belongs_to_the_answer(
+    n, dim, n_lists, wanted, share, least, seed
+):
+    vectors = np.repeat(rows_of(-(-n // 2), dim, seed), 2, axis=0)[:n]
+    codes, scales, rows, errors, offsets, _ = laid_out(vectors, n_lists, seed)
+    mask = np.random.default_rng(seed).random(n) < share
+    bits = Bitmap.of_mask(mask)
+    query = rows_of(1, dim, seed=seed + 50)[0]
+    found, _ = sweep(
+        codes, scales, rows, errors, offsets, np.arange(n_lists), np.ones(n_lists, np.float32),
+        query, bits.words, bits.count, wanted, least, 1.1, 1e-6,
+    )  # fmt: skip
+    cosines = vectors.astype(np.float64) @ query.astype(np.float64)
+    allowed = [row for row in np.flatnonzero(mask) if cosines[row] >= least]
+    best = sorted(allowed, key=lambda row: (-cosines[row], row))[:wanted]
+    if least <= 1:
+        assert set(best) <= set(found.tolist())
+    assert set(found.tolist()) <= set(np.flatnonzero(mask).tolist())
+    assert len(set(found.tolist())) == len(found)
+
+
+def test_what_rounding_may_have_put_behind_is_returned_and_no_more():
+    vectors = rows_of(4_000, 64)
+    codes, scales, errors = coded(vectors)
+    rows = np.arange(4_000, dtype=np.int32)
+    words = Bitmap.full(4_000).words
+    for query in rows_of(20, 64, seed=3):
+        found = gather(
+            codes, scales, rows, rows, query, words, 4_000, 20, 200, float(errors.mean())
+        )
+        best = np.argsort(-(vectors @ query))[:20]
+        assert set(best.tolist()) <= set(found.tolist())
+        assert len(found) < 40
