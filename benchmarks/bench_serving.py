@@ -1,6 +1,6 @@
 """Cold start and memory: of serving, of one search from a terminal, and of importing.
 
-    python benchmarks/bench_serving.py                 about 4 minutes on two cores
+    python benchmarks/bench_serving.py                 about 10 minutes on two cores, 3 GB of disk
     python benchmarks/bench_serving.py --smoke --out "$(mktemp -d)"
 
 Writes results/serving/<dataset>/cold.json with a chart beside it, and skips what is on record

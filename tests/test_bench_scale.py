@@ -93,6 +93,18 @@ def test_a_plan_goes_on_as_the_laws_say_and_names_what_was_not_measured():
     assert most[0]["n_photos"] == pytest.approx(92e6, rel=0.02)
 
 
+def test_a_forecast_starts_at_the_largest_size_and_never_grows_less_than_the_index_must():
+    some = records()
+    for one, (overhead, ms) in zip(some, ((12, 0.3), (10, 0.3), (0, 0.3)), strict=True):
+        one["metrics"]["memory_mib"] += overhead
+        one["metrics"] |= {"p50_ms image none": ms, "p50_ms text none": ms}
+    rows = plan(fits(curves(some)), dim=512)
+    assert rows[1]["n_photos"] == 100_000_000
+    assert rows[1]["memory_gb"][0] == pytest.approx(52.4, abs=0.1)
+    assert rows[1]["p50_ms_text"][0] == pytest.approx(3)
+    assert all(low <= mean <= high for mean, low, high in [rows[1]["memory_gb"]])
+
+
 def test_without_our_own_index_there_is_no_plan_and_two_sizes_are_no_law():
     assert plan(fits(curves(records("hnswlib-huge"))), dim=512) == []
     assert fits(curves(records(sizes=(10_000, 100_000)))) == []

@@ -11,7 +11,7 @@ import numpy as np
 
 from index_charts import system_look
 from scale.cells import FILTERS
-from scale.summary import OURS, PLANNED, law_of
+from scale.summary import OURS, PLANNED, Forecast
 from searchlab.charts import chart, save_chart
 
 _PANELS = {
@@ -56,9 +56,9 @@ def draw_costs(
 
 
 def _go_on(axis: Any, fit: Mapping[str, Any]) -> float:
-    law = law_of(fit)
-    ns = np.geomspace(max(law.ns), PLANNED[-1], 20)
-    means, lows, highs = zip(*(law.at(n) for n in ns), strict=True)
+    forecast = Forecast.of(fit)
+    ns = np.geomspace(forecast.n, PLANNED[-1], 20)
+    means, lows, highs = zip(*(forecast.at(n) for n in ns), strict=True)
     color = system_look(0)["color"]
     axis.plot(ns, means, color=color, linewidth=1, linestyle=":")
     if math.isfinite(highs[-1]):
