@@ -65,8 +65,6 @@ TEXTS = (
     "aerial view of a city at night, long exposure",
     "castle",
 )
-TOKENS = 11
-"""Of `TEXTS` on average, with the tokens for start and end, as CLIP cuts them."""
 BATCHES = (1, 8)
 
 
@@ -108,11 +106,10 @@ def measure(name: str, spec: str, job: dict[str, Any], options: argparse.Namespa
 
 def limit(options: argparse.Namespace) -> None:
     """Measure what one core allows, and record it."""
-    tokens = 3 if options.smoke else TOKENS
     batch = 1 if options.smoke else BATCHES[-1]
-    job = {"model": LIMITS, "name": LIMITS, "batch": batch, "tokens": tokens, "cores": 1}
+    job = {"model": LIMITS, "name": LIMITS, "batch": batch, "cores": 1}
     values = {
-        "parameters": {"batch": batch, "tokens": tokens, "runs": options.runs},
+        "parameters": {"batch": batch, "runs": options.runs},
         "metrics": _run(job | {"runs": options.runs}),
         "manifest": make_manifest(seed=options.seed, threads=1),
     }

@@ -115,7 +115,7 @@ def check_root(folder: Path, *, records: Path | None = None, source: str = "") -
         InputError: It is no folder, or the records are no file.
     """
     if not folder.is_dir():
-        msg = f"a source must be a folder of photos, got {folder}, which is none"
+        msg = f"a source must be a folder of photos or a file of records, got {folder}, no such one"
         raise InputError(msg)
     if records is not None and not records.is_file():
         msg = f"records must be a JSONL file, got {records}, which is none"

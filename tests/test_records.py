@@ -1,5 +1,6 @@
 import json
 import os
+from dataclasses import astuple
 
 import pytest
 from hypothesis import given, settings
@@ -238,4 +239,4 @@ def test_no_json_object_raises_and_texts_come_out_as_unicode(tmp_path_factory, v
     if isinstance(found, Problem):
         found.reason.encode()
     else:
-        "".join(vars(found[1]).values()).encode()
+        "".join(map(str, astuple(found[1]))).encode()

@@ -37,7 +37,7 @@ def measure(job: Mapping[str, Any]) -> dict[str, Any]:
     from load.processes import peak_mib
 
     if job["model"] == LIMITS:
-        return measure_limits(batch=job["batch"], tokens=job["tokens"], runs=job["runs"])
+        return measure_limits(batch=job["batch"], runs=job["runs"])
     limit_onnxruntime(job["cores"])
     watch = Watch()
     lane = lane_of(job["model"], watch)

@@ -111,10 +111,14 @@ def measure(
         answers = [probe.ask(kind, ask, 0, cells) for kind, ask in kinds.items()]
         each = time.perf_counter() - begun
         most = (seconds - (begun - started)) / each
+        # A power of two, so that it is mostly the same number from run to run.
         n_queries = 2 ** int(np.log2(min(max(most, MIN_QUERIES), MAX_QUERIES)))
         with progress.step("measuring", n_queries, unit="queries") as step:
             step.advance(1)
             for number in range(1, n_queries):
+                if number >= MIN_QUERIES and time.perf_counter() - started > seconds:
+                    n_queries = number  # the machine has become busy since
+                    break
                 answers += [probe.ask(kind, ask, number, cells) for kind, ask in kinds.items()]
                 step.advance(1)
     rows = _summed([row for some in answers for row in some])

@@ -33,8 +33,10 @@ def draw(measured: Measured, config: Config, path: Path) -> list[Path]:
     with chart(width, 8, columns=len(kinds), rows=2, squeeze=False) as (figure, axes):
         for column, kind in enumerate(kinds):
             rows = [row for row in measured.rows if row["kind"] == kind]
-            _draw_costs(axes[0, column], rows, config, usual(measured, config, kind))
-            axes[0, column].set_title(f"{kind} queries")
+            taken = usual(measured, config, kind)
+            _draw_costs(axes[0, column], rows, taken)
+            effort = "with ef" if config.index == "hnsw" else "for a recall of"
+            axes[0, column].set_title(f"{kind} queries, searched {effort} {taken.effort:g}")
             _draw_recalls(axes[1, column], rows, config.recall)
         axes[0, 0].set_ylabel("median of a query (ms), lower is better")
         axes[1, 0].set_ylabel(f"recall of the first {measured.tuning.k}, higher is better")
@@ -50,9 +52,7 @@ def draw(measured: Measured, config: Config, path: Path) -> list[Path]:
         return save_chart(figure, path)
 
 
-def _draw_costs(
-    axis: Axes, rows: Sequence[Mapping[str, Any]], config: Config, taken: Expected
-) -> None:
+def _draw_costs(axis: Axes, rows: Sequence[Mapping[str, Any]], taken: Expected) -> None:
     some = [row for row in rows if row["effort"] == taken.effort]
     whole = [row for row in some if row["filter"] == "none"]
     for relation, label in _RELATIONS.items():
@@ -66,10 +66,9 @@ def _draw_costs(
     if taken.exact_below:
         at = (taken.exact_below, 0.02)
         axis.axvline(taken.exact_below, color="#555555", linewidth=1, linestyle="--")
-        axis.annotate(f" {taken.exact_below:,}", at, xycoords=("data", "axes fraction"))
-    effort = "ef" if config.index == "hnsw" else "a recall asked for of"
-    below = f"photos that the filter keeps; searched with {effort} {taken.effort:g}"
-    axis.set(xscale="log", yscale="log", xlabel=below)
+        side = "left" if taken.exact_below < max(row["n_allowed"] for row in rows) else "right"
+        axis.annotate(f" {taken.exact_below:,} ", at, xycoords=("data", "axes fraction"), ha=side)
+    axis.set(xscale="log", yscale="log", xlabel="photos that the filter keeps")
 
 
 def _draw_recalls(axis: Axes, rows: Sequence[Mapping[str, Any]], least: float) -> None:
@@ -88,6 +87,8 @@ def _draw_recalls(axis: Axes, rows: Sequence[Mapping[str, Any]], least: float) -
             for effort, x, y in zip(efforts, spent, worst, strict=True):
                 axis.annotate(f"{effort:g}", (x, y), (0, 6), textcoords="offset points", fontsize=7)
     axis.axhline(least, color="#555555", linewidth=1, linestyle="--")
+    bottom = min(least, *(row["recall"] for row in rows))
+    axis.set_ylim(bottom - 0.1 * (1 - bottom), 1 + 0.1 * (1 - bottom))
     axis.set(xscale="log", xlabel="median of a query (ms), under the dearest filter")
     low, high = axis.get_xlim()
     ticks = [first * 10.0**power for power in range(-4, 5) for first in (1, 2, 5)]
