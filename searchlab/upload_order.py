@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -77,8 +78,8 @@ class UploadOrder:
     def since(self, day: int) -> Bitmap:
         """Return the rows of a day, in days since 1970-01-01, and of later ones."""
         n = len(self.rows)
-        # From the latest down, so from the back: how many distinct days are not before this one.
-        later = len(self._distinct) - int(np.searchsorted(self._distinct[::-1], day))
+        # Not by numpy, which would copy days that fall into ones that rise.
+        later = bisect_right(self._distinct, -day, key=lambda distinct: -int(distinct))
         count = int(self._ends[later - 1]) if later else 0
         mark = int(np.abs(self._stops - count).argmin())
         first, last = sorted((count, int(self._stops[mark])))
