@@ -76,6 +76,13 @@ def _share(cost: str) -> Read:
     )
 
 
+def _captions(results: Results) -> float:
+    """Our time at the recall over hnswlib's where it comes nearest to it."""
+    point = "points[queries=text & filter=none & effort=1024].p50_ms"
+    graph = float(results.find(f"scale/scenes-512/{GRAPH}-1M.json {point}"))
+    return _cost(OURS, _row(results, OURS), "p50_ms text none") / graph
+
+
 def _speed_up(within: str) -> Read:
     """The least of hnswlib's times over ours with one setting, both kinds of queries."""
 
@@ -106,13 +113,14 @@ def _extreme(pick: Callable[..., Any], of: str, filters: tuple[str, ...]) -> Rea
 
 _ALL = ("random 50%", "random 10%", "random 1%", "random 0.1%", "random 0.01%")
 _ALIGNED = ("aligned 50%", "aligned 10%", "aligned 1%")
+_CEILING = "image tower in float32, share of the sgemm ceiling"
 _FP32, _INT8 = "onnx ViT-B-32 fp32", "onnx ViT-B-32 int8"
 
 GOALS = (
     Goal(1, "no filter, photo queries: ms over hnswlib's", _share("p50_ms image none"),
          "<=", 1.0, SCALE),
-    Goal(1, "no filter, caption queries: ms over hnswlib's", _share("p50_ms text none"),
-         "<=", 0.5, SCALE),
+    Goal(1, "no filter, caption queries: ms over hnswlib's at its largest ef, which finds less",
+         _captions, "<=", 0.5, SCALE),
     Goal(1, "processor time to build over hnswlib's", _share("build_cpu_s"), "<=", 1 / 8, SCALE),
     Goal(1, "memory over hnswlib's", _share("memory_mib"), "<=", 1 / 4, SCALE),
     Goal(2, "least recall@20 of one setting under any filter", _extreme(min, "recall",
@@ -141,9 +149,10 @@ GOALS = (
     Goal(4, "text query at int8: times as fast as open_clip eager",
          _of(f"{EMBEDDING} metrics.{_INT8}.text.b1.c1.cpu_ms"), ">=", 15, EMBEDDING),
     Goal(4, "ms of a text query whose vector is kept",
-         _of(f"{EMBEDDING} metrics.cached text.ms"), "<=", 0.1, EMBEDDING),
+         _ms(f"{EMBEDDING} targets[target=a text asked before, the slowest model].found"),
+         "<=", 0.1, EMBEDDING),
     Goal(4, "pictures a second at fp32 over the sgemm ceiling",
-         _of(f"{EMBEDDING} metrics.{_FP32}.share_of_sgemm"), ">=", 0.9, EMBEDDING),
+         _of(f"{EMBEDDING} targets[target={_CEILING}].found"), ">=", 0.9, EMBEDDING),
     Goal(4, "pictures a second at int8 over open_clip eager, small pictures",
          _of(f"{EMBEDDING} metrics.{_INT8}.photo.320 px.b8.c1.per_s"), ">=", 1.6, EMBEDDING),
     Goal(4, "decode to vector over Pillow and eager, 1920 px",
