@@ -153,11 +153,15 @@ def test_figures_are_found_where_the_goals_look_for_them(tmp_path):
     folder = tmp_path / "scale" / "scenes-512"
     folder.mkdir(parents=True)
     (folder / "summary.json").write_text(json.dumps({"rows": rows}))
+    widest = {"queries": "text", "filter": "none", "effort": 1024, "p50_ms": 0.4}
+    (folder / "hnswlib-huge-1M.json").write_text(json.dumps({"points": [widest]}))
     results = Results(tmp_path)
     found = [goal for goal in GOALS if goal.target <= 2 and "LanceDB" not in goal.what]
     figures = {goal.what: goal.read(results) for goal in found}
     assert figures["memory over hnswlib's"] == 1 / 8
     assert figures["times hnswlib's Python filter at 1 %"] == pytest.approx(8)
     assert figures["least recall@20 of one setting under any filter"] == 0.995
+    [captions] = [figure for what, figure in figures.items() if "caption queries" in what]
+    assert captions == pytest.approx(0.25)
     assert figures["ms, aligned filters"] == pytest.approx(0.1)
     assert len(figures) == 12
