@@ -34,7 +34,7 @@ _PHOTOS = click.option(
     multiple=True,
     default=("exact",),
     show_default=True,
-    help="exact or hnsw; repeatable, each with each model.",
+    help="exact, clustered or hnsw; repeatable, each with each model.",
 )
 @click.option(
     "--config",
