@@ -37,7 +37,7 @@ _NEAR_LISTS = 3
 _TRIED_RECALL = 0.99
 # Longer tails are not tried where this was reached.
 _ENOUGH = 0.9985
-_BLOCK = 8_192
+_BLOCK = 2_048
 
 
 @dataclass(frozen=True)
