@@ -13,7 +13,7 @@ from searchlab.errors import InputError
 
 # Choices that change nothing with an index are left at their defaults, so that nothing is tried
 # twice under two names.
-_OF_THE_GRAPH = ("M", "ef_construction", "ef_search", "step_rows")
+_OF_THE_GRAPH = ("M", "ef_construction", "ef_search", "step_rows", "build_threads")
 _OF_CLUSTERS = ("n_lists",)
 _IDLE = {
     "exact": (*_OF_THE_GRAPH, *_OF_CLUSTERS, "depth", "seed", "recall", "tuning"),

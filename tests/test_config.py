@@ -88,7 +88,8 @@ def test_fields_that_came_later_change_no_id_on_record():
 
 
 def test_a_later_field_is_written_only_where_it_was_chosen():
-    assert {"n_lists", "recall", "tuning"}.isdisjoint(Config().to_dict())
+    later = {"n_lists", "recall", "tuning", "build_threads"}
+    assert later.isdisjoint(Config().to_dict())
     chosen = Config(index="clustered", n_lists=64, recall=0.95)
     assert {"n_lists": 64, "recall": 0.95}.items() <= chosen.to_dict().items()
     assert "tuning" not in chosen.to_dict()
@@ -100,6 +101,7 @@ def test_an_index_id_depends_on_what_the_index_is_built_from_alone():
         ("exact", {"M": 8, "seed": 3, "n_lists": 9}, {"model_id": "mini-0123456789ab"}),
         ("hnsw", {"ef_search": 50, "depth": 9, "n_lists": 9}, {"M": 8}),
         ("hnsw", {"recall": 0.9, "step_rows": 0}, {"ef_construction": 300}),
+        ("hnsw", {"build_threads": 0}, {"seed": 1}),
         ("clustered", {"recall": 0.9, "M": 8}, {"n_lists": 9}),
         ("clustered", {"calibration": FITTED}, {"seed": 1}),
     ):
@@ -127,6 +129,8 @@ def test_an_index_id_depends_on_what_the_index_is_built_from_alone():
         ("seed", -1),
         ("seed", 2**31),
         ("n_lists", -1),
+        ("build_threads", -1),
+        ("build_threads", True),
         ("n_lists", 1.0),
     ],
 )

@@ -7,8 +7,9 @@ import pytest
 
 from neighbor_checks import check_answers, check_same, only
 from searchlab.bitmaps import Bitmap
+from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError
-from searchlab.indexes import ExactIndex, HnswIndex
+from searchlab.indexes import INDEXES, ExactIndex, HnswIndex, open_index
 from searchlab.indexes.hnsw import walk_length
 from searchlab.metrics import recall_at_k
 
@@ -358,6 +359,17 @@ def test_several_threads_build_as_good_a_graph(many, asked, threads):
     found = index.search(asked, 10)
     check_answers(found, many[stay], asked, 10)
     assert recall_at_k(found, ExactIndex(many[stay]).search(asked, 10)) >= 0.95
+
+
+def test_a_config_says_how_many_threads_build(tmp_path, many):
+    config = Config(model="given", index="hnsw", build_threads=2)
+    labels = np.arange(len(many))
+    built = INDEXES["hnsw"](many, config, labels)
+    built.save(tmp_path)
+    opened = open_index(tmp_path, many, config, labels=labels)
+    for index in (built, opened):
+        assert isinstance(index, HnswIndex)
+        assert index.threads == 2
 
 
 def test_one_thread_builds_the_same_graph_every_time(tmp_path, many):

@@ -66,6 +66,8 @@ async def app(scope, receive, send):
         mark("busy")
         await asyncio.sleep(0.5 if scope["path"] == "/slow" else 60)
     body = str(os.getpid()).encode()
+    if scope["path"].startswith("/environ/"):
+        body = os.environ[scope["path"].split("/")[-1]].encode()
     headers = [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -110,7 +112,8 @@ class Supervised:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET", path)
-            return int(connection.getresponse().read())
+            answer = connection.getresponse().read()
+            return answer.decode() if path.startswith("/environ/") else int(answer)
         finally:
             connection.close()
 
@@ -154,6 +157,16 @@ def test_several_workers_answer_on_one_port(supervised):
     with supervised(workers=2) as server, ThreadPoolExecutor(8) as clients:
         found = set(clients.map(server.ask, ["/slow"] * 16))
         assert found == set(server.supervisor.pids)
+
+
+def test_workers_use_one_thread_and_large_pages_unless_told_otherwise(supervised, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    with supervised() as server:
+        assert server.ask("/environ/OMP_NUM_THREADS") == "1"
+        assert server.ask("/environ/OPENBLAS_NUM_THREADS") == "3"
+        assert server.ask("/environ/GLIBC_TUNABLES") == "glibc.malloc.hugetlb=1"
 
 
 def test_told_to_stop_it_finishes_what_it_is_working_on_and_takes_nothing_new(supervised):

@@ -36,6 +36,9 @@ _STEADY_S = 30.0
 _IMPATIENT_S = 1.0
 _DIED_EARLY = "workers must live until they answer, got one that died; it has said why above"
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# A graph is walked from one end of memory to the other: with pages of 2 MB it misses fewer of them.
+# Only C libraries that know this read it, and only where the system offers such pages.
+_HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 
 @dataclass(eq=False)
@@ -72,7 +75,8 @@ class Supervisor:
         self._listener = listener
         self._environment = os.environ | {ENVIRONMENT: settings.to_env()}
         # A query is a small product: threads that share it only wait for each other, spinning.
-        self._environment |= {n: "1" for n in _ONE_THREAD if n not in os.environ}
+        for usual in (dict.fromkeys(_ONE_THREAD, "1"), _HUGE_PAGES):
+            self._environment |= {n: v for n, v in usual.items() if n not in os.environ}
         self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
         self._selector = selectors.DefaultSelector()
         self.stopping = False

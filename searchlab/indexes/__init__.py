@@ -33,6 +33,7 @@ def _hnsw(vectors: Embeddings, config: Config, labels: NDArray[np.int64]) -> Vec
         ef_construction=config.ef_construction,
         ef_search=config.ef_search,
         seed=config.seed,
+        threads=config.build_threads,
         labels=labels,
     )
 
@@ -82,6 +83,7 @@ def open_index(
         ef_construction=config.ef_construction,
         ef_search=config.ef_search,
         seed=config.seed,
+        threads=config.build_threads,
     )
 
 
