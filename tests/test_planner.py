@@ -154,10 +154,10 @@ def test_a_library_too_small_to_measure_is_scored_whole_until_it_grows(index):
     assert plan(QUERIES["text"], grown).mode != "exact"
 
 
-def test_a_clustered_index_that_nobody_measured_scores_a_few_thousand_photos():
+def test_a_clustered_index_that_nobody_measured_scores_a_few_photos():
     config = Config(index="clustered")
-    assert plan(QUERIES["text"], config, 4000).mode == "exact"
-    assert plan(QUERIES["text"], config, 4001).mode == "clustered"
+    assert plan(QUERIES["text"], config, 200).mode == "exact"
+    assert plan(QUERIES["text"], config, 201).mode == "clustered"
 
 
 # -- a recall that is asked for ---------------------------------------------------------------
