@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -15,21 +16,24 @@ from searchlab.errors import DataError
 # Axes: a, b, lightness, times 255. Every 24-bit shade lies in this box; lightness runs fastest,
 # as most photos lie along it.
 _AXES: Final = [1, 2, 0]
-_CORNER: Final = np.array([-60.0, -80.0, 0.0])
-_SHAPE: Final = (33, 33, 64)
-_CELL: Final = 4.0
-_N_CELLS: Final = 33 * 33 * 64
+_CORNER: Final = (-60.0, -80.0, 0.0)
+_SHAPE: Final = (32, 32, 64)
+_CELL: Final = 4.125
+_N_CELLS: Final = 32 * 32 * 64  # So that 16 bits hold the number of a cell.
 # Many times what float32 may be off by: cells so near to the border are looked into.
 _SLACK: Final = 0.01
-# Looking each row up among others pays where at most one in so many is there.
-_FEW: Final = 3
+_STEPS: Final = 512  # of a cell's side, see `kernels.lanes.cell_bits`
+_ROUND: Final = 65_536
+# Rows whose cells are compared in the time of flipping one bit.
+_COMPARED: Final = 10
 
 
 class ColorGrid:
-    """Rows sorted by the cell that their shade lies in, and their OKLab in that order.
+    """Rows sorted by the cell that their shade lies in, their OKLab in that order, and their cells.
 
-    Cells wholly within a distance are taken as they are. Shades in cells at its border are measured
-    one by one, by the float32 sums of `colors.within_hex`, so that the answer is just the same.
+    Cells wholly within a distance are taken as they are: the rows of few cells one by one, those
+    of many by a comparison of every row's cell. Shades in cells at its border are measured, by the
+    float32 sums of `colors.within_hex`, so that the answer is just the same.
     """
 
     def __init__(self, n: int, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -39,32 +43,44 @@ class ColorGrid:
             DataError: They are of another number of rows.
         """
         self._n = n
-        self._starts, self._rows, self._lab = (arrays[name] for name in ("starts", "rows", "lab"))
-        lengths = (len(self._starts), len(self._rows), len(self._lab))
-        if lengths != (_N_CELLS + 1, n, 3 * n):
+        names = ("starts", "rows", "lab", "cells")
+        self._starts, self._rows, self._lab, cells = (arrays[name] for name in names)
+        lengths = tuple(len(arrays[name]) for name in names)
+        if lengths != (_N_CELLS + 1, n, 3 * _whole(n), 2 * _whole(n)):
             msg = f"a grid of {n} shades in arrays of {lengths}"
             raise DataError(msg)
+        self._cells: NDArray[np.uint16] = cells.view("<u2")
 
     @classmethod
     def from_lab(cls, lab: Lab) -> ColorGrid:
         """Sort (n, 3) float32 OKLab into cells."""
-        cells = np.zeros(len(lab), dtype=np.int32)
+        n = len(lab)
+        cells = np.zeros(_whole(n), dtype="<u2")
         for axis, corner, size in zip(_AXES, _CORNER, _SHAPE, strict=True):
             place = np.floor((lab[:, axis] * 255.0 - corner) / _CELL).astype(np.int32)
-            cells = cells * np.int32(size) + np.clip(place, 0, size - 1)
-        rows = np.argsort(cells, kind="stable").astype(np.int32)
+            cells[:n] = cells[:n] * size + np.clip(place, 0, size - 1)
+        rows = np.argsort(cells[:n], kind="stable").astype(np.int32)
         starts = np.zeros(_N_CELLS + 1, dtype=np.int64)
-        np.cumsum(np.bincount(cells, minlength=_N_CELLS), out=starts[1:])
+        np.cumsum(np.bincount(cells[:n], minlength=_N_CELLS), out=starts[1:])
+        blocks = np.zeros((_whole(n), 3), dtype=np.float32)
+        blocks[:n] = lab[rows]
         arrays: dict[str, NDArray[Any]] = {
             "starts": starts,
             "rows": rows,
-            "lab": lab[rows].reshape(-1),
+            "lab": blocks.reshape(-1, 64, 3).transpose(0, 2, 1).reshape(-1),
+            "cells": cells.view(np.uint8),
         }
-        return cls(len(lab), arrays)
+        return cls(n, arrays)
+
+    @staticmethod
+    def is_stored(arrays: Mapping[str, NDArray[Any]]) -> bool:
+        """Say whether arrays are of this form; files once held one of other cells."""
+        return "cells" in arrays
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file must hold, one-dimensional arrays by name."""
-        return {"starts": self._starts, "rows": self._rows, "lab": self._lab}
+        cells = self._cells.view(np.uint8)
+        return {"starts": self._starts, "rows": self._rows, "lab": self._lab, "cells": cells}
 
     def near(
         self,
@@ -79,21 +95,48 @@ class ColorGrid:
             point: (3,) float32 OKLab.
             tolerance: As a distance of `searchlab.colors`.
             limit: The same as a squared distance, from `colors.squared_limit`.
-            among: The rows that may be found, all if left out; few are faster than all.
+            among: The rows that may be found, all if left out.
         """
-        from searchlab.kernels.shades import flip_near, put_near, runs_near
+        from searchlab.kernels.shades import (
+            BORDER,
+            INSIDE,
+            OTHERS,
+            flip_near,
+            keep_cells,
+            runs_near,
+        )
 
-        centre = point[_AXES] * 255.0 - _CORNER
+        lightness, a, b = (255.0 * x for x in point.tolist())
+        place = (a - _CORNER[0], b - _CORNER[1], lightness - _CORNER[2])
+        centre, most = _in_steps(place, tolerance - _SLACK)
         runs = np.empty(4 * _SHAPE[0] * _SHAPE[1], dtype=np.int64)
-        radii = tolerance - _SLACK, tolerance + _SLACK
-        runs = runs[: runs_near(self._starts, _SHAPE, centre, _CELL, *radii, runs)]
-        if among is not None and _FEW * among.count < self._n:
-            found = Bitmap.empty(self._n)
-            put_near(self._lab, self._rows, point, limit, runs, among.words, found.words)
-            return found
-        n_touched = int((runs[3::4] - runs[::4]).sum())
-        n_inside = int((runs[2::4] - runs[1::4]).sum())
-        others = self._n - n_inside < n_touched
-        found = Bitmap.full(self._n) if others else Bitmap.empty(self._n)
-        flip_near(self._lab, self._rows, point, limit, runs, others, found.words)
-        return found if among is None else found & among
+        radius = tolerance + _SLACK
+        written, n_touched, n_inside = runs_near(
+            self._starts, _SHAPE, place, _CELL, radius, centre, most, runs
+        )
+        runs, n_others = runs[:written], self._n - n_touched
+        if _COMPARED * min(n_inside, n_others) > self._n:
+            which, found = BORDER, Bitmap.full(self._n)
+            keep_cells(self._cells, centre, most, found.words)
+        elif n_inside <= n_others:
+            which, found = INSIDE, Bitmap.empty(self._n)
+        else:
+            which, found = OTHERS, Bitmap.full(self._n)
+        flip_near(self._lab, self._rows, point, limit, runs, which, found.words)
+        if among is not None:
+            np.bitwise_and(found.words, among.words, out=found.words)
+        return found
+
+
+def _in_steps(place: tuple[float, float, float], radius: float) -> tuple[tuple[int, int, int], int]:
+    """Return what `keep_cells` needs to keep none but cells wholly within a radius of a place."""
+    a, b, lightness = (round(x * (_STEPS / _CELL) - _STEPS / 2) for x in place)
+    # To the middles of cells; the corners of one are this much farther, with what rounding adds.
+    reach = (radius / _CELL - math.sqrt(0.75)) * _STEPS - 1
+    # Each of three squares was rounded down by less than one.
+    most = int(reach * reach / _ROUND) - 3 if reach > 0 else -1
+    return (a, b, lightness), max(most, -1)
+
+
+def _whole(n: int) -> int:
+    return -(-n // 64) * 64

@@ -2,7 +2,7 @@
 
 Every set is a bitmap or is made into one in microseconds: the values of the coded columns
 (`searchlab.value_sets`), the days (`searchlab.upload_order`), the shades near one
-(`searchlab.color_grid`) and the families of colours. All of it is some 50 bytes a photo, made once
+(`searchlab.color_grid`) and the families of colours. All of it is some 55 bytes a photo, made once
 for a snapshot and opened by memory map.
 """
 
@@ -174,7 +174,7 @@ class Facets:
     @cached_property
     def _grid(self) -> ColorGrid:
         stored = self._part("shade")
-        if stored is None:
+        if stored is None or not ColorGrid.is_stored(stored):
             return ColorGrid.from_lab(shades_to_oklab(self.table.shades))
         return ColorGrid(len(self), stored)
 

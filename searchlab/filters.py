@@ -155,7 +155,7 @@ class PhotoFilter:
 
     def _check_known_to(self, table: PhotoTable) -> None:
         for name, values in self._listed():
-            if name != "orientation":
+            if name != "orientation" and not _are_known(table, name, values):
                 _check_known(name, values, known_values(table, name))
 
     def _family_mask(self, table: PhotoTable, family: str) -> NDArray[np.bool_]:
@@ -242,6 +242,12 @@ def _values(name: str, given: Any) -> tuple[str, ...]:
         msg = f"{name} must be words, got {shown(given)}"
         raise InputError(msg)
     return tuple(dict.fromkeys(values))
+
+
+def _are_known(table: PhotoTable, name: str, values: Sequence[str]) -> bool:
+    # Without the list that an error shows, which costs more than all that a filter does.
+    also = (FREE_LICENSE,) if name == "license_type" else ()
+    return all(value in table.codes(name).values or value in also for value in values)
 
 
 def _check_known(name: str, given: Sequence[str], known: Sequence[str]) -> None:

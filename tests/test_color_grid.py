@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from searchlab import color_grid
 from searchlab.bitmaps import Bitmap
 from searchlab.color_grid import ColorGrid
 from searchlab.colors import (
@@ -85,6 +86,62 @@ def test_any_number_of_rows_will_do(n):
 def test_looking_among_some_gives_those_of_them_that_are_near(centre, tolerance, share, seed):
     some = Bitmap.of_mask(np.random.default_rng(seed).random(len(LATTICE)) < share)
     assert near(GRID, centre, tolerance, some) == near(GRID, centre, tolerance) & some
+
+
+# -- the three ways to take cells that lie wholly within --------------------------------------
+
+
+@pytest.fixture(params=[0, 1, 2**40])
+def compared(request, monkeypatch):
+    """Rows one by one, as it is, and always by a comparison of every row's cell."""
+    monkeypatch.setattr(color_grid, "_COMPARED", request.param)
+
+
+@pytest.mark.usefixtures("compared")
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 1000, len(LATTICE)])
+@pytest.mark.parametrize("tolerance", [1, 20, 60, 120, 200, 254])
+def test_cells_are_taken_in_any_way(n, tolerance):
+    grid = ColorGrid.from_lab(LAB[-n:])
+    for centre in (0x000000, 0xFFFFFF, 0x0000FF, 0x808080, 0x1F6F8B, int(LATTICE[-1])):
+        mask = within_hex(LATTICE[-n:], format_hex(centre), tolerance=tolerance, lab=LAB[-n:])
+        assert near(grid, centre, tolerance) == Bitmap.of_mask(mask)
+        for some in (Bitmap.empty(n), Bitmap.full(n), Bitmap.of_mask(np.arange(n) % 3 == 0)):
+            assert near(grid, centre, tolerance, some) == Bitmap.of_mask(mask) & some
+
+
+@pytest.mark.usefixtures("compared")
+def test_a_shade_at_the_border_is_in_whichever_way_cells_are_taken():
+    rng = np.random.default_rng(5)
+    for centre, row in zip(rng.integers(0, 1 << 24, 80), rng.integers(0, 8_000, 80), strict=True):
+        point = shades_to_oklab(shades_of([centre]))[0]
+        limit = distance(LAB[row : row + 1], point)[0]
+        for border in (limit, np.nextafter(limit, np.float32(0))):
+            if 0 < border < MAX_TOLERANCE:
+                mask = within_hex(LATTICE, format_hex(centre), tolerance=border, lab=LAB)
+                assert near(GRID, int(centre), border) == Bitmap.of_mask(mask)
+
+
+@pytest.mark.usefixtures("compared")
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(shade, st.floats(2**-10, 254.5, width=32), st.integers(1, 300), st.integers(0, 2**32 - 1))
+def test_cells_of_any_shades_are_taken_in_any_way(centre, tolerance, n, seed):
+    shades = np.random.default_rng(seed).integers(0, 1 << 24, n, dtype=np.uint32)
+    grid = ColorGrid.from_lab(shades_to_oklab(shades))
+    mask = within_hex(shades, format_hex(centre), tolerance=tolerance)
+    assert near(grid, centre, tolerance) == Bitmap.of_mask(mask)
+
+
+@pytest.mark.usefixtures("compared")
+@pytest.mark.parametrize("tolerance", [1, 20, 60, 254])
+def test_photos_of_all_one_shade_are_in_or_out_together(tolerance):
+    grid = ColorGrid.from_lab(shades_to_oklab(np.full(130, 0x336699, dtype=np.uint32)))
+    for centre in (0x336699, 0x346699, 0x4477AA, 0xFFFFFF, 0x000000):
+        together = within_hex(shades_of([0x336699]), format_hex(centre), tolerance=tolerance)[0]
+        assert near(grid, centre, tolerance).count == 130 * together
 
 
 def test_every_corner_of_the_cube_lies_within_the_cells():

@@ -233,17 +233,68 @@ def test_a_file_that_lacks_a_part_is_refused(path):
     Facets(table).save(path)
     whole = open_columns(path)
     for number, name in enumerate(whole):
+        if name.endswith(LATER):
+            continue
         other = path.with_name(f"{number}.columns")
         save_columns(other, {key: array for key, array in whole.items() if key != name})
         with pytest.raises(DataError, match="must hold the facets of 300 photos"):
             Facets.open(other, table)
 
 
+LATER = (".planes", ".cells")
+"""What files of before did not have, and is made where it is missing."""
+
+
+def test_a_file_of_before_there_were_planes_and_cells_gives_the_same_answers(path):
+    table = drawn_table(300)
+    Facets(table).save(path)
+    before = {key: part for key, part in open_columns(path).items() if not key.endswith(LATER)}
+    if "shade.lab" in before:  # Of other cells, and one row after the other.
+        before["shade.lab"] = np.zeros(3 * 300, dtype=np.float32)
+        before["shade.starts"] = np.zeros(33 * 33 * 64 + 1, dtype=np.int64)
+    older = path.with_name("older.columns")
+    save_columns(older, before)
+    found, some = Facets.open(older, table), Bitmap.of_mask(np.arange(300) % 5 < 4)
+    for name in CODED_COLUMNS:
+        codes = table.codes(name)
+        counts = np.bincount(codes.rows[some.mask()], minlength=len(codes.values))
+        assert found.counts(name, some).tolist() == counts.tolist()
+    for tolerance in (0, 20, 60):
+        mask = within_hex(table.shades, "#203040", tolerance=tolerance)
+        assert found.within_hex("#203040", tolerance, some) == Bitmap.of_mask(mask) & some
+
+
+def test_planes_of_another_column_are_refused(path):
+    table = drawn_table(300)
+    Facets(table).save(path)
+    whole = dict(open_columns(path).items())
+    other = path.with_name("other.columns")
+    save_columns(other, whole | {"color_name.planes": whole["color_name.planes"][1:]})
+    with pytest.raises(DataError, match="4 planes of 300 rows in 19 words"):
+        Facets.open(other, table)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([1, 2, 5, 6, 8, 9, 40, 64, 127, 128, 129, 130, 300]),
+    st.sampled_from([0, 1, 63, 64, 65, 511, 512, 513, 3000]),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.integers(0, 2**32 - 1),
+)
+def test_counts_are_bincount_for_any_number_of_values(n_values, n, share, seed):
+    rng = np.random.default_rng(seed)
+    codes = (n_values * rng.random(n) ** 2).astype(np.int32)
+    sets = value_sets.ValueSets.from_codes(codes, n_values)
+    mask = rng.random(n) < share
+    expected = np.bincount(codes[mask], minlength=n_values).tolist()
+    assert sets.counts(Bitmap.of_mask(mask)).tolist() == expected
+
+
 def test_a_column_takes_little_room_however_its_values_are_spread():
     n = 64 * 200
     for codes, most in (
         (np.arange(n) % 3, 4),
-        (np.arange(n) % 120, 16.5),
+        (np.arange(n) % 120, 17),
         (np.arange(n) % 4_000, 17.5),
         (np.arange(n), 25),  # of them 20 for a million names, each with a size and a place
     ):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types, uint64
 from numba.extending import intrinsic
 
 from searchlab.kernels.compiling import I64, kernel, reads, writes
+from searchlab.kernels.lanes import add_shared
 
 I32, U64 = types.int32, types.uint64
 
@@ -84,6 +86,36 @@ def count_shared(sets: Any, words: Any, counts: Any) -> None:
         for place in range(n_words):
             total += popcount(sets[start + place] & words[place])
         counts[which] = total
+
+
+@kernel(reads(U64), reads(U64), writes(I64))
+def count_sliced(planes: Any, words: Any, counts: Any) -> None:
+    """Add to the count of each number the rows of a bitmap that have it.
+
+    Args:
+        planes: (n_planes * n_words,) uint64, three or more bitmaps laid end to end: the rows whose
+            number has the lowest bit set, those with the next one, and so on. None are needed where
+            nothing is counted.
+        words: (n_words,) uint64, of the bitmap.
+        counts: (n_numbers,) int64, added to; numbers from there on are not counted.
+    """
+    n_words, n_groups = len(words), (len(counts) + 7) >> 3
+    if not (n_words and n_groups):
+        return
+    n_planes = len(planes) // n_words
+    sums = np.zeros(64 * n_groups, dtype=np.uint64)
+    whole = n_words & ~7
+    for place in range(0, whole, 8):
+        add_shared(planes, n_words, words, place, n_groups, sums)
+    if whole < n_words:
+        rest = np.zeros((n_planes + 1) * 8, dtype=np.uint64)
+        for place in range(whole, n_words):
+            rest[n_planes * 8 + place - whole] = words[place]
+            for bit in range(n_planes):
+                rest[bit * 8 + place - whole] = planes[bit * n_words + place]
+        add_shared(rest[: n_planes * 8], 8, rest[n_planes * 8 :], 0, n_groups, sums)
+    for number in range(len(counts)):
+        counts[number] += types.int64(sums[8 * number : 8 * number + 8].sum())
 
 
 @kernel(reads(I32), reads(I64), reads(U64), writes(I64))

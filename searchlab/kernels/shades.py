@@ -6,69 +6,91 @@ decision is the same bit for bit.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numba import types, uint64
 
+from searchlab.kernels.bits import lowest
 from searchlab.kernels.compiling import F32, F64, I64, inner, kernel, reads, writes
+from searchlab.kernels.lanes import cell_bits, near_bits
+
+_U16, _U64 = types.uint16, types.uint64
+_CENTRE = types.UniTuple(types.int16, 3)
+_TRIPLE, _PLACE = types.UniTuple(I64, 3), types.UniTuple(F64, 3)
+_STEPS: Final = 512
+_ROUND: Final = 65_536
 
 
-@kernel(reads(I64), types.UniTuple(I64, 3), reads(F64), F64, F64, F64, writes(I64))
+@inner
+def _square(place: Any, centre: Any) -> Any:
+    away = place * _STEPS - types.int64(centre)
+    return away * away // _ROUND
+
+
+@kernel(reads(I64), _TRIPLE, _PLACE, F64, F64, _CENTRE, I64, writes(I64))
 def runs_near(
-    starts: Any, shape: Any, centre: Any, cell: Any, inside: Any, outside: Any, runs: Any
+    starts: Any, shape: Any, point: Any, cell: Any, outside: Any, centre: Any, limit: Any, runs: Any
 ) -> Any:
     """Find the runs of cells that a ball touches; the cells along the last axis lie together.
 
     Args:
         starts: (n_cells + 1,) int64, where the rows of each cell start.
         shape: Cells along each axis.
-        centre: (3,) float64 of the ball, from the corner of the first cell.
+        point: Three float64, the middle of the ball, from the corner of the first cell.
         cell: Side of a cell.
-        inside: Cells wholly within this radius need no look at their rows.
         outside: Cells wholly out of this radius are left out.
+        centre: As of `keep_cells`; the cells that it keeps need no look at their rows.
+        limit: As of `keep_cells`.
         runs: Written to, four numbers a run: where its rows start, where those inside start and
             stop, and where it stops. There is room for each pair of the first two axes.
 
     Returns:
-        How many numbers were written.
+        How many numbers were written, how many rows the runs have, and how many of them inside.
     """
+    n_rows = n_inside = 0
     written = 0
     for i in range(shape[0]):
         for j in range(shape[1]):
-            off = centre[0] - i * cell, centre[1] - j * cell
-            near, far = 0.0, 0.0
-            for step in off:
+            near = 0.0
+            for step in (point[0] - i * cell, point[1] - j * cell):
                 near += max(-step, step - cell, 0.0) ** 2
-                far += max(step, cell - step) ** 2
             if near > outside * outside:
                 continue
             reach = np.sqrt(outside * outside - near)
-            first = max(int(np.floor((centre[2] - reach) / cell)), 0)
-            last = min(int(np.floor((centre[2] + reach) / cell)) + 1, shape[2])
+            first = max(int(np.floor((point[2] - reach) / cell)), 0)
+            last = min(int(np.floor((point[2] + reach) / cell)) + 1, shape[2])
             low, high = first, first
-            if inside > 0 and far <= inside * inside:
-                reach = np.sqrt(inside * inside - far)
-                low = max(int(np.ceil((centre[2] - reach) / cell)), first)
-                high = max(min(int(np.floor((centre[2] + reach) / cell)), last), low)
+            left = limit - (_square(i, centre[0]) + _square(j, centre[1]))
+            if left >= 0:
+                # The most steps of which the square, rounded down, is not too much.
+                steps = int(np.sqrt((left + 1) * _ROUND - 1))
+                low = max(-((steps - centre[2]) // _STEPS), first)
+                high = max(min((centre[2] + steps) // _STEPS + 1, last), low)
             column = (i * shape[1] + j) * shape[2]
             if first < last and starts[column + first] < starts[column + last]:
                 runs[written] = starts[column + first]
                 runs[written + 1] = starts[column + min(low, last)]
                 runs[written + 2] = starts[column + min(high, last)]
                 runs[written + 3] = starts[column + last]
+                n_rows += runs[written + 3] - runs[written]
+                n_inside += runs[written + 2] - runs[written + 1]
                 written += 4
-    return written
+    return written, n_rows, n_inside
 
 
-@inner
-def _is_near(lab: Any, place: Any, point: Any, limit: Any) -> Any:
-    x, y, z = (
-        lab[3 * place] - point[0],
-        lab[3 * place + 1] - point[1],
-        lab[3 * place + 2] - point[2],
-    )
-    return (x * x + y * y) + z * z <= limit
+@kernel(reads(_U16), _CENTRE, types.int16, writes(_U64))
+def keep_cells(cells: Any, centre: Any, limit: Any, words: Any) -> None:
+    """Take the rows out of a bitmap whose cells do not lie near a point.
+
+    Args:
+        cells: (64 n_words,) uint16, the cell of each row; see `lanes.cell_bits`.
+        centre: Three int16, see there.
+        limit: int16, see there.
+        words: (n_words,) of the bitmap, written to.
+    """
+    for place in range(len(words)):
+        words[place] &= cell_bits(cells, place, centre, limit)
 
 
 @inner
@@ -78,70 +100,49 @@ def _flip(rows: Any, start: Any, stop: Any, words: Any) -> None:
         words[row >> uint64(6)] ^= uint64(1) << (row & uint64(63))
 
 
-_AT_ONCE = 256
-_SORTED = (reads(F32), reads(types.int32))
-_BALL = (reads(F32), F32, reads(I64))
-_WORDS = types.uint64
+@inner
+def _between(start: Any, stop: Any) -> Any:
+    """Return the bits from one place, 63 at most, up to another, 1 at least."""
+    upper = ~uint64(0) >> uint64(max(64 - stop, 0))
+    return upper & (~uint64(0) << uint64(max(start, 0)))
 
 
-@kernel(*_SORTED, *_BALL, types.boolean, writes(_WORDS))
+INSIDE, OTHERS, BORDER = 0, 1, 2
+"""What `flip_near` flips: those near, those not near, or those near of the cells at the border."""
+
+
+@kernel(reads(F32), reads(types.int32), reads(F32), F32, reads(I64), I64, writes(_U64))
 def flip_near(
-    lab: Any, rows: Any, point: Any, limit: Any, runs: Any, others: Any, words: Any
+    lab: Any, rows: Any, point: Any, limit: Any, runs: Any, which: Any, words: Any
 ) -> None:
-    """Flip the bits of the rows near a point, or of all other rows.
+    """Flip the bits of the rows near a point, or of others.
 
     Args:
-        lab: (3 n,) float32 OKLab of the rows, sorted by cell.
+        lab: (192 n_blocks,) float32 OKLab of the rows, sorted by cell; see `lanes.near_bits`.
         rows: (n,) int32, their numbers.
         point: (3,) float32.
         limit: Largest squared distance that is near.
         runs: From `runs_near`.
-        others: Whether to flip those that are not near.
+        which: `INSIDE`, `OTHERS` or `BORDER`.
         words: Of the bitmap, written to.
     """
+    middle = point[0], point[1], point[2]
+    turned = ~uint64(0) if which == OTHERS else uint64(0)
     end = 0
     for run in range(0, len(runs), 4):
-        if others:
+        if which == OTHERS:
             _flip(rows, end, runs[run], words)
-        else:
+        elif which == INSIDE:
             _flip(rows, runs[run + 1], runs[run + 2], words)
         for side in (run, run + 2):
-            for place in range(runs[side], runs[side + 1]):
-                flipped = uint64(_is_near(lab, place, point, limit) != others)
-                row = uint64(rows[place])
-                words[row >> uint64(6)] ^= flipped << (row & uint64(63))
+            start, stop = runs[side], runs[side + 1]
+            for block in range(start >> 6, (stop + 63) >> 6):
+                found = near_bits(lab, block, middle, limit) ^ turned
+                found &= _between(start - block * 64, stop - block * 64)
+                while found:
+                    row = uint64(rows[block * 64 + types.int64(lowest(found))])
+                    words[row >> uint64(6)] ^= uint64(1) << (row & uint64(63))
+                    found &= found - uint64(1)
         end = runs[run + 3]
-    if others:
+    if which == OTHERS:
         _flip(rows, end, len(rows), words)
-
-
-@kernel(*_SORTED, *_BALL, reads(_WORDS), writes(_WORDS))
-def put_near(
-    lab: Any, rows: Any, point: Any, limit: Any, runs: Any, among: Any, words: Any
-) -> None:
-    """Put those of a few rows into a bitmap that lie near a point.
-
-    Args:
-        lab: (3 n,) float32 OKLab of all rows, sorted by cell.
-        rows: (n,) int32, their numbers.
-        point: (3,) float32.
-        limit: Largest squared distance that is near.
-        runs: From `runs_near`.
-        among: The bitmap of the few.
-        words: Of the bitmap, written to.
-    """
-    hits = np.empty(_AT_ONCE, dtype=np.int64)
-    for run in range(0, len(runs), 4):
-        for part in range(3):
-            for start in range(runs[run + part], runs[run + part + 1], _AT_ONCE):
-                stop = min(start + _AT_ONCE, runs[run + part + 1])
-                # Without branches: a wrong guess would wait for memory, one hit after the other.
-                n_hits = uint64(0)
-                for place in range(start, stop):
-                    row = uint64(rows[place])
-                    hits[n_hits] = place
-                    n_hits += among[row >> uint64(6)] >> (row & uint64(63)) & uint64(1)
-                for place in hits[: types.int64(n_hits)]:
-                    row = uint64(rows[place])
-                    near = uint64(part == 1 or _is_near(lab, place, point, limit))
-                    words[row >> uint64(6)] |= near << (row & uint64(63))
