@@ -154,14 +154,28 @@ def test_figures_are_found_where_the_goals_look_for_them(tmp_path):
     folder.mkdir(parents=True)
     (folder / "summary.json").write_text(json.dumps({"rows": rows}))
     widest = {"queries": "text", "filter": "none", "effort": 1024, "p50_ms": 0.4}
-    (folder / "hnswlib-huge-1M.json").write_text(json.dumps({"points": [widest]}))
+    # Photos are found with an ef of 16, captions with 64, and under one filter with none.
+    filtered = [
+        {"queries": kind, "filter": one.name, "effort": ef, "p50_ms": ms, "recall": recall}
+        for kind, recalls in (("image", (0.99, 1.0)), ("text", (0.9, 0.995)))
+        for one in FILTERS
+        for ef, ms, recall in zip((16, 64), (0.8, 3.2), recalls, strict=True)
+    ]
+    for point in filtered:
+        if point["filter"] == "random 0.1%":
+            point["recall"] = 0.9
+    points = {"points": [widest, *filtered]}
+    (folder / "hnswlib-huge-1M.json").write_text(json.dumps(points))
     results = Results(tmp_path)
     found = [goal for goal in GOALS if goal.target <= 2 and "LanceDB" not in goal.what]
     figures = {goal.what: goal.read(results) for goal in found}
     assert figures["memory over hnswlib's"] == 1 / 8
-    assert figures["times hnswlib's Python filter at 1 %"] == pytest.approx(8)
+    times = "times hnswlib's Python filter at"
+    assert figures[f"{times} 1 %, one setting"] == pytest.approx(32)
+    assert figures[f"{times} 1 %, its ef chosen for each kind"] == pytest.approx(8)
+    assert figures[f"{times} 0.1 %, its ef chosen for each kind"] == pytest.approx(32)
     assert figures["least recall@20 of one setting under any filter"] == 0.995
     [captions] = [figure for what, figure in figures.items() if "caption queries" in what]
     assert captions == pytest.approx(0.25)
     assert figures["ms, aligned filters"] == pytest.approx(0.1)
-    assert len(figures) == 12
+    assert len(figures) == 14

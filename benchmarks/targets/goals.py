@@ -19,6 +19,8 @@ FACETS = "facets/drawn/1000000.json"
 OPENING = "opening/scenes-1M/first_query.json"
 OURS, GRAPH = "searchlab-clustered", "hnswlib-huge"
 MILLION = 1_000_000
+KINDS = ("image", "text")
+RECALL = 0.99
 
 
 @dataclass(frozen=True)
@@ -83,15 +85,29 @@ def _captions(results: Results) -> float:
     return _cost(OURS, _row(results, OURS), "p50_ms text none") / graph
 
 
-def _speed_up(within: str) -> Read:
-    """The least of hnswlib's times over ours with one setting, both kinds of queries."""
+def _speed_up(within: str, *, ef_by_kind: bool = False) -> Read:
+    """The least of hnswlib's times over ours with one setting, of both kinds of queries.
+
+    hnswlib is taken at the least `ef` by which it finds enough under this very filter, for queries
+    of both kinds as ours does, or with `ef_by_kind` of each kind by itself; where none is enough,
+    at the largest.
+    """
 
     def read(results: Results) -> float:
-        ours, graph = _row(results, OURS), _row(results, GRAPH)
+        ours = _row(results, OURS)
+        points = results.find(f"scale/scenes-512/{GRAPH}-1M.json points")
+        found = {(p["queries"], p["effort"]): p for p in points if p["filter"] == within}
+        efforts = sorted({effort for _, effort in found})
+
+        def ef_for(*kinds: str) -> int:
+            tried = [ef for ef in efforts if all((kind, ef) in found for kind in kinds)]
+            enough = [ef for ef in tried if all(found[k, ef]["recall"] >= RECALL for k in kinds)]
+            return int(min(enough, default=max(tried)))
+
         return min(
-            _cost(GRAPH, graph, f"p50_ms {kind} {within}")
+            float(found[kind, ef_for(kind) if ef_by_kind else ef_for(*KINDS)]["p50_ms"])
             / float(ours[f"one setting: p50_ms {kind} {within}"])
-            for kind in ("image", "text")
+            for kind in KINDS
         )
 
     return read
@@ -105,7 +121,7 @@ def _slowest(*filters: str) -> Read:
 def _extreme(pick: Callable[..., Any], of: str, filters: tuple[str, ...]) -> Read:
     def read(results: Results) -> float:
         ours = _row(results, OURS)
-        names = [f"one setting: {of} {kind} {w}" for kind in ("image", "text") for w in filters]
+        names = [f"one setting: {of} {kind} {w}" for kind in KINDS for w in filters]
         return float(pick(ours[name] for name in names))
 
     return read
@@ -129,9 +145,16 @@ GOALS = (
     Goal(2, "ms, random filter of 1 %", _slowest(_ALL[2]), "<=", 1.0, SCALE),
     Goal(2, "ms, random filters of 0.1 % and less", _slowest(*_ALL[3:]), "<=", 0.15, SCALE),
     Goal(2, "ms, aligned filters", _slowest(*_ALIGNED), "<=", 3.0, SCALE),
-    Goal(2, "times hnswlib's Python filter at 10 %", _speed_up(_ALL[1]), ">=", 5, SCALE),
-    Goal(2, "times hnswlib's Python filter at 1 %", _speed_up(_ALL[2]), ">=", 25, SCALE),
-    Goal(2, "times hnswlib's Python filter at 0.1 %", _speed_up(_ALL[3]), ">=", 1000, SCALE),
+    Goal(2, "times hnswlib's Python filter at 10 %, one setting", _speed_up(_ALL[1]),
+         ">=", 5, SCALE),
+    Goal(2, "times hnswlib's Python filter at 1 %, one setting", _speed_up(_ALL[2]),
+         ">=", 25, SCALE),
+    Goal(2, "times hnswlib's Python filter at 1 %, its ef chosen for each kind",
+         _speed_up(_ALL[2], ef_by_kind=True), ">=", 25, SCALE),
+    Goal(2, "times hnswlib's Python filter at 0.1 %, one setting", _speed_up(_ALL[3]),
+         ">=", 1000, SCALE),
+    Goal(2, "times hnswlib's Python filter at 0.1 %, its ef chosen for each kind",
+         _speed_up(_ALL[3], ef_by_kind=True), ">=", 1000, SCALE),
     Goal(2, "times LanceDB over all filters at 100k",
          _of(f"{FILTERS} metrics.lancedb / {OURS} p50_ms"), ">=", 20, FILTERS),
     Goal(3, "exact int8 scan over reading as much memory",
