@@ -109,9 +109,15 @@ class EncodedPhotos:
             self._n_bytes -= self._records.popitem(last=False)[1].n_bytes
         return record
 
-    def link(self, photo: Photo, url: str, *, base_url: str) -> str:
-        """Return one link of a photo as its record has it."""
-        return _linked(url, photo.sha256, base_url)
+    def link(self, url: str, sha256: str, *, base_url: str) -> str:
+        """Return one link of a photo as its record has it.
+
+        Args:
+            url: As the table has it.
+            sha256: Of the photo's file.
+            base_url: Address that links to our own pictures start with.
+        """
+        return _linked(url, sha256, base_url)
 
 
 def _encoded(about: Mapping[str, Any], fields: tuple[str, ...], base_url: str) -> _Record:
