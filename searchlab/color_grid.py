@@ -22,8 +22,6 @@ _CELL: Final = 4.125
 _N_CELLS: Final = 32 * 32 * 64  # So that 16 bits hold the number of a cell.
 # Many times what float32 may be off by: cells so near to the border are looked into.
 _SLACK: Final = 0.01
-_STEPS: Final = 512  # of a cell's side, see `kernels.lanes.cell_bits`
-_ROUND: Final = 65_536
 # Rows whose cells are compared in the time of flipping one bit.
 _COMPARED: Final = 10
 
@@ -130,11 +128,13 @@ class ColorGrid:
 
 def _in_steps(place: tuple[float, float, float], radius: float) -> tuple[tuple[int, int, int], int]:
     """Return what `keep_cells` needs to keep none but cells wholly within a radius of a place."""
-    a, b, lightness = (round(x * (_STEPS / _CELL) - _STEPS / 2) for x in place)
+    from searchlab.kernels.lanes import ROUND, STEPS
+
+    a, b, lightness = (round(x * (STEPS / _CELL) - STEPS / 2) for x in place)
     # To the middles of cells; the corners of one are this much farther, with what rounding adds.
-    reach = (radius / _CELL - math.sqrt(0.75)) * _STEPS - 1
+    reach = (radius / _CELL - math.sqrt(0.75)) * STEPS - 1
     # Each of three squares was rounded down by less than one.
-    most = int(reach * reach / _ROUND) - 3 if reach > 0 else -1
+    most = int(reach * reach / ROUND) - 3 if reach > 0 else -1
     return (a, b, lightness), max(most, -1)
 
 

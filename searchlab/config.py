@@ -250,6 +250,8 @@ class Config:
     def index_id(self) -> str:
         """12 hex digits of the hash over what the index is built from, its photos left aside."""
         names = ("model_id", "index", *_BUILT_FROM[self.index])
+        if self.index == "hnsw" and self.build_threads != 1:
+            names = (*names, "build_threads")
         return _id_of({name: getattr(self, name) for name in names})
 
     @property

@@ -3,7 +3,8 @@
 Every set is a bitmap or is made into one in microseconds: the values of the coded columns
 (`searchlab.value_sets`), the days (`searchlab.upload_order`), the shades near one
 (`searchlab.color_grid`) and the families of colours. All of it is some 55 bytes a photo, made once
-for a snapshot and opened by memory map.
+for a snapshot and opened by memory map. What a file of before lacks is made when it is opened, each
+time, until photos are indexed again.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class PhotoFilter:
             sets.append(facets.within_name(self.color_name, self.color_tolerance))
         found = Bitmap.all_of(sets, len(facets)) if sets else None
         if self.color_hex is not None:
-            # Last, because shades are looked up the faster the fewer photos are left.
+            # Last, as the photos near a shade are new each time, and what is left goes into them.
             found = facets.within_hex(self.color_hex, self.color_tolerance, found)
         return found
 

@@ -142,12 +142,13 @@ class ValueSets:
         return (self._counted if self._is_listed else self._counted - 1).bit_length()
 
     def _sliced(self) -> NDArray[np.uint64]:
+        if not self._n_planes:
+            return np.zeros(0, dtype=np.uint64)
         numbers = self._codes
         if self._is_listed:
             numbers = np.where(self._places >= 0, self._places, self._counted)[numbers]
         masks = ((numbers >> bit & 1).astype(np.bool_) for bit in range(self._n_planes))
-        planes = [Bitmap.of_mask(mask).words for mask in masks]
-        return np.concatenate([np.zeros(0, dtype=np.uint64), *planes])
+        return np.concatenate([Bitmap.of_mask(mask).words for mask in masks])
 
     def _list(self, value: int) -> NDArray[np.int32]:
         return self._rows[self._starts[value] : self._starts[value + 1]]

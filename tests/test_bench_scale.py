@@ -171,11 +171,12 @@ def test_figures_are_found_where_the_goals_look_for_them(tmp_path):
     figures = {goal.what: goal.read(results) for goal in found}
     assert figures["memory over hnswlib's"] == 1 / 8
     times = "times hnswlib's Python filter at"
-    assert figures[f"{times} 1 %, one setting"] == pytest.approx(32)
-    assert figures[f"{times} 1 %, its ef chosen for each kind"] == pytest.approx(8)
-    assert figures[f"{times} 0.1 %, its ef chosen for each kind"] == pytest.approx(32)
+    assert figures[f"{times} 1 %, one ef for both kinds"] == pytest.approx(32)
+    assert figures[f"{times} 1 %, an ef for each kind"] == pytest.approx(8)
+    assert figures[f"{times} 10 %, an ef for each kind"] == pytest.approx(8)
+    assert figures[f"{times} 0.1 %, an ef for each kind"] == pytest.approx(8)
     assert figures["least recall@20 of one setting under any filter"] == 0.995
     [captions] = [figure for what, figure in figures.items() if "caption queries" in what]
     assert captions == pytest.approx(0.25)
     assert figures["ms, aligned filters"] == pytest.approx(0.1)
-    assert len(figures) == 14
+    assert len(figures) == 15

@@ -91,7 +91,7 @@ def test_looking_among_some_gives_those_of_them_that_are_near(centre, tolerance,
 # -- the three ways to take cells that lie wholly within --------------------------------------
 
 
-@pytest.fixture(params=[0, 1, 2**40])
+@pytest.fixture(params=[0, color_grid._COMPARED, 2**40])
 def compared(request, monkeypatch):
     """Rows one by one, as it is, and always by a comparison of every row's cell."""
     monkeypatch.setattr(color_grid, "_COMPARED", request.param)

@@ -101,7 +101,8 @@ def test_an_index_id_depends_on_what_the_index_is_built_from_alone():
         ("exact", {"M": 8, "seed": 3, "n_lists": 9}, {"model_id": "mini-0123456789ab"}),
         ("hnsw", {"ef_search": 50, "depth": 9, "n_lists": 9}, {"M": 8}),
         ("hnsw", {"recall": 0.9, "step_rows": 0}, {"ef_construction": 300}),
-        ("hnsw", {"build_threads": 0}, {"seed": 1}),
+        ("hnsw", {"build_threads": 1}, {"build_threads": 0}),
+        ("exact", {"build_threads": 2}, {"model_id": "mini-0123456789ab"}),
         ("clustered", {"recall": 0.9, "M": 8}, {"n_lists": 9}),
         ("clustered", {"calibration": FITTED}, {"seed": 1}),
     ):

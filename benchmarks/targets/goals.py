@@ -88,9 +88,9 @@ def _captions(results: Results) -> float:
 def _speed_up(within: str, *, ef_by_kind: bool = False) -> Read:
     """The least of hnswlib's times over ours with one setting, of both kinds of queries.
 
-    hnswlib is taken at the least `ef` by which it finds enough under this very filter, for queries
-    of both kinds as ours does, or with `ef_by_kind` of each kind by itself; where none is enough,
-    at the largest.
+    Ours has one setting for all filters and kinds. hnswlib is taken at the least `ef` by which it
+    finds enough under this very filter: one for both kinds, or with `ef_by_kind` one for each;
+    where none is enough, at the least that was tried, which favours it.
     """
 
     def read(results: Results) -> float:
@@ -102,7 +102,7 @@ def _speed_up(within: str, *, ef_by_kind: bool = False) -> Read:
         def ef_for(*kinds: str) -> int:
             tried = [ef for ef in efforts if all((kind, ef) in found for kind in kinds)]
             enough = [ef for ef in tried if all(found[k, ef]["recall"] >= RECALL for k in kinds)]
-            return int(min(enough, default=max(tried)))
+            return int(min(enough or tried))
 
         return min(
             float(found[kind, ef_for(kind) if ef_by_kind else ef_for(*KINDS)]["p50_ms"])
@@ -145,15 +145,17 @@ GOALS = (
     Goal(2, "ms, random filter of 1 %", _slowest(_ALL[2]), "<=", 1.0, SCALE),
     Goal(2, "ms, random filters of 0.1 % and less", _slowest(*_ALL[3:]), "<=", 0.15, SCALE),
     Goal(2, "ms, aligned filters", _slowest(*_ALIGNED), "<=", 3.0, SCALE),
-    Goal(2, "times hnswlib's Python filter at 10 %, one setting", _speed_up(_ALL[1]),
+    Goal(2, "times hnswlib's Python filter at 10 %, one ef for both kinds", _speed_up(_ALL[1]),
          ">=", 5, SCALE),
-    Goal(2, "times hnswlib's Python filter at 1 %, one setting", _speed_up(_ALL[2]),
+    Goal(2, "times hnswlib's Python filter at 10 %, an ef for each kind",
+         _speed_up(_ALL[1], ef_by_kind=True), ">=", 5, SCALE),
+    Goal(2, "times hnswlib's Python filter at 1 %, one ef for both kinds", _speed_up(_ALL[2]),
          ">=", 25, SCALE),
-    Goal(2, "times hnswlib's Python filter at 1 %, its ef chosen for each kind",
+    Goal(2, "times hnswlib's Python filter at 1 %, an ef for each kind",
          _speed_up(_ALL[2], ef_by_kind=True), ">=", 25, SCALE),
-    Goal(2, "times hnswlib's Python filter at 0.1 %, one setting", _speed_up(_ALL[3]),
+    Goal(2, "times hnswlib's Python filter at 0.1 %, one ef for both kinds", _speed_up(_ALL[3]),
          ">=", 1000, SCALE),
-    Goal(2, "times hnswlib's Python filter at 0.1 %, its ef chosen for each kind",
+    Goal(2, "times hnswlib's Python filter at 0.1 %, an ef for each kind",
          _speed_up(_ALL[3], ef_by_kind=True), ">=", 1000, SCALE),
     Goal(2, "times LanceDB over all filters at 100k",
          _of(f"{FILTERS} metrics.lancedb / {OURS} p50_ms"), ">=", 20, FILTERS),

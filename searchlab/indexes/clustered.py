@@ -71,7 +71,7 @@ class ClusteredIndex:
             seed: Of the clusters.
             threads: Threads that build and that answer many queries, 0 for all processors.
             gather_below: Allowed rows up to which all of them are scored, cluster or not; 0 for a
-                hundredth of all, 1,000 to 16,000.
+                hundredth of all, 4,000 to 16,000.
             lists: Of these very vectors.
 
         Raises:
@@ -87,7 +87,7 @@ class ClusteredIndex:
         self.vectors = vectors
         self.labels = np.arange(len(vectors)) if labels is None else labels
         self.recall = recall
-        self.gather_below = gather_below or min(max(len(vectors) // 100, 1_000), 16_000)
+        self.gather_below = gather_below or min(max(len(vectors) // 100, 4_000), 16_000)
         self._n_lists = n_lists
         self._seed = seed
         self._threads = threads or len(os.sched_getaffinity(0))

@@ -1,4 +1,8 @@
-"""How kernels are compiled: for declared types, without the interpreter's lock, into a cache."""
+"""How kernels are compiled: for declared types, without the interpreter's lock, into a cache.
+
+The cache knows a kernel by its own file alone. Who changes a part that lies in another file, an
+`inner` or an intrinsic, removes the `__pycache__` of this package, or tries the old code.
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,12 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+STEPS = 512
+"""Steps of a cell's side in which `cell_bits` measures."""
+
+ROUND = 65_536
+"""What it divides squared steps by."""
+
 _LANES = 64
 _WORDS = 8  # of 64 bits, a register of AVX-512
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
@@ -78,8 +84,8 @@ def near_bits(_context: Any, lab: Any, block: Any, point: Any, limit: Any) -> An
 def cell_bits(_context: Any, cells: Any, block: Any, centre: Any, limit: Any) -> Any:
     """Say which of the 64 cells of a block lie near a point, a bit for each.
 
-    A cell's number is 5, 5 and 6 bits, its place along each axis, of which each is 512 steps wide.
-    Its distance is the sum over the axes of the squared steps, each divided by 65,536 and rounded
+    A cell's number is 5, 5 and 6 bits, its place along each axis, of which each is `STEPS` wide.
+    Its distance is the sum over the axes of the squared steps, each divided by `ROUND` and rounded
     down, so that 16 bits hold all of it.
 
     Args:
@@ -94,15 +100,15 @@ def cell_bits(_context: Any, cells: Any, block: Any, centre: Any, limit: Any) ->
         start = builder.mul(which, _I64(_LANES))
         values = _loaded(context, builder, signature.args[0], array, start)
         scaled = (
-            builder.and_(builder.lshr(values, _filled(_I16, 2)), _filled(_I16, 31 << 9)),
-            builder.and_(builder.shl(values, _filled(_I16, 3)), _filled(_I16, 31 << 9)),
-            builder.and_(builder.shl(values, _filled(_I16, 9)), _filled(_I16, 63 << 9)),
+            builder.and_(builder.lshr(values, _filled(_I16, 2)), _filled(_I16, 31 * STEPS)),
+            builder.and_(builder.shl(values, _filled(_I16, 3)), _filled(_I16, 31 * STEPS)),
+            builder.and_(builder.shl(values, _filled(_I16, 9)), _filled(_I16, 63 * STEPS)),
         )
         total = _filled(_I16, 0)
         for axis, steps in enumerate(scaled):
             away = builder.sub(steps, _spread(builder, builder.extract_value(middle, axis)))
             wide = builder.sext(away, _lanes(_I32))
-            square = builder.lshr(builder.mul(wide, wide), _filled(_I32, 16))
+            square = builder.udiv(builder.mul(wide, wide), _filled(_I32, ROUND))
             total = builder.add(total, builder.trunc(square, _lanes(_I16)))
         return _bits(builder, builder.icmp_signed("<=", total, _spread(builder, most)))
 

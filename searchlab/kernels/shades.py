@@ -6,26 +6,24 @@ decision is the same bit for bit.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numba import types, uint64
 
 from searchlab.kernels.bits import lowest
 from searchlab.kernels.compiling import F32, F64, I64, inner, kernel, reads, writes
-from searchlab.kernels.lanes import cell_bits, near_bits
+from searchlab.kernels.lanes import ROUND, STEPS, cell_bits, near_bits
 
 _U16, _U64 = types.uint16, types.uint64
 _CENTRE = types.UniTuple(types.int16, 3)
 _TRIPLE, _PLACE = types.UniTuple(I64, 3), types.UniTuple(F64, 3)
-_STEPS: Final = 512
-_ROUND: Final = 65_536
 
 
 @inner
 def _square(place: Any, centre: Any) -> Any:
-    away = place * _STEPS - types.int64(centre)
-    return away * away // _ROUND
+    away = place * STEPS - types.int64(centre)
+    return away * away // ROUND
 
 
 @kernel(reads(I64), _TRIPLE, _PLACE, F64, F64, _CENTRE, I64, writes(I64))
@@ -64,9 +62,9 @@ def runs_near(
             left = limit - (_square(i, centre[0]) + _square(j, centre[1]))
             if left >= 0:
                 # The most steps of which the square, rounded down, is not too much.
-                steps = int(np.sqrt((left + 1) * _ROUND - 1))
-                low = max(-((steps - centre[2]) // _STEPS), first)
-                high = max(min((centre[2] + steps) // _STEPS + 1, last), low)
+                steps = int(np.sqrt((left + 1) * ROUND - 1))
+                low = max(-((steps - centre[2]) // STEPS), first)
+                high = max(min((centre[2] + steps) // STEPS + 1, last), low)
             column = (i * shape[1] + j) * shape[2]
             if first < last and starts[column + first] < starts[column + last]:
                 runs[written] = starts[column + first]
