@@ -12,6 +12,8 @@ from searchlab.queries import Mode, Query, QueryPlan
 # Photos that a clustered index scores one by one in the time of a search through its lists, where
 # nobody has measured it.
 _FEW = 200
+# In a library of no more photos than that, scoring all takes a tenth of a millisecond or two.
+_SMALL = 4_000
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,8 @@ def _untuned(query: Query, index: VectorIndex, config: Config, n_allowed: int) -
         asked = f"a recall of {query.min_recall:g} is asked for"
         return _Way("exact", f"{asked} and what a search finds was not measured")
     if config.index == "clustered":
-        if n_allowed <= _FEW:
-            reason = f"scoring {n_allowed:,} photos costs less than a search of the clusters"
+        if n_allowed <= _FEW or len(index) <= _SMALL:
+            reason = f"scoring {n_allowed:,} photos costs no more than a search of the clusters"
             return _Way("exact", reason)
         reason = f"a search of the clusters costs less than scoring {n_allowed:,} photos"
         return _Way("clustered", reason)

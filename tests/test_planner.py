@@ -48,8 +48,15 @@ def tuned(index="clustered", measured=MEASURED, **choices):
     return replace(config, tuning=tuning)
 
 
-def plan(query, config, n_allowed=N):
-    return make_plan(query, Stub(), config, n_allowed)
+class Small(Stub):
+    """An index of as many photos as are scored whatever passes."""
+
+    def __len__(self):
+        return 4_000
+
+
+def plan(query, config, n_allowed=N, index=Stub):
+    return make_plan(query, index(), config, n_allowed)
 
 
 # -- what was measured is quoted --------------------------------------------------------------
@@ -158,6 +165,8 @@ def test_a_clustered_index_that_nobody_measured_scores_a_few_photos():
     config = Config(index="clustered")
     assert plan(QUERIES["text"], config, 200).mode == "exact"
     assert plan(QUERIES["text"], config, 201).mode == "clustered"
+    # Of a small library all, as that is exact and nobody notices.
+    assert plan(QUERIES["text"], config, 4_000, index=Small).mode == "exact"
 
 
 # -- a recall that is asked for ---------------------------------------------------------------
