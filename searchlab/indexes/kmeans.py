@@ -120,7 +120,7 @@ def _grouped(centres: Embeddings) -> _Nearest:
         asking = pairs // n_near
         best = np.zeros(len(rows), dtype=np.int64)
         fits = np.full(len(rows), -np.inf, dtype=np.float32)
-        for group in np.flatnonzero(np.diff(bounds) * np.diff(starts)):
+        for group in np.flatnonzero(np.diff(bounds)):
             some = asking[bounds[group] : bounds[group + 1]]
             scores = rows[some] @ grouped[starts[group] : starts[group + 1]].T
             found = scores.argmax(axis=1)
