@@ -5,7 +5,7 @@
 
 Heads are trained on the training photos of flickr8k and judged on its 1,000 test photos, by their
 English captions. `mini` was itself trained on those training photos and their captions, so it
-cannot show what adapting gains; it is adapted all the same, to show that nothing is kept. The base
+cannot show what adapting gains; it is adapted all the same, to show how little is left. The base
 is one that never saw a photo with its caption: ConSE, a photo as the mean of the vectors of the
 ImageNet classes that EfficientNet-lite2 sees in it, a text as all-MiniLM-L6-v2 reads it (which was
 trained on pairs of sentences, captions of Flickr photos among them, but on no photo).

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 # Cosines of label and photo: from the first a label is stated, from the second it is hedged. What
 # share of them is right with `mini` is measured by benchmarks/bench_descriptions.py.
-SURE = 0.55
-UNSURE = 0.4
+SURE = 0.6
+UNSURE = 0.45
 _WORDS_FOR = {"landscape": "A wide photo", "portrait": "A tall photo", "square": "A square photo"}
 
 
@@ -28,7 +28,7 @@ def describe(
     Returns:
         The long description, and the short one for people who cannot see the photo.
 
-    >>> describe([("red fox", 0.7), ("dingo", 0.4)], colors=["orange", "white"],
+    >>> describe([("red fox", 0.7), ("dingo", 0.45)], colors=["orange", "white"],
     ...          orientation="landscape")[1]
     'Photo of a red fox, mostly orange and white (generated).'
     """

@@ -15,10 +15,13 @@ from searchlab.models.text import (  # noqa: E402
     SCALES_FILE,
     TABLE_FILE,
     TextTower,
+    with_common,
 )
+from searchlab.training import joint  # noqa: E402
 from searchlab.training.corpora import CAPTION_LANGUAGES, Caption  # noqa: E402
-from searchlab.training.heads import DIM, PhotoHead, class_matrix, unit  # noqa: E402
-from searchlab.training.joint import _Draw, fit  # noqa: E402
+from searchlab.training.heads import DIM, TOLD, PhotoHead, class_matrix, unit  # noqa: E402
+from searchlab.training.hubs import HeldBack  # noqa: E402
+from searchlab.training.joint import _Draw, blend, fit  # noqa: E402
 from searchlab.training.lessons import Lessons  # noqa: E402
 from searchlab.training.photo_tower import Readings  # noqa: E402
 from searchlab.training.student import (  # noqa: E402
@@ -52,12 +55,12 @@ def test_the_shipped_tower_computes_what_was_learnt(tmp_path, rng):
     np.savez(tmp_path / MIXER_FILE, **student.mixer()._asdict())
     texts = ["dog bites man", "man bites dog", "red bus", "犬"]
 
-    shipped = TextTower(tmp_path, dim=DIM).encode(texts)
+    shipped = TextTower(tmp_path, dim=DIM + 1).encode(texts)
 
     pieces = Pieces(dict.fromkeys(NAMES, -5.0))
     strung = string([pieces.encode(text) for text in texts])
     with torch.no_grad():
-        learnt = student(Table(table, rate=0.1).take(strung), strung).numpy()
+        learnt = with_common(student(Table(table, rate=0.1).take(strung), strung).numpy())
     np.testing.assert_allclose((shipped * learnt).sum(axis=1), 1, atol=1e-3)  # 16 bits in training
     assert shipped[0] @ shipped[1] < 0.999
 
@@ -110,13 +113,42 @@ def test_training_brings_captions_to_their_photos(rng):
         lessons.captions[f"p{n}"] = numbers
     table = Table(0.1 * rng.normal(size=(count + 2, WIDTH)).astype(np.float32), rate=0.02)
     student = Student(0.1 * rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=8)
-    fit(student, table, head, lessons, [readings], steps=60, texts=32, photos=32)
+    shown = unit(rng.normal(size=(count, TOLD)))
+    fit(student, table, head, lessons, [readings], [shown], steps=60, texts=32, photos=32)
 
     strung = string(lessons.rows[1::3])
     with torch.no_grad():
         texts = student(table.take(strung), strung).numpy()
         photos = head(torch.from_numpy(features), torch.from_numpy(logits)).numpy()
     assert (np.argmax(texts @ photos.T, axis=1) == np.arange(count)).mean() > 0.8
+
+
+def test_photos_are_drawn_to_where_the_teaching_heads_see_them(rng, monkeypatch):
+    count = 32
+    features = rng.normal(size=(count, 16)).astype(np.float32)
+    logits = rng.normal(size=(count, 4)).astype(np.float32)
+    readings = Readings([f"p{n}" for n in range(count)], features, logits)
+    shown = unit(features @ rng.normal(size=(16, TOLD)).astype(np.float32))
+    lessons = Lessons()
+    lessons.add([1], np.zeros(DIM, np.float32), 1.0)
+    for n in range(count):  # Captions that all read alike tell photos nothing.
+        number = lessons.add([0], np.zeros(DIM, np.float32), 1.0)
+        lessons.captions[f"p{n}"] = {"en": [number]}
+    head = PhotoHead(
+        np.zeros((4, 96), np.float32), features.mean(axis=0), features.std(axis=0), hidden=8
+    )
+    table = Table(0.1 * rng.normal(size=(2, WIDTH)).astype(np.float32), rate=0.02)
+    student = Student(0.1 * rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4)
+
+    def agreement():
+        with torch.no_grad():
+            told, _ = head.eval().parts(torch.from_numpy(features), torch.from_numpy(logits))
+        return float((told.numpy() * shown).sum(axis=1).mean())
+
+    assert agreement() < 0.3
+    monkeypatch.setattr(joint, "HEAD_RATE", 1e-2)
+    fit(student, table, head, lessons, [readings], [shown], steps=100, texts=8, photos=count)
+    assert agreement() > 0.6
 
 
 def test_languages_are_drawn_by_how_many_captions_they_have_and_never_twice_for_a_photo(rng):
@@ -146,18 +178,39 @@ def test_recall_on_held_out_photos_counts_captions_by_language(rng):
     head = PhotoHead(
         np.zeros((2, 96), np.float32), np.zeros(4, np.float32), np.ones(4, np.float32), hidden=4
     )
+    captions = unit(rng.normal(size=(5, DIM)))
+    held_back = HeldBack(head, captions, np.full(5, 0.2))
     photos = Readings(
         [f"p{n}" for n in range(30)],
         rng.normal(size=(30, 4)).astype(np.float32),
         rng.normal(size=(30, 2)).astype(np.float32),
     )
-    captions = [Caption(f"p{n}", lang, "sea") for n in range(30) for lang in CAPTION_LANGUAGES]
+    asked = [Caption(f"p{n}", lang, "sea") for n in range(30) for lang in CAPTION_LANGUAGES]
     table = Table(rng.normal(size=(1, WIDTH)).astype(np.float32), rate=0.1)
     student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4)
-    lines = list(held_out_recall(student, table, head, Pieces({"▁sea": -1.0}), photos, captions))
+    lines = list(held_out_recall(student, table, held_back, Pieces({"▁sea": -1.0}), photos, asked))
     # One text for all photos puts them in one order, in which each photo stands somewhere.
     assert lines[0] == "en 3.3 / 16.7 / 33.3 of 30 captions"
     assert [line[:2] for line in lines] == list(CAPTION_LANGUAGES)
+
+
+def test_a_blend_holds_the_mean_weights_of_its_runs(rng):
+    runs = []
+    for _ in range(3):
+        head = PhotoHead(
+            np.zeros((2, 96), np.float32), np.zeros(4, np.float32), np.ones(4, np.float32), hidden=4
+        )
+        table = Table(rng.normal(size=(5, WIDTH)).astype(np.float32), rate=0.1)
+        student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4)
+        runs.append((student, table, head))
+    rows = np.mean([table.rows.numpy() for _, table, _ in runs], axis=0)
+    weights = torch.stack([student.window.weight for student, _, _ in runs]).mean(dim=0)
+    outer = torch.stack([head.outer.bias for _, _, head in runs]).mean(dim=0)
+    blend(runs)
+    student, table, head = runs[0]
+    np.testing.assert_allclose(table.rows, rows, atol=1e-6)
+    torch.testing.assert_close(student.window.weight, weights)
+    torch.testing.assert_close(head.outer.bias, outer)
 
 
 def test_a_text_without_pieces_is_no_lesson():

@@ -14,7 +14,7 @@ from searchlab.models.mini import open_session  # noqa: E402
 from searchlab.models.torchvision_shim import import_torchvision  # noqa: E402
 from searchlab.training.labels import kinds_of, read_nouns  # noqa: E402
 from searchlab.training.photo_tower import Conv, Readings, Tower  # noqa: E402
-from searchlab.training.quantise import quantise  # noqa: E402
+from searchlab.training.quantise import cells_by_file, quantise  # noqa: E402
 from searchlab.training.tune import tune  # noqa: E402
 from searchlab.training.views import Cells, crop, read_views  # noqa: E402
 
@@ -91,6 +91,37 @@ def test_eight_bits_agree_with_thirty_two_and_take_a_quarter(tmp_path):
         cosines = (small * large).sum(axis=1)
         cosines /= np.linalg.norm(small, axis=1) * np.linalg.norm(large, axis=1)
         assert cosines.min() > 0.98
+
+
+def test_rounded_convolutions_compute_as_the_eight_bit_file_and_still_learn(tmp_path):
+    torch.manual_seed(0)
+    tower = torch.nn.Sequential(convolution(3, 8, 3, stride=2), convolution(8, 8, 1)).eval()
+
+    class Cells8(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tower = tower
+
+        def forward(self, pixels):
+            return self.tower(pixels)
+
+    path = tmp_path / "small.onnx"
+    quantise(Cells8(), ["cells"], photos(6), path)
+    ((_, pixels), *_) = framing.batches(photos(1), 1)
+    small = cells_by_file(path)(pixels)
+    off = []
+    for rounded in (False, True):
+        for conv in tower:
+            conv.rounded = rounded
+        cells = tower(torch.from_numpy(pixels))
+        off.append(float(np.abs(cells.detach().numpy() - small).mean()))
+    assert off[1] < off[0]
+    cells.sum().backward()
+    assert all(conv.weight.grad.any() for conv in tower)
+    for conv in tower:
+        conv.settle()
+    with torch.no_grad():
+        torch.testing.assert_close(tower(torch.from_numpy(pixels)), cells.detach())
 
 
 def test_the_quantised_network_holds_no_padding_and_no_large_floats(tmp_path):

@@ -12,7 +12,7 @@ from searchlab.errors import DataError
 from searchlab.files import sha256_of
 
 RECORD_FILE = "model.json"
-FORMAT = 1
+FORMAT = 2
 MINI_DATA = Path(__file__).with_name("mini_data")
 
 

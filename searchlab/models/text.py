@@ -33,6 +33,10 @@ TEXT_WEIGHTS = (TABLE_FILE, SCALES_FILE, MIXER_FILE)
 TEXT_FILES = (*TOKENIZER_FILES, *TEXT_WEIGHTS)
 """Everything that decides a text's row."""
 
+COMMON = 0.3
+"""Last component of every text's row, against which a photo's last is weighed: photos that lie near
+to whatever is asked have a negative one there (see `searchlab.training.hubs`)."""
+
 _MAX_LENGTH = 10_000
 # OpenBLAS hands what is larger to several threads. A query is done before the others have woken,
 # and on a busy server it would wait for them.
@@ -43,10 +47,10 @@ class Mixer(NamedTuple):
     """From the vectors of a text's pieces to its row.
 
     Attributes:
-        direct: (width, dim) what a piece adds whatever stands beside it.
+        direct: (width, dim - 1) what a piece adds whatever stands beside it.
         window: (3 * width, hidden) looks at a piece and at those before and after it.
         bias: (hidden,) of that look.
-        outer: (hidden, dim) what is made of it.
+        outer: (hidden, dim - 1) what is made of it.
     """
 
     direct: NDArray[np.float32]
@@ -55,7 +59,7 @@ class Mixer(NamedTuple):
     outer: NDArray[np.float32]
 
     def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Mix (n_pieces, width) vectors in reading order; (dim,), not of unit length."""
+        """Mix (n_pieces, width) vectors in reading order; (dim - 1,), not of unit length."""
         n, width = vectors.shape
         together = min(n, max(2, _ALONE // self.window.size))
         around = np.zeros((-(-n // together) * together, 3 * width), dtype=np.float32)
@@ -67,6 +71,14 @@ class Mixer(NamedTuple):
         hidden = np.maximum(seen, 0).sum(axis=0)
         mixed: NDArray[np.float32] = vectors.sum(axis=0) @ self.direct + hidden @ self.outer
         return mixed
+
+
+def with_common(mixed: NDArray[np.float32]) -> Embeddings:
+    """Bring (n, dim - 1) mixed rows to unit length, `COMMON` their last component; zeros stay."""
+    rows = np.empty((len(mixed), mixed.shape[1] + 1), dtype=np.float32)
+    rows[:, :-1] = unit_rows(mixed) * np.float32((1 - COMMON**2) ** 0.5)
+    rows[:, -1] = COMMON * mixed.any(axis=1)
+    return rows
 
 
 class _Loaded(NamedTuple):
@@ -109,12 +121,12 @@ class TextTower:
         """
         texts = readable_texts(texts, max_length=_MAX_LENGTH)
         pieces, table, scales, mixer = self._loaded or self._load()
-        mixed = np.zeros((len(texts), self.dim), dtype=np.float32)
+        mixed = np.zeros((len(texts), self.dim - 1), dtype=np.float32)
         for total, text in zip(mixed, texts, strict=True):
             rows = pieces.encode(text)
             if rows:
                 total[:] = mixer(table[rows] * scales[rows, np.newaxis])
-        return unit_rows(mixed)
+        return with_common(mixed)
 
     def _load(self) -> _Loaded:
         with self._lock:
@@ -137,7 +149,7 @@ class TextTower:
                 "reinstall searchlab"
             )
             raise DataError(msg) from error
-        width, dim = mixer.direct.shape
+        width, dim = mixer.direct.shape[0], mixer.direct.shape[1] + 1
         if (table.shape, scales.shape, dim) != ((len(pieces), width), (len(pieces),), self.dim):
             msg = (
                 f"{TABLE_FILE} must have shape {(len(pieces), width)}, a scale a row and lead to "

@@ -75,7 +75,7 @@ def write(
     quantise_network(network, ["embedding"], pictures, folder / mini.IMAGE_FILE)
     write_record(
         folder,
-        dim=mixer.direct.shape[1],
+        dim=mixer.direct.shape[1] + 1,
         agreement=agreement(folder, table, network, pictures[:100]),
     )
 
@@ -87,7 +87,7 @@ def agreement(
     stored = np.load(folder / TABLE_FILE).astype(np.float32)
     long = np.linalg.norm(table, axis=1) > 1e-3
     session = mini.open_session(folder / mini.IMAGE_FILE, threads=2)
-    small = mini.embed(session, pictures, DIM)
+    small = mini.embed(session, pictures, DIM + 1)
     large = np.empty_like(small)
     with torch.inference_mode():
         for batch, pixels in framing.batches(pictures, 8):

@@ -14,6 +14,7 @@ teachers and of the tower stay in `CACHE`. No test photo and no judgment is read
 from __future__ import annotations
 
 import argparse
+import copy
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ import numpy as np
 import torch
 
 from searchlab.models.pieces import Pieces
+from searchlab.models.text import with_common
 from searchlab.models.torchvision_shim import import_torchvision
 from searchlab.training import artefacts, labels
 from searchlab.training.corpora import (
@@ -46,24 +48,23 @@ from searchlab.training.heads import (
     train_pair,
     unit,
 )
-from searchlab.training.joint import fit
+from searchlab.training.hubs import hold_back
+from searchlab.training.joint import blend, fit
 from searchlab.training.lessons import CAPTION, NOUN, TEMPLATE, Lessons, teach_captions, teach_names
-from searchlab.training.photo_tower import Joined, Readings, Tower, load_tower, open_rgb, said_by
+from searchlab.training.photo_tower import (
+    Joined,
+    Readings,
+    open_rgb,
+)
 from searchlab.training.phrases import PHRASES
-from searchlab.training.quantise import quantise, said_by_file
+from searchlab.training.seeing import CALIBRATED, see
 from searchlab.training.student import Student, Table, first_weights
 from searchlab.training.teacher import Teacher
-from searchlab.training.tune import tune
 from searchlab.training.validation import held_out_recall
-from searchlab.training.views import read_cells, read_views
 from searchlab.training.vocabulary import choose_pieces
 
 LOG = logging.getLogger(__name__)
 
-SPARED = 600  # Photos that settings were chosen on; the image tower is not tuned on them.
-CALIBRATED = slice(
-    SPARED, SPARED + 200
-)  # Training photos by which the image tower is brought to 8 bits.
 RATE = 2e-2  # Of the table.
 TAUGHT = 192  # Components of one teaching head.
 
@@ -130,6 +131,7 @@ def main() -> None:
     ):
         parser.add_argument(f"--{name}", type=Path, required=True, help=what)
     parser.add_argument("--steps", type=int, default=600, help="steps of the joint training")
+    parser.add_argument("--runs", type=int, default=3, help="joint trainings, of mean weights")
     parser.add_argument("--teachers", type=int, default=3, help="pairs of heads that teach")
     parser.add_argument("--crops", type=int, default=2, help="random crops of each photo")
     parser.add_argument(
@@ -158,11 +160,22 @@ def build(args: argparse.Namespace) -> None:
     ids = [names[number] for number in np.random.default_rng(0).permutation(len(photos))]
     everyone = gather(args, ids)
     pictures = open_rgb([photos[photo] for photo in ids[CALIBRATED]])
-    tower, seen = see(args, lay_out(everyone, ids), {photo: photos[photo] for photo in ids})
+    laid = lay_out(everyone, ids)
+    tower, seen = see(
+        args.packages,
+        args.cache,
+        {photo: photos[photo] for photo in ids},
+        laid.own,
+        laid.vectors,
+        crops=args.crops,
+        seed=args.seed,
+    )
     views = [view.rows(slice(args.held_out, None)) for view in seen]
     words = everyone.about(views[0].ids)
     space = lay_out(words, views[0].ids)
-    side, head = taught_space(words, space, views, teachers=args.teachers, seed=args.seed)
+    side, head, taught_views = taught_space(
+        words, space, views, teachers=args.teachers, seed=args.seed
+    )
     scores = choose_pieces(
         words.teacher.pieces(),
         words.annotations,
@@ -175,19 +188,26 @@ def build(args: argparse.Namespace) -> None:
     LOG.info("%d pieces, %d texts to learn", len(scores), len(lessons.rows))
     alone = words.teacher.encode([piece.lstrip("▁") for piece in scores])
     first, direct = first_weights(lessons, list(scores), alone)
-    student, table = Student(direct), Table(first, rate=RATE)
-    fit(student, table, head, lessons, views, steps=args.steps, seed=args.seed)
+    start = Student(direct)
+    runs = []
+    for number in range(args.runs):
+        run = copy.deepcopy(start), Table(first.copy(), rate=RATE), copy.deepcopy(head)
+        fit(*run, lessons, views, taught_views, steps=args.steps, seed=args.seed + number)
+        runs.append(run)
+    blend(runs)
+    student, table, head = runs[0]
+    held_back = hold_back(head, student, table, lessons, views[0], seed=args.seed)
     if args.held_out:
         spared = seen[0].rows(slice(args.held_out))
         captions = everyone.about(spared.ids).captions
-        for line in held_out_recall(student, table, head, Pieces(scores), spared, captions):
+        for line in held_out_recall(student, table, held_back, Pieces(scores), spared, captions):
             LOG.info("held out: %s", line)
     artefacts.write(
         args.out,
         scores=scores,
         table=table.rows.numpy(),
         mixer=student.mixer(),
-        network=Joined(tower, head),
+        network=Joined(tower, held_back),
         pictures=pictures,
         labels=label_rows(words, side),
     )
@@ -241,38 +261,14 @@ def lay_out(words: Words, photos: Sequence[str]) -> Space:
     )
 
 
-def see(
-    args: argparse.Namespace, space: Space, photos: dict[str, Path]
-) -> tuple[Tower, list[Readings]]:
-    """Tune the image tower; what it says of the photos once it is in 8 bits."""
-    tower = load_tower(args.packages)
-    tuned = args.cache / "tower.pt"
-    if not tuned.exists():
-        tune_on(args, tower, space, photos)
-        torch.save(tower.state_dict(), tuned)
-    tower.load_state_dict(torch.load(tuned))
-    path = args.cache / "tower.onnx"
-    if not path.exists():
-        calibrating = open_rgb(list(photos.values())[CALIBRATED])
-        quantise(tower, ["features", "logits"], calibrating, path)
-    return tower, read_views(said_by_file(path), photos, args.cache / "tuned", args.crops)
-
-
-def tune_on(args: argparse.Namespace, tower: Tower, space: Space, photos: dict[str, Path]) -> None:
-    """Tune the late part of the image tower, in place, on all but the photos that are spared."""
-    plain = read_views(said_by(tower), photos, args.cache / "plain", args.crops)
-    cells = read_cells(tower, photos, args.cache / "plain", args.crops)
-    tuned_on = {row: captions for row, captions in space.own.items() if row >= SPARED}
-    tune(tower, cells, plain, tuned_on, space.vectors, epochs=5, seed=args.seed)
-
-
 def taught_space(
     words: Words, space: Space, views: Sequence[Readings], *, teachers: int, seed: int
-) -> tuple[TextSide, PhotoHead]:
-    """Train the heads that teach; where texts belong, and a fresh head for photos."""
+) -> tuple[TextSide, PhotoHead, list[Floats]]:
+    """Train the heads that teach; where texts and views of photos belong, and a fresh head."""
     features = views[0].features
     start = (space.classes, features.mean(axis=0), features.std(axis=0) + np.float32(1e-3))
-    maps, texts, photos = [], [], []
+    maps, texts = [], []
+    photos: list[list[Floats]] = [[] for _ in views]
     for number in range(teachers):
         torch.manual_seed(seed + number)
         head = PhotoHead(*start, told=TAUGHT, hidden=WIDE_HIDDEN)
@@ -281,16 +277,17 @@ def taught_space(
         )
         texts.append(unit(space.vectors @ maps[-1]))
         with torch.no_grad():
-            told, _ = head.parts(torch.from_numpy(features), torch.from_numpy(views[0].logits))
-        photos.append(told.numpy())
-    beside, seen = np.hstack(texts), np.hstack(photos)
+            for view, told in zip(views, photos, strict=True):
+                read = torch.from_numpy(view.features), torch.from_numpy(view.logits)
+                told.append(head.parts(*read)[0].numpy())
+    beside, seen = np.hstack(texts), np.hstack(photos[0])
     both = np.concatenate([beside / len(beside) ** 0.5, seen / len(seen) ** 0.5])
     axes = principal_axes(both, TOLD)
     side = TextSide(
         space.class_mean, space.caption_mean, space.spread, space.basis, np.stack(maps), axes
     )
     torch.manual_seed(seed)
-    return side, PhotoHead(*start)
+    return side, PhotoHead(*start), [unit(np.hstack(told) @ axes) for told in photos]
 
 
 def teach(words: Words, pieces: Pieces, side: TextSide) -> Lessons:
@@ -313,7 +310,8 @@ def label_rows(words: Words, side: TextSide) -> dict[str, Floats]:
     )
     phrased = side.target(words.teacher.english(PHRASES), side.caption_mean, **CAPTION)
     rows = dict(zip(PHRASES, phrased, strict=True))
-    return dict(zip(words.class_names, named, strict=True)) | rows
+    labels = dict(zip(words.class_names, named, strict=True)) | rows
+    return dict(zip(labels, with_common(np.stack(list(labels.values()))), strict=True))
 
 
 if __name__ == "__main__":

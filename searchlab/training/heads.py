@@ -22,15 +22,16 @@ from searchlab.training.photo_tower import Readings
 
 LOG = logging.getLogger(__name__)
 
-NAMED, TOLD = 96, 160
+NAMED, TOLD = 96, 159
 """Components of the two parts."""
 DIM = NAMED + TOLD
+"""Those that are learnt; `hubs` adds one."""
 TEACHER_WIDTH = 768
 
 SHARE_NAMED = 0.4
 """Share of the named part in the squared length of a photo's row; chosen on held-out photos."""
 KINDS = 0.3  # Weight of the kinds that a class is of, beside its own name.
-HIDDEN = 256
+HIDDEN = 240
 WIDE_HIDDEN = 768  # Of the heads that teach and are not shipped.
 DROPPED = 0.5
 
@@ -130,7 +131,10 @@ class PhotoHead(torch.nn.Module):
 
     def forward(self, features: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
         """(n, DIM) unit rows."""
-        told, named = self.parts(features, logits)
+        return self.row(*self.parts(features, logits))
+
+    def row(self, told: torch.Tensor, named: torch.Tensor) -> torch.Tensor:
+        """(n, DIM) unit rows of the two parts."""
         return torch.cat([told * (1 - SHARE_NAMED) ** 0.5, named * SHARE_NAMED**0.5], dim=1)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from searchlab.training.heads import PhotoHead, contrast
+from searchlab.training.heads import Floats, PhotoHead, contrast
 from searchlab.training.lessons import Lessons
 from searchlab.training.photo_tower import Readings
 from searchlab.training.student import Student, Table, string
@@ -21,9 +21,10 @@ LOG = logging.getLogger(__name__)
 HEAD_RATE = 1e-3
 MIXER_RATE = 2e-3
 TEXTS, PHOTOS = 6144, 512
-NAMES, LIKE, CONTRAST, TOGETHER = 0.5, 0.75, 0.3, 0.1
-"""Weights of: the distance of names to their targets, that of captions to theirs, photos against
-captions, and the captions of one photo against those of others."""
+NAMES, LIKE, SEEN, CONTRAST, TOGETHER = 0.5, 0.75, 1.0, 0.3, 0.1
+"""Weights of: the distance of names to their targets, that of captions to theirs, that of photos to
+where the teaching heads see them, photos against captions, and the captions of one photo against
+those of others."""
 SHARES = (0.5, 0.25, 0.25)  # Of English captions and of the two in other languages.
 AVERAGED = 0.99  # Share of the past in the averaged weights.
 
@@ -34,6 +35,7 @@ def fit(
     head: PhotoHead,
     lessons: Lessons,
     views: Sequence[Readings],
+    taught_views: Sequence[Floats],
     *,
     steps: int,
     texts: int = TEXTS,
@@ -49,6 +51,7 @@ def fit(
         head: The photo head.
         lessons: Texts, targets and captions.
         views: What the tower says of the training photos, and of crops of them, in equal order.
+        taught_views: (n_photos, TOLD) told parts of the same views, as the teaching heads see them.
         steps: Steps of Adam.
         texts: Names a step.
         photos: Captioned photos a step, each with an English caption and two in other languages.
@@ -78,20 +81,26 @@ def fit(
     for step in range(steps):
         named = draw.names(texts)
         seen, told = draw.photos(photos)
-        view = views[int(rng.integers(len(views)))]
-        strung = string([lessons.rows[number] for number in (*named, *told)])
+        number = int(rng.integers(len(views)))
+        view, shown = views[number], torch.from_numpy(taught_views[number][seen])
+        strung = string([lessons.rows[text] for text in (*named, *told)])
         name_rows, caption_rows = student(table.take(strung), strung).split([texts, len(told)])
         wanted = torch.from_numpy(targets[named].astype(np.float32))
         distance = (1 - (name_rows * wanted).sum(dim=1)).mean()
         taught = torch.from_numpy(targets[told].astype(np.float32))
-        placed = head(torch.from_numpy(view.features[seen]), torch.from_numpy(view.logits[seen]))
+        told_part, named_part = head.parts(
+            torch.from_numpy(view.features[seen]), torch.from_numpy(view.logits[seen])
+        )
+        placed = head.row(told_part, named_part)
+        off = (1 - (told_part * shown).sum(dim=1)).mean()
         english, *others = by_language = caption_rows.chunk(len(SHARES))
         missed = (1 - (caption_rows * taught).sum(dim=1)).chunk(len(SHARES))
         like = _shared([part.mean() for part in missed])
         apart = _shared([contrast(rows, placed, scales[0]) for rows in by_language])
         guided = contrast(taught[:photos], placed, scales[1])
         together = torch.stack([contrast(english, rows, scales[2]) for rows in others]).mean()
-        loss = NAMES * distance + LIKE * like + CONTRAST * (apart + guided) + TOGETHER * together
+        loss = NAMES * distance + LIKE * like + SEEN * off
+        loss = loss + CONTRAST * (apart + guided) + TOGETHER * together
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -118,6 +127,21 @@ def _shared(parts: Sequence[torch.Tensor]) -> torch.Tensor:
         (share * part for share, part in zip(SHARES, parts, strict=True)), torch.zeros(())
     )
     return total
+
+
+@torch.no_grad()
+def blend(runs: Sequence[tuple[Student, Table, PhotoHead]]) -> None:
+    """Give the first of several runs the mean weights of all (Wortsman et al., ICML 2022).
+
+    Runs that began alike and drew differently end near enough to each other that their mean ranks
+    as well as their scores added up, at the cost of one.
+    """
+    (student, table, head), *others = runs
+    for number, (other_student, other_table, other_head) in enumerate(others, start=1):
+        past = number / (number + 1)
+        _average(student, other_student, past)
+        _average(head, other_head, past)
+        table.rows.lerp_(other_table.rows, 1 - past)
 
 
 @torch.no_grad()

@@ -22,7 +22,8 @@ from searchlab.models.torchvision_shim import import_torchvision
 from searchlab.training.sources import TOWER, locate
 
 BATCH = 8
-LAST = 5  # Stages before the last two, which fine-tuning leaves alone.
+TUNED = 5  # Last blocks; fine-tuning leaves those before them alone.
+STEPS = 64  # On either side of zero, of weights in 7 bits.
 
 
 class Readings(NamedTuple):
@@ -53,7 +54,11 @@ class Said(Protocol):
 
 
 class Conv(torch.nn.Module):
-    """A convolution with its batch normalisation folded in, padded as TensorFlow's SAME."""
+    """A convolution with its batch normalisation folded in, padded as TensorFlow's SAME.
+
+    Attributes:
+        rounded: Whether it computes with the 7-bit weights that ship; gradients pass as if not.
+    """
 
     def __init__(self, conv: Any, norm: Any, *, bounded: bool) -> None:
         super().__init__()
@@ -63,6 +68,7 @@ class Conv(torch.nn.Module):
         self.stride = int(conv.stride[0])
         self.groups = int(conv.groups)
         self.bounded = bounded
+        self.rounded = False
         padded = max(0, int(conv.kernel_size[0]) - self.stride)
         before, after = padded // 2, padded - padded // 2
         self.even = before if before == after else 0
@@ -72,10 +78,22 @@ class Conv(torch.nn.Module):
         """(n, channels, height, width) to the same of the next layer."""
         if self.uneven:
             cells = functional.pad(cells, self.uneven)
+        weight = self.weight + self._rounding() if self.rounded else self.weight
         out = functional.conv2d(
-            cells, self.weight, self.bias, self.stride, self.even, groups=self.groups
+            cells, weight, self.bias, self.stride, self.even, groups=self.groups
         )
         return functional.relu6(out) if self.bounded else out
+
+    @torch.no_grad()
+    def settle(self) -> None:
+        """Make the rounded weights the weights."""
+        self.weight.add_(self._rounding())
+        self.rounded = False
+
+    @torch.no_grad()
+    def _rounding(self) -> torch.Tensor:
+        step = self.weight.abs().amax(dim=(1, 2, 3), keepdim=True).clamp(min=1e-9) / STEPS
+        return (self.weight / step).round() * step - self.weight
 
 
 class Block(torch.nn.Module):
@@ -116,20 +134,40 @@ class Tower(torch.nn.Module):
         self.wide = Conv(network.conv_head, network.bn2, bounded=True)
         self.classifier = network.classifier
 
+    def blocks(self) -> list[torch.nn.Module]:
+        """Those of all stages, in the order of reading."""
+        return [block for stage in self.stages for block in stage.children()]
+
     def early(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Pixels to the (n, 208, height / 32, width / 32) cells before the last block."""
-        cells: torch.Tensor = self.stages[: LAST + 1](self.stem(pixels))
+        """Pixels to the (n, 208, height / 32, width / 32) cells that tuning begins with."""
+        cells: torch.Tensor = self.stem(pixels)
+        for block in self.blocks()[:-TUNED]:
+            cells = block(cells)
         return cells
 
     def late(self, cells: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The cells of `early` to features (n, 2560) and logits (n, 1000)."""
-        wide = self.wide(self.stages[LAST + 1 :](cells))
+        for block in self.blocks()[-TUNED:]:
+            cells = block(cells)
+        wide = self.wide(cells)
         mean = wide.mean(dim=(2, 3))
         return torch.cat([mean, wide.amax(dim=(2, 3))], dim=1), self.classifier(mean)
 
     def forward(self, pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Features (n, 2560) and logits (n, 1000) of framed pictures."""
         return self.late(self.early(pixels))
+
+
+class Early(torch.nn.Module):
+    """The part of a tower that is not tuned, as a network of its own."""
+
+    def __init__(self, tower: Tower) -> None:
+        super().__init__()
+        self.tower = tower
+
+    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        """See `Tower.early`."""
+        return self.tower.early(pixels)
 
 
 class Joined(torch.nn.Module):

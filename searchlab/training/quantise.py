@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,20 @@ from PIL import Image
 
 from searchlab.models import framing
 from searchlab.models.mini import open_session
-from searchlab.training.photo_tower import Joined, Said, Tower
+from searchlab.training.photo_tower import Early, Joined, Said, Tower
 
 OPSET = 17
+
+Floats = NDArray[np.float32]
+AXES = {
+    "pixels": {0: "n", 2: "height", 3: "width"},
+    "cells": {0: "n", 2: "rows", 3: "columns"},
+}
+"""Names of the axes that are not of one size; of others the first."""
 SMALL = 4096  # Numbers of a tensor that stays in 32 bits.
 
 
-def export(network: Joined | Tower, outputs: Sequence[str], path: Path) -> None:
+def export(network: Joined | Tower | Early, outputs: Sequence[str], path: Path) -> None:
     """Write a network as ONNX in 32 bits, its padding within the convolutions."""
     import onnx
     from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -42,10 +49,7 @@ def export(network: Joined | Tower, outputs: Sequence[str], path: Path) -> None:
             str(path),
             input_names=["pixels"],
             output_names=list(outputs),
-            dynamic_axes={
-                "pixels": {0: "n", 2: "height", 3: "width"},
-                **{name: {0: "n"} for name in outputs},
-            },
+            dynamic_axes={name: AXES.get(name, {0: "n"}) for name in ("pixels", *outputs)},
             opset_version=OPSET,
             dynamo=False,
         )
@@ -56,7 +60,10 @@ def export(network: Joined | Tower, outputs: Sequence[str], path: Path) -> None:
 
 
 def quantise(
-    network: Joined | Tower, outputs: Sequence[str], pictures: Sequence[Image.Image], path: Path
+    network: Joined | Tower | Early,
+    outputs: Sequence[str],
+    pictures: Sequence[Image.Image],
+    path: Path,
 ) -> None:
     """Write a network as ONNX in 8 bits.
 
@@ -97,6 +104,17 @@ def said_by_file(path: Path, *, threads: int = 1) -> Said:
     def read(pixels: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         features, logits = session.run(["features", "logits"], {"pixels": pixels})
         return features, logits
+
+    return read
+
+
+def cells_by_file(path: Path, *, threads: int = 1) -> Callable[[Floats], Floats]:
+    """The early part of a tower in a file, of output `cells`, as a function of arrays."""
+    session = open_session(path, threads)
+
+    def read(pixels: Floats) -> Floats:
+        cells: Floats = session.run(["cells"], {"pixels": pixels})[0]
+        return cells
 
     return read
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from PIL import Image
 
 from searchlab.errors import InputError
 from searchlab.models import framing
-from searchlab.training.photo_tower import BATCH, Readings, Said, Tower, open_rgb
+from searchlab.training.photo_tower import BATCH, Readings, Said, open_rgb
 
 LOG = logging.getLogger(__name__)
 
@@ -84,8 +84,17 @@ def read_views(read: Said, photos: Mapping[str, Path], cache: Path, crops: int) 
     return views
 
 
-def read_cells(tower: Tower, photos: Mapping[str, Path], cache: Path, crops: int) -> list[Cells]:
-    """What the tower's early part says of the same views as those of `read_views`."""
+def read_cells(
+    early: Callable[[Floats], Floats], photos: Mapping[str, Path], cache: Path, crops: int
+) -> list[Cells]:
+    """What the tower's early part says of the same views as those of `read_views`.
+
+    Args:
+        early: `quantise.cells_by_file`.
+        photos: Files by photo id.
+        cache: Folder of the answers; made if absent.
+        crops: Random crops of each photo.
+    """
     cache.mkdir(parents=True, exist_ok=True)
     found = []
     for view in range(crops + 1):
@@ -94,10 +103,9 @@ def read_cells(tower: Tower, photos: Mapping[str, Path], cache: Path, crops: int
             kept = np.zeros((len(photos), CELLS, 208), dtype=np.float16)
             sizes = np.zeros((len(photos), 2), dtype=np.uint8)
             for rows, pixels in _framed(photos, view):
-                with torch.inference_mode():
-                    cells = tower.early(torch.from_numpy(pixels))
+                cells = early(pixels)
                 sizes[rows] = cells.shape[2:]
-                flat = cells.flatten(2).transpose(1, 2).numpy()
+                flat = cells.reshape(*cells.shape[:2], -1).transpose(0, 2, 1)
                 kept[rows, : flat.shape[1]] = flat
             np.savez(path, rows=kept, sizes=sizes)
             LOG.info("cells of view %d of %d read", view, crops)

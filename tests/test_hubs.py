@@ -1,0 +1,120 @@
+"""Photos that lie near to whatever is asked are held back by a component of their own."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from searchlab.models.text import COMMON, with_common  # noqa: E402
+from searchlab.training.heads import DIM, PhotoHead, unit  # noqa: E402
+from searchlab.training.hubs import (  # noqa: E402
+    A_LANGUAGE,
+    SHARE,
+    SHARPNESS,
+    HeldBack,
+    _some_of_each,
+    hold_back,
+)
+from searchlab.training.lessons import Lessons  # noqa: E402
+from searchlab.training.photo_tower import Readings  # noqa: E402
+from searchlab.training.student import WIDTH, Student, Table, string  # noqa: E402
+
+
+class Given(torch.nn.Module):
+    """A head whose rows are the features."""
+
+    def forward(self, features, logits):
+        return features
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+@pytest.fixture
+def captions(rng):
+    """Captions that lean one way, as captions do."""
+    return unit(rng.normal(size=(40, DIM)) + 2 * rng.normal(size=DIM))
+
+
+@pytest.fixture
+def photos(rng, captions):
+    """Photos of which the first lies amid the captions."""
+    return unit(np.concatenate([captions.mean(axis=0)[None], rng.normal(size=(9, DIM))]))
+
+
+def held(captions, photos):
+    module = HeldBack(Given(), captions, np.full(len(captions), 1 / len(captions)))
+    nothing = np.zeros((len(photos), 1), np.float32)
+    module.balance(Readings([str(n) for n in range(len(photos))], photos, nothing))
+    with torch.no_grad():
+        return module(torch.from_numpy(photos), torch.from_numpy(nothing)).numpy()
+
+
+def test_scores_are_cosines_less_how_near_a_photo_is_to_captions(captions, photos, rng):
+    rows = held(captions, photos)
+    near = np.log(np.exp(SHARPNESS * photos @ captions.T).mean(axis=1)) / SHARPNESS
+    texts = unit(rng.normal(size=(20, DIM)))
+    wanted = texts @ photos.T - SHARE * (near - near.mean())
+    wanted *= (1 - COMMON**2) ** 0.5 * photo_lengths(rows)
+    np.testing.assert_allclose(with_common(texts) @ rows.T, wanted, atol=1e-5)
+    assert near[0] == near.max()
+    assert rows[0, -1] == rows[:, -1].min() < 0
+
+
+def photo_lengths(rows):
+    """What making a row with its last component one of unit length leaves of the others."""
+    return np.linalg.norm(rows[:, :-1], axis=1)
+
+
+def test_rows_are_unit_and_keep_the_order_of_photos_among_themselves(captions, photos):
+    rows = held(captions, photos)
+    assert rows.shape == (len(photos), DIM + 1)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(unit(rows[:, :-1]), photos, atol=1e-5)
+
+
+def test_a_text_that_says_nothing_stays_zero_and_others_end_alike(rng):
+    mixed = rng.normal(size=(3, DIM)).astype(np.float32)
+    mixed[1] = 0
+    rows = with_common(mixed)
+    assert not rows[1].any()
+    np.testing.assert_allclose(rows[[0, 2], -1], COMMON)
+    np.testing.assert_allclose(np.linalg.norm(rows[[0, 2]], axis=1), 1, atol=1e-6)
+
+
+def test_every_language_speaks_for_what_is_asked(rng):
+    lessons = {
+        f"p{n}": {"en": [3 * n, 3 * n + 1], **({"de": [3 * n + 2]} if n < 7 else {})}
+        for n in range(A_LANGUAGE)
+    }
+    drawn = _some_of_each(lessons, rng)
+    assert len(drawn) == len(set(drawn)) == A_LANGUAGE + 7
+    assert sum(n % 3 == 2 for n in drawn) == 7
+
+
+def test_a_trained_head_is_held_back_by_its_own_captions(rng):
+    head = PhotoHead(
+        rng.normal(size=(2, 96)).astype(np.float32), np.zeros(4, np.float32), np.ones(4, np.float32)
+    ).eval()
+    table = Table(rng.normal(size=(300, WIDTH)).astype(np.float32), rate=0.1)
+    student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4).eval()
+    lessons = Lessons()
+    for n in range(300):
+        number = lessons.add([n], np.zeros(DIM, np.float32), 1.0)
+        lessons.captions[f"p{n}"] = {"en": [number]}
+    seen = Readings(
+        ["a", "b"],
+        rng.normal(size=(2, 4)).astype(np.float32),
+        rng.normal(size=(2, 2)).astype(np.float32),
+    )
+    module = hold_back(head, student, table, lessons, seen, seed=0)
+    with torch.no_grad():
+        plain = head(torch.from_numpy(seen.features), torch.from_numpy(seen.logits))
+        near = module.nearness(plain).numpy()
+        strung = string(lessons.rows)
+        asked = student(table.take(strung), strung).numpy()
+    exact = np.log(np.exp(SHARPNESS * plain.numpy() @ asked.T).mean(axis=1)) / SHARPNESS
+    np.testing.assert_allclose(near[:, 0], exact, atol=0.05)  # By 256 centres of 300 captions.
+    np.testing.assert_allclose(module.mean, near.mean(), atol=1e-6)
