@@ -22,10 +22,6 @@ PROSE = [
     *sorted((ROOT / "results").rglob("README.md")),
     *sorted((ROOT / "notebooks").glob("*.ipynb")),
 ]
-# Part of a line -> why its numbers need no source. Short: measure, or say why it is given.
-EXCUSED = {
-    "after a first look, which gave 17 %": "of thresholds that are no longer in the code",
-}
 
 
 @pytest.fixture
@@ -67,7 +63,7 @@ def problems(text, results, **kwargs):
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_number_in_prose_agrees_with_its_source(path):
-    found = check_file(path, Results(ROOT / "results"), excused=EXCUSED)
+    found = check_file(path, Results(ROOT / "results"))
     assert [str(problem) for problem in found] == []
 
 
@@ -78,28 +74,21 @@ def test_every_generated_table_says_what_the_results_say(path):
     assert stale_tables(path, Results(ROOT / "results")) == []
 
 
-@pytest.mark.parametrize("part", EXCUSED)
-def test_every_excuse_is_needed_and_reasoned(part):
-    texts = [path.read_text(encoding="utf-8") for path in PROSE]
-    assert sum(part in text for text in texts) == 1
-    assert len(EXCUSED[part]) > 20
-
-
 def test_a_mutated_result_and_a_stale_number_are_caught(tmp_path):
     """A result that was changed, and a number that was not kept up."""
     shutil.copytree(ROOT / "results", tmp_path / "results", ignore=shutil.ignore_patterns("*.tsv"))
     readme = tmp_path / "README.md"
     shutil.copy(ROOT / "README.md", readme)
-    assert check_file(readme, Results(tmp_path / "results"), excused=EXCUSED) == []
+    assert check_file(readme, Results(tmp_path / "results")) == []
     path = tmp_path / "results" / "adapt" / "flickr8k" / "migrate.json"
     values = json.loads(path.read_text(encoding="utf-8"))
     values["migrate"]["new success@10"] -= 0.02
     write(path, values)
-    (mutated,) = check_file(readme, Results(tmp_path / "results"), excused=EXCUSED)
+    (mutated,) = check_file(readme, Results(tmp_path / "results"))
     assert "migrate.new success@10" in mutated.says
     stale = re.sub(r"0\.\d+(?=<!-- = adapt)", "0.999", readme.read_text(encoding="utf-8"), count=1)
     readme.write_text(stale, encoding="utf-8")
-    (found,) = check_file(readme, Results(ROOT / "results"), excused=EXCUSED)
+    (found,) = check_file(readme, Results(ROOT / "results"))
     assert "the text says 0.999" in found.says
 
 
@@ -194,11 +183,6 @@ def test_what_is_no_claim_needs_no_source(text, results):
 def test_a_range_is_two_numbers_and_no_minus(results):
     found = problems("from 0.2-0.3 on", results)
     assert [problem.split()[1] for problem in found] == ["0.2", "0.3"]
-
-
-def test_a_line_may_be_excused_and_no_other(results):
-    text = "Once 0.5 was seen.\nAnd 0.6."
-    assert len(problems(text, results, excused={"Once 0.5": "history"})) == 1
 
 
 @given(value=st.floats(-1000, 1000), digits=st.integers(0, 6))

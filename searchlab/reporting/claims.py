@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -72,19 +72,16 @@ class Problem:
         return f"{self.where}:{self.line}: {self.says}"
 
 
-def check_file(
-    path: Path, results: Results, *, excused: Mapping[str, str] | None = None
-) -> list[Problem]:
+def check_file(path: Path, results: Results) -> list[Problem]:
     """Check the prose of a Markdown file, or of a notebook's Markdown cells.
 
     Args:
         path: Ends in `.md` or `.ipynb`.
         results: That its numbers come from.
-        excused: Part of a line -> why its numbers need no source.
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
-        return check_text(text, results, where=path.name, excused=excused)
+        return check_text(text, results, where=path.name)
     cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
     code = "\n".join(source for kind, source in cells if kind == "code")
     asserted = [line.strip() for line in code.splitlines() if line.strip().startswith("assert")]
@@ -93,7 +90,7 @@ def check_file(
         for place, (kind, source) in enumerate(cells, start=1)
         if kind == "markdown"
         for problem in check_text(
-            source, results, where=f"{path.name}, cell {place}", asserted=asserted, excused=excused
+            source, results, where=f"{path.name}, cell {place}", asserted=asserted
         )
     ]
 
@@ -104,7 +101,6 @@ def check_text(
     *,
     where: str = "text",
     asserted: Sequence[str] = (),
-    excused: Mapping[str, str] | None = None,
 ) -> list[Problem]:
     """Check the numbers of a piece of Markdown.
 
@@ -113,7 +109,6 @@ def check_text(
         results: That its numbers come from.
         where: Name in problems.
         asserted: Lines of code that begin with `assert`.
-        excused: Part of a line -> why its numbers need no source.
 
     Returns:
         What is wrong, in the order of the text; empty if nothing is.
@@ -138,9 +133,7 @@ def check_text(
     for number in _NUMBER.finditer(bare):
         is_figure = "." in number[0] or "%" in number[0]
         if is_figure and number.start() not in sourced:
-            line = text[text.rfind("\n", 0, number.start()) + 1 :].partition("\n")[0]
-            if not any(part in line for part in excused or {}):
-                found.append((number.start(), f"{number[0]} must name its source, got none"))
+            found.append((number.start(), f"{number[0]} must name its source, got none"))
     return [Problem(where, text.count("\n", 0, start) + 1, says) for start, says in sorted(found)]
 
 
