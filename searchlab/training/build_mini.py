@@ -51,11 +51,7 @@ from searchlab.training.heads import (
 from searchlab.training.hubs import hold_back
 from searchlab.training.joint import blend, fit
 from searchlab.training.lessons import CAPTION, NOUN, TEMPLATE, Lessons, teach_captions, teach_names
-from searchlab.training.photo_tower import (
-    Joined,
-    Readings,
-    open_rgb,
-)
+from searchlab.training.photo_tower import Joined, Readings, open_rgb
 from searchlab.training.phrases import PHRASES
 from searchlab.training.seeing import CALIBRATED, see
 from searchlab.training.student import Student, Table, first_weights
