@@ -177,14 +177,20 @@ def test_cells_come_back_in_groups_of_one_size():
     assert groups[(7, 9)][1][0, 5].flatten().tolist() == list(range(63))
 
 
-def test_tuning_moves_only_the_late_part():
+def block(outputs):
+    parts = SimpleNamespace(conv_dw=torch.nn.Conv2d(208, 208, 3, groups=208), has_skip=False)
+    parts.conv_pw = torch.nn.Conv2d(208, outputs, 1)
+    parts.bn1, parts.bn2 = torch.nn.BatchNorm2d(208), torch.nn.BatchNorm2d(outputs)
+    return parts
+
+
+def test_tuning_moves_only_the_late_part_and_leaves_it_rounded():
     torch.manual_seed(0)
     norm = torch.nn.BatchNorm2d
-    late = SimpleNamespace(conv_dw=torch.nn.Conv2d(208, 208, 3, groups=208), bn1=norm(208))
-    late.conv_pw, late.bn2, late.has_skip = torch.nn.Conv2d(208, 16, 1), norm(16), False
     network = SimpleNamespace(
-        conv_stem=torch.nn.Conv2d(3, 8, 3), bn1=norm(8), conv_head=torch.nn.Conv2d(16, 1280, 1),
-        bn2=norm(1280), classifier=torch.nn.Linear(1280, 1000), blocks=[[]] * 6 + [[late]],
+        conv_stem=torch.nn.Conv2d(3, 208, 3), bn1=norm(208), conv_head=torch.nn.Conv2d(16, 1280, 1),
+        bn2=norm(1280), classifier=torch.nn.Linear(1280, 1000),
+        blocks=[[block(208), block(208)], [block(208)] , [block(208), block(208), block(16)]],
     )  # fmt: skip
     tower = Tower(network).eval()
     before = {name: weight.clone() for name, weight in tower.state_dict().items()}
@@ -200,11 +206,16 @@ def test_tuning_moves_only_the_late_part():
     own = {n: [n] for n in range(8)}
     tune(tower, [cells], [view], own, vectors, epochs=2, batch=4)
     moved = {
-        name.split(".")[0] + name.split(".")[1]
+        ".".join(name.split(".")[:3])
         for name, weight in tower.state_dict().items()
         if not torch.equal(weight, before[name])
     }
-    assert moved == {"stages6", "wideweight", "widebias"}
+    late = {"stages.0.1", "stages.1.0", "stages.2.0", "stages.2.1", "stages.2.2"}
+    assert moved == {*late, "wide.weight", "wide.bias"}
+    for conv in (*tower.stages[2].modules(), tower.wide):
+        if isinstance(conv, Conv):
+            assert not conv.rounded
+            torch.testing.assert_close(conv._rounding(), torch.zeros_like(conv.weight))
 
 
 def test_a_beagle_is_a_dog_and_an_animal(tmp_path):

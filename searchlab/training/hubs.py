@@ -2,8 +2,9 @@
 
 In spaces of many components some rows are among the nearest of far too many queries: hubs. Instead
 of a photo's cosine its share of the probability is ranked (inverted softmax: Smith et al., ICLR
-2017), that is the cosine less how near the photo lies to captions in general. That depends on the
-photo alone, so it becomes a component of its row, which meets `COMMON` in every text's.
+2017), that is the cosine less a share of how near the photo lies to captions in general. That
+depends on the photo alone, so it becomes a component of its row, which meets `COMMON` in every
+text's.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class HeldBack(torch.nn.Module):
         self.register_buffer("mean", torch.zeros(()))
 
     def nearness(self, rows: torch.Tensor) -> torch.Tensor:
-        """(n, 1) smooth maximum of the cosines of (n, DIM) rows with the captions."""
+        """(n, 1) soft means, towards the largest, of (n, DIM) rows' cosines with the captions."""
         near = SHARPNESS * (rows @ self.centres) + self.logarithms
         return torch.logsumexp(near, dim=1, keepdim=True) / SHARPNESS
 

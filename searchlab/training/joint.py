@@ -43,7 +43,7 @@ def fit(
     seed: int = 0,
     watch: Callable[[int, Student, Table, PhotoHead], None] | None = None,
 ) -> None:
-    """Fit text tower and photo head in place; they end as averages over the last steps.
+    """Fit text tower and photo head in place; mixer and head end as averages over the last steps.
 
     Args:
         student: The mixer.
@@ -134,7 +134,7 @@ def blend(runs: Sequence[tuple[Student, Table, PhotoHead]]) -> None:
     """Give the first of several runs the mean weights of all (Wortsman et al., ICML 2022).
 
     Runs that began alike and drew differently end near enough to each other that their mean ranks
-    as well as their scores added up, at the cost of one.
+    nearly as well as their scores added up, at the cost of one.
     """
     (student, table, head), *others = runs
     for number, (other_student, other_table, other_head) in enumerate(others, start=1):

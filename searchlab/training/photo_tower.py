@@ -23,11 +23,11 @@ from searchlab.training.sources import TOWER, locate
 
 BATCH = 8
 TUNED = 5  # Last blocks; fine-tuning leaves those before them alone.
-STEPS = 64  # On either side of zero, of weights in 7 bits.
+LEVELS = 64  # On either side of zero, of weights in 7 bits.
 
 
 class Readings(NamedTuple):
-    """What the frozen tower says of photos.
+    """What a tower says of photos.
 
     Attributes:
         ids: Photo ids.
@@ -92,7 +92,7 @@ class Conv(torch.nn.Module):
 
     @torch.no_grad()
     def _rounding(self) -> torch.Tensor:
-        step = self.weight.abs().amax(dim=(1, 2, 3), keepdim=True).clamp(min=1e-9) / STEPS
+        step = self.weight.abs().amax(dim=(1, 2, 3), keepdim=True).clamp(min=1e-9) / LEVELS
         return (self.weight / step).round() * step - self.weight
 
 
