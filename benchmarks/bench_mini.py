@@ -9,120 +9,31 @@ Writes results/mini/<dataset>/shipped.json, and skips what is on record (--force
 languages, `palette.recall@10.en` and the like; as fractions. The datasets are looked for in the
 folder that the environment variable `SEARCHLAB_DATASETS` names. `--teacher PACKAGES` measures ConSE
 with the real teachers beside it, from the packages that `searchlab.training.sources` names.
+`--artefacts FOLDER` measures another build of `mini` and writes rebuilt.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import os
+import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from mini_tasks import LOADERS, Query, Rows, Task, ranks, read_tsv, with_interval
 from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.manifest import make_manifest, models_of
-from searchlab.models.mini import MiniEmbedder
+from searchlab.manifest import make_manifest
+from searchlab.models.mini import MINI_DATA, MiniEmbedder
 
 CUTOFFS = {"flickr8k": (1, 5, 10), "stamps": (1, 5)}
-LANGUAGES = ("en", "zh", "ar", "de", "fr", "cs")
-BEST_COVERED = 60
-RESAMPLES = 1000
-
-Rows = NDArray[np.float32]
-
-
-class Query(NamedTuple):
-    """One text with the photos that answer it."""
-
-    language: str
-    text: str
-    answers: tuple[int, ...]
-
-
-class Task(NamedTuple):
-    """Photos and queries of one dataset."""
-
-    name: str
-    photos: list[Path]
-    queries: list[Query]
-
-
-def read_tsv(path: Path) -> Iterator[dict[str, str]]:
-    """Rows of a tab-separated file without quoting."""
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-
-
-def load_flickr8k(root: Path) -> Task:
-    """The 1,000 test photos; every caption is a query, answered by its own photo."""
-    folder = root / "flickr8k"
-    photos = [row for row in read_tsv(folder / "photos.tsv") if row["split"] == "test"]
-    number = {row["photo_id"]: n for n, row in enumerate(photos)}
-    queries = [
-        Query(row["lang"], row["text"], (number[row["photo_id"]],))
-        for row in read_tsv(folder / "captions.tsv")
-        if row["photo_id"] in number and row["lang"] in LANGUAGES
-    ]
-    return Task("flickr8k", [folder / row["file"] for row in photos], queries)
-
-
-def load_stamps(root: Path) -> Task:
-    """296 cut-outs; every distinct label of a locale is a query, answered by all that bear it."""
-    folder = root / "stamps"
-    photos = list(read_tsv(folder / "photos.tsv"))
-    number = {row["photo_id"]: n for n, row in enumerate(photos)}
-    answers: dict[str, list[int]] = defaultdict(list)
-    for row in read_tsv(folder / "qrels.tsv"):
-        answers[row["query_id"]].append(number[row["photo_id"]])
-    queries = [
-        Query(row["lang"], row["text"], tuple(answers[row["query_id"]]))
-        for row in read_tsv(folder / "queries.tsv")
-    ]
-    covered: dict[str, set[int]] = defaultdict(set)
-    for query in queries:
-        covered[query.language].update(query.answers)
-    best = sorted(covered, key=lambda language: (-len(covered[language]), language))[:BEST_COVERED]
-    kept = [query for query in queries if query.language in best]
-    return Task("stamps", [folder / row["file"] for row in photos], kept)
-
-
-LOADERS: dict[str, Callable[[Path], Task]] = {"flickr8k": load_flickr8k, "stamps": load_stamps}
-
-
-def ranks(texts: Rows, photos: Rows, queries: list[Query]) -> NDArray[np.int64]:
-    """Rank from 0 of each query's best answer; the answer comes last among equal scores."""
-    found = np.empty(len(queries), dtype=np.int64)
-    for start in range(0, len(queries), 1024):
-        scores = texts[start : start + 1024] @ photos.T
-        for offset, row in enumerate(scores):
-            answers = list(queries[start + offset].answers)
-            others = np.ones(len(row), dtype=bool)
-            others[answers] = False
-            found[start + offset] = int((row[others] >= row[answers].max()).sum())
-    return found
-
-
-def with_interval(
-    hits: NDArray[np.bool_] | NDArray[np.float64], groups: NDArray[np.int64]
-) -> dict[str, float | list[float]]:
-    """Mean in percent with a 95 % bootstrap interval; the queries of one photo are one group."""
-    rng = np.random.default_rng(0)
-    sums, sizes = np.bincount(groups, weights=hits), np.bincount(groups)
-    drawn = rng.integers(len(sums), size=(RESAMPLES, len(sums)))
-    means = 100 * sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return {
-        "mean": round(100 * float(hits.mean()), 2),
-        "interval": [round(float(low), 2), round(float(high), 2)],
-    }
 
 
 def score(task: Task, texts: Rows, photos: Rows, queries: list[Query]) -> dict[str, object]:
@@ -180,17 +91,17 @@ def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[st
     import torch
 
     from searchlab.training.encoders import read_minilm
-    from searchlab.training.photo_tower import load_tower, read_photos, said_by
+    from searchlab.training.photo_tower import load_tower, said_by
     from searchlab.training.sources import ENGLISH_TEACHER, locate
     from searchlab.training.teacher import Teacher
+    from searchlab.training.views import read_views
 
     tower = load_tower(args.teacher)
     from open_clip import IMAGENET_CLASSNAMES
 
     torch.set_num_threads(args.threads)
-    args.cache.mkdir(parents=True, exist_ok=True)
     photos = {path.stem: path for path in task.photos}
-    read = read_photos(said_by(tower), photos, args.cache / f"{task.name}_whole.npz")
+    (read,) = read_views(said_by(tower), photos, args.cache / task.name, 0)
     minilm = read_minilm(locate(ENGLISH_TEACHER, args.teacher).parent)
     e5 = Teacher(args.teacher, args.cache)
     exponent = np.exp(read.logits - read.logits.max(axis=1, keepdims=True))
@@ -211,10 +122,23 @@ def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[st
     return found
 
 
+COLD = """
+import sys, pathlib
+from searchlab.models.mini import MiniEmbedder
+MiniEmbedder(pathlib.Path(sys.argv[1])).encode_texts(["a dog"])
+"""
+
+
 def timings(model: MiniEmbedder, texts: list[str], pictures: list[Image.Image]) -> dict[str, float]:
-    """Median milliseconds of one query and of one photo, each alone, after a first one."""
+    """Median milliseconds of one query and of one photo, each alone, after a first one.
+
+    `first_text_ms` is a process from its start to its end that embeds one query.
+    """
     model.encode_texts(texts[:1])
     model.encode_images(pictures[:1])
+
+    def cold() -> None:
+        subprocess.run([sys.executable, "-c", COLD, model.folder], check=True)
 
     def clock(call: Callable[[], object]) -> float:
         started = time.perf_counter()
@@ -228,6 +152,7 @@ def timings(model: MiniEmbedder, texts: list[str], pictures: list[Image.Image]) 
         "image_ms": round(
             float(np.median([clock(lambda p=p: model.encode_images([p])) for p in pictures])), 2
         ),
+        "first_text_ms": round(float(np.median([clock(cold) for _ in range(5)])), 1),
     }
 
 
@@ -240,9 +165,8 @@ def beside(name: str, task: Task, pictures: list[Image.Image]) -> dict[str, obje
     return score(task, texts, model.encode_images(pictures), task.queries)
 
 
-def measure(task: Task, args: argparse.Namespace) -> dict[str, object]:
+def measure(task: Task, model: MiniEmbedder, args: argparse.Namespace) -> dict[str, object]:
     """Everything that is written for one dataset."""
-    model = MiniEmbedder(threads=args.threads)
     pictures = [Image.open(path).convert("RGB") for path in task.photos]
     photos = model.encode_images(pictures)
     texts = model.encode_texts([query.text for query in task.queries])
@@ -272,7 +196,22 @@ def measure(task: Task, args: argparse.Namespace) -> dict[str, object]:
             "mini": score(task, texts[chosen], photos, sample),
             **conse(task, sample, args),
         }
+    measured["compared"] = compared(measured)
     return measured
+
+
+def compared(measured: dict[str, Any]) -> dict[str, dict[str, object]]:
+    """The models of one measurement side by side, by language, at the largest cutoff."""
+    sample = measured.get("same_sample") or {"mini": measured["scores"]}
+    tables = {name: table for name, table in sample.items() if name != "queries"}
+    if measured["queries"] == sample.get("queries", measured["queries"]):
+        tables |= measured.get("beside", {})
+    rows: dict[str, dict[str, object]] = {}
+    for name, table in tables.items():
+        for language, found in table["by_language"].items():
+            row = rows.setdefault(language, {"queries": found["queries"]})
+            row[name] = found[list(found)[-1]]
+    return rows
 
 
 def metrics_of(task: Task, measured: dict[str, object]) -> dict[str, float]:
@@ -302,13 +241,15 @@ def main() -> None:
     parser.add_argument("--teacher-queries", type=int, default=30_000, help="of them at most")
     parser.add_argument("--beside", nargs="*", default=["palette"], help="other models")
     parser.add_argument("--cache", type=Path, default=Path("cache"), help="the teacher's answers")
+    parser.add_argument("--artefacts", type=Path, help="folder of another build of mini")
     args = parser.parse_args()
     if args.smoke:
         args.dataset = "drawn"
-    if on_record(args, "mini", "shipped") is not None:
+    name = "rebuilt" if args.artefacts else "shipped"
+    if on_record(args, "mini", name) is not None:
         return
+    model = MiniEmbedder(args.artefacts or MINI_DATA, threads=args.threads)
     if args.dataset == "drawn":
-        model = MiniEmbedder(threads=args.threads)
         pictures = [Image.new("RGB", (320, 320), color) for color in ("red", "navy", "olive")]
         metrics, measured = timings(model, ["a dog", "eine Katze"], pictures), {}
     else:
@@ -316,14 +257,16 @@ def main() -> None:
         if not (root / args.dataset).is_dir():
             sys.exit(f"SEARCHLAB_DATASETS must name a folder that holds {args.dataset}, got {root}")
         task = LOADERS[args.dataset](root)
-        measured = measure(task, args)
+        measured = measure(task, model, args)
         metrics = metrics_of(task, measured)
-    for name, value in metrics.items():
-        if name.endswith((".mean", ".en", "_ms")):
-            print(f"{name:<40}{value:>10.4f}")
-    manifest = make_manifest(models=models_of("mini"), seed=args.seed, threads=args.threads)
+    for figure, value in metrics.items():
+        if figure.endswith((".mean", ".en", "_ms")):
+            print(f"{figure:<40}{value:>10.4f}")
+    spec = f"mini, {name}" if args.artefacts else "mini"
+    measured_model = {"spec": spec, "model_id": model.model_id, **model.fingerprints()}
+    manifest = make_manifest(models=[measured_model], seed=args.seed, threads=args.threads)
     values = {"parameters": {"beside": args.beside}, "metrics": metrics, **measured}
-    record(args, "mini", "shipped", values | {"manifest": manifest})
+    record(args, "mini", name, values | {"manifest": manifest})
 
 
 if __name__ == "__main__":

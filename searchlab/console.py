@@ -32,7 +32,11 @@ class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
         unit = task.fields["unit"]
-        return Text(f"{speed:,.0f} {unit}/s" if speed and unit else "", no_wrap=True)
+        if not (speed and unit):
+            return Text("")
+        return Text(
+            f"{speed:,.0f} {unit}/s" if speed >= 10 else f"{speed:.1f} {unit}/s", no_wrap=True
+        )
 
 
 class ConsoleProgress(Progress):

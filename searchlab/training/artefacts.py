@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -49,10 +51,10 @@ def write(
     pictures: Sequence[Image.Image],
     labels: Mapping[str, Floats],
 ) -> None:
-    """Write every file of the model into a folder.
+    """Write every file of the model into a folder, once all are made.
 
     Args:
-        folder: Made if absent; files of an older build are replaced.
+        folder: Made if absent; files of an older build are replaced, others stay.
         scores: Pieces with log probabilities, in row order.
         table: (n_pieces, width) vectors of the pieces.
         mixer: From them to rows.
@@ -61,23 +63,29 @@ def write(
         labels: Readable label -> its (dim,) unit row, for tags.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    rows, scales = quantise(table)
-    np.save(folder / TABLE_FILE, rows)
-    np.save(folder / SCALES_FILE, scales)
-    np.save(folder / PIECE_SCORES_FILE, np.array(list(scores.values()), dtype=np.float16))
-    (folder / PIECES_FILE).write_text("\n".join(scores), encoding="utf-8", newline="\n")
-    halves = {name: part.astype(np.float16) for name, part in mixer._asdict().items()}
-    np.savez(folder / MIXER_FILE, **halves)
-    vectors = np.stack(list(labels.values())).astype(np.float16)
-    np.save(folder / mini.LABEL_VECTORS_FILE, vectors)
-    listed = "".join(f"{label}\n" for label in labels)
-    (folder / mini.LABELS_FILE).write_text(listed, encoding="utf-8", newline="\n")
-    quantise_network(network, ["embedding"], pictures, folder / mini.IMAGE_FILE)
-    write_record(
-        folder,
-        dim=mixer.direct.shape[1] + 1,
-        agreement=agreement(folder, table, network, pictures[:100]),
-    )
+    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+        build = Path(made) / folder.name
+        shutil.copytree(folder, build)
+        rows, scales = quantise(table)
+        np.save(build / TABLE_FILE, rows)
+        np.save(build / SCALES_FILE, scales)
+        np.save(build / PIECE_SCORES_FILE, np.array(list(scores.values()), dtype=np.float16))
+        (build / PIECES_FILE).write_text("\n".join(scores), encoding="utf-8", newline="\n")
+        halves = {name: part.astype(np.float16) for name, part in mixer._asdict().items()}
+        np.savez(build / MIXER_FILE, **halves)
+        vectors = np.stack(list(labels.values())).astype(np.float16)
+        np.save(build / mini.LABEL_VECTORS_FILE, vectors)
+        listed = "".join(f"{label}\n" for label in labels)
+        (build / mini.LABELS_FILE).write_text(listed, encoding="utf-8", newline="\n")
+        quantise_network(network, ["embedding"], pictures, build / mini.IMAGE_FILE)
+        write_record(
+            build,
+            dim=mixer.direct.shape[1] + 1,
+            agreement=agreement(build, table, network, pictures[:100]),
+        )
+        # The record comes last: until then a reader is told that files do not fit it.
+        for path in sorted(build.iterdir(), key=lambda path: path.name == artefacts.RECORD_FILE):
+            path.replace(folder / path.name)
 
 
 def agreement(

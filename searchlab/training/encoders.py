@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,8 +80,10 @@ class Encoder:
         ]
         self._epsilon = epsilon
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts; (n_texts, 384) unit rows."""
+    def encode(
+        self, texts: Sequence[str], advance: Callable[[int], None] = lambda _texts: None
+    ) -> NDArray[np.float32]:
+        """Embed texts; (n_texts, 384) unit rows. `advance` is told how many more are done."""
         ids = [found.ids[:LONGEST] for found in self._tokenizer.encode_batch(list(texts))]
         order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
         rows = np.empty((len(ids), WIDTH), dtype=np.float32)
@@ -90,6 +92,7 @@ class Encoder:
             chosen = order[: max(1, BATCH_TOKENS // longest)]
             order = order[len(chosen) :]
             rows[chosen] = self._read([ids[number] for number in chosen])
+            advance(len(chosen))
         return rows
 
     @torch.inference_mode()

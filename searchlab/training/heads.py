@@ -9,7 +9,6 @@ side, and the axes that carry their scores kept: together they rank better than 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,8 +18,6 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from searchlab.training.photo_tower import Readings
-
-LOG = logging.getLogger(__name__)
 
 NAMED, TOLD = 96, 159
 """Components of the two parts."""
@@ -225,5 +222,4 @@ def train_pair(
         optimiser.step()
         plan.step()
     head.eval()
-    LOG.info("heads of seed %d: contrast %.3f", seed, loss.item())
     return text.weight.detach().numpy().T.copy()

@@ -97,8 +97,9 @@ def hold_back(
     with torch.no_grad():
         rows = student(table.take(strung), strung).numpy()
     means = KMeans(min(CENTRES, len(rows)), n_init=1, random_state=seed).fit(rows)
-    shares = np.bincount(means.labels_, minlength=len(means.cluster_centers_)) / len(rows)
-    held = HeldBack(head, unit(means.cluster_centers_), shares).eval()
+    counts = np.bincount(means.labels_, minlength=len(means.cluster_centers_))
+    used = counts > 0  # Captions that are alike leave centres without any.
+    held = HeldBack(head, unit(means.cluster_centers_[used]), counts[used] / len(rows)).eval()
     held.balance(photos)
     return held
 

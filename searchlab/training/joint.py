@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,14 +15,12 @@ from searchlab.training.lessons import Lessons
 from searchlab.training.photo_tower import Readings
 from searchlab.training.student import Student, Table, string
 
-LOG = logging.getLogger(__name__)
-
 HEAD_RATE = 1e-3
 MIXER_RATE = 2e-3
 TEXTS, PHOTOS = 6144, 512
-NAMES, LIKE, SEEN, CONTRAST, TOGETHER = 0.5, 0.75, 1.0, 0.3, 0.1
+NAMES, CAPTIONS, PLACES, CONTRAST, TOGETHER = 0.5, 0.75, 1.0, 0.3, 0.1
 """Weights of: the distance of names to their targets, that of captions to theirs, that of photos to
-where the teaching heads see them, photos against captions, and the captions of one photo against
+where the teaching heads place them, photos against captions, and the captions of one photo against
 those of others."""
 SHARES = (0.5, 0.25, 0.25)  # Of English captions and of the two in other languages.
 AVERAGED = 0.99  # Share of the past in the averaged weights.
@@ -35,13 +32,13 @@ def fit(
     head: PhotoHead,
     lessons: Lessons,
     views: Sequence[Readings],
-    taught_views: Sequence[Floats],
+    places: Sequence[Floats],
     *,
     steps: int,
     texts: int = TEXTS,
     photos: int = PHOTOS,
     seed: int = 0,
-    watch: Callable[[int, Student, Table, PhotoHead], None] | None = None,
+    advance: Callable[[int], None] = lambda _steps: None,
 ) -> None:
     """Fit text tower and photo head in place; mixer and head end as averages over the last steps.
 
@@ -51,12 +48,12 @@ def fit(
         head: The photo head.
         lessons: Texts, targets and captions.
         views: What the tower says of the training photos, and of crops of them, in equal order.
-        taught_views: (n_photos, TOLD) told parts of the same views, as the teaching heads see them.
+        places: (n_photos, TOLD) of each view, the told parts that the teaching heads give it.
         steps: Steps of Adam.
         texts: Names a step.
         photos: Captioned photos a step, each with an English caption and two in other languages.
         seed: Of what is drawn.
-        watch: Called now and then with the averaged weights.
+        advance: Called with the steps done since the last call.
     """
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
@@ -79,47 +76,48 @@ def fit(
     student.train()
     head.train()
     for step in range(steps):
-        named = draw.names(texts)
-        seen, told = draw.photos(photos)
+        names = draw.names(texts)
+        drawn, captions = draw.photos(photos)
         number = int(rng.integers(len(views)))
-        view, shown = views[number], torch.from_numpy(taught_views[number][seen])
-        strung = string([lessons.rows[text] for text in (*named, *told)])
-        name_rows, caption_rows = student(table.take(strung), strung).split([texts, len(told)])
-        wanted = torch.from_numpy(targets[named].astype(np.float32))
-        distance = (1 - (name_rows * wanted).sum(dim=1)).mean()
-        taught = torch.from_numpy(targets[told].astype(np.float32))
-        told_part, named_part = head.parts(
-            torch.from_numpy(view.features[seen]), torch.from_numpy(view.logits[seen])
+        view, place = views[number], torch.from_numpy(places[number][drawn])
+        strung = string([lessons.rows[text] for text in (*names, *captions)])
+        said_names, said = student(table.take(strung), strung).split([texts, len(captions)])
+        meant_names, meant = (
+            torch.from_numpy(targets[numbers].astype(np.float32)) for numbers in (names, captions)
         )
-        placed = head.row(told_part, named_part)
-        off = (1 - (told_part * shown).sum(dim=1)).mean()
-        english, *others = by_language = caption_rows.chunk(len(SHARES))
-        missed = (1 - (caption_rows * taught).sum(dim=1)).chunk(len(SHARES))
-        like = _shared([part.mean() for part in missed])
-        apart = _shared([contrast(rows, placed, scales[0]) for rows in by_language])
-        guided = contrast(taught[:photos], placed, scales[1])
+        told, named = head.parts(
+            torch.from_numpy(view.features[drawn]), torch.from_numpy(view.logits[drawn])
+        )
+        seen = head.row(told, named)
+        english, *others = by_language = said.chunk(len(SHARES))
+        off_names = _distance(said_names, meant_names)
+        off_captions = _shared(
+            [_distance(*pair) for pair in zip(by_language, meant.chunk(len(SHARES)), strict=True)]
+        )
+        off_places = _distance(told, place)
+        apart = _shared([contrast(rows, seen, scales[0]) for rows in by_language])
+        guided = contrast(meant[:photos], seen, scales[1])
         together = torch.stack([contrast(english, rows, scales[2]) for rows in others]).mean()
-        loss = NAMES * distance + LIKE * like + SEEN * off
+        loss = NAMES * off_names + CAPTIONS * off_captions + PLACES * off_places
         loss = loss + CONTRAST * (apart + guided) + TOGETHER * together
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         table.step(pace(step))
         plan.step()
         past = min(AVERAGED, step / (step + 10))
         _average(mean_student, student, past)
         _average(mean_head, head, past)
-        if step % 50 == 49:
-            LOG.info(
-                "step %d of %d: names %.4f, captions %.4f, photos %.3f",
-                *(step + 1, steps, distance.item(), like.item(), apart.item()),
-            )
-        if watch and (step % 150 == 149 or step == steps - 1):
-            watch(step, mean_student, table, mean_head)
+        advance(1)
     _average(student, mean_student, 0.0)
     _average(head, mean_head, 0.0)
     student.eval()
     head.eval()
+
+
+def _distance(rows: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """What the mean cosine of unit rows with their targets lacks of 1."""
+    return (1 - (rows * targets).sum(dim=1)).mean()
 
 
 def _shared(parts: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -218,26 +218,6 @@ def read_pictures(read: Said, pictures: Sequence[Image.Image]) -> tuple[Any, Any
     return np.stack(features), np.stack(logits)
 
 
-def read_photos(read: Said, photos: dict[str, Path], cache: Path) -> Readings:
-    """Run a tower over photos, once; the answer is kept in `cache`.
-
-    Args:
-        read: `said_by` a tower, or `quantise.said_by_file`.
-        photos: Files by photo id.
-        cache: An `.npz` file; made if absent.
-    """
-    if not cache.exists():
-        paths = list(photos.values())
-        parts = [
-            read_pictures(read, open_rgb(paths[start : start + 8 * BATCH]))
-            for start in range(0, len(paths), 8 * BATCH)
-        ]
-        features, logits = (np.concatenate(column) for column in zip(*parts, strict=True))
-        np.savez(cache, ids=np.array(list(photos)), features=features, logits=logits)
-    stored = np.load(cache)
-    return Readings([str(i) for i in stored["ids"]], stored["features"], stored["logits"])
-
-
 def open_rgb(paths: Sequence[Path]) -> list[Image.Image]:
     """Open photos as RGB pictures."""
     pictures = []

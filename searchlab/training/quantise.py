@@ -20,11 +20,11 @@ from PIL import Image
 
 from searchlab.models import framing
 from searchlab.models.mini import open_session
+from searchlab.training.heads import Floats
 from searchlab.training.photo_tower import Early, Joined, Said, Tower
 
 OPSET = 17
 
-Floats = NDArray[np.float32]
 AXES = {
     "pixels": {0: "n", 2: "height", 3: "width"},
     "cells": {0: "n", 2: "rows", 3: "columns"},

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
+from PIL import Image
 
+from searchlab.files import write_atomically
+from searchlab.models import framing
+from searchlab.progress import Progress
+from searchlab.training import heads, photo_tower, quantise, sources, tune, views
 from searchlab.training.heads import Floats
-from searchlab.training.photo_tower import Early, Readings, Tower, load_tower, open_rgb, said_by
-from searchlab.training.quantise import cells_by_file, quantise, said_by_file
-from searchlab.training.tune import tune
-from searchlab.training.views import read_cells, read_views
+from searchlab.training.photo_tower import Early, Readings, Said, Tower, load_tower, said_by
 
 SPARED = 600
 """Photos that settings were chosen on; the tower is not tuned on them."""
@@ -19,44 +25,87 @@ CALIBRATED = slice(SPARED, SPARED + 200)
 """Photos by which it is brought to 8 bits."""
 
 
+class Seen(NamedTuple):
+    """The tuned image tower, and what it says of the training photos.
+
+    Attributes:
+        tower: In 32 bits.
+        read: The same in 8 bits, as a function.
+        views: What that says: of the photos whole first, then of crops of them.
+    """
+
+    tower: Tower
+    read: Said
+    views: list[Readings]
+
+
 def see(
     packages: Path,
     cache: Path,
+    photos: Mapping[str, Path],
+    calibrating: Sequence[Image.Image],
+    captions: Mapping[int, Sequence[int]],
+    vectors: Floats,
+    *,
+    crops: int,
+    seed: int,
+    progress: Progress | None = None,
+) -> Seen:
+    """Tune the image tower, bring it to 8 bits, and let it read the photos.
+
+    Args:
+        packages: Where the tower's wheel is unpacked.
+        cache: Holds a folder for each recipe (photos, captions, settings, code) with the tuned
+            tower and what it says; what is there is not made again.
+        photos: Files by photo id.
+        calibrating: RGB photos by which the tower is brought to 8 bits.
+        captions: Photo row -> rows of its captions in `vectors`.
+        vectors: (n_captions, dim) teacher vectors, centred and of about unit length.
+        crops: Random crops of each photo.
+        seed: Of what is drawn.
+        progress: Told of photos read and steps done.
+    """
+    tower = load_tower(packages)
+    folder = cache / f"tower-{_recipe(photos, captions, vectors, crops=crops, seed=seed)}"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def in_8_bits(network: Tower | Early, outputs: Sequence[str], name: str) -> Path:
+        path = folder / name
+        if not path.exists():
+            partial = path.with_name(f"partial-{name}")
+            quantise.quantise(network, outputs, calibrating, partial)
+            partial.replace(path)
+        return path
+
+    tuned = folder / "tower.pt"
+    if not tuned.exists():
+        plain = views.read_views(said_by(tower), photos, folder / "plain", crops, progress)
+        early = quantise.cells_by_file(in_8_bits(Early(tower), ["cells"], "early.onnx"))
+        cells = views.read_cells(early, photos, folder / "early", crops, progress)
+        own = {row: numbers for row, numbers in captions.items() if row >= SPARED}
+        tune.tune(tower, cells, plain, own, vectors, seed=seed, progress=progress)
+        file = io.BytesIO()
+        torch.save(tower.state_dict(), file)
+        write_atomically(tuned, file.getvalue())
+    tower.load_state_dict(torch.load(tuned))
+    read = quantise.said_by_file(in_8_bits(tower, ["features", "logits"], "tower.onnx"))
+    return Seen(tower, read, views.read_views(read, photos, folder / "tuned", crops, progress))
+
+
+def _recipe(
     photos: Mapping[str, Path],
     captions: Mapping[int, Sequence[int]],
     vectors: Floats,
     *,
     crops: int,
     seed: int,
-) -> tuple[Tower, list[Readings]]:
-    """Tune the image tower; what it says of the photos once it is in 8 bits.
-
-    Args:
-        packages: Where the tower's wheel is unpacked.
-        cache: Folder of the tuned tower and of what it says; what is there is not made again.
-        photos: Files by photo id.
-        captions: Photo row -> rows of its captions in `vectors`.
-        vectors: (n_captions, dim) teacher vectors, centred and of about unit length.
-        crops: Random crops of each photo.
-        seed: Of what is drawn.
-
-    Returns:
-        The tower in 32 bits, and its readings in 8: the photos whole first, then crops of them.
-    """
-    tower = load_tower(packages)
-    calibrating = open_rgb(list(photos.values())[CALIBRATED])
-    tuned = cache / "tower.pt"
-    if not tuned.exists():
-        plain = read_views(said_by(tower), photos, cache / "plain", crops)
-        early = cache / "early.onnx"
-        if not early.exists():
-            quantise(Early(tower), ["cells"], calibrating, early)
-        cells = read_cells(cells_by_file(early), photos, cache / "early", crops)
-        own = {row: numbers for row, numbers in captions.items() if row >= SPARED}
-        tune(tower, cells, plain, own, vectors, seed=seed)
-        torch.save(tower.state_dict(), tuned)
-    tower.load_state_dict(torch.load(tuned))
-    path = cache / "tower.onnx"
-    if not path.exists():
-        quantise(tower, ["features", "logits"], calibrating, path)
-    return tower, read_views(said_by_file(path), photos, cache / "tuned", crops)
+) -> str:
+    """12 hex digits over all that a tuned tower and its readings depend on."""
+    own = sorted((row, list(numbers)) for row, numbers in captions.items())
+    told = [list(photos), own, crops, seed, sources.TOWER.sha256]
+    digest = hashlib.sha256(json.dumps(told).encode())
+    digest.update(vectors.tobytes())
+    for module in (framing, heads, photo_tower, quantise, tune, views):
+        digest.update(Path(str(module.__file__)).read_bytes())
+    digest.update(Path(__file__).read_bytes())
+    return digest.hexdigest()[:12]

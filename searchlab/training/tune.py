@@ -9,7 +9,6 @@ the named part of a row lives on them.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -17,11 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from searchlab.progress import Progress
 from searchlab.training.heads import Floats, PhotoHead, contrast, train_pair
 from searchlab.training.photo_tower import TUNED, Conv, Readings, Tower
 from searchlab.training.views import Cells
-
-LOG = logging.getLogger(__name__)
 
 WIDTH, HIDDEN = 256, 512  # Of the head that is trained along and thrown away.
 TOWER_RATE, HEAD_RATE = 2e-4, 5e-4
@@ -42,6 +40,7 @@ def tune(
     epochs: int = 7,
     batch: int = 256,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> None:
     """Tune the tower's late part in place; it ends as the average over the last steps.
 
@@ -54,6 +53,7 @@ def tune(
         epochs: Times each photo is seen.
         batch: Photos a step.
         seed: Of what is drawn.
+        progress: Told of the steps.
     """
     photos = np.array(sorted(captions))
     features = views[0].features[photos]
@@ -96,33 +96,29 @@ def tune(
     )
     averages = [weight.detach().clone() for weight in tuned]
     head.train()
-    for step in range(steps):
-        if step % (len(photos) // batch) == 0:
-            order = rng.permutation(photos)
-        drawn, order = order[:batch], order[batch:]
-        view = int(rng.integers(len(views)))
-        seen, drift, kept = _look(tower, head, cells[view], views[view], drawn)
-        loss = HELD * drift
-        for _ in range(TOLD):
-            rows = [captions[p][int(rng.integers(len(captions[p])))] for p in drawn[kept].tolist()]
-            texts = told(functional.dropout(torch.from_numpy(vectors[rows]), 0.1))
-            loss = loss + contrast(functional.normalize(texts, dim=1), seen, scale) / TOLD
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        plan.step()
-        past = min(AVERAGED, step / (step + 10))
-        with torch.no_grad():
-            for average, weight in zip(averages, tuned, strict=True):
-                average.lerp_(weight, 1 - past)
-        if step % 10 == 9:
-            LOG.info(
-                "tuning step %d of %d: %.3f, drift %.3f",
-                step + 1,
-                steps,
-                float(loss.detach()),
-                drift,
-            )
+    with (progress or Progress()).step("tuning the tower", steps, unit="steps") as shown:
+        for step in range(steps):
+            if step % (len(photos) // batch) == 0:
+                order = rng.permutation(photos)
+            drawn, order = order[:batch], order[batch:]
+            view = int(rng.integers(len(views)))
+            seen, drift, kept = _look(tower, head, cells[view], views[view], drawn)
+            loss = HELD * drift
+            for _ in range(TOLD):
+                told_of = [captions[photo] for photo in drawn[kept].tolist()]
+                rows = [numbers[int(rng.integers(len(numbers)))] for numbers in told_of]
+                texts = told(functional.dropout(torch.from_numpy(vectors[rows]), 0.1))
+                loss = loss + contrast(functional.normalize(texts, dim=1), seen, scale) / TOLD
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            plan.step()
+            past = min(AVERAGED, step / (step + 10))
+            with torch.no_grad():
+                for average, weight in zip(averages, tuned, strict=True):
+                    average.lerp_(weight, 1 - past)
+            shown.advance(1)
+            shown.note(f"loss {float(loss.detach()):.3f}, drift {float(drift.detach()):.3f}")
     with torch.no_grad():
         for average, weight in zip(averages, tuned, strict=True):
             weight.copy_(average)

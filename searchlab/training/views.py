@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Mapping
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.errors import InputError
+from searchlab.files import write_atomically
 from searchlab.models import framing
+from searchlab.progress import Progress
+from searchlab.training.heads import Floats
 from searchlab.training.photo_tower import BATCH, Readings, Said, open_rgb
-
-LOG = logging.getLogger(__name__)
 
 OPENED = 64  # Photos held in memory at a time.
 SMALLEST = 0.4  # Share of a photo's area that a crop shows at least.
 CELLS = 64  # Of the largest frame, a 32nd of its sides.
-
-Floats = NDArray[np.float32]
 
 
 @dataclass
@@ -55,7 +54,13 @@ class Cells:
             yield members, cells.contiguous(memory_format=torch.channels_last)
 
 
-def read_views(read: Said, photos: Mapping[str, Path], cache: Path, crops: int) -> list[Readings]:
+def read_views(
+    read: Said,
+    photos: Mapping[str, Path],
+    cache: Path,
+    crops: int,
+    progress: Progress | None = None,
+) -> list[Readings]:
     """What a tower says of photos: whole first, then of so many random crops of each.
 
     Args:
@@ -63,29 +68,32 @@ def read_views(read: Said, photos: Mapping[str, Path], cache: Path, crops: int) 
         photos: Files by photo id.
         cache: Folder of the answers; made if absent.
         crops: Random crops of each photo.
+        progress: Told of the photos that are read.
+
+    Raises:
+        InputError: The folder holds answers on other photos.
     """
-    cache.mkdir(parents=True, exist_ok=True)
-    views = []
-    for view in range(crops + 1):
-        path = cache / f"view_{view}.npz"
-        if not path.exists():
-            features = np.empty((len(photos), 2560), dtype=np.float16)
-            logits = np.empty((len(photos), 1000), dtype=np.float16)
-            for rows, pixels in _framed(photos, view):
-                features[rows], logits[rows] = read(pixels)
-            np.savez(path, ids=np.array(list(photos)), features=features, logits=logits)
-            LOG.info("view %d of %d read", view, crops)
-        stored = np.load(path)
-        if list(stored["ids"]) != list(photos):
-            msg = f"{path} must be of the photos asked for, got others; give a cache of its own"
-            raise InputError(msg)
-        columns = (stored[name].astype(np.float32) for name in ("features", "logits"))
-        views.append(Readings([str(i) for i in stored["ids"]], *columns))
-    return views
+
+    def columns(framed: Iterable[tuple[list[int], Floats]]) -> dict[str, NDArray[Any]]:
+        features = np.empty((len(photos), 2560), dtype=np.float16)
+        logits = np.empty((len(photos), 1000), dtype=np.float16)
+        for rows, pixels in framed:
+            features[rows], logits[rows] = read(pixels)
+        return {"features": features, "logits": logits}
+
+    kept = _kept("view", columns, photos, cache, crops, progress or Progress())
+    return [
+        Readings(list(photos), *(one[name].astype(np.float32) for name in ("features", "logits")))
+        for one in kept
+    ]
 
 
 def read_cells(
-    early: Callable[[Floats], Floats], photos: Mapping[str, Path], cache: Path, crops: int
+    early: Callable[[Floats], Floats],
+    photos: Mapping[str, Path],
+    cache: Path,
+    crops: int,
+    progress: Progress | None = None,
 ) -> list[Cells]:
     """What the tower's early part says of the same views as those of `read_views`.
 
@@ -94,24 +102,50 @@ def read_cells(
         photos: Files by photo id.
         cache: Folder of the answers; made if absent.
         crops: Random crops of each photo.
+        progress: Told of the photos that are read.
+
+    Raises:
+        InputError: The folder holds answers on other photos.
     """
+
+    def columns(framed: Iterable[tuple[list[int], Floats]]) -> dict[str, NDArray[Any]]:
+        kept = np.zeros((len(photos), CELLS, 208), dtype=np.float16)
+        sizes = np.zeros((len(photos), 2), dtype=np.uint8)
+        for rows, pixels in framed:
+            cells = early(pixels)
+            sizes[rows] = cells.shape[2:]
+            flat = cells.reshape(*cells.shape[:2], -1).transpose(0, 2, 1)
+            kept[rows, : flat.shape[1]] = flat
+        return {"rows": kept, "sizes": sizes}
+
+    kept = _kept("cells", columns, photos, cache, crops, progress or Progress())
+    return [Cells(one["rows"], one["sizes"]) for one in kept]
+
+
+def _kept(
+    name: str,
+    columns: Callable[[Iterable[tuple[list[int], Floats]]], dict[str, NDArray[Any]]],
+    photos: Mapping[str, Path],
+    cache: Path,
+    crops: int,
+    progress: Progress,
+) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """What is said of each view, from its file if it was read before."""
     cache.mkdir(parents=True, exist_ok=True)
-    found = []
     for view in range(crops + 1):
-        path = cache / f"cells_{view}.npz"
+        path = cache / f"{name}_{view}.npz"
         if not path.exists():
-            kept = np.zeros((len(photos), CELLS, 208), dtype=np.float16)
-            sizes = np.zeros((len(photos), 2), dtype=np.uint8)
-            for rows, pixels in _framed(photos, view):
-                cells = early(pixels)
-                sizes[rows] = cells.shape[2:]
-                flat = cells.reshape(*cells.shape[:2], -1).transpose(0, 2, 1)
-                kept[rows, : flat.shape[1]] = flat
-            np.savez(path, rows=kept, sizes=sizes)
-            LOG.info("cells of view %d of %d read", view, crops)
+            told = f"{cache.name}: {name} {view} of {crops}"
+            with progress.step(told, len(photos), unit="photos") as step:
+                said = columns(_framed(photos, view, step.advance))
+            file = io.BytesIO()
+            np.savez(file, allow_pickle=False, ids=np.array(list(photos)), **said)
+            write_atomically(path, file.getvalue())
         stored = np.load(path)
-        found.append(Cells(stored["rows"], stored["sizes"]))
-    return found
+        if stored["ids"].tolist() != list(photos):
+            msg = f"{path} must be of the photos asked for, got others; give a cache of its own"
+            raise InputError(msg)
+        yield stored
 
 
 def crop(image: Image.Image, rng: np.random.Generator) -> Floats:
@@ -144,7 +178,9 @@ def _random_box(rng: np.random.Generator, width: int, height: int) -> framing.Bo
     return 0, 0, width, height
 
 
-def _framed(photos: Mapping[str, Path], view: int) -> Iterator[tuple[list[int], Floats]]:
+def _framed(
+    photos: Mapping[str, Path], view: int, advance: Callable[[int], None]
+) -> Iterator[tuple[list[int], Floats]]:
     """Rows and framed pixels of one view, batch by batch; view 0 shows photos whole."""
     paths = list(photos.values())
     rng = np.random.default_rng(view)
@@ -158,6 +194,7 @@ def _framed(photos: Mapping[str, Path], view: int) -> Iterator[tuple[list[int], 
             batches = _stacked(pixels)
         for members, batch in batches:
             yield [start + member for member in members], batch
+            advance(len(members))
 
 
 def _stacked(pixels: list[Floats]) -> Iterator[tuple[list[int], Floats]]:

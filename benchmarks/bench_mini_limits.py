@@ -1,0 +1,183 @@
+r"""What stands between `mini` and more: photos to learn from, its teachers, the words it knows.
+
+    python benchmarks/bench_mini_limits.py --packages PACKAGES --cldr CLDR \
+        --wordnet /usr/share/wordnet/data.noun --cache CACHE
+    python benchmarks/bench_mini_limits.py --smoke --out "$(mktemp -d)"
+
+Writes results/mini/flickr8k/limits.json and a chart. Nothing is chosen by it.
+
+- *Photos*: heads are trained on more and more captioned photos, with the teachers themselves as
+  text side (both for English, e5 elsewhere), and asked for the captions of the test photos, hubs
+  held back as in the model. `recall@10.en.750` and the like, as fractions; `doublings.en` of the
+  photos that the aim still takes, at least.
+- *Words*: the shipped model on the stamps, apart for labels of which every word is a piece of its
+  vocabulary and for others: `success@5.known`, `success@5.other`, and `known share` of the labels.
+
+`CACHE` is that of `searchlab models build`, whose tuned tower and teachers' answers are taken; what
+is not there is made. SEARCHLAB_DATASETS names the folder of flickr8k, flickr8k-train and stamps.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from rich.console import Console
+
+from mini_tasks import LANGUAGES, Query, load_stamps, ranks, with_interval
+from searchlab.benchmarking import bench_parser, on_record, record
+from searchlab.charts import chart, look, save_chart, with_intervals
+from searchlab.console import ConsoleProgress
+from searchlab.manifest import make_manifest, models_of
+from searchlab.measurements import measurement_path
+from searchlab.models.mini import MiniEmbedder
+from searchlab.models.pieces import Pieces, fold
+from searchlab.models.text import PIECE_SCORES_FILE, PIECES_FILE
+
+SIZES = (375, 750, 1500, 3000, 6000)
+HEADS = 3  # As many as teach the model.
+AIMS = {"en": 80, "zh": 72} | dict.fromkeys(("ar", "de", "fr", "cs"), 68)  # Percent of R@10.
+
+
+def words(queries: list[Query], pictures: list[Image.Image], model: MiniEmbedder) -> dict[str, Any]:
+    """Success@5 of labels that the model knows word by word and of others, and by locale."""
+    scores = np.load(model.folder / PIECE_SCORES_FILE).tolist()
+    names = (model.folder / PIECES_FILE).read_text(encoding="utf-8").split("\n")
+    pieces = Pieces(dict(zip(names, scores, strict=True)))
+    texts = model.encode_texts([query.text for query in queries])
+    found = ranks(texts, model.encode_images(pictures), queries) < 5
+    known = np.array([is_known(query, pieces) for query in queries])
+    languages = np.array([query.language for query in queries])
+    first = np.array([query.answers[0] for query in queries])
+
+    def told(chosen: NDArray[np.bool_]) -> dict[str, Any]:
+        groups = np.unique(first[chosen], return_inverse=True)[1]
+        return {"queries": int(chosen.sum()), "success@5": with_interval(found[chosen], groups)}
+
+    return {
+        "known": told(known),
+        "other": told(~known),
+        "by_locale": {
+            name: {
+                "queries": int((languages == name).sum()),
+                "known share": round(float(known[languages == name].mean()), 4),
+                "success@5": round(float(found[languages == name].mean()), 4),
+            }
+            for name in sorted(set(languages.tolist()))
+        },
+    }
+
+
+def is_known(query: Query, pieces: Pieces) -> bool:
+    """Whether every word of a label is one piece."""
+    folded = fold(query.text).split()
+    return bool(folded) and all(len(pieces.encode(word)) == 1 for word in folded)
+
+
+def draw(curves: dict[str, list[dict[str, Any]]], told: dict[str, Any], path: Path) -> list[Path]:
+    """Draw recall against photos, and success on stamps against the share of known labels."""
+    with chart(11, 4.8, columns=2) as (figure, (left, right)):
+        for number, (language, curve) in enumerate(curves.items()):
+            spans = [row["recall@10"]["interval"] for row in curve]
+            with_intervals(
+                left,
+                [row["photos"] for row in curve],
+                [row["recall@10"]["mean"] for row in curve],
+                [low for low, _ in spans],
+                [high for _, high in spans],
+                label=f"{language} (aim {AIMS[language]})",
+                number=number,
+            )
+        for aim in sorted(set(AIMS.values())):
+            left.axhline(aim, color="#777777", linewidth=0.9, linestyle=":")
+        sizes = sorted({row["photos"] for curve in curves.values() for row in curve})
+        left.set_xscale("log", base=2)
+        left.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=30)
+        left.minorticks_off()
+        left.set(xlabel="captioned photos learnt from", ylabel="R@10 on the test photos (%)")
+        left.set_title("With the teachers themselves as text side")
+        left.legend(ncols=2, loc="lower right")
+        for name, row in told["by_locale"].items():
+            spot = 100 * row["known share"], 100 * row["success@5"]
+            right.plot(*spot, **look(0) | {"markersize": 4})
+            right.annotate(name, spot, fontsize=7, xytext=(3, 2), textcoords="offset points")
+        right.set(xlabel="labels known word by word (%)", ylabel="success@5 (%)")
+        right.set_title("`mini` on stamps, by locale")
+        return save_chart(figure, path)
+
+
+def main() -> None:
+    """Measure both limits."""
+    parser = bench_parser(__doc__, dataset="flickr8k", datasets=("drawn", "flickr8k"))
+    for name in ("packages", "cldr", "wordnet"):
+        parser.add_argument(f"--{name}", type=Path, help="as for `searchlab models build`")
+    parser.add_argument("--cache", type=Path, default=Path("cache"), help="of that build")
+    args = parser.parse_args()
+    if args.smoke:
+        args.dataset = "drawn"
+    if on_record(args, "mini", "limits") is not None:
+        return
+    import torch
+
+    from mini_learning import doublings, learn, made_up, read_material
+
+    torch.set_num_threads(args.threads)
+    progress = ConsoleProgress(Console(stderr=True))
+    sizes, heads = ((100, 200, 400), 1) if args.smoke else (SIZES, HEADS)
+    if args.smoke:
+        material = made_up(args.seed)
+        queries = [Query("en", "red", (0,)), Query("de", "xqzblau", (1,))]
+        pictures = [Image.new("RGB", (320, 320), color) for color in ("red", "navy")]
+    else:
+        root = Path(os.environ.get("SEARCHLAB_DATASETS", ""))
+        if not (root / "stamps").is_dir():
+            sys.exit(f"SEARCHLAB_DATASETS must name a folder that holds stamps, got {root}")
+        if None in (args.packages, args.cldr, args.wordnet):
+            sys.exit("--packages, --cldr and --wordnet must say what mini is made from")
+        material = read_material(root, args, progress)
+        task = load_stamps(root)
+        queries = task.queries
+        pictures = [Image.open(path).convert("RGB") for path in task.photos]
+    curves: dict[str, list[dict[str, Any]]] = {}
+    languages = [language for language in LANGUAGES if language in material.captions]
+    with progress.step("training heads", len(languages) * len(sizes), unit="sizes") as step:
+        for language in languages:
+            curve = curves[language] = []
+            for size in sizes:
+                found = learn(material, language, size, heads=heads, seed=args.seed)
+                if not curve or found["photos"] > curve[-1]["photos"]:
+                    curve.append(found)
+                step.advance(1)
+    told = words(queries, pictures, MiniEmbedder(threads=args.threads))
+    metrics: dict[str, Any] = {
+        f"recall@10.{language}.{row['photos']}": round(row["recall@10"]["mean"] / 100, 4)
+        for language, curve in curves.items()
+        for row in curve
+    }
+    metrics |= {f"doublings.{lang}": doublings(curve, AIMS[lang]) for lang, curve in curves.items()}
+    shares = [row["known share"] for row in told["by_locale"].values()]
+    metrics["known share"] = round(float(np.mean(shares)), 4)
+    for name in ("known", "other"):
+        metrics[f"success@5.{name}"] = round(told[name]["success@5"]["mean"] / 100, 4)
+    for name, value in metrics.items():
+        sys.stdout.write(f"{name:<40}{value}\n")
+    place = measurement_path(args.out, "mini", args.dataset, "limits").with_suffix("")
+    charts = draw(curves, told, place)
+    manifest = make_manifest(models=models_of("mini"), seed=args.seed, threads=args.threads)
+    values = {
+        "parameters": {"sizes": list(sizes), "heads": heads, "aims": AIMS},
+        "metrics": metrics,
+        "learning": curves,
+        "words": told,
+        "manifest": manifest,
+    }
+    record(args, "mini", "limits", values, beside=charts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Heads trained on more and more captioned photos, with the teachers themselves as text side."""
+
+from __future__ import annotations
+
+import hashlib
+from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mini_tasks import LANGUAGES, Rows, load_flickr8k, with_interval
+from searchlab.progress import Progress
+from searchlab.training.build_mini import gather, lay_out
+from searchlab.training.corpora import training_photos
+from searchlab.training.heads import WIDE_HIDDEN, PhotoHead, train_pair, unit
+from searchlab.training.hubs import SHARE, SHARPNESS
+from searchlab.training.photo_tower import Readings, open_rgb
+from searchlab.training.recipe import Ingredients
+from searchlab.training.seeing import CALIBRATED, see
+from searchlab.training.views import read_views
+
+WIDTH = 192  # Components of a head.
+LEANT_ON = 1500  # Training captions by which hubs are held back.
+
+
+class Told(NamedTuple):
+    """Captions in one language.
+
+    Attributes:
+        photos: (n,) row of each caption's photo.
+        vectors: (n, dim) what the teachers say of it.
+    """
+
+    photos: NDArray[np.int64]
+    vectors: Rows
+
+
+class Material(NamedTuple):
+    """What heads learn from and are asked.
+
+    Attributes:
+        views: What the tower says of the training photos: whole, then in crops.
+        test: What it says of the test photos.
+        captions: Those of the training photos, by language.
+        asked: Those of the test photos.
+    """
+
+    views: Sequence[Readings]
+    test: Readings
+    captions: dict[str, Told]
+    asked: dict[str, Told]
+
+
+def read_material(root: Path, args: Namespace, progress: Progress) -> Material:
+    """Take what tower and teachers say from the cache of a build, or make it."""
+    ingredients = Ingredients(args.packages, args.cldr, root, args.wordnet)
+    ingredients.check()
+    photos = training_photos(root)
+    names = list(photos)
+    ids = [names[number] for number in np.random.default_rng(0).permutation(len(photos))]
+    words = gather(ingredients, args.cache, ids, progress)
+    laid = lay_out(words, ids)
+    _, read, views = see(
+        args.packages,
+        args.cache,
+        {photo: photos[photo] for photo in ids},
+        open_rgb([photos[photo] for photo in ids[CALIBRATED]]),
+        laid.own,
+        laid.vectors,
+        crops=2,
+        seed=0,
+        progress=progress,
+    )
+    task = load_flickr8k(root)
+    tower = hashlib.sha256(views[0].features.tobytes()).hexdigest()[:12]
+    shown = {path.stem: path for path in task.photos}
+    (test,) = read_views(read, shown, args.cache / f"test-{tower}", 0, progress)
+    row = {photo: number for number, photo in enumerate(ids)}
+    captions, asked = {}, {}
+    for language in LANGUAGES:
+        encode = words.teacher.english if language == "en" else words.teacher.encode
+        own = [c for c in words.captions if c.language == language]
+        captions[language] = Told(
+            np.array([row[c.photo_id] for c in own]), encode([c.text for c in own])
+        )
+        queries = [query for query in task.queries if query.language == language]
+        asked[language] = Told(
+            np.array([query.answers[0] for query in queries]),
+            encode([query.text for query in queries]),
+        )
+    return Material(views, test, captions, asked)
+
+
+def made_up(seed: int) -> Material:
+    """Photos and captions that agree in a few directions of many."""
+    rng = np.random.default_rng(seed)
+    towards = rng.normal(size=(16, 48))
+
+    def photos(count: int) -> tuple[Readings, Told]:
+        features = rng.normal(size=(count, 16)).astype(np.float32)
+        logits = rng.normal(size=(count, 8)).astype(np.float32)
+        texts = (features @ towards + 8 * rng.normal(size=(count, 48))).astype(np.float32)
+        readings = Readings([str(n) for n in range(count)], features, logits)
+        return readings, Told(np.arange(count), texts)
+
+    (view, captions), (test, asked) = photos(400), photos(60)
+    return Material([view], test, {"en": captions, "zh": captions}, {"en": asked, "zh": asked})
+
+
+def learn(material: Material, language: str, size: int, *, heads: int, seed: int) -> dict[str, Any]:
+    """R@1 and R@10 on the test photos, of heads that saw so many captioned photos.
+
+    Args:
+        material: Photos and captions.
+        language: Of the captions that are learnt from and asked.
+        size: Photos to learn from; all that have such captions if they are fewer.
+        heads: Pairs of heads whose scores are added up.
+        seed: Of the first of them.
+    """
+    told, asked = material.captions[language], material.asked[language]
+    photos = np.unique(told.photos)[:size]
+    kept = np.isin(told.photos, photos)
+    mean = told.vectors[kept].mean(axis=0)
+    scale = 1 / np.linalg.norm(told.vectors[kept] - mean, axis=1).mean()
+    vectors = (told.vectors[kept] - mean) * scale
+    own: dict[int, list[int]] = defaultdict(list)
+    for number, photo in enumerate(np.searchsorted(photos, told.photos[kept]).tolist()):
+        own[photo].append(number)
+    views = [
+        Readings([view.ids[n] for n in photos], view.features[photos], view.logits[photos])
+        for view in material.views
+    ]
+    some = np.random.default_rng(seed).permutation(len(vectors))[:LEANT_ON]
+    scores = np.zeros((len(asked.photos), len(material.test.ids)), dtype=np.float32)
+    for number in range(seed, seed + heads):
+        torch.manual_seed(number)
+        head, batch = fresh_head(views[0]), min(512, len(photos))
+        mapped = train_pair(head, views, own, vectors, width=WIDTH, batch=batch, seed=number)
+        test = torch.from_numpy(material.test.features), torch.from_numpy(material.test.logits)
+        with torch.no_grad():
+            seen, _ = head.parts(*test)
+        near = SHARPNESS * seen @ torch.from_numpy(unit(vectors[some] @ mapped)).T
+        lean = (torch.logsumexp(near, dim=1) - np.log(len(some))).numpy() / SHARPNESS
+        scores += unit((asked.vectors - mean) * scale @ mapped) @ seen.numpy().T - SHARE * lean
+    own_scores = scores[np.arange(len(scores)), asked.photos][:, np.newaxis]
+    found = (scores >= own_scores).sum(axis=1) - 1
+    return {
+        "photos": len(photos),
+        "queries": len(found),
+        **{f"recall@{k}": with_interval(found < k, asked.photos) for k in (1, 10)},
+    }
+
+
+def fresh_head(view: Readings) -> PhotoHead:
+    """A wide head without a named part."""
+    unnamed = np.zeros((view.logits.shape[1], 1), dtype=np.float32)
+    spread = view.features.std(axis=0) + np.float32(1e-3)
+    return PhotoHead(unnamed, view.features.mean(axis=0), spread, told=WIDTH, hidden=WIDE_HIDDEN)
+
+
+def doublings(curve: Sequence[dict[str, Any]], aim: float) -> float | None:
+    """How often the photos must double for an aim (percent of R@10) at the last doubling's slope.
+
+    Curves bend, so it is a lower bound; None where the last doubling gained nothing.
+    """
+    before, last = curve[-2:]
+    gain = last["recall@10"]["mean"] - before["recall@10"]["mean"]
+    slope = gain / np.log2(last["photos"] / before["photos"])
+    short = aim - last["recall@10"]["mean"]
+    return None if slope <= 0 else round(max(0.0, short / slope), 2)

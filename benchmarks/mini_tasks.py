@@ -1,0 +1,104 @@
+"""What `mini` is asked: captions of test photos, and labels of stamps, in many languages."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+LANGUAGES = ("en", "zh", "ar", "de", "fr", "cs")
+BEST_COVERED = 60
+RESAMPLES = 1000
+
+Rows = NDArray[np.float32]
+
+
+class Query(NamedTuple):
+    """One text with the photos that answer it."""
+
+    language: str
+    text: str
+    answers: tuple[int, ...]
+
+
+class Task(NamedTuple):
+    """Photos and queries of one dataset."""
+
+    name: str
+    photos: list[Path]
+    queries: list[Query]
+
+
+def read_tsv(path: Path) -> Iterator[dict[str, str]]:
+    """Rows of a tab-separated file without quoting."""
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+def load_flickr8k(root: Path) -> Task:
+    """The 1,000 test photos; every caption is a query, answered by its own photo."""
+    folder = root / "flickr8k"
+    photos = [row for row in read_tsv(folder / "photos.tsv") if row["split"] == "test"]
+    number = {row["photo_id"]: n for n, row in enumerate(photos)}
+    queries = [
+        Query(row["lang"], row["text"], (number[row["photo_id"]],))
+        for row in read_tsv(folder / "captions.tsv")
+        if row["photo_id"] in number and row["lang"] in LANGUAGES
+    ]
+    return Task("flickr8k", [folder / row["file"] for row in photos], queries)
+
+
+def load_stamps(root: Path) -> Task:
+    """296 cut-outs; every distinct label of a locale is a query, answered by all that bear it."""
+    folder = root / "stamps"
+    photos = list(read_tsv(folder / "photos.tsv"))
+    number = {row["photo_id"]: n for n, row in enumerate(photos)}
+    answers: dict[str, list[int]] = defaultdict(list)
+    for row in read_tsv(folder / "qrels.tsv"):
+        answers[row["query_id"]].append(number[row["photo_id"]])
+    queries = [
+        Query(row["lang"], row["text"], tuple(answers[row["query_id"]]))
+        for row in read_tsv(folder / "queries.tsv")
+    ]
+    covered: dict[str, set[int]] = defaultdict(set)
+    for query in queries:
+        covered[query.language].update(query.answers)
+    best = sorted(covered, key=lambda language: (-len(covered[language]), language))[:BEST_COVERED]
+    kept = [query for query in queries if query.language in best]
+    return Task("stamps", [folder / row["file"] for row in photos], kept)
+
+
+LOADERS: dict[str, Callable[[Path], Task]] = {"flickr8k": load_flickr8k, "stamps": load_stamps}
+
+
+def ranks(texts: Rows, photos: Rows, queries: list[Query]) -> NDArray[np.int64]:
+    """Rank from 0 of each query's best answer; the answer comes last among equal scores."""
+    found = np.empty(len(queries), dtype=np.int64)
+    for start in range(0, len(queries), 1024):
+        scores = texts[start : start + 1024] @ photos.T
+        for offset, row in enumerate(scores):
+            answers = list(queries[start + offset].answers)
+            others = np.ones(len(row), dtype=bool)
+            others[answers] = False
+            found[start + offset] = int((row[others] >= row[answers].max()).sum())
+    return found
+
+
+def with_interval(
+    hits: NDArray[np.bool_] | NDArray[np.float64], groups: NDArray[np.int64]
+) -> dict[str, float | list[float]]:
+    """Mean in percent with a 95 % bootstrap interval; the queries of one photo are one group."""
+    rng = np.random.default_rng(0)
+    sums, sizes = np.bincount(groups, weights=hits), np.bincount(groups)
+    drawn = rng.integers(len(sums), size=(RESAMPLES, len(sums)))
+    means = 100 * sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return {
+        "mean": round(100 * float(hits.mean()), 2),
+        "interval": [round(float(low), 2), round(float(high), 2)],
+    }

