@@ -2,13 +2,16 @@
 
 import hashlib
 import json
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from searchlab import models
+from searchlab.cli import main
 from searchlab.colors import color_name
 from searchlab.models.protocol import unit_rows
 from searchlab.photos import Photo, attribution_of, orientation_of
@@ -214,3 +217,28 @@ def make_picture():
         return path
 
     return write
+
+
+class Done(NamedTuple):
+    """What came of a command line."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs a command line in this process."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["searchlab", *map(str, arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        return Done(code, *capsys.readouterr())
+
+    return call

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,23 +16,17 @@ from filelock import FileLock
 
 import searchlab
 from searchlab.adapting.adaptation import adapt
-from searchlab.adapting.captions import Caption, library_captions, read_captions
-from searchlab.adapting.pairs import Pairs, part_of
-from searchlab.adapting.ranking import OTHER, queries_of
-from searchlab.adapting.training import Settings, Trainer, _forward, contrast
-from searchlab.adapting.writing import carried_over
+from searchlab.adapting.pairs import part_of
+from searchlab.adapting.training import Settings, Trainer
 from searchlab.calibration import calibrated
-from searchlab.cli import main
-from searchlab.config import Config, Curve
+from searchlab.config import Config
 from searchlab.errors import ConflictError, DataError, InputError, MismatchError, NotFoundError
 from searchlab.ingest import index_photos
 from searchlab.library import create_library
 from searchlab.models import load_model
-from searchlab.models.adapted import CARD_FILE, HEADS_FILE, MODEL_FILE, Head
-from searchlab.models.protocol import unit_rows
+from searchlab.models.adapted import CARD_FILE, HEADS_FILE, MODEL_FILE
 from searchlab.models.torchvision_shim import import_torchvision
 from searchlab.progress import Progress
-from searchlab.records import Problem
 
 QUICK = Settings(rounds=6)
 APART = "tiles:1:0.7"
@@ -45,20 +38,6 @@ def library(tmp_path, tiles_models, tiles_photos):
     library = create_library(tmp_path / "library")
     index_photos(library, [tiles_photos], model=APART)
     return library
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["searchlab", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        return code, *capsys.readouterr()
-
-    return call
 
 
 class Interrupting(Progress):
@@ -78,247 +57,6 @@ class Interrupting(Progress):
                         raise KeyboardInterrupt
 
             yield replace(step, advance=advance)
-
-
-def random_pairs(n_photos, *, seed=0, dim=8, captions=2, langs=("en",)):
-    rng = np.random.default_rng(seed)
-    owners = np.repeat(np.arange(n_photos), captions)
-    return Pairs(
-        tuple(f"{seed}-{n}" for n in range(n_photos)),
-        unit_rows(rng.normal(size=(n_photos, dim))),
-        unit_rows(rng.normal(size=(len(owners), dim))),
-        owners,
-        np.arange(len(owners)),
-        np.array([langs[n % len(langs)] for n in range(len(owners))]),
-    )
-
-
-# -- captions ---------------------------------------------------------------------------------
-
-
-def test_reads_tab_separated_captions_with_and_without_language(tmp_path):
-    file = tmp_path / "c.tsv"
-    file.write_text("file\tcaption\tlang\na.jpg\tA  dog\ten\n\nsub/b.jpg\tEin Hund\n", "utf-8")
-    assert list(read_captions(file)) == [
-        (tmp_path / "a.jpg", Caption("A dog", "en")),
-        (tmp_path / "sub/b.jpg", Caption("Ein Hund", "")),
-    ]
-
-
-def test_reads_json_lines_with_one_or_several_captions(tmp_path):
-    file = tmp_path / "c.jsonl"
-    lines = [
-        {"file": "a.jpg", "caption": "一只狗", "lang": "zh"},
-        {"file": "/b.jpg", "captions": ["one", "two"]},
-    ]
-    file.write_text("\n".join(map(json.dumps, lines)))
-    assert list(read_captions(file)) == [
-        (tmp_path / "a.jpg", Caption("一只狗", "zh")),
-        (Path("/b.jpg"), Caption("one", "")),
-        (Path("/b.jpg"), Caption("two", "")),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "line", "reason"),
-    [
-        ("c.tsv", b"a.jpg", "1 columns"),
-        ("c.tsv", b"a.jpg\tb\tc\td", "4 columns"),
-        ("c.tsv", b"a.jpg\t   ", "got 0"),
-        ("c.tsv", b"a.jpg\t" + b"x" * 3000, "got 3000"),
-        ("c.tsv", b"a\x1b.jpg\tdog", "control characters"),
-        ("c.tsv", b"a.jpg\t\xff\xfe", "decode"),
-        ("c.jsonl", b"[1]", "JSON object"),
-        ("c.jsonl", b'{"file": "a"}', "'caption'"),
-        ("c.jsonl", b'{"file": "a", "captions": "dog"}', "list of texts"),
-        ("c.jsonl", b'{"file": "a", "caption": 3}', "must be texts"),
-        ("c.jsonl", b'{"file": "", "caption": "dog"}', "must be a path"),
-    ],
-)
-def test_a_line_that_cannot_be_used_is_reported_and_skipped(tmp_path, name, line, reason):
-    good = b"b.jpg\tdog" if name.endswith("tsv") else b'{"file": "b.jpg", "caption": "dog"}'
-    file = tmp_path / name
-    file.write_bytes(line + b"\n" + good)
-    bad, used = read_captions(file)
-    assert isinstance(bad, Problem)
-    assert bad.where == f"{file}:1"
-    assert reason in bad.reason
-    assert used == (tmp_path / "b.jpg", Caption("dog", ""))
-
-
-def test_a_caption_file_of_another_kind_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"must be a \.tsv or \.jsonl file"):
-        list(read_captions(tmp_path / "c.csv"))
-    with pytest.raises(InputError, match="can be read"):
-        list(read_captions(tmp_path / "c.tsv"))
-
-
-def test_a_library_tells_what_people_wrote_and_nothing_generated(tmp_path, make_picture):
-    make_picture(tmp_path / "photos/a.png")
-    make_picture(tmp_path / "photos/b.png", "#0343df")
-    record = {"file": "a.png", "title": "Sunset", "alt_description": "a red sky"}
-    record["source_description"] = "Sunset"
-    (tmp_path / "photos/photos.jsonl").write_text(json.dumps(record))
-    library = create_library(tmp_path / "library")
-    index_photos(library, [tmp_path / "photos"], model="palette")
-    (photo,) = library_captions(library)
-    assert photo.file.name == "a.png"
-    assert photo.captions == (Caption("Sunset", ""), Caption("a red sky", ""))
-
-
-# -- split and queries ------------------------------------------------------------------------
-
-
-def test_the_split_is_by_content_and_of_the_promised_shares():
-    parts = Counter(part_of(f"{n:064x}") for n in range(4_000))
-    assert parts["test"] / 4_000 == pytest.approx(0.15, abs=0.02)
-    assert parts["validation"] / 4_000 == pytest.approx(0.15, abs=0.02)
-    assert [part_of("a" * 64), part_of("b" * 64), part_of("c" * 64)] == ["train"] * 2 + [
-        "validation"
-    ]
-
-
-def test_parts_share_no_photo_and_lose_none():
-    pairs = random_pairs(200, captions=3)
-    parts = [pairs.part(name) for name in ("train", "validation", "test")]
-    assert sorted(s for part in parts for s in part.sha256s) == sorted(pairs.sha256s)
-    assert sum(len(part.texts) for part in parts) == 600
-    for part in parts:
-        assert np.bincount(part.owners).tolist() == [3] * len(part)
-        row = pairs.sha256s.index(part.sha256s[1])
-        np.testing.assert_array_equal(
-            part.texts[part.owners == 1], pairs.texts[3 * row : 3 * row + 3]
-        )
-
-
-def test_ranks_are_those_of_a_plain_loop():
-    pairs = random_pairs(30, captions=2)
-    pairs = replace(pairs, said=np.where(pairs.said < 6, 0, pairs.said))  # three photos share one
-    queries = queries_of(pairs)
-    found = queries.ranks(pairs.photos)
-    for query, rank in enumerate(found):
-        relevant = queries.photo_of[queries.query_of == query]
-        cosines = pairs.photos @ queries.texts[query]
-        others = np.delete(cosines, relevant)
-        assert rank == (others >= cosines[relevant].max()).sum()
-    assert sorted(queries.photo_of[queries.query_of == 0].tolist()) == [0, 0, 1, 1, 2, 2]
-
-
-def test_a_photo_of_the_same_cosine_counts_as_before():
-    pairs = random_pairs(4, captions=1)
-    same = replace(pairs, photos=np.ones((4, 8), dtype=np.float32) / np.float32(8**0.5))
-    assert queries_of(same).ranks(same.photos).tolist() == [3, 3, 3, 3]
-
-
-def test_languages_with_few_queries_count_together():
-    langs = ["en"] * 17 + ["de", "fr", "cs"]
-    queries = queries_of(random_pairs(100, captions=2, langs=langs))
-    assert set(queries.langs) == {"en", OTHER}
-
-
-# -- training ---------------------------------------------------------------------------------
-
-
-def test_gradients_are_those_of_small_differences():
-    rng = np.random.default_rng(0)
-    rows, others = unit_rows(rng.normal(size=(6, 5))), unit_rows(rng.normal(size=(4, 5)))
-    positive = np.zeros((6, 4), dtype=bool)
-    positive[np.arange(6), [0, 1, 2, 3, 0, 1]] = positive[5, 3] = True
-    linear, bias = rng.normal(size=(5, 5)) * 0.3, rng.normal(size=5) * 0.1
-
-    def loss(linear, bias):
-        return contrast(_forward(rows, Head(linear, bias))[0], others, positive, 7.0)[0]
-
-    told, back = _forward(rows, Head(linear, bias))
-    _, d_logits, _ = contrast(told, others, positive, 7.0)
-    found = back(7.0 * d_logits @ others)
-    step = 1e-5
-    for place in np.ndindex(5, 5):
-        moved = np.zeros((5, 5))
-        moved[place] = step
-        slope = (loss(linear + moved, bias) - loss(linear - moved, bias)) / (2 * step)
-        assert found[0][place] == pytest.approx(slope, abs=2e-4)
-    for place in range(5):
-        moved = np.zeros(5)
-        moved[place] = step
-        slope = (loss(linear, bias + moved) - loss(linear, bias - moved)) / (2 * step)
-        assert found[1][place] == pytest.approx(slope, abs=2e-4)
-
-
-def test_captions_are_drawn_of_the_right_photo_and_languages_alike():
-    pairs = random_pairs(50, captions=10, langs=["en"] * 9 + ["de"])
-    drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
-    photos = np.array([3, 49, 0])
-    captions, positive = drawing.captions(np.random.default_rng(0), photos, 500)
-    np.testing.assert_array_equal(pairs.owners[captions], np.repeat(photos, 500))
-    np.testing.assert_array_equal(positive, pairs.owners[captions][:, None] == photos)
-    assert (pairs.langs[captions] == "de").mean() == pytest.approx(0.5, abs=0.05)
-
-
-def test_a_shared_caption_is_a_positive_of_all_its_photos():
-    pairs = random_pairs(4, captions=1)
-    pairs = replace(pairs, said=np.array([0, 1, 0, 2]))
-    drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
-    _, positive = drawing.captions(np.random.default_rng(0), np.array([2, 1, 0]), 1)
-    assert positive.tolist() == [[True, False, True], [False, True, False], [True, False, True]]
-
-
-def test_hard_photos_are_others_that_look_alike():
-    pairs = random_pairs(400)
-    drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
-    drawn = drawing.photos(np.random.default_rng(0), 40, 0.25, Head.unchanged(8))
-    assert len(set(drawn.tolist())) == len(drawn)
-    assert 30 < len(drawn) <= 40
-    everyone = drawing.photos(np.random.default_rng(0), 400, 0.25, Head.unchanged(8))
-    assert sorted(everyone.tolist()) == list(range(400))
-
-
-def test_training_goes_on_from_a_state_as_if_it_had_never_stopped(tmp_path):
-    train, held = random_pairs(60), random_pairs(30, seed=1)
-    whole = Trainer(train, held, QUICK)
-    while not whole.done:
-        whole.train_round()
-    part = Trainer(train, held, QUICK)
-    part.train_round()
-    part.train_round()
-    part.save(tmp_path / "state.npz")
-    resumed = Trainer(train, held, QUICK)
-    assert resumed.restore(tmp_path / "state.npz")
-    assert resumed.round == 2
-    while not resumed.done:
-        resumed.train_round()
-    assert resumed.state() == whole.state()
-
-
-def test_a_state_of_other_data_or_a_damaged_one_is_not_taken(tmp_path):
-    train, held = random_pairs(60), random_pairs(30, seed=1)
-    file = tmp_path / "state.npz"
-    Trainer(train, held, QUICK).save(file)
-    assert not Trainer(random_pairs(60, seed=5), held, QUICK).restore(file)
-    assert not Trainer(train, held, replace(QUICK, seed=1)).restore(file)
-    file.write_bytes(file.read_bytes()[:500])
-    assert not Trainer(train, held, QUICK).restore(file)
-    assert not Trainer(train, held, QUICK).restore(tmp_path / "none.npz")
-
-
-def test_a_head_can_be_undone_and_leaves_zero_rows_zero():
-    rng = np.random.default_rng(0)
-    linear = (0.2 * rng.normal(size=(12, 12))).astype(np.float32)
-    head = Head(linear, (0.1 * rng.normal(size=12)).astype(np.float32))
-    rows = unit_rows(rng.normal(size=(50, 12)))
-    np.testing.assert_allclose(head.undone(head(rows)), rows, atol=1e-5)
-    assert not head(np.zeros((2, 12), dtype=np.float32)).any()
-    np.testing.assert_allclose(head.scaled(0)(rows), rows, atol=1e-6)
-
-
-def test_a_curve_carried_over_gives_the_same_pairs_about_the_same_scores():
-    rows = unit_rows(np.random.default_rng(0).normal(size=(300, 6)))
-    curve = Curve(8.0, -6.0)
-    same = carried_over(curve, rows, rows)
-    assert (same.slope, same.intercept) == (pytest.approx(8.0), pytest.approx(-6.0))
-
-
-# -- the whole --------------------------------------------------------------------------------
 
 
 def test_a_gain_is_kept_as_a_model_that_is_served_like_any_other(library, tiles_photos):

@@ -8,7 +8,6 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
-from searchlab.cli import main  # noqa: E402
 from searchlab.errors import InputError  # noqa: E402
 from searchlab.training import build_mini, recipe, teacher  # noqa: E402
 from searchlab.training.recipe import Ingredients, Recipe  # noqa: E402
@@ -68,7 +67,7 @@ def test_settings_that_build_nothing_are_refused(settings, message):
         Recipe(**settings)
 
 
-def test_the_command_hands_everything_on(ingredients, tmp_path, monkeypatch, capsys):
+def test_the_command_hands_everything_on(ingredients, tmp_path, monkeypatch, run):
     given = {}
 
     def build(*arguments, **named):
@@ -78,12 +77,11 @@ def test_the_command_hands_everything_on(ingredients, tmp_path, monkeypatch, cap
     places = [f"--{name}={path}" for name, path in ingredients._asdict().items()]
     line = ["models", "build", tmp_path / "out", *places, f"--cache={tmp_path}", "--held-out=600"]
     settings = ["--crops=3", "--teachers=4", "--runs=5", "--steps=6", "--fragments=7", "--words=8"]
-    monkeypatch.setattr("sys.argv", ["searchlab", *map(str, line), *settings, "--seed=9"])
-    main()
+    done = run(*line, *settings, "--seed=9")
     made = Recipe(held_out=600, crops=3, teachers=4, runs=5, steps=6, fragments=7, words=8, seed=9)
     assert given["arguments"] == (ingredients, made)
     assert (given["cache"], given["out"]) == (tmp_path, tmp_path / "out")
-    assert capsys.readouterr().out == f"mini is in {tmp_path / 'out'}\n"
+    assert done == (0, f"mini is in {tmp_path / 'out'}\n", "")
 
 
 class Encoder:

@@ -5,40 +5,16 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab.cli import main
+from conftest import Done
 from searchlab.library import open_library
 from searchlab.photos import PHOTO_FIELDS
 
 NASTY = "<script>alert(1)</script> [bold]markup[/bold] \u001b[31m 夜"
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs a command line in this process."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["searchlab", *map(str, arguments)])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        return Done(code, *capsys.readouterr())
-
-    return call
 
 
 def in_a_process(*arguments, **environment):

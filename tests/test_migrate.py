@@ -1,7 +1,6 @@
 """Migrating: a library changes models without embedding all photos again, and says the loss."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from PIL import Image
 import searchlab
 from searchlab.adapting.maps import learn_map, neighbour_recall, procrustes, refit, ridge
 from searchlab.adapting.migration import migrate
-from searchlab.cli import main
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
 from searchlab.ingest import index_photos
 from searchlab.library import create_library
@@ -29,20 +27,6 @@ def library(tmp_path, tiles_models, tiles_photos):
     library = create_library(tmp_path / "library")
     index_photos(library, [tiles_photos], model=OLD)
     return library
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["searchlab", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        return code, *capsys.readouterr()
-
-    return call
 
 
 # -- maps -------------------------------------------------------------------------------------
