@@ -1,0 +1,76 @@
+"""Help of the command line: quick, of every command, and named where a word is unknown."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cli_world import error_of
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    script = (
+        "import sys\n"
+        "from searchlab.cli import main\n"
+        "sys.argv = ['searchlab', '--help']\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        "print(sorted({'numpy', 'PIL', 'onnxruntime', 'hnswlib', 'pandas', 'sklearn', "
+        "'ranx', 'torch', 'scipy', 'matplotlib', 'tokenizers'} & set(sys.modules)))\n"
+    )
+    times, outputs = [], []
+    for _ in range(3):
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        times.append(time.perf_counter() - began)
+        outputs.append(done.stdout)
+    assert outputs[0].startswith("Usage:")
+    assert outputs[0].splitlines()[-1] == "[]"
+    assert min(times) < 1.5
+
+
+@pytest.mark.parametrize("command", ["index", "search", "check", "demo", "models"])
+def test_every_command_has_help(run, command):
+    done = run(command, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Usage: ")
+    assert run(command, "-h") == done
+
+
+def test_version(run):
+    done = run("--version")
+    assert (done.code, done.err) == (0, "")
+    assert "0.1.0" in done.out
+
+
+def test_models_are_listed(run):
+    done = run("models", "list")
+    assert done.code == 0
+    assert {"captions", "mini", "palette"} <= set(done.out.split())
+
+
+@pytest.mark.parametrize("arguments", [[], ["models"]])
+def test_without_a_command_the_commands_are_shown(run, arguments):
+    done = run(*arguments)
+    assert done.code in (0, 2)
+    assert "Usage: " in done.out + done.err
+    assert not done.err.startswith("searchlab: Usage")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["--nonsense"],
+        ["search", "--nonsense"],
+        ["search", "red", "blue"],
+        ["search", "red", "--limit"],
+        ["index", "--nonsense"],
+        ["check", "more"],
+        ["models", "nonsense"],
+    ],
+)
+def test_an_unknown_word_is_bad_usage_in_one_line(run, arguments):
+    assert "--help" in error_of(run(*arguments), 2)
