@@ -39,7 +39,7 @@ from searchlab.models.mini import MiniEmbedder
 from searchlab.models.pieces import Pieces, fold
 from searchlab.models.text import PIECE_SCORES_FILE, PIECES_FILE
 
-SIZES = (375, 750, 1500, 3000, 6000)
+SIZES = (750, 1500, 3000, 6000)
 HEADS = 3  # As many as teach the model.
 AIMS = {"en": 80, "zh": 72} | dict.fromkeys(("ar", "de", "fr", "cs"), 68)  # Percent of R@10.
 

@@ -25,6 +25,10 @@ from searchlab.training.seeing import CALIBRATED, see
 from searchlab.training.views import read_views
 
 WIDTH = 192  # Components of a head.
+STEPS, BATCH = (
+    275,
+    256,
+)  # At least so many steps, that few photos are learnt as well as they can be.
 LEANT_ON = 1500  # Training captions by which hubs are held back.
 
 
@@ -139,8 +143,11 @@ def learn(material: Material, language: str, size: int, *, heads: int, seed: int
     scores = np.zeros((len(asked.photos), len(material.test.ids)), dtype=np.float32)
     for number in range(seed, seed + heads):
         torch.manual_seed(number)
-        head, batch = fresh_head(views[0]), min(512, len(photos))
-        mapped = train_pair(head, views, own, vectors, width=WIDTH, batch=batch, seed=number)
+        head, batch = fresh_head(views[0]), min(BATCH, len(photos) // 2)
+        epochs = max(25, -(-STEPS // (len(photos) // batch)))
+        mapped = train_pair(
+            head, views, own, vectors, width=WIDTH, epochs=epochs, batch=batch, seed=number
+        )
         test = torch.from_numpy(material.test.features), torch.from_numpy(material.test.logits)
         with torch.no_grad():
             seen, _ = head.parts(*test)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ def export(network: Joined | Tower | Early, outputs: Sequence[str], path: Path) 
             opset_version=OPSET,
             dynamo=False,
         )
-    quant_pre_process(str(path), str(path), skip_symbolic_shape=True)
+    with _errors_alone():
+        quant_pre_process(str(path), str(path), skip_symbolic_shape=True)
     model = onnx.load(path)
     _pad_within(model.graph)
     onnx.save(model, path)
@@ -80,18 +82,19 @@ def quantise(
         plain = Path(folder) / "plain.onnx"
         export(network, outputs, plain)
         head = [node.name for node in onnx.load(plain).graph.node if "/head/" in node.name]
-        quantize_static(
-            str(plain),
-            str(path),
-            _Pictures(pictures),
-            quant_format=QuantFormat.QDQ,
-            op_types_to_quantize=["Conv", "Clip", "Add"],
-            nodes_to_exclude=head,
-            per_channel=True,
-            reduce_range=True,
-            activation_type=QuantType.QUInt8,
-            weight_type=QuantType.QInt8,
-        )
+        with _errors_alone():
+            quantize_static(
+                str(plain),
+                str(path),
+                _Pictures(pictures),
+                quant_format=QuantFormat.QDQ,
+                op_types_to_quantize=["Conv", "Clip", "Add"],
+                nodes_to_exclude=head,
+                per_channel=True,
+                reduce_range=True,
+                activation_type=QuantType.QUInt8,
+                weight_type=QuantType.QInt8,
+            )
     model = onnx.load(path)
     _store_small(model.graph)
     onnx.save(model, path)
@@ -117,6 +120,19 @@ def cells_by_file(path: Path, *, threads: int = 1) -> Callable[[Floats], Floats]
         return cells
 
     return read
+
+
+@contextmanager
+def _errors_alone() -> Iterator[None]:
+    """Keep onnxruntime from telling of every constant that it drops."""
+    import onnxruntime
+
+    warnings_and_worse, errors = 2, 3
+    onnxruntime.set_default_logger_severity(errors)
+    try:
+        yield
+    finally:
+        onnxruntime.set_default_logger_severity(warnings_and_worse)
 
 
 class _Pictures:
