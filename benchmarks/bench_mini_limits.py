@@ -95,9 +95,9 @@ def draw(curves: dict[str, list[dict[str, Any]]], told: dict[str, Any], path: Pa
             )
         for aim in sorted(set(AIMS.values())):
             left.axhline(aim, color="#777777", linewidth=0.9, linestyle=":")
-        sizes = sorted({row["photos"] for curve in curves.values() for row in curve})
+        sizes = [row["photos"] for row in curves["en"]]
         left.set_xscale("log", base=2)
-        left.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=30)
+        left.set_xticks(sizes, [f"{size:,}" for size in sizes])
         left.minorticks_off()
         left.set(xlabel="captioned photos learnt from", ylabel="R@10 on the test photos (%)")
         left.set_title("With the teachers themselves as text side")
@@ -168,7 +168,9 @@ def main() -> None:
         sys.stdout.write(f"{name:<40}{value}\n")
     place = measurement_path(args.out, "mini", args.dataset, "limits").with_suffix("")
     charts = draw(curves, told, place)
-    manifest = make_manifest(models=models_of("mini"), seed=args.seed, threads=args.threads)
+    manifest = make_manifest(
+        models=models_of("mini"), seed=args.seed, threads=args.threads, also_code=["training"]
+    )
     values = {
         "parameters": {"sizes": list(sizes), "heads": heads, "aims": AIMS},
         "metrics": metrics,
