@@ -15,16 +15,13 @@ from numpy.typing import NDArray
 
 from mini_tasks import LANGUAGES, Rows, load_flickr8k, with_interval
 from searchlab.progress import Progress
-from searchlab.training.build_mini import gather, lay_out
-from searchlab.training.corpora import training_photos
+from searchlab.training.build_mini import TAUGHT, look
 from searchlab.training.heads import WIDE_HIDDEN, PhotoHead, train_pair, unit
 from searchlab.training.hubs import SHARE, SHARPNESS
-from searchlab.training.photo_tower import Readings, open_rgb
-from searchlab.training.recipe import Ingredients
-from searchlab.training.seeing import CALIBRATED, see
+from searchlab.training.photo_tower import Readings
+from searchlab.training.recipe import Ingredients, Recipe
 from searchlab.training.views import read_views
 
-WIDTH = 192  # Components of a head.
 STEPS, BATCH = (
     275,
     256,
@@ -64,27 +61,12 @@ def read_material(root: Path, args: Namespace, progress: Progress) -> Material:
     """Take what tower and teachers say from the cache of a build, or make it."""
     ingredients = Ingredients(args.packages, args.cldr, root, args.wordnet)
     ingredients.check()
-    photos = training_photos(root)
-    names = list(photos)
-    ids = [names[number] for number in np.random.default_rng(0).permutation(len(photos))]
-    words = gather(ingredients, args.cache, ids, progress)
-    laid = lay_out(words, ids)
-    _, read, views = see(
-        args.packages,
-        args.cache,
-        {photo: photos[photo] for photo in ids},
-        open_rgb([photos[photo] for photo in ids[CALIBRATED]]),
-        laid.own,
-        laid.vectors,
-        crops=2,
-        seed=0,
-        progress=progress,
-    )
+    words, _, (_, read, views) = look(ingredients, Recipe(), args.cache, progress)
     task = load_flickr8k(root)
     tower = hashlib.sha256(views[0].features.tobytes()).hexdigest()[:12]
     shown = {path.stem: path for path in task.photos}
     (test,) = read_views(read, shown, args.cache / f"test-{tower}", 0, progress)
-    row = {photo: number for number, photo in enumerate(ids)}
+    row = {photo: number for number, photo in enumerate(views[0].ids)}
     captions, asked = {}, {}
     for language in LANGUAGES:
         encode = words.teacher.english if language == "en" else words.teacher.encode
@@ -117,7 +99,9 @@ def made_up(seed: int) -> Material:
 
 
 def learn(material: Material, language: str, size: int, *, heads: int, seed: int) -> dict[str, Any]:
-    """R@1 and R@10 on the test photos, of heads that saw so many captioned photos.
+    """R@1 and R@10 on the test photos, of heads that learnt from so many captioned photos.
+
+    The tower under them was tuned on all photos but those spared, whatever the size.
 
     Args:
         material: Photos and captions.
@@ -146,7 +130,7 @@ def learn(material: Material, language: str, size: int, *, heads: int, seed: int
         head, batch = fresh_head(views[0]), min(BATCH, len(photos) // 2)
         epochs = max(25, -(-STEPS // (len(photos) // batch)))
         mapped = train_pair(
-            head, views, own, vectors, width=WIDTH, epochs=epochs, batch=batch, seed=number
+            head, views, own, vectors, width=TAUGHT, epochs=epochs, batch=batch, seed=number
         )
         test = torch.from_numpy(material.test.features), torch.from_numpy(material.test.logits)
         with torch.no_grad():
@@ -167,13 +151,13 @@ def fresh_head(view: Readings) -> PhotoHead:
     """A wide head without a named part."""
     unnamed = np.zeros((view.logits.shape[1], 1), dtype=np.float32)
     spread = view.features.std(axis=0) + np.float32(1e-3)
-    return PhotoHead(unnamed, view.features.mean(axis=0), spread, told=WIDTH, hidden=WIDE_HIDDEN)
+    return PhotoHead(unnamed, view.features.mean(axis=0), spread, told=TAUGHT, hidden=WIDE_HIDDEN)
 
 
 def doublings(curve: Sequence[dict[str, Any]], aim: float) -> float | None:
-    """How often the photos must double for an aim (percent of R@10) at the last doubling's slope.
+    """How often the photos would have to double for an aim (percent of R@10) at the last slope.
 
-    Curves bend, so it is a lower bound; None where the last doubling gained nothing.
+    None where the last doubling gained nothing.
     """
     before, last = curve[-2:]
     gain = last["recall@10"]["mean"] - before["recall@10"]["mean"]

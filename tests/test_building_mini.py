@@ -1,6 +1,7 @@
 """Building the default model: what is missing is named, and what is made goes in at once."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
 from searchlab.errors import InputError  # noqa: E402
-from searchlab.training import build_mini, recipe, teacher  # noqa: E402
+from searchlab.models.artefacts import RECORD_FILE  # noqa: E402
+from searchlab.models.text import Mixer  # noqa: E402
+from searchlab.training import artefacts, build_mini, recipe, teacher  # noqa: E402
 from searchlab.training.recipe import Ingredients, Recipe  # noqa: E402
 from searchlab.training.teacher import Teacher  # noqa: E402
 
@@ -29,6 +32,7 @@ def ingredients(tmp_path, located):
     for name in ("datasets/flickr8k", "datasets/flickr8k-train"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "captions.tsv").touch()
+        (tmp_path / name / "photos.tsv").touch()
     (tmp_path / "data.noun").touch()
     names = ("packages", "cldr", "datasets", "data.noun")
     return Ingredients(*(tmp_path / name for name in names))
@@ -40,6 +44,7 @@ def ingredients(tmp_path, located):
         ("packages", "packages"),
         ("cldr/cldr-annotations-derived-full", "cldr"),
         ("datasets/flickr8k-train/captions.tsv", "datasets"),
+        ("datasets/flickr8k/photos.tsv", "datasets"),
         ("data.noun", "wordnet"),
     ],
 )
@@ -57,7 +62,10 @@ def test_what_is_missing_is_named(ingredients, located, tmp_path, lost, named):
         ({"runs": 0}, "must be at least 1"),
         ({"steps": 0}, "must be at least 1"),
         ({"teachers": -1}, "must be at least 1"),
-        ({"crops": -1}, "crops at least 0"),
+        ({"fragments": 0}, "must be at least 1"),
+        ({"words": -5}, "must be at least 1"),
+        ({"crops": -1}, "crops and seed must be at least 0"),
+        ({"seed": -1}, "crops and seed must be at least 0"),
         ({"held_out": 601}, "must be 0 to 600"),
         ({"held_out": -1}, "must be 0 to 600"),
     ],
@@ -82,6 +90,65 @@ def test_the_command_hands_everything_on(ingredients, tmp_path, monkeypatch, run
     assert given["arguments"] == (ingredients, made)
     assert (given["cache"], given["out"]) == (tmp_path, tmp_path / "out")
     assert done == (0, f"mini is in {tmp_path / 'out'}\n", "")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """What a build ends with, but small, and with no network to write."""
+
+    def write_network(network, outputs, pictures, path):
+        path.write_bytes(b"network")
+
+    def write_record(folder, *, dim, agreement):
+        names = sorted(path.name for path in folder.iterdir())
+        (folder / RECORD_FILE).write_text(json.dumps({"dim": dim, "files": names}))
+
+    monkeypatch.setattr(artefacts, "quantise_network", write_network)
+    monkeypatch.setattr(artefacts, "agreement", lambda *_: {})
+    monkeypatch.setattr(artefacts, "write_record", write_record)
+    rng = np.random.default_rng(0)
+    return {
+        "scores": {"▁dog": -1.0, "▁cat": -2.0},
+        "table": rng.normal(size=(2, 4)).astype(np.float32),
+        "mixer": Mixer(*(rng.normal(size=(4, 4)).astype(np.float32) for _ in Mixer._fields)),
+        "network": None,
+        "pictures": [],
+        "labels": {"dog": np.ones(5, dtype=np.float32)},
+    }
+
+
+def test_artefacts_replace_those_before_and_leave_what_else_is_there(small, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    (out / "notes").mkdir(parents=True)
+    (out / "notes/mine.md").write_text("mine")
+    (out / "LICENSES.txt").write_text("terms")
+    (out / RECORD_FILE).write_text("old")
+    monkeypatch.chdir(out)
+    artefacts.write(Path(), **small)
+    record = json.loads((out / RECORD_FILE).read_text())
+    assert record["dim"] == 5
+    assert {"LICENSES.txt", "image.onnx", "table.npy", "labels.txt"} <= set(record["files"])
+    assert (out / "LICENSES.txt").read_text() == "terms"
+    assert (out / "notes/mine.md").read_text() == "mine"
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        [*record["files"], RECORD_FILE, "notes"]
+    )
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_build_that_fails_at_the_end_leaves_the_last_one(small, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    artefacts.write(out, **small)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(artefacts, "agreement", fail)
+    with pytest.raises(KeyboardInterrupt):
+        artefacts.write(out, **small | {"labels": {"cat": np.zeros(5, dtype=np.float32)}})
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert list(tmp_path.iterdir()) == [out]
 
 
 class Encoder:

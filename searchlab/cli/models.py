@@ -52,7 +52,8 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
     "--cldr",
     type=FOLDER,
     required=True,
-    help="npm packages cldr-annotations-full and cldr-annotations-derived-full 48.2.0, unpacked.",
+    help="npm packages cldr-annotations-full and cldr-annotations-derived-full 48.2.0, "
+    "each unpacked into a folder of its name.",
 )
 @click.option(
     "--datasets", type=FOLDER, required=True, help="Collections flickr8k and flickr8k-train."
@@ -73,7 +74,7 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
 @click.option("--steps", type=int, default=600, show_default=True, help="Of each training.")
 @click.option("--fragments", type=int, default=36_000, show_default=True, help="Pieces of words.")
 @click.option("--words", type=int, default=46_000, show_default=True, help="Whole words added.")
-@click.option("--threads", type=int, default=2, show_default=True)
+@click.option("--threads", type=click.IntRange(1), default=2, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything drawn.")
 def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
     """Build the artefacts of `mini` into the folder OUT: some minutes a stage, on two cores.

@@ -62,10 +62,12 @@ def write(
         pictures: Training photos by which the network's numbers are scaled to 8 bits.
         labels: Readable label -> its (dim,) unit row, for tags.
     """
+    folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-        build = Path(made) / folder.name
-        shutil.copytree(folder, build)
+        build = Path(made)
+        for path in folder.glob("*.txt"):  # Licences, which the record lists too.
+            shutil.copyfile(path, build / path.name)
         rows, scales = quantise(table)
         np.save(build / TABLE_FILE, rows)
         np.save(build / SCALES_FILE, scales)
@@ -83,7 +85,8 @@ def write(
             dim=mixer.direct.shape[1] + 1,
             agreement=agreement(build, table, network, pictures[:100]),
         )
-        # The record comes last: until then a reader is told that files do not fit it.
+        # Without a record the model is refused, so old and new files are never taken for one.
+        (folder / artefacts.RECORD_FILE).unlink(missing_ok=True)
         for path in sorted(build.iterdir(), key=lambda path: path.name == artefacts.RECORD_FILE):
             path.replace(folder / path.name)
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from PIL import Image
 
 from searchlab.models.pieces import Pieces
 from searchlab.models.torchvision_shim import import_torchvision
@@ -44,7 +45,7 @@ from searchlab.training.lessons import CAPTION, NOUN, TEMPLATE, Lessons, teach_c
 from searchlab.training.photo_tower import Joined, Readings, open_rgb
 from searchlab.training.phrases import PHRASES
 from searchlab.training.recipe import Ingredients, Recipe
-from searchlab.training.seeing import CALIBRATED, see
+from searchlab.training.seeing import CALIBRATED, Seen, see
 from searchlab.training.student import Student, Table, first_weights
 from searchlab.training.teacher import Teacher
 from searchlab.training.validation import held_out_recall
@@ -127,23 +128,7 @@ def build(
     ingredients.check()
     progress = progress or Progress()
     torch.manual_seed(recipe.seed)
-    photos = training_photos(ingredients.datasets)
-    names = list(photos)
-    ids = [names[number] for number in np.random.default_rng(0).permutation(len(photos))]
-    everyone = gather(ingredients, cache, ids, progress)
-    pictures = open_rgb([photos[photo] for photo in ids[CALIBRATED]])
-    laid = lay_out(everyone, ids)
-    tower, _, seen = see(
-        ingredients.packages,
-        cache,
-        {photo: photos[photo] for photo in ids},
-        pictures,
-        laid.own,
-        laid.vectors,
-        crops=recipe.crops,
-        seed=recipe.seed,
-        progress=progress,
-    )
+    everyone, pictures, (tower, _, seen) = look(ingredients, recipe, cache, progress)
     views = [view.rows(slice(recipe.held_out, None)) for view in seen]
     words = everyone.about(views[0].ids)
     side, head, places = taught_space(
@@ -199,6 +184,35 @@ def build(
         pictures=pictures,
         labels=label_rows(words, side),
     )
+
+
+def look(
+    ingredients: Ingredients, recipe: Recipe, cache: Path, progress: Progress
+) -> tuple[Words, list[Image.Image], Seen]:
+    """Gather words and captions, and let the image tower be tuned and see the photos.
+
+    Returns:
+        The words, the photos by which numbers are scaled to 8 bits, and what was seen, the photos
+        that are held out first.
+    """
+    photos = training_photos(ingredients.datasets)
+    names = list(photos)
+    ids = [names[number] for number in np.random.default_rng(0).permutation(len(photos))]
+    words = gather(ingredients, cache, ids, progress)
+    pictures = open_rgb([photos[photo] for photo in ids[CALIBRATED]])
+    laid = lay_out(words, ids)
+    seen = see(
+        ingredients.packages,
+        cache,
+        {photo: photos[photo] for photo in ids},
+        pictures,
+        laid.own,
+        laid.vectors,
+        crops=recipe.crops,
+        seed=recipe.seed,
+        progress=progress,
+    )
+    return words, pictures, seen
 
 
 def gather(

@@ -38,7 +38,7 @@ class Ingredients(NamedTuple):
         """See that all is there.
 
         Raises:
-            InputError: Words, photos or captions are not.
+            InputError: Words, captions or the list of photos are not.
             MissingExtraError: A package is not.
             DataError: A package is not the pinned version.
         """
@@ -46,8 +46,11 @@ class Ingredients(NamedTuple):
             ("packages", self.packages),
             ("cldr", self.cldr / "cldr-annotations-full"),
             ("cldr", self.cldr / "cldr-annotations-derived-full"),
-            ("datasets", self.datasets / "flickr8k" / "captions.tsv"),
-            ("datasets", self.datasets / "flickr8k-train" / "captions.tsv"),
+            *(
+                ("datasets", self.datasets / name / file)
+                for name in ("flickr8k", "flickr8k-train")
+                for file in ("photos.tsv", "captions.tsv")
+            ),
             ("wordnet", self.wordnet),
         ):
             if not path.exists():
@@ -72,7 +75,8 @@ class Recipe:
         seed: Of everything drawn.
 
     Raises:
-        InputError: No run, or more photos held out than the tower was not tuned on.
+        InputError: A number is too small, or more photos are held out than the tower was not tuned
+            on.
     """
 
     steps: int = 600
@@ -85,8 +89,11 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.steps, self.runs, self.teachers) < 1 or self.crops < 0:
-            msg = f"steps, runs and teachers must be at least 1 and crops at least 0, got {self}"
+        if min(self.steps, self.runs, self.teachers, self.fragments, self.words) < 1:
+            msg = f"steps, runs, teachers, fragments and words must be at least 1, got {self}"
+            raise InputError(msg)
+        if min(self.crops, self.seed) < 0:
+            msg = f"crops and seed must be at least 0, got {self}"
             raise InputError(msg)
         if not 0 <= self.held_out <= SPARED:
             msg = f"held_out must be 0 to {SPARED}, which are not tuned on, got {self.held_out}"

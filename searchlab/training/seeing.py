@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import onnxruntime
 import torch
 from PIL import Image
 
@@ -100,9 +101,10 @@ def _recipe(
     crops: int,
     seed: int,
 ) -> str:
-    """12 hex digits over all that a tuned tower and its readings depend on."""
+    """12 hex digits over what a tuned tower and its readings depend on; photos go by their ids."""
     own = sorted((row, list(numbers)) for row, numbers in captions.items())
-    told = [list(photos), own, crops, seed, sources.TOWER.sha256]
+    versions = [torch.__version__, onnxruntime.__version__]
+    told = [list(photos), own, crops, seed, sources.TOWER.sha256, versions]
     digest = hashlib.sha256(json.dumps(told).encode())
     digest.update(vectors.tobytes())
     for module in (framing, heads, photo_tower, quantise, tune, views):

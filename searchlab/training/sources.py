@@ -107,7 +107,7 @@ def locate(source: Source, folder: Path) -> Path:
     """Find the file of a package and compare its checksum.
 
     Args:
-        source: `TEACHER` or `TOWER`.
+        source: One of `SOURCES` that has a file.
         folder: Where the package's wheel is unpacked or installed.
 
     Raises:
