@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
+# These need torch, so they come after what skips the file where it is not installed.
 from searchlab.errors import InputError  # noqa: E402
 from searchlab.models.artefacts import RECORD_FILE  # noqa: E402
 from searchlab.models.text import Mixer  # noqa: E402

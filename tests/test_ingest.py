@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from PIL import Image
 
+import library_world
 from searchlab import catalog, create_library, index_photos
 from searchlab import scan as scan_module
 from searchlab.calibration import default_calibration
@@ -24,29 +23,13 @@ from searchlab.scan import check_root
 
 PALETTE = Config(model="palette")
 
+library = library_world.library
+put = library_world.put
+
 
 @pytest.fixture
 def photos(tmp_path):
     return (tmp_path / "photos").resolve()
-
-
-@pytest.fixture
-def put(photos):
-    """Writes a mosaic that a number decides."""
-
-    def write(name, number):
-        path = photos / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        tiles = np.random.default_rng(number).integers(0, 256, (3, 4, 3), dtype=np.uint8)
-        Image.fromarray(tiles).resize((40, 30), Image.Resampling.NEAREST).save(path)
-        return path
-
-    return write
-
-
-@pytest.fixture
-def library(tmp_path):
-    return create_library(tmp_path / "library")
 
 
 @pytest.fixture
