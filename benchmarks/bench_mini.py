@@ -31,6 +31,7 @@ from PIL import Image
 from mini_tasks import LOADERS, Query, Rows, Task, ranks, read_tsv, with_interval
 from searchlab.benchmarking import bench_parser, on_record, record
 from searchlab.manifest import make_manifest
+from searchlab.models.artefacts import RECORD_FILE
 from searchlab.models.mini import MINI_DATA, MiniEmbedder
 
 CUTOFFS = {"flickr8k": (1, 5, 10), "stamps": (1, 5)}
@@ -245,6 +246,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.smoke:
         args.dataset = "drawn"
+    if args.artefacts and not (args.artefacts / RECORD_FILE).is_file():
+        sys.exit(f"--artefacts must be a folder with {RECORD_FILE}, got {args.artefacts}")
     name = "rebuilt" if args.artefacts else "shipped"
     if on_record(args, "mini", name) is not None:
         return
