@@ -185,7 +185,9 @@ def run(options: argparse.Namespace, precisions: list[str], name: str) -> None:
         },
         "metrics": metrics,
         "rows": rows,
-        "manifest": make_manifest(seed=options.seed, packages=["torch", "open_clip_torch"]),
+        "manifest": make_manifest(
+            BENCHMARK, seed=options.seed, packages=["torch", "open_clip_torch"]
+        ),
     }
     drawn_chart = draw(rows, values["parameters"]["device"], place)
     record(options, BENCHMARK, name, values, beside=drawn_chart)

@@ -252,9 +252,9 @@ def main() -> None:
         "n_train": len(halves[0][0]),
         "n_test": len(halves[0][1]),
         "manifest": make_manifest(
+            "adapt",
             models=[{"spec": model.name, "model_id": model.model_id} for model in models],
             seed=options.seed,
-            also_code=("adapting", "training"),
         ),
     }
     gained = {"metrics": metrics_of_curve(adapted), "curve": adapted}

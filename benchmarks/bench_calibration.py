@@ -167,7 +167,7 @@ def manifest(options: argparse.Namespace, models: list[str], asked: Asked) -> di
     """Say what the figures depend on."""
     data = {dataset.name: data_hashes(dataset) for dataset in asked.each()}
     return make_manifest(
-        models=models_of(*models), data=data, seed=options.seed, threads=options.threads
+        BENCHMARK, models=models_of(*models), data=data, seed=options.seed, threads=options.threads
     )
 
 

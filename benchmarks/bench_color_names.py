@@ -50,7 +50,7 @@ def measured(options: argparse.Namespace) -> dict[str, object]:
         "prototypes_sha256": hashlib.sha256(table).hexdigest()[:12],
     }
     names = sha256_of(bundled_root() / "colour-names" / SURVEYS[survey])[:12]
-    manifest = make_manifest(data={"names": names}, seed=options.seed, dtype="float64")
+    manifest = make_manifest(BENCHMARK, data={"names": names}, seed=options.seed, dtype="float64")
     values = {"config": config, **values, "manifest": manifest}
     record(options, BENCHMARK, NAME, values)
     return values

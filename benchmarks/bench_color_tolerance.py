@@ -58,7 +58,9 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         beside = draw_meaning(values, path.with_name("meaning"))
         beside += draw_overlap(values, path.with_name("overlap"))
     names = sha256_of(bundled_root() / "colour-names" / SURVEYS["xkcd"])[:12]
-    values |= {"manifest": make_manifest(data={"names": names}, threads=1, packages=["scipy"])}
+    values |= {
+        "manifest": make_manifest(BENCHMARK, data={"names": names}, threads=1, packages=["scipy"])
+    }
     record(options, BENCHMARK, NAME, values, beside=beside)
     return values
 

@@ -152,7 +152,9 @@ def main() -> None:
         "parameters": {"photos": options.photos},
         "metrics": metrics,
         "bins": bins,
-        "manifest": make_manifest(models=models_of("mini", "captions"), seed=options.seed),
+        "manifest": make_manifest(
+            "descriptions", models=models_of("mini", "captions"), seed=options.seed
+        ),
     }
     record(options, "descriptions", model.name, values)
 

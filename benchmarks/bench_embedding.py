@@ -98,7 +98,11 @@ def measure(name: str, spec: str, job: dict[str, Any], options: argparse.Namespa
         "metrics": flat(found) | cached,
         **found,
         "manifest": make_manifest(
-            models=models, seed=options.seed, threads=options.threads, packages=_packages(name)
+            BENCHMARK,
+            models=models,
+            seed=options.seed,
+            threads=options.threads,
+            packages=_packages(name),
         ),
     }
     record(options, BENCHMARK, slug(name), values)
@@ -111,7 +115,7 @@ def limit(options: argparse.Namespace) -> None:
     values = {
         "parameters": {"batch": batch, "runs": options.runs},
         "metrics": _run(job | {"runs": options.runs}),
-        "manifest": make_manifest(seed=options.seed, threads=1),
+        "manifest": make_manifest(BENCHMARK, seed=options.seed, threads=1),
     }
     record(options, BENCHMARK, slug(LIMITS), values)
 
@@ -187,7 +191,7 @@ def compare(timed: list[str], options: argparse.Namespace) -> None:
         "images": [row for one in found.values() for row in one["images"]],
         "texts": [row for one in found.values() for row in one["texts"]],
         "memory": [row for one in found.values() for row in one["memory"]],
-        "manifest": make_manifest(seed=options.seed, threads=options.threads),
+        "manifest": make_manifest(BENCHMARK, seed=options.seed, threads=options.threads),
     }
     record(options, BENCHMARK, "compared", values, beside=drawn_files)
 

@@ -139,7 +139,9 @@ def measure(n: int, options: argparse.Namespace) -> dict[str, Any]:
         "metrics": metrics | built,
         "rows": rows,
         "missing": missing,
-        "manifest": make_manifest(seed=options.seed, threads=options.threads, packages=packages),
+        "manifest": make_manifest(
+            BENCHMARK, seed=options.seed, threads=options.threads, packages=packages
+        ),
     }
 
 
@@ -227,7 +229,7 @@ def summarise(options: argparse.Namespace, found: Mapping[int, Mapping[str, Any]
             for size in sizes
         ],
         "missing": found[main_size]["missing"],
-        "manifest": make_manifest(seed=options.seed, threads=options.threads),
+        "manifest": make_manifest(BENCHMARK, seed=options.seed, threads=options.threads),
     }
     record(options, BENCHMARK, "summary", values, beside=beside)
     head = f"{main_size:,} photos, microseconds per million"

@@ -170,7 +170,7 @@ def summarise(options: argparse.Namespace, outcome: Outcome) -> str:
         "metrics": metrics,
         "rows": [{"system": name, **found["metrics"]} for name, found in outcome.found.items()],
         "missing": outcome.missing,
-        "manifest": make_manifest(seed=options.seed, threads=options.threads),
+        "manifest": make_manifest("filters", seed=options.seed, threads=options.threads),
     }
     record(options, "filters", "summary", values, beside=charts)
     return _table(outcome, metrics)

@@ -260,7 +260,7 @@ def main() -> None:
             "runs": options.runs,
             "about": vectors.about,
         }
-        found["manifest"] = make_manifest(seed=options.seed, threads=options.threads)
+        found["manifest"] = make_manifest("graph", seed=options.seed, threads=options.threads)
         charts = draw(found["points"], options.out / "graph" / options.dataset)
         record(options, "graph", "hnsw", found, beside=charts)
     sys.stdout.write(table(found) + "\n")

@@ -108,9 +108,7 @@ def keep(
     rows = with_ratios(rows, by=by, base=base)
     show(rows, by, base)
     installed = [name for name in PACKAGES if importlib.util.find_spec(name) is not None]
-    manifest = make_manifest(
-        models=models_of(*models), seed=options.seed, also_code=("api", "storage")
-    )
+    manifest = make_manifest(BENCHMARK, models=models_of(*models), seed=options.seed)
     manifest["packages"] |= {name: version(name) for name in installed}
     place = measurement_path(options.out, BENCHMARK, options.dataset, name).with_suffix("")
     drawn = latency_chart(rows, place, by=by, title=f"What a client waits for, by {by}")

@@ -174,7 +174,7 @@ def summarise(options: argparse.Namespace, outcome: Outcome) -> str:
         "metrics": metrics,
         "rows": rows,
         "missing": outcome.missing,
-        "manifest": make_manifest(seed=options.seed, threads=options.threads),
+        "manifest": make_manifest("index", seed=options.seed, threads=options.threads),
     }
     record(options, "index", "summary", values, beside=charts)
     return _table(outcome, metrics)

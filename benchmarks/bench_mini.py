@@ -267,9 +267,7 @@ def main() -> None:
             print(f"{figure:<40}{value:>10.4f}")
     spec = f"mini, {name}" if args.artefacts else "mini"
     measured_model = {"spec": spec, "model_id": model.model_id, **model.fingerprints()}
-    manifest = make_manifest(
-        models=[measured_model], seed=args.seed, threads=args.threads, also_code=["training"]
-    )
+    manifest = make_manifest("mini", models=[measured_model], seed=args.seed, threads=args.threads)
     values = {"parameters": {"beside": args.beside}, "metrics": metrics, **measured}
     record(args, "mini", name, values | {"manifest": manifest})
 

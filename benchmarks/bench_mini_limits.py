@@ -169,9 +169,7 @@ def main() -> None:
         sys.stdout.write(f"{name:<40}{value}\n")
     place = measurement_path(args.out, "mini", args.dataset, "limits").with_suffix("")
     charts = draw(curves, told, place)
-    manifest = make_manifest(
-        models=models_of("mini"), seed=args.seed, threads=args.threads, also_code=["training"]
-    )
+    manifest = make_manifest("mini", models=models_of("mini"), seed=args.seed, threads=args.threads)
     values = {
         "parameters": {"sizes": list(sizes), "heads": heads, "aims": AIMS},
         "metrics": metrics,

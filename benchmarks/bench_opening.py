@@ -159,7 +159,7 @@ def main() -> None:
         found = {
             "parameters": {"n_photos": n, "index": "clustered", "runs": options.runs},
             "metrics": metrics,
-            "manifest": make_manifest(models=models_of("mini"), seed=options.seed),
+            "manifest": make_manifest("opening", models=models_of("mini"), seed=options.seed),
         }
         record(options, "opening", "first_query", found)
     for name, value in found["metrics"].items():

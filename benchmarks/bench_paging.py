@@ -45,7 +45,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         little = {"n_histories": 2, "n_queries": 2} if options.smoke else {}
         values = measure_churn(seed=options.seed, **little)
         beside, models = draw_churn(values, path.with_name("churn")), []
-    values |= {"manifest": make_manifest(models=models, seed=options.seed, threads=1)}
+    values |= {"manifest": make_manifest(BENCHMARK, models=models, seed=options.seed, threads=1)}
     record(options, BENCHMARK, NAME, values, beside=beside)
     return values
 

@@ -92,7 +92,11 @@ def measured(made: VectorSet, config: Config, options: argparse.Namespace) -> di
         values
         | {"parameters": {name: getattr(options, name) for name in ("depth", "seconds", "smoke")}}
         | {"config": config.to_dict(), "config_id": config.config_id}
-        | {"manifest": make_manifest(seed=options.seed, threads=1, data={"vectors": made.digest})},
+        | {
+            "manifest": make_manifest(
+                "planner", seed=options.seed, threads=1, data={"vectors": made.digest}
+            )
+        },
         beside=charts,
     )
     return values

@@ -209,6 +209,7 @@ def _measure(
         missing[system] = f"{label}: {type(error).__name__}: {error}".splitlines()[0][:200]
         return None
     manifest = make_manifest(
+        "scale",
         seed=options.seed,
         threads=options.threads,
         packages=("threadpoolctl", PEERS[system].package),
@@ -239,7 +240,7 @@ def summarise(
             for point in one["points"]
         ],
         "missing": missing,
-        "manifest": make_manifest(seed=options.seed, threads=options.threads),
+        "manifest": make_manifest("scale", seed=options.seed, threads=options.threads),
     }
     charts = [*draw_costs(rows, laws, folder), *draw_filters(rows, folder)]
     record(options, "scale", "summary", values, beside=charts)

@@ -264,9 +264,7 @@ def main() -> None:
         "metrics": metrics,
         **tables,
         "targets": targets,
-        "manifest": make_manifest(
-            models=models_of(model), seed=options.seed, also_code=("api", "cli", "storage")
-        ),
+        "manifest": make_manifest(BENCHMARK, models=models_of(model), seed=options.seed),
     }
     record(options, BENCHMARK, NAME, values, beside=draw(tables, place, options.queries))
 

@@ -102,7 +102,7 @@ def main() -> None:
     values = {
         "parameters": {"photos": options.photos} if options.dataset == "drawn" else {},
         "metrics": metrics,
-        "manifest": make_manifest(seed=options.seed),
+        "manifest": make_manifest("sources", seed=options.seed),
     }
     record(options, "sources", "reading", values)
 

@@ -80,6 +80,7 @@ def main() -> None:
         },
         **found,
         "manifest": make_manifest(
+            BENCHMARK,
             models=models_of(options.model),
             data=data,
             seed=options.seed,

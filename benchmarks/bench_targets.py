@@ -74,7 +74,7 @@ def main() -> None:
         "parameters": {"machines": machines},
         "metrics": {f"reached: {word}": count for word, count in counts.items()},
         "rows": rows,
-        "manifest": make_manifest(),
+        "manifest": make_manifest("targets"),
     }
     record(options, "targets", "table", values)
     sys.stdout.write(printed(rows) + "\n")

@@ -98,6 +98,7 @@ def _measure(
         outcome.failed.append(name)
         return
     manifest = make_manifest(
+        benchmark,
         seed=options.seed,
         threads=options.threads,
         data={"vectors": values.pop("vectors")},

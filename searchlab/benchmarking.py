@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from searchlab.errors import DataError, InputError
-from searchlab.manifest import code_version, machine
+from searchlab.manifest import machine
+from searchlab.measured_studies import code_of
 from searchlab.measurements import measurement_path, read_measurement, write_measurement
 
 
@@ -64,7 +65,7 @@ def on_record(
         sys.stdout.write(f"{error}\n")
         return None
     manifest = found["manifest"]
-    here = code_version(*manifest.get("also_code", ())), machine()
+    here = code_of(benchmark), machine()
     drawn = {"seed": options.seed, "threads": options.threads}
     other = [name for name, value in drawn.items() if manifest.get(name) not in (None, value)]
     code = here[0] if any_code else manifest["code"]

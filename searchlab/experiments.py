@@ -19,7 +19,8 @@ from searchlab.config import Config
 from searchlab.dataset_library import check_filters, opened_library, searched_photos
 from searchlab.datasets import Dataset
 from searchlab.errors import ConflictError, DataError, InputError, NotFoundError, shown
-from searchlab.manifest import code_version, data_hashes, machine, make_manifest, models_of
+from searchlab.manifest import data_hashes, machine, make_manifest, models_of
+from searchlab.measured_studies import code_of
 from searchlab.measurements import measurement_path
 from searchlab.metrics import check_judgments, latency, per_query, run_depth
 from searchlab.models import load_model
@@ -199,7 +200,7 @@ class Experiment:
             photos["hash"],
             self.metrics,
             tuple(query.query_id for query in self._queries),
-            code_version(),
+            code_of(BENCHMARK),
             machine(),
         )
 
@@ -301,6 +302,7 @@ class Experiment:
             intervals=intervals,
             photos=photos,
             manifest=make_manifest(
+                BENCHMARK,
                 models=models_of(engine.config.model),
                 data={**data_hashes(self.dataset), "photos": photos["hash"]},
                 seed=self.seed,

@@ -10,46 +10,24 @@ import json
 import os
 import platform
 import re
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchlab import __version__
+from searchlab.measured_studies import code_of
 from searchlab.models import load_model
 
 if TYPE_CHECKING:
     from searchlab.datasets import Dataset, LabelledQuery
 
 PACKAGES = ("hnswlib", "numpy", "onnxruntime", "pillow", "ranx", "scikit-learn")
-# Nothing that is measured passes through these, so a change there keeps what is on record.
-NOT_MEASURED = frozenset(
-    {
-        "adapting",
-        "api",
-        "benchmarking.py",
-        "charts.py",
-        "cli",
-        "client",
-        "console.py",
-        "demo.py",
-        "display.py",
-        "judging",
-        "power.py",
-        "promotion.py",
-        "reporting",
-        "recomputing.py",
-        "reports.py",
-        "storage",
-        "surroundings.py",
-        "training",
-        "verifying.py",
-    }
-)
 
 
 def make_manifest(
+    benchmark: str,
     *,
     models: Sequence[Mapping[str, Any]] = (),
     data: Mapping[str, Any] | None = None,
@@ -58,11 +36,11 @@ def make_manifest(
     batch_size: int | None = None,
     dtype: str = "float32",
     packages: Sequence[str] = (),
-    also_code: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Say what the figures that are about to be recorded depend on, besides the configuration.
 
     Args:
+        benchmark: A name in `STUDIES`, whose line says what code it runs.
         models: One entry for each plain model, with its hashes; see `models_of`.
         data: Hashes of photos, queries and judgments, by name; see `data_hashes`.
         seed: Of everything that was drawn.
@@ -70,14 +48,17 @@ def make_manifest(
         batch_size: Of what was embedded together.
         dtype: Of the vectors.
         packages: Named besides `PACKAGES`, such as those of peers.
-        also_code: Names of `NOT_MEASURED` that these figures do depend on, such as `"api"`.
 
     Returns:
-        Plain values; `code`, `date`, `machine`, `python`, `packages` and `command` are filled in.
+        Plain values; `code`, `commit`, `date`, `machine`, `python`, `packages` and `command` are
+        filled in.
+
+    Raises:
+        InputError: No line of `STUDIES` names the benchmark.
     """
     return {
-        "code": code_version(*also_code),
-        "also_code": list(also_code),
+        "code": code_of(benchmark),
+        "commit": commit(),
         "date": datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "python": platform.python_version(),
@@ -142,21 +123,24 @@ def _without_folders(argument: str) -> str:
 
 
 @cache
-def code_version(*also: str) -> str:
-    """Return the version and 12 hex digits of the hash over the code that figures depend on.
+def commit() -> str:
+    """Return the git commit of the checkout that this package lies in; empty outside of one.
 
-    Args:
-        also: Names of `NOT_MEASURED` to hash as well.
+    A commit whose tracked files were changed since ends with `+`.
     """
-    digest = hashlib.sha256()
-    package = Path(__file__).parent
-    left_out = NOT_MEASURED - set(also)
-    for path in sorted(package.rglob("*.py")):
-        name = path.relative_to(package)
-        if name.parts[0] not in left_out:
-            digest.update(f"{name.as_posix()}\0".encode())
-            digest.update(path.read_bytes())
-    return f"{__version__}+{digest.hexdigest()[:12]}"
+    folder = Path(__file__).parent
+    git = ["git", "-C", str(folder), "describe", "--always", "--abbrev=12", "--dirty=+"]
+    try:
+        inside = subprocess.run(
+            ["git", "-C", str(folder), "ls-files", "--error-unmatch", __file__],
+            capture_output=True,
+            check=False,
+        )
+        if inside.returncode:
+            return ""
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 @cache

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from searchlab.config import Config
 from searchlab.errors import SearchlabError
-from searchlab.manifest import code_version, data_hashes, machine, models_of
+from searchlab.manifest import data_hashes, machine, models_of
+from searchlab.measured_studies import code_of
 
 if TYPE_CHECKING:
     from searchlab.datasets import Dataset
@@ -46,10 +47,14 @@ class Check:
         return f"{self.what}: recorded {self.recorded}, here {self.here}, differs"
 
 
-def machine_checks(manifest: Mapping[str, Any]) -> list[Check]:
-    """Compare code, machine, Python and packages."""
+def machine_checks(benchmark: str, manifest: Mapping[str, Any]) -> list[Check]:
+    """Compare code, machine, Python and packages.
+
+    Raises:
+        InputError: No line of `STUDIES` names the benchmark.
+    """
     here = {
-        "code": code_version(*manifest.get("also_code", ())),
+        "code": code_of(benchmark),
         "machine": machine(),
         "python": platform.python_version(),
     }

@@ -7,10 +7,8 @@ compared: they are those of one machine at one moment.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from searchlab.config import Config
 from searchlab.dataset_library import dataset_library
 from searchlab.errors import DataError, InputError, NotFoundError, SearchlabError
+from searchlab.experiments import BENCHMARK as SEARCH_QUALITY
+from searchlab.measured_studies import study_of
 from searchlab.measurements import read_measurement
 from searchlab.recomputing import differences, recomputed_result
 from searchlab.results import load_result
@@ -39,13 +39,6 @@ Status: TypeAlias = Literal["verified", "sealed", "not here", "differs"]
 """Computed again and the same; not computed again; cannot be here; changed or not the same."""
 
 Values: TypeAlias = dict[str, Any]
-
-RECOMPUTE: dict[str, Callable[[Values], Values]] = {}
-"""Benchmark -> what computes its figures again from a recorded measurement.
-
-The values that it returns are compared with those of the same names. A benchmark that is not
-listed is looked for as `searchlab.labs.<benchmark>.recompute`.
-"""
 
 _LISTED = 10
 _TAKEN_OVER = ("dataset", "dataset_revision", "config_id", "config", "metrics")
@@ -167,9 +160,11 @@ class _Verifier:
         """
         manifest, dataset, absent = values["manifest"], None, ""
         wrong: list[str] = []
-        checks = machine_checks(manifest)
+        checks: list[Check] = []
         models, missing = model_checks(manifest)
         try:
+            benchmark = SEARCH_QUALITY if asked else str(values["benchmark"])
+            checks += machine_checks(benchmark, manifest)
             checks += config_checks(values)
             if asked:
                 dataset = self._dataset(str(values["dataset"])).only(asked)
@@ -199,7 +194,7 @@ class _Verifier:
                 found.path, dataset, library=library, progress=self.progress
             )
         else:
-            recompute = _recompute_of(str(values["benchmark"]))
+            recompute = study_of(str(values["benchmark"])).load_recompute()
             if recompute is None:
                 return replace(found, remark=_not_recomputed(values))
             differing = differences(values, recompute(values))
@@ -254,17 +249,6 @@ def _is_result(values: Values) -> bool:
     return "intervals" in values and "config_id" in values and "evidence" not in values
 
 
-def _recompute_of(benchmark: str) -> Callable[[Values], Values] | None:
-    if benchmark in RECOMPUTE:
-        return RECOMPUTE[benchmark]
-    name = f"searchlab.labs.{benchmark}"
-    if not benchmark.isidentifier() or importlib.util.find_spec(name) is None:
-        return None
-    found: Callable[[Values], Values] | None
-    found = getattr(importlib.import_module(name), "recompute", None)
-    return found
-
-
 def _held_to_evidence(found: Verification, evidence: Mapping[str, Any]) -> Verification:
     """Compare the result that a chosen configuration names with the one that is there now."""
     named = evidence.get("result") or {}
@@ -293,6 +277,6 @@ def _not_here(why: object) -> str:
 
 def _not_recomputed(values: Mapping[str, Any]) -> str:
     return (
-        "seal and surroundings checked; its figures are timings, or need more than searchlab: "
+        f"seal and surroundings checked; {study_of(values['benchmark']).sealed}: "
         f"measure again with `{values['manifest'].get('command', '')}`"
     )

@@ -40,7 +40,7 @@ def result(
         metrics=metrics,
         intervals=intervals,
         photos={"n_photos": 349, "hash": "abc"},
-        manifest={**make_manifest(seed=0), "date": "2026-01-01", **surroundings},
+        manifest={**make_manifest("search_quality", seed=0), "date": "2026-01-01", **surroundings},
         scores=Scores(tuple(f"q{n:03}" for n in range(N)), LANGS, ABOUT, values, np.full(N, ms)),
     )
 

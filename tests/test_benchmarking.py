@@ -21,7 +21,7 @@ def options(tmp_path):
 
 
 def measured(share=0.5, **manifest):
-    return {"metrics": {"share": share}, "manifest": {**make_manifest(), **manifest}}
+    return {"metrics": {"share": share}, "manifest": {**make_manifest("index"), **manifest}}
 
 
 def test_every_script_has_the_same_command_line(options):
@@ -46,72 +46,63 @@ def test_a_script_may_say_which_datasets_it_knows(capsys):
 
 
 def test_what_was_recorded_is_found_again(options, tmp_path):
-    path = record(options(), "speed", "mini", measured())
-    assert path == tmp_path / "out" / "speed" / "demo" / "mini.json"
-    found = on_record(options(), "speed", "mini")
+    path = record(options(), "index", "mini", measured())
+    assert path == tmp_path / "out" / "index" / "demo" / "mini.json"
+    found = on_record(options(), "index", "mini")
     assert found == read_measurement(path)
-    assert (found["benchmark"], found["dataset"], found["name"]) == ("speed", "demo", "mini")
+    assert (found["benchmark"], found["dataset"], found["name"]) == ("index", "demo", "mini")
 
 
 def test_what_is_not_there_or_forced_is_measured(options):
-    assert on_record(options(), "speed", "mini") is None
-    record(options(), "speed", "mini", measured())
-    assert on_record(options("--force"), "speed", "mini") is None
-    assert on_record(options("--dataset", "stamps"), "speed", "mini") is None
-    assert on_record(options(), "speed", "palette") is None
+    assert on_record(options(), "index", "mini") is None
+    record(options(), "index", "mini", measured())
+    assert on_record(options("--force"), "index", "mini") is None
+    assert on_record(options("--dataset", "stamps"), "index", "mini") is None
+    assert on_record(options(), "index", "palette") is None
 
 
-@pytest.mark.parametrize("name", ["code_version", "machine"])
+@pytest.mark.parametrize("name", ["code_of", "machine"])
 def test_other_code_or_another_machine_is_measured_again(options, monkeypatch, name):
-    record(options(), "speed", "mini", measured())
-    monkeypatch.setattr(benchmarking, name, lambda *also: "another")
-    assert on_record(options(), "speed", "mini") is None
-    kept = on_record(options(), "speed", "mini", any_code=True)
-    assert (kept is not None) == (name == "code_version")
-
-
-def test_code_that_was_named_counts(options, monkeypatch):
-    manifest = make_manifest(also_code=["api"])
-    record(options(), "speed", "mini", {"metrics": {}, "manifest": manifest})
-    assert on_record(options(), "speed", "mini") is not None
-    real = benchmarking.code_version
-    monkeypatch.setattr(benchmarking, "code_version", lambda *also: real(*also) + "x" * len(also))
-    assert on_record(options(), "speed", "mini") is None
+    record(options(), "index", "mini", measured())
+    monkeypatch.setattr(benchmarking, name, lambda *names: "another")
+    assert on_record(options(), "index", "mini") is None
+    kept = on_record(options(), "index", "mini", any_code=True)
+    assert (kept is not None) == (name == "code_of")
 
 
 def test_another_seed_or_number_of_threads_is_measured_again_where_they_count(options):
-    record(options(), "speed", "mini", measured(seed=0, threads=1))
-    assert on_record(options("--seed", "1"), "speed", "mini") is None
-    assert on_record(options("--threads", "2"), "speed", "mini") is None
-    assert on_record(options("--seed", "0", "--threads", "1"), "speed", "mini") is not None
-    record(options(), "speed", "drawn", measured(seed=None, threads=None))
-    assert on_record(options("--seed", "1", "--threads", "2"), "speed", "drawn") is not None
+    record(options(), "index", "mini", measured(seed=0, threads=1))
+    assert on_record(options("--seed", "1"), "index", "mini") is None
+    assert on_record(options("--threads", "2"), "index", "mini") is None
+    assert on_record(options("--seed", "0", "--threads", "1"), "index", "mini") is not None
+    record(options(), "index", "drawn", measured(seed=None, threads=None))
+    assert on_record(options("--seed", "1", "--threads", "2"), "index", "drawn") is not None
 
 
 def test_a_changed_record_is_said_and_measured_again(options, capsys):
-    path = record(options(), "speed", "mini", measured())
+    path = record(options(), "index", "mini", measured())
     path.write_text(path.read_text(encoding="utf-8").replace("0.5", "0.9"), encoding="utf-8")
     capsys.readouterr()
-    assert on_record(options(), "speed", "mini") is None
+    assert on_record(options(), "index", "mini") is None
     assert "changed after they were written" in capsys.readouterr().out
 
 
 def test_files_beside_it_are_sealed_with_it(options, tmp_path):
-    chart = tmp_path / "out" / "speed" / "demo" / "mini.svg"
+    chart = tmp_path / "out" / "index" / "demo" / "mini.svg"
     chart.parent.mkdir(parents=True)
     chart.write_text("<svg/>")
-    record(options(), "speed", "mini", measured(), beside=[chart])
+    record(options(), "index", "mini", measured(), beside=[chart])
     chart.write_text("<svg></svg>")
-    assert on_record(options(), "speed", "mini") is None
+    assert on_record(options(), "index", "mini") is None
 
 
 def test_a_smoke_run_keeps_out_of_the_results(monkeypatch, tmp_path, options):
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "benchmarks" / "bench_speed.py")])
     smoke = bench_parser("doc", dataset="demo").parse_args(["--smoke"])
     with pytest.raises(InputError, match="must keep out of"):
-        record(smoke, "speed", "mini", measured())
+        record(smoke, "index", "mini", measured())
     assert not (tmp_path / "results").exists()
-    assert record(options("--smoke"), "speed", "mini", measured()).exists()
+    assert record(options("--smoke"), "index", "mini", measured()).exists()
 
 
 def test_the_median_leaves_out_the_first_run_and_outliers(monkeypatch):

@@ -219,9 +219,9 @@ def test_other_revision_metrics_code_or_machine_are_measured_again(
     other = {"out": tmp_path, "metrics": ["mrr@5"]}
     Experiment(shades(folder, revision="r2"), [EXACT], library=library, **other).run()
     assert len(counted) == 3
-    for place, name in enumerate(("code_version", "machine"), start=4):
+    for place, name in enumerate(("code_of", "machine"), start=4):
         for module in (manifest, experiments):
-            monkeypatch.setattr(module, name, lambda *also: "another")
+            monkeypatch.setattr(module, name, lambda *names: "another")
         Experiment(shades(folder, revision="r2"), [EXACT], library=library, **other).run()
         assert len(counted) == place
 

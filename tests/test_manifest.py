@@ -5,10 +5,11 @@ import sys
 import numpy as np
 import pytest
 
-from searchlab import manifest
 from searchlab.datasets import load_dataset
+from searchlab.errors import InputError
 from searchlab.filters import PhotoFilter
-from searchlab.manifest import code_version, data_hashes, machine, make_manifest, models_of
+from searchlab.manifest import data_hashes, machine, make_manifest, models_of
+from searchlab.measured_studies import code_of
 
 
 @pytest.fixture(scope="module")
@@ -17,22 +18,32 @@ def demo():
 
 
 def test_a_manifest_names_all_that_figures_depend_on():
-    found = make_manifest(models=models_of("palette"), seed=3, threads=2, batch_size=16)
-    assert found["code"] == code_version()
+    found = make_manifest(
+        "search_quality", models=models_of("palette"), seed=3, threads=2, batch_size=16
+    )
+    assert found["code"] == code_of("search_quality")
     assert found["machine"] == machine()
     assert found["packages"]["numpy"] == np.__version__
     assert found["python"] == sys.version.split()[0]
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", found["date"])
     assert (found["seed"], found["threads"], found["batch_size"]) == (3, 2, 16)
     assert found["dtype"] == "float32"
-    assert make_manifest(packages=["hypothesis"])["packages"].keys() >= {"hypothesis", "numpy"}
+    assert make_manifest("search_quality", packages=["hypothesis"])["packages"].keys() >= {
+        "hypothesis",
+        "numpy",
+    }
+
+
+def test_a_benchmark_without_a_line_among_the_studies_is_refused():
+    with pytest.raises(InputError, match="must have a line in STUDIES, got 'speed'"):
+        make_manifest("speed")
 
 
 def test_the_command_is_kept_without_the_folders_of_this_machine(monkeypatch):
     arguments = ["--data", "/home/ann/lab/x", "--out=/tmp/out", "--model", "onnx:/opt/m", "a/b"]
     monkeypatch.setattr(sys, "argv", ["/usr/bin/bench_speed.py", *arguments])
     expected = "bench_speed.py --data x --out=out --model onnx:m a/b"
-    assert make_manifest()["command"] == expected
+    assert make_manifest("search_quality")["command"] == expected
 
 
 def test_plain_models_are_described_each_once_and_hybrids_by_their_parts():
@@ -43,58 +54,6 @@ def test_plain_models_are_described_each_once_and_hybrids_by_their_parts():
         for model in found
     )
     assert models_of("palette") == found[1:]
-
-
-# -- code -------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A package that stands in for searchlab, and a function that hashes it anew."""
-    for name in ("engine.py", "reports.py", "api/front.py", "labs/recall.py"):
-        file = tmp_path / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("one")
-    monkeypatch.setattr(manifest, "__file__", str(tmp_path / "manifest.py"))
-
-    def version(*also):
-        code_version.cache_clear()
-        return code_version(*also)
-
-    yield tmp_path, version
-    code_version.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [("engine.py", True), ("labs/recall.py", True), ("reports.py", False), ("api/front.py", False)],
-)
-def test_code_that_figures_depend_on_changes_its_version(package, name, counts):
-    folder, version = package
-    before = version()
-    (folder / name).write_text("two")
-    assert (version() != before) == counts
-
-
-def test_code_that_is_named_counts_too(package):
-    folder, version = package
-    before = version("api")
-    assert before != version()
-    (folder / "api" / "front.py").write_text("two")
-    assert version("api") != before
-
-
-def test_a_renamed_module_is_other_code(package):
-    folder, version = package
-    before = version()
-    (folder / "engine.py").rename(folder / "motor.py")
-    assert version() != before
-
-
-def test_what_is_said_not_to_be_measured_is_there_or_has_a_reason():
-    package = manifest.Path(manifest.__file__).parent
-    known = {path.name for path in package.iterdir()}
-    assert sorted(manifest.NOT_MEASURED - known) == []
 
 
 # -- data -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from made_results import GRAPH, MINI, PALETTE, WIDE, result
 from searchlab.config import Config
 from searchlab.errors import ConflictError, DataError
 from searchlab.files import digest_of
-from searchlab.manifest import code_version
+from searchlab.measured_studies import code_of
 from searchlab.measurements import read_measurement
 from searchlab.promotion import promote, stand
 from searchlab.reports import Report
@@ -38,7 +38,7 @@ def test_promotion_writes_the_config_and_its_evidence(path):
     assert (values["dataset"], values["dataset_revision"]) == ("demo", "r1")
     assert values["metrics"]["p50_ms"] == 0.2
     assert len(values["intervals"]["ndcg@10"]) == 3
-    assert values["manifest"]["code"] == code_version()
+    assert values["manifest"]["code"] == code_of("promotion")
     evidence = values["evidence"]
     assert (evidence["headline"], evidence["n_queries"], evidence["n_about"]) == (
         *("ndcg@10", 200),

@@ -198,7 +198,7 @@ def test_a_chosen_configuration_that_was_changed_by_hand_is_not_promoted(run, re
 
 def test_a_measurement_of_another_kind_is_not_promoted(run, tmp_path):
     values = {"benchmark": "calibration", "dataset": "made", "name": "x", "metrics": {"ece": 0.1}}
-    values |= {"config": MINI.to_dict(), "manifest": make_manifest(seed=0)}
+    values |= {"config": MINI.to_dict(), "manifest": make_manifest("search_quality", seed=0)}
     path = write_measurement(tmp_path / "x.json", values)
     with pytest.raises(DataError, match="got one of calibration"):
         run("promote", path)

@@ -75,7 +75,7 @@ def folder(tmp_path_factory):
         "name": "mini",
         "metrics": {"ece": 0.0321, "n": 1234},
         "held_out": {"bins": bins},
-        "manifest": make_manifest(seed=0),
+        "manifest": make_manifest("search_quality", seed=0),
     }
     write_measurement(tmp_path / "calibration" / "demo" / "mini.json", values)
     chart = tmp_path / "tolerance" / "demo" / "meaning.svg"

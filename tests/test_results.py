@@ -32,7 +32,7 @@ def result(**changes):
         "metrics": {"ndcg@10": 0.5, "success@5": 1.0, "p50_ms": 0.123456789},
         "intervals": intervals,
         "photos": {"n_photos": 6, "hash": "abc"},
-        "manifest": make_manifest(seed=0),
+        "manifest": make_manifest("search_quality", seed=0),
         "scores": Scores(IDS, LANGS, IDS, values, np.full(N, 0.5)),
         "task": "text",
     }
@@ -121,7 +121,7 @@ def test_results_of_one_setting_can_be_compared_whatever_their_configuration():
 
 
 def elsewhere(**changes):
-    return {**make_manifest(seed=0), **changes}
+    return {**make_manifest("search_quality", seed=0), **changes}
 
 
 def fewer():

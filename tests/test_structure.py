@@ -42,7 +42,7 @@ LAYERS = (
     ),
     ("models", "facets", "filters", "indexes", "curves", "calibration", "descriptions"),
     ("queries", "cursors", "display", "judgments", "datasets", "metrics", "significance"),
-    ("charts", "manifest", "measurements", "power"),
+    ("charts", "code_versions", "manifest", "measured_studies", "measurements", "power"),
     ("photographers",),
     ("cache", "dumps", "scan", "pipeline", "photo_rows", "catalog", "snapshots"),
     ("building", "paging", "planner", "query_vectors", "ranking", "text_vectors"),

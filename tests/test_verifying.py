@@ -1,6 +1,7 @@
 import copy
 import json
 import sys
+import types
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-import searchlab.labs
 from searchlab import surroundings, verifying
 from searchlab.config import Config
 from searchlab.datasets import DATASETS, Dataset, LabelledQuery
@@ -18,13 +18,14 @@ from searchlab.experiments import Experiment
 from searchlab.files import digest_of, sha256_of
 from searchlab.filters import PhotoFilter
 from searchlab.manifest import make_manifest
+from searchlab.measured_studies import STUDIES, Study, study_of
 from searchlab.measurements import measurement_path, read_measurement, write_measurement
 from searchlab.photos import photo_id_of
 from searchlab.promotion import BENCHMARK as PROMOTION
 from searchlab.promotion import promote
 from searchlab.recomputing import differences
 from searchlab.results import load_result
-from searchlab.verifying import RECOMPUTE, verify, verify_result
+from searchlab.verifying import verify, verify_result
 
 SHADES = {"red": "#e50000", "green": "#15b01a", "blue": "#0343df", "white": "#ffffff"}
 RESULTS = Path(__file__).parent.parent / "results"
@@ -264,7 +265,7 @@ def test_another_photo_is_found_by_computing_again(recorded, shades, tmp_path):
 
 
 def test_other_code_and_another_machine_are_said_and_do_no_harm(recorded, cache, monkeypatch):
-    monkeypatch.setattr(surroundings, "code_version", lambda *also: "9.9+new")
+    monkeypatch.setattr(surroundings, "code_of", lambda *names: "9.9+new")
     monkeypatch.setattr(surroundings, "machine", lambda: "Amiga")
     found = verify_result(recorded, cache=cache)
     assert found.status == "verified"
@@ -328,29 +329,37 @@ def test_a_result_under_a_filter_is_asked_again_under_it(shades, cache, tmp_path
 # -- other measurements -----------------------------------------------------------------------
 
 
+def toy_study(monkeypatch, recompute=None):
+    """Register a study as a newcomer would: a module, and a line that names it."""
+    module = types.ModuleType("toy_module")
+    module.recompute = recompute
+    monkeypatch.setitem(sys.modules, "toy_module", module)
+    how = {"recompute": "toy_module:recompute"} if recompute else {"sealed": "it is a toy"}
+    monkeypatch.setitem(STUDIES, "toy_study", Study(("searchlab.metrics",), **how))
+
+
 @pytest.fixture
-def measured(tmp_path):
+def measured(tmp_path, monkeypatch):
+    toy_study(monkeypatch)
     values = {
-        "benchmark": "toy_lab",
+        "benchmark": "toy_study",
         "dataset": "shades",
         "name": "all",
         "parameters": {"n": 3},
         "metrics": {"share": 0.5, "p50_ms": 9.0},
         "rows": [{"ef": 10, "recall": 0.25}, {"ef": 20, "recall": 0.75}],
-        "manifest": make_manifest(),
+        "manifest": make_manifest("toy_study"),
     }
-    return write_measurement(measurement_path(tmp_path, "toy_lab", "shades", "all"), values)
+    return write_measurement(measurement_path(tmp_path, "toy_study", "shades", "all"), values)
 
 
 def test_timings_are_sealed_and_name_the_command_that_measures_again(measured):
     found = verify_result(measured)
     assert found.status == "sealed"
-    assert (
-        "its figures are timings, or need more than searchlab: measure again with `" in found.remark
-    )
+    assert "it is a toy: measure again with `" in found.remark
 
 
-def test_a_lab_computes_its_figures_again(measured, monkeypatch):
+def test_a_study_computes_its_figures_again(measured, monkeypatch):
     def recompute(measurement):
         rows = [
             {"ef": 10, "recall": 0.25},
@@ -358,7 +367,7 @@ def test_a_lab_computes_its_figures_again(measured, monkeypatch):
         ]
         return {"metrics": {"share": 0.5}, "rows": rows}
 
-    monkeypatch.setitem(RECOMPUTE, "toy_lab", recompute)
+    toy_study(monkeypatch, recompute)
     assert verify_result(measured).status == "verified"
     assert verify_result(measured, quick=True).status == "sealed"
     reseal(measured, lambda values: values["rows"][1].update({"recall": 0.8}))
@@ -366,23 +375,21 @@ def test_a_lab_computes_its_figures_again(measured, monkeypatch):
     assert found.differences == ("rows[1].recall: recorded 0.8, now 0.75",)
 
 
-def test_a_lab_is_found_by_the_name_of_its_benchmark(measured, tmp_path, monkeypatch):
-    labs = tmp_path / "labs"
-    labs.mkdir()
-    code = "def recompute(measurement):\n    return {'metrics': {'share': 0.75}}\n"
-    (labs / "toy_lab.py").write_text(code)
-    monkeypatch.setattr(searchlab.labs, "__path__", [*searchlab.labs.__path__, str(labs)])
+def test_a_measurement_of_no_study_is_not_passed_as_sealed(measured, monkeypatch):
+    monkeypatch.delitem(STUDIES, "toy_study")
     found = verify_result(measured)
-    del sys.modules["searchlab.labs.toy_lab"]
-    assert found.differences == ("metrics.share: recorded 0.5, now 0.75",)
+    assert found.status == "differs"
+    assert found.differences == (
+        "a benchmark must have a line in STUDIES, got 'toy_study'; add it there",
+    )
 
 
-def test_a_lab_whose_data_is_not_here_says_so(measured, monkeypatch):
+def test_a_study_whose_data_is_not_here_says_so(measured, monkeypatch):
     def recompute(measurement):
         msg = "no photos"
         raise NotFoundError(msg)
 
-    monkeypatch.setitem(RECOMPUTE, "toy_lab", recompute)
+    toy_study(monkeypatch, recompute)
     found = verify_result(measured)
     assert (found.status, found.remark) == ("not here", "cannot be recomputed here: no photos")
 
@@ -477,8 +484,9 @@ def test_a_measurement_of_an_earlier_schema_is_not_verified(tmp_path):
 @pytest.mark.parametrize(
     "path", sorted(RESULTS.rglob("*.json")), ids=lambda path: str(path.relative_to(RESULTS))
 )
-def test_every_committed_result_is_sealed(path):
+def test_every_committed_result_is_sealed_and_its_study_is_known(path):
     values = read_measurement(path)
+    study_of(values["benchmark"])
     place = measurement_path(RESULTS, values["benchmark"], values["dataset"], values["name"])
     # What is in force lies on top; it is found by its name, not by its data.
     assert path == (RESULTS / "chosen.json" if values["benchmark"] == PROMOTION else place)

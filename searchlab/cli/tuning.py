@@ -76,7 +76,7 @@ def _write(path: Path, measured: Measured, config: Config, *, seed: int) -> None
         "config": tuned.to_dict(),
         "tuned_from": config.config_id,
         "rows": measured.rows,
-        "manifest": make_manifest(models=models_of(config.model), seed=seed, threads=1),
+        "manifest": make_manifest("tuning", models=models_of(config.model), seed=seed, threads=1),
     }
     beside = []
     # Drawn elsewhere first: whoever stops this leaves no chart that is half there.

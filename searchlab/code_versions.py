@@ -1,0 +1,170 @@
+"""Code version: a hash of the code that a measurement really runs, and of nothing beside it.
+
+It covers every module of searchlab that can be reached by imports from where the measurement
+enters. Counted are statements, not files: a module that moves, is renamed, split or joined keeps
+the hash, and so do comments, docstrings, layout and what is imported for types alone. Another name
+of a function, another number or another order of two lines within a function is other code.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+from searchlab import __version__
+from searchlab.errors import InputError
+
+_PACKAGE = Path(__file__).parent
+_MODULE_NAME = re.compile(r"\bsearchlab(\.\w+)+")
+_ONLY_TYPES = ("__future__", "collections.abc", "typing")
+_FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def code_version(*entries: str) -> str:
+    """Return the version and 12 hex digits of the hash over the code reached from some modules.
+
+    Args:
+        entries: Dotted names of modules or packages of searchlab.
+
+    Raises:
+        InputError: There is no such module.
+    """
+    return _version_below(_PACKAGE, entries)
+
+
+@cache
+def _version_below(package: Path, entries: tuple[str, ...]) -> str:
+    names = import_closure(modules_below(package), entries)
+    statements = set().union(*(_statements(package, name) for name in names))
+    digest = hashlib.sha256("\0".join(sorted(statements)).encode())
+    return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+@cache
+def modules_below(package: Path) -> dict[str, Path]:
+    """Return the file of every module, by its dotted name; a package is named without __init__."""
+    files = {
+        ".".join(path.relative_to(package.parent).with_suffix("").parts): path
+        for path in sorted(package.rglob("*.py"))
+    }
+    return {name.removesuffix(".__init__"): path for name, path in files.items()}
+
+
+def import_closure(modules: dict[str, Path], entries: tuple[str, ...]) -> list[str]:
+    """Name every module that is reached by imports, those within functions included.
+
+    The package itself is left out: it only says where its public names are.
+
+    Raises:
+        InputError: An entry is none of the modules.
+    """
+    if unknown := [name for name in entries if name not in modules]:
+        msg = f"code is hashed from modules of searchlab, got {', '.join(unknown)}; check the names"
+        raise InputError(msg)
+    reached: set[str] = set()
+    ahead = [name for name in modules for entry in entries if f"{name}.".startswith(f"{entry}.")]
+    while ahead:
+        name = ahead.pop()
+        if name in reached or name not in modules or "." not in name:
+            continue
+        reached.add(name)
+        ahead += [name.rpartition(".")[0], *_imports(modules[name], modules)]
+    return sorted(reached)
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    tree = ast.parse(path.read_bytes())
+    tree.body = [node for node in tree.body if not _is_for_types(node)]
+    return tree
+
+
+def _is_for_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _imports(path: Path, modules: dict[str, Path]) -> list[str]:
+    found = []
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [name for name in found if name in modules]
+
+
+@cache
+def _statements(package: Path, name: str) -> frozenset[str]:
+    """Return the statements at the top of a module, and what it imports, as plain text."""
+    modules = modules_below(package)
+    tree = ast.parse(ast.unparse(_parsed(modules[name])))  # a copy, for it is changed
+    imported = {
+        f"import {alias.name} as {alias.asname}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if _counts(node, alias, modules)
+    }
+    stripped = _Stripped(tree, modules).visit(tree)
+    return frozenset(imported | {ast.unparse(node) for node in stripped.body})
+
+
+def _counts(node: ast.Import | ast.ImportFrom, alias: ast.alias, modules: dict[str, Path]) -> bool:
+    """Whether an import says more than where a name lies: another package, or another name."""
+    if isinstance(node, ast.ImportFrom) and node.module in _ONLY_TYPES:
+        return False
+    from_here = isinstance(node, ast.ImportFrom) and node.module in modules
+    return not _names_module(node, alias, modules) and (not from_here or alias.asname is not None)
+
+
+def _names_module(
+    node: ast.Import | ast.ImportFrom, alias: ast.alias, modules: dict[str, Path]
+) -> bool:
+    below = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+    return below in modules
+
+
+class _Stripped(ast.NodeTransformer):
+    """Takes off imports, docstrings and what modules are called."""
+
+    def __init__(self, tree: ast.Module, modules: dict[str, Path]) -> None:
+        self._aliases = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if _names_module(node, alias, modules)
+        }
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        if hasattr(node, "body") and isinstance(node.body, list):
+            documented = isinstance(node, ast.Module | ast.ClassDef | _FUNCTION)
+            node.body = _without_doc(node.body) if documented else node.body
+            if not node.body and not isinstance(node, ast.Module):
+                node.body = [ast.Pass()]
+        return node
+
+    def visit_Import(self, node: ast.Import) -> None:
+        return None
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        return None
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name("module", node.ctx) if node.id in self._aliases else node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if isinstance(node.value, str):
+            return ast.Constant(_MODULE_NAME.sub("searchlab", node.value))
+        return node
+
+
+def _without_doc(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0] if body else None
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+        return body[1:] if isinstance(first.value.value, str) else body
+    return body

@@ -1,0 +1,102 @@
+"""Studies: what each benchmark runs, and what computes its figures again.
+
+A benchmark is one line here. Its figures are computed again from what was recorded, or the line
+says why they can only be sealed. Code is named by dotted names, since it lies above this room.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from searchlab.code_versions import code_version
+from searchlab.errors import InputError
+
+Recompute: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+
+_TIMES = "its figures are times and memory, those of one machine at one moment"
+_PEERS = "it asks other libraries as well, which searchlab does not install"
+
+
+@dataclass(frozen=True)
+class Study:
+    """How the figures of one benchmark come about.
+
+    Attributes:
+        code: Dotted names of modules; what they import is the code that the figures depend on.
+        recompute: `"module:function"` from a recorded measurement to its steady figures; the
+            values that it returns are compared with the recorded ones of the same names.
+        sealed: Without `recompute`, why the figures are not computed again.
+    """
+
+    code: tuple[str, ...]
+    recompute: str = ""
+    sealed: str = ""
+
+    def load_recompute(self) -> Recompute | None:
+        """Import what computes the figures again; None where they are only sealed."""
+        if not self.recompute:
+            return None
+        module, _, function = self.recompute.partition(":")
+        found: Recompute = getattr(importlib.import_module(module), function)
+        return found
+
+
+STUDIES: dict[str, Study] = {
+    "adapt": Study(("searchlab.adapting",), sealed="it trains, on photos that do not ship"),
+    "calibration": Study(
+        ("searchlab.labs.calibration",), recompute="searchlab.labs.calibration:recompute"
+    ),
+    "color_names": Study(
+        ("searchlab.labs.color_names",), recompute="searchlab.labs.color_names:recompute"
+    ),
+    "color_tolerance": Study(
+        ("searchlab.labs.color_tolerance",), recompute="searchlab.labs.color_tolerance:recompute"
+    ),
+    "descriptions": Study(
+        ("searchlab.descriptions", "searchlab.models"), sealed="its photos do not ship"
+    ),
+    "embedding": Study(("searchlab.pipeline", "searchlab.models"), sealed=_TIMES),
+    "facets": Study(("searchlab.facets",), sealed=_TIMES),
+    "filters": Study(("searchlab.labs.filters",), recompute="searchlab.labs.filters:recompute"),
+    "graph": Study(("searchlab.labs.vectors", "searchlab.metrics"), sealed=_TIMES),
+    "http": Study(("searchlab.api",), sealed=_TIMES),
+    "index": Study(("searchlab.labs.index",), recompute="searchlab.labs.index:recompute"),
+    "mini": Study(("searchlab.training", "searchlab.models"), sealed="it needs the teacher"),
+    "opening": Study(("searchlab.labs.atlas_engine",), sealed=_TIMES),
+    "paging": Study(("searchlab.labs.paging",), recompute="searchlab.labs.paging:recompute"),
+    "planner": Study(("searchlab.labs.tuning",), sealed=_TIMES),
+    "promotion": Study(("searchlab.experiments",), sealed="it is held to the result it names"),
+    "scale": Study(("searchlab.labs.atlas_engine",), sealed=f"{_TIMES}; {_PEERS}"),
+    "search_quality": Study(("searchlab.experiments",), sealed="results are ranked again"),
+    "serving": Study(("searchlab.api", "searchlab.cli"), sealed=_TIMES),
+    "sources": Study(("searchlab.sources",), sealed=_TIMES),
+    "steering": Study(("searchlab.labs.steering",), recompute="searchlab.labs.steering:recompute"),
+    "targets": Study(("searchlab.reporting.lookup",), sealed="it reads other records"),
+    "tuning": Study(("searchlab.labs.tuning",), sealed=_TIMES),
+    "accelerator": Study(("searchlab.models",), sealed=f"{_TIMES}, with an accelerator"),
+}
+"""Name of a benchmark -> its study."""
+
+
+def study_of(benchmark: str) -> Study:
+    """Return the study of a benchmark.
+
+    Raises:
+        InputError: No line names it.
+    """
+    if benchmark not in STUDIES:
+        msg = f"a benchmark must have a line in STUDIES, got {benchmark!r}; add it there"
+        raise InputError(msg)
+    return STUDIES[benchmark]
+
+
+def code_of(benchmark: str) -> str:
+    """Return the version of the code that a benchmark runs, as `code_version` does.
+
+    Raises:
+        InputError: No line names it.
+    """
+    return code_version(*study_of(benchmark).code)

@@ -1,0 +1,162 @@
+"""The hash of code: what keeps it, what changes it, and what every study reaches."""
+
+from pathlib import Path
+
+import pytest
+
+import searchlab
+from searchlab.code_versions import _version_below, code_version, import_closure, modules_below
+from searchlab.errors import InputError
+from searchlab.measured_studies import STUDIES, study_of
+
+PACKAGE = Path(searchlab.__file__).parent
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+ENGINE = """
+\"\"\"Rank.\"\"\"
+from typing import TYPE_CHECKING
+from searchlab import kernels
+from searchlab.scores import best, worst
+if TYPE_CHECKING:
+    from searchlab.labs.plots import Plot
+
+def rank(rows):
+    \"\"\"Rank rows.\"\"\"
+    from searchlab.ties import broken  # late
+    return broken(kernels.dot(best(rows), worst(rows)))
+"""
+BEST = """
+def best(rows):
+    return max(rows)
+"""
+WORST = """
+LEAST = 1
+
+def worst(rows):
+    return min(rows) + LEAST
+"""
+RECALL = """
+from searchlab.engine import rank
+
+def recall(rows):
+    return len(rank(rows))
+"""
+FILES = {
+    "__init__.py": "",
+    "engine.py": ENGINE,
+    "kernels.py": "def dot(a, b):\n    return a * b\n",
+    "scores.py": BEST + WORST,
+    "ties.py": "def broken(rows):\n    return sorted(rows)\n",
+    "labs/plots.py": "class Plot:\n    size = 3\n",
+    "labs/recall.py": RECALL,
+}
+
+
+def version_of(folder, entry="searchlab.labs.recall"):
+    modules_below.cache_clear()
+    return _version_below.__wrapped__(folder / "searchlab", (entry,))
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a small package, with some files changed, and return the version of its study."""
+    calls = iter(range(100))
+
+    def written(changes=(), entry="searchlab.labs.recall"):
+        folder = tmp_path / str(next(calls))
+        for name, text in {**FILES, **dict(changes)}.items():
+            file = folder / "searchlab" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if text is not None:
+                file.write_text(text)
+        return version_of(folder, entry)
+
+    return written
+
+
+def moved(old, new):
+    """Return what changes when a module moves and all that import it follow."""
+    before, after = old.replace("/", "."), new.replace("/", ".")
+    changes = {
+        name: text.replace(f"from searchlab.{before} import", f"from searchlab.{after} import")
+        for name, text in FILES.items()
+    }
+    return {**changes, f"{old}.py": None, f"{new}.py": changes[f"{old}.py"]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("scores", "search/scores"), ("ties", "breaking"), ("engine", "core/engine")]
+)
+def test_a_module_that_moves_keeps_the_version(write, old, new):
+    assert write(moved(old, new)) == write()
+
+
+def test_an_imported_module_may_be_called_otherwise(write):
+    engine = ENGINE.replace("import kernels", "import lanes").replace("kernels.dot", "lanes.dot")
+    renamed = {"kernels.py": None, "lanes.py": FILES["kernels.py"], "engine.py": engine}
+    assert write(renamed) == write()
+
+
+def test_a_module_that_is_split_keeps_the_version(write):
+    engine = ENGINE.replace(
+        "from searchlab.scores import best, worst",
+        "from searchlab.lowest import worst\nfrom searchlab.scores import best",
+    )
+    split = {"scores.py": BEST, "lowest.py": WORST, "engine.py": engine}
+    assert write(split) == write()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"""Rank rows."""', '"""Order the rows."""'),
+        ("  # late", ""),
+        ("def rank(rows):", "\n\ndef rank(\n    rows,\n):"),
+        ("    from searchlab.labs.plots import Plot", "    from pathlib import Path"),
+        ("import best, worst", "import worst, best"),
+    ],
+)
+def test_words_layout_and_types_keep_the_version(write, old, new):
+    assert old in ENGINE
+    assert write({"engine.py": ENGINE.replace(old, new)}) == write()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("engine.py", "best(rows), worst(rows)", "worst(rows), best(rows)"),
+        ("scores.py", "LEAST = 1", "LEAST = 2"),
+        ("ties.py", "sorted(rows)", "list(rows)"),
+        ("kernels.py", "a * b", "a + b"),
+        ("engine.py", "import best, worst", "import best, least as worst"),
+        ("engine.py", "def rank(rows):", "def rank(rows, deep=3):"),
+    ],
+)
+def test_what_a_measurement_runs_changes_the_version(write, file, old, new):
+    assert old in FILES[file]
+    assert write({file: FILES[file].replace(old, new)}) != write()
+
+
+def test_what_it_does_not_reach_keeps_the_version(write):
+    assert write({"labs/plots.py": "class Plot:\n    size = 4\n"}) == write()
+    assert write({"pages.py": "x = 1\n"}) == write()
+    assert write(entry="searchlab.labs.plots") != write()
+
+
+def test_a_module_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match=r"got searchlab\.nowhere"):
+        code_version("searchlab.nowhere")
+
+
+# -- the studies ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES))
+def test_a_study_names_code_that_is_there_and_how_its_figures_are_checked(name):
+    study = study_of(name)
+    assert code_version(*study.code)
+    assert bool(study.recompute) != bool(study.sealed)
+    assert study.load_recompute() is None or callable(study.load_recompute())
+    if study.recompute:
+        module = study.recompute.partition(":")[0]
+        assert module in import_closure(modules_below(PACKAGE), study.code)
