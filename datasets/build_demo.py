@@ -31,7 +31,7 @@ from typing import Any
 
 from PIL import Image, ImageCms, ImageOps
 
-from searchlab.datasets import language_tag
+from searchlab.evaluation.datasets import language_tag
 
 LONG_SIDE = 1024  # pixels; smaller originals stay as they are
 QUALITY = 85

@@ -1,4 +1,23 @@
-"""Research, evaluate and serve semantic search over stock photos."""
+"""Research, evaluate and serve semantic search over stock photos.
+
+The public names are listed below in `__all__`. The rooms, top to bottom; each imports only from
+itself and from those under it:
+
+    cli         the command line, and the demo
+    client      a Python client of the HTTP API
+    api         the HTTP API: routes, wire, accounts, snapshots in force, the server, its reference
+    studies     what searchlab promises about colour, paging, steering and more, measured
+    training    heads for your own photos, a new model without embedding again, `mini` itself
+    evaluation  datasets, metrics, significance, experiments, records that can be checked again
+    library     photos on disk: found, embedded, indexed, swapped in whole
+    sources     the photo libraries: their records, fetched and read
+    search      from a query to a page: embed, filter, plan, rank; the indexes
+    models      the embedding models, one folder a family
+    photos      what a photo is: record, pixels, colours, licence, table
+    config      every choice that changes a ranking or a score, and its hash
+
+Under all of them: `errors`, `files`, `progress`, and `_numba`, how kernels are compiled.
+"""
 
 from __future__ import annotations
 
@@ -6,43 +25,43 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from searchlab.adapting.adaptation import adapt as adapt
-    from searchlab.adapting.migration import migrate as migrate
     from searchlab.config import Config as Config
-    from searchlab.config_grids import grid as grid
-    from searchlab.datasets import load_dataset as load_dataset
     from searchlab.errors import SearchlabError as SearchlabError
-    from searchlab.experiments import Experiment as Experiment
-    from searchlab.filters import PhotoFilter as PhotoFilter
-    from searchlab.ingest import index_photos as index_photos
-    from searchlab.labs.tuning import tune as tune
-    from searchlab.library import Library as Library
-    from searchlab.library import create_library as create_library
-    from searchlab.library import open_library as open_library
+    from searchlab.evaluation.config_grids import grid as grid
+    from searchlab.evaluation.datasets import load_dataset as load_dataset
+    from searchlab.evaluation.experiments import Experiment as Experiment
+    from searchlab.evaluation.tuning.tune import tune as tune
+    from searchlab.library.ingest import index_photos as index_photos
+    from searchlab.library.library import Library as Library
+    from searchlab.library.library import create_library as create_library
+    from searchlab.library.library import open_library as open_library
     from searchlab.models import load_model as load_model
-    from searchlab.queries import Page as Page
-    from searchlab.queries import Query as Query
+    from searchlab.search.filters.photo_filter import PhotoFilter as PhotoFilter
+    from searchlab.search.queries import Page as Page
+    from searchlab.search.queries import Query as Query
+    from searchlab.training.adapt.adaptation import adapt as adapt
+    from searchlab.training.migrate.migration import migrate as migrate
 
 __version__ = "0.1.0"
 
 # Name to module: each is imported when it is first used, so that `import searchlab` is quick.
 _HOMES = {
     "Config": "config",
-    "Experiment": "experiments",
-    "Library": "library",
-    "Page": "queries",
-    "PhotoFilter": "filters",
-    "Query": "queries",
+    "Experiment": "evaluation.experiments",
+    "Library": "library.library",
+    "Page": "search.queries",
+    "PhotoFilter": "search.filters.photo_filter",
+    "Query": "search.queries",
     "SearchlabError": "errors",
-    "adapt": "adapting.adaptation",
-    "create_library": "library",
-    "grid": "config_grids",
-    "index_photos": "ingest",
-    "load_dataset": "datasets",
+    "adapt": "training.adapt.adaptation",
+    "create_library": "library.library",
+    "grid": "evaluation.config_grids",
+    "index_photos": "library.ingest",
+    "load_dataset": "evaluation.datasets",
     "load_model": "models",
-    "migrate": "adapting.migration",
-    "open_library": "library",
-    "tune": "labs.tuning",
+    "migrate": "training.migrate.migration",
+    "open_library": "library.library",
+    "tune": "evaluation.tuning.tune",
 }
 
 __all__ = [

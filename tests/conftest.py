@@ -4,7 +4,6 @@ import hashlib
 import json
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,10 +11,11 @@ from PIL import Image
 
 from searchlab import models
 from searchlab.cli import main
-from searchlab.colors import color_name
 from searchlab.models.protocol import unit_rows
-from searchlab.photos import Photo, attribution_of, orientation_of
-from searchlab.tables import PhotoTable
+from searchlab.photos.colors import color_name
+from searchlab.photos.photo import Photo, attribution_of, orientation_of
+from searchlab.photos.table import PhotoTable
+from tests.support.commands import Done
 
 PLAIN = ("#e50000", "#15b01a", "#0343df", "#ffff14", "#000000", "#ffffff")
 
@@ -217,14 +217,6 @@ def make_picture():
         return path
 
     return write
-
-
-class Done(NamedTuple):
-    """What came of a command line."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Images a second on an accelerator, beside open_clip's own loop, as a share of the device's limit.
 
-    python benchmarks/bench_accelerator.py                 on cuda, xpu or mps, whichever torch has
-    python benchmarks/bench_accelerator.py --device cpu    where there is none, which is slow
-    python benchmarks/bench_accelerator.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.accelerator.bench_accelerator  on cuda, xpu or mps, whichever torch has
+    python -m benchmarks.accelerator.bench_accelerator --device cpu  without one; slow
+    python -m benchmarks.accelerator.bench_accelerator --smoke --out "$(mktemp -d)"
 
 Writes results/accelerator/<dataset>/<device>.json and a chart. The limit is what the device makes
 of large square products in the same precision, in the same run. `model alone` is given pictures
@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from embedding.pictures import drawn
-from searchlab.benchmarking import bench_parser, median_ms, on_record, record
-from searchlab.charts import COLORS, chart, save_chart
-from searchlab.console import ConsoleProgress
-from searchlab.manifest import make_manifest
-from searchlab.measurements import measurement_path
+from benchmarks.common.recording import bench_parser, median_ms, on_record, record
+from benchmarks.embedding.pictures import drawn
+from searchlab.cli.console import ConsoleProgress
+from searchlab.evaluation.charts import COLORS, chart, save_chart
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.measurement import measurement_path
 
 BENCHMARK = "accelerator"
 WAYS = ("model alone, open_clip", "model alone", "files to vectors, open_clip", "files to vectors")
@@ -42,10 +42,10 @@ def measure(
     """Time one model in one precision; a row of figures."""
     import torch
 
-    from accelerator.loops import multiplied, operations, ours, peers, tower_alone
+    from benchmarks.accelerator.loops import multiplied, operations, ours, peers, tower_alone
     from searchlab.models import load_model
-    from searchlab.models.openclip import OpenClipEmbedder
-    from searchlab.models.openclip_weights import import_open_clip
+    from searchlab.models.openclip.embedder import OpenClipEmbedder
+    from searchlab.models.openclip.weights import import_open_clip
     from searchlab.models.protocol import unit_rows
 
     name = spec if precision == "fp32" else f"{spec}:{precision}"

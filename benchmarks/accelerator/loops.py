@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from PIL import Image
 
-from searchlab.images import WORKING_SIDE, for_model, open_rgb
 from searchlab.models.devices import PRECISIONS
-from searchlab.models.openclip import OpenClipEmbedder
-from searchlab.resizing import fast_resize
+from searchlab.models.openclip.embedder import OpenClipEmbedder
+from searchlab.photos.images.decode import WORKING_SIDE, for_model, open_rgb
+from searchlab.photos.images.resize import fast_resize
 
 
 def ours(model: OpenClipEmbedder, files: Sequence[Path]) -> np.ndarray:

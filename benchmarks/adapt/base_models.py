@@ -12,8 +12,8 @@ from PIL import Image
 
 from searchlab.errors import NotFoundError
 from searchlab.files import sha256_of
+from searchlab.models.openclip.torchvision_shim import import_torchvision
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
-from searchlab.models.torchvision_shim import import_torchvision
 
 SHARPNESS = 3
 """Power of the standard scores of the classes: what is hardly seen counts for nothing."""
@@ -35,9 +35,9 @@ class ConseEmbedder:
         import_torchvision()
         from open_clip import IMAGENET_CLASSNAMES
 
-        from searchlab.training.encoders import read_minilm
-        from searchlab.training.photo_tower import load_tower, said_by
-        from searchlab.training.sources import ENGLISH_TEACHER, TOWER, locate
+        from searchlab.training.mini.encoders import read_minilm
+        from searchlab.training.mini.photo_tower import load_tower, said_by
+        from searchlab.training.mini.sources import ENGLISH_TEACHER, TOWER, locate
 
         weights = locate(ENGLISH_TEACHER, packages)
         self._read = said_by(load_tower(packages))
@@ -59,7 +59,7 @@ class ConseEmbedder:
 
     def encode_images(self, images: Sequence[Image.Image]) -> Embeddings:
         """Embed pictures; (n_images, 384)."""
-        from searchlab.training.photo_tower import read_pictures
+        from searchlab.training.mini.photo_tower import read_pictures
 
         return self.named(read_pictures(self._read, images)[1])
 

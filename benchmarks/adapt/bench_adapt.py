@@ -1,7 +1,7 @@
 """What adapting gains by the number of captioned photos, and what migrating loses by the sample.
 
-    SEARCHLAB_DATASETS=... python benchmarks/bench_adapt.py --packages PACKAGES --data work
-    python benchmarks/bench_adapt.py --smoke --out "$(mktemp -d)"
+    SEARCHLAB_DATASETS=... python -m benchmarks.adapt.bench_adapt --packages PACKAGES --data work
+    python -m benchmarks.adapt.bench_adapt --smoke --out "$(mktemp -d)"
 
 Heads are trained on the training photos of flickr8k and judged on its 1,000 test photos, by their
 English captions. `mini` was itself trained on those training photos and their captions, so it
@@ -9,7 +9,7 @@ cannot show what adapting gains; it is adapted all the same, to show how little 
 is one that never saw a photo with its caption: ConSE, a photo as the mean of the vectors of the
 ImageNet classes that EfficientNet-lite2 sees in it, a text as all-MiniLM-L6-v2 reads it (which was
 trained on pairs of sentences, captions of Flickr photos among them, but on no photo).
-PACKAGES is where the packages of the two are unpacked, see `searchlab.training.sources`.
+PACKAGES is where the packages of the two are unpacked, see `searchlab.training.mini.sources`.
 
 --stored MODEL_ID also migrates from a model that is not installed any more, such as the `mini` of
 an earlier version, whose vectors and texts a former run left in --data.
@@ -32,24 +32,24 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from base_models import ConseEmbedder, StoredEmbedder
-from searchlab.adapting.captions import Caption, CaptionedPhoto, file_captions
-from searchlab.adapting.losses import Learnt
-from searchlab.adapting.maps import neighbour_recall
-from searchlab.adapting.pairs import Pairs, embed_pairs, part_of
-from searchlab.adapting.ranking import Gain, Queries, measure_gain, queries_of
-from searchlab.adapting.training import Settings, Trainer
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.console import ConsoleProgress
-from searchlab.datasets import ENVIRONMENT, external_root, load_dataset
+from benchmarks.adapt.base_models import ConseEmbedder, StoredEmbedder
+from benchmarks.common.recording import bench_parser, on_record, record
+from searchlab.cli.console import ConsoleProgress
 from searchlab.errors import NotFoundError
+from searchlab.evaluation.datasets import ENVIRONMENT, external_root, load_dataset
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.significance import bootstrap_interval
 from searchlab.files import sha256_of
-from searchlab.library import create_library
-from searchlab.manifest import make_manifest
+from searchlab.library.library import create_library
 from searchlab.models import load_model
 from searchlab.models.adapted import AdaptedEmbedder, Head
 from searchlab.progress import Progress
-from searchlab.significance import bootstrap_interval
+from searchlab.training.adapt.captions import Caption, CaptionedPhoto, file_captions
+from searchlab.training.adapt.pairs import Pairs, embed_pairs, part_of
+from searchlab.training.adapt.ranking import Gain, Queries, measure_gain, queries_of
+from searchlab.training.adapt.training import Settings, Trainer
+from searchlab.training.migrate.losses import Learnt
+from searchlab.training.migrate.maps import neighbour_recall
 
 SIZES = (100, 300, 1_000, 3_000)
 SAMPLES = (50, 100, 200, 500, 1_000, 2_000, 4_000)

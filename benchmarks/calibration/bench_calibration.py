@@ -1,8 +1,8 @@
 """Fit what turns cosines into `relevance_score`, and measure what the scores promise and keep.
 
-    python benchmarks/bench_calibration.py
-    SEARCHLAB_DATASETS=... python benchmarks/bench_calibration.py --dataset flickr8k
-    python benchmarks/bench_calibration.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.calibration.bench_calibration
+    SEARCHLAB_DATASETS=... python -m benchmarks.calibration.bench_calibration --dataset flickr8k
+    python -m benchmarks.calibration.bench_calibration --smoke --out "$(mktemp -d)"
 
 Curves are fitted on one half of the judged photos and read on the other: for each model, language
 and kind of query; with other curves; with answers taken out of the collection. Then a threshold
@@ -25,28 +25,28 @@ from typing import Any
 
 from rich.console import Console
 
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.calibration import default_calibration, save_calibration
-from searchlab.charts import chart, save_chart
+from benchmarks.common.recording import bench_parser, on_record, record
+from searchlab.cli.console import ConsoleProgress
+from searchlab.cli.demo import demo_configs
 from searchlab.config import UNCALIBRATED, Calibration, Config
-from searchlab.console import ConsoleProgress
-from searchlab.dataset_library import dataset_library
-from searchlab.demo import demo_configs
-from searchlab.labs.asked import Asked, engine_of
-from searchlab.labs.calibration import PRECISIONS, TRANSFER, measure, measure_transfer
-from searchlab.labs.calibration_charts import (
+from searchlab.evaluation.charts import chart, save_chart
+from searchlab.evaluation.datasets.dataset_library import dataset_library
+from searchlab.evaluation.provenance.manifest import data_hashes, make_manifest, models_of
+from searchlab.library.library import Library
+from searchlab.models import load_model
+from searchlab.models.shipped_calibration import default_calibration, save_calibration
+from searchlab.studies.calibration.charts import (
     TITLES,
     draw_alphas,
     draw_reliability,
     draw_transfer,
     draw_unanswerable,
 )
-from searchlab.library import Library
-from searchlab.manifest import data_hashes, make_manifest, models_of
-from searchlab.models import load_model
+from searchlab.studies.calibration.study import PRECISIONS, TRANSFER, measure, measure_transfer
+from searchlab.studies.query_sets import Asked, engine_of
 
 BENCHMARK = "calibration"
-SHIPPED = Path(__file__).resolve().parent.parent / "searchlab" / "calibration_data"
+SHIPPED = Path(__file__).resolve().parents[2] / "searchlab/models/shipped_calibration"
 
 
 def main() -> None:

@@ -1,10 +1,10 @@
 """How often searchlab's colour families, and metrics, agree with what people call a shade.
 
-    python benchmarks/bench_color_names.py
-    python benchmarks/bench_color_names.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.color.bench_color_names
+    python -m benchmarks.color.bench_color_names --smoke --out "$(mktemp -d)"
 
 Writes results/color_names/<dataset>/families.json for the surveys xkcd and css4, and skips what is
-on record (--force measures again). How names are read stands in `searchlab.labs.color_names`.
+on record (--force measures again). How names are read stands in `searchlab.studies.color.names`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import argparse
 import hashlib
 import json
 
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.color_families import PROTOTYPES
+from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.config import COLOR_METRIC
-from searchlab.datasets import bundled_root
+from searchlab.evaluation.datasets import bundled_root
+from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.files import sha256_of
-from searchlab.labs.color_names import SURVEYS, measure
-from searchlab.manifest import make_manifest
+from searchlab.photos.colors.families import PROTOTYPES
+from searchlab.studies.color.names import SURVEYS, measure
 
 BENCHMARK, NAME = "color_names", "families"
 

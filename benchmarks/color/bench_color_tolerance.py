@@ -1,13 +1,14 @@
 """What a colour tolerance means in CIEDE2000, beside simpler metrics, and what it costs.
 
-    python benchmarks/bench_color_tolerance.py
-    python benchmarks/bench_color_tolerance.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.color.bench_color_tolerance
+    python -m benchmarks.color.bench_color_tolerance --smoke --out "$(mktemp -d)"
 
 Writes results/color_tolerance/<dataset>/curves.json and its charts, and skips what is on record
 (--force measures again). Datasets: `xkcd`, the 949 shades of the colour survey as references;
 `cube`, 729 shades spread evenly over the sRGB cube; `demo`, what tolerances keep of the bundled
 photos. Around each reference, 35,937 shades of the sRGB cube are kept or not. How sets are compared
-stands in `searchlab.labs.color_curves`. `speed` are milliseconds for a million photos, one thread.
+stands in `searchlab.studies.color.curves`. `speed` are milliseconds for a million photos, one
+thread.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from searchlab.benchmarking import bench_parser, median_ms, on_record, record
-from searchlab.charts import chart, look, save_chart, with_intervals
-from searchlab.colors import shades_to_oklab, within_hex
+from benchmarks.common.recording import bench_parser, median_ms, on_record, record
 from searchlab.config import COLOR_METRIC
-from searchlab.datasets import bundled_root
+from searchlab.evaluation.charts import chart, look, save_chart, with_intervals
+from searchlab.evaluation.datasets import bundled_root
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.measurement import measurement_path
 from searchlab.files import sha256_of
-from searchlab.labs.color_metrics import ciede2000, shades_to_cielab
-from searchlab.labs.color_names import SURVEYS
-from searchlab.labs.color_tolerance import measure, measure_photos
-from searchlab.manifest import make_manifest
-from searchlab.measurements import measurement_path
+from searchlab.photos.colors import shades_to_oklab, within_hex
+from searchlab.studies.color.metrics import ciede2000, shades_to_cielab
+from searchlab.studies.color.names import SURVEYS
+from searchlab.studies.color.tolerance import measure, measure_photos
 
 BENCHMARK, NAME = "color_tolerance", "curves"
 DATASETS = ("xkcd", "cube", "demo")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from searchlab.charts import COLORS, MARKERS, chart, look, save_chart
-from searchlab.labs.index_recall import pareto
+from searchlab.evaluation.charts import COLORS, MARKERS, chart, look, save_chart
+from searchlab.studies.index.recall import pareto
 
 _TICKS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 # A recall of 1 has no place on a logarithmic scale of misses; it stands here.

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 
 from rich.console import Console
 
-from fresh_process import in_fresh_process
-from peers import PEERS
-from searchlab.benchmarking import on_record, record
-from searchlab.console import ConsoleProgress
+from benchmarks.common.fresh_process import in_fresh_process
+from benchmarks.common.peers import PEERS
+from benchmarks.common.recording import on_record, record
+from searchlab.cli.console import ConsoleProgress
 from searchlab.errors import InputError
-from searchlab.manifest import make_manifest
+from searchlab.evaluation.provenance.manifest import make_manifest
 
 Measure: TypeAlias = Callable[[str, argparse.Namespace], dict[str, Any]]
 """Measures one system by its name; returns what is to be recorded, `manifest` left out."""

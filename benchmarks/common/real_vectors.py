@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from searchlab.datasets import external_root, load_dataset
-from searchlab.images import WORKING_SIDE, as_rgb, for_model
-from searchlab.labs.vectors import VectorSet, made_vectors
+from searchlab.evaluation.datasets import external_root, load_dataset
 from searchlab.models import load_model
 from searchlab.models.protocol import Embeddings
+from searchlab.photos.images.decode import WORKING_SIDE, as_rgb, for_model
 from searchlab.progress import Progress
+from searchlab.studies.vectors.made import VectorSet, made_vectors
 
 REAL = {
     "demo-mini": ("demo",),

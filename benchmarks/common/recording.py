@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 
 from searchlab.errors import DataError, InputError
-from searchlab.manifest import machine
-from searchlab.measured_studies import code_of
-from searchlab.measurements import measurement_path, read_measurement, write_measurement
+from searchlab.evaluation.provenance.manifest import machine
+from searchlab.evaluation.provenance.measurement import (
+    measurement_path,
+    read_measurement,
+    write_measurement,
+)
+from searchlab.evaluation.provenance.registry import code_of
 
 
 def bench_parser(
@@ -45,7 +49,7 @@ def bench_parser(
 
 
 def _results() -> Path:
-    return Path(sys.argv[0]).resolve().parent.parent / "results"
+    return Path(sys.argv[0]).resolve().parents[2] / "results"
 
 
 def on_record(

@@ -1,7 +1,7 @@
 """How often the first label of a generated description is right: the figures behind its wording.
 
-    SEARCHLAB_DATASETS=... python benchmarks/bench_descriptions.py
-    python benchmarks/bench_descriptions.py --smoke --out "$(mktemp -d)"
+    SEARCHLAB_DATASETS=... python -m benchmarks.descriptions.bench_descriptions
+    python -m benchmarks.descriptions.bench_descriptions --smoke --out "$(mktemp -d)"
 
 Takes training photos of Flickr8k, never its test photos. A label counts as right when its last word
 stands in one of the photo's English captions; a breed of dog also when they speak of a dog; a
@@ -25,14 +25,14 @@ from pathlib import Path
 
 import numpy as np
 
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.datasets import bundled_root, external_root
-from searchlab.descriptions import SURE, UNSURE, describe
-from searchlab.images import as_rgb
-from searchlab.manifest import make_manifest, models_of
+from benchmarks.common.recording import bench_parser, on_record, record
+from searchlab.evaluation.datasets import bundled_root, external_root
+from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.models.captions import CaptionsEmbedder
-from searchlab.models.mini import MiniEmbedder
-from searchlab.photos import orientation_of
+from searchlab.models.mini.embedder import MiniEmbedder
+from searchlab.photos.descriptions import SURE, UNSURE, describe
+from searchlab.photos.images.decode import as_rgb
+from searchlab.photos.photo import orientation_of
 
 DOGS = (
     *("hound", "terrier", "retriever", "spaniel", "husky", "collie", "shepherd", "pointer"),

@@ -1,7 +1,7 @@
 """How fast models embed photos and texts, by stage, beside open_clip as its examples use it.
 
-    python benchmarks/bench_embedding.py               about 5 minutes on two cores
-    python benchmarks/bench_embedding.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.embedding.bench_embedding               about 5 minutes on two cores
+    python -m benchmarks.embedding.bench_embedding --smoke --out "$(mktemp -d)"
 
 Writes results/embedding/<dataset>/<model>.json for each model, and compared.json with ratios to
 `open_clip eager`, targets and charts; models on record are not measured again (--force does).
@@ -32,19 +32,19 @@ from typing import Any
 
 from rich.console import Console
 
-from embedding.charts import stages_chart, texts_chart
-from embedding.limits import LIMITS
-from embedding.pictures import bundled, drawn
-from embedding.stages import ANALYSIS, EAGER
-from embedding.targets import targets
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.console import ConsoleProgress
-from searchlab.manifest import make_manifest
-from searchlab.measurements import measurement_path, read_measurement
+from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.embedding.charts import stages_chart, texts_chart
+from benchmarks.embedding.limits import LIMITS
+from benchmarks.embedding.pictures import bundled, drawn
+from benchmarks.embedding.stages import ANALYSIS, EAGER
+from benchmarks.embedding.targets import targets
+from searchlab.cli.console import ConsoleProgress
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.measurement import measurement_path, read_measurement
 from searchlab.progress import Progress
 
 BENCHMARK = "embedding"
-HERE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[2]
 CLIP = "openclip:ViT-B-32/random-7"
 EXPORTS = {"onnx ViT-B-32 fp32": "fp32", "onnx ViT-B-32 int8": "int8"}
 SHIPPED = (
@@ -130,7 +130,7 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
         file.flush()
         threads = str(job["cores"])
         done = subprocess.run(
-            [sys.executable, str(HERE / "embedding" / "worker.py"), file.name],
+            [sys.executable, "-m", "benchmarks.embedding.worker", file.name],
             capture_output=True,
             text=True,
             check=False,
@@ -256,7 +256,7 @@ def _exported(todo: list[str], place: Path, progress: Progress) -> dict[str, str
     """Export the open_clip model where it is timed; name -> spec."""
     if not set(todo) & set(EXPORTS):
         return {}
-    from searchlab.models.export import export_onnx
+    from searchlab.models.onnx.export import export_onnx
 
     with progress.step("exporting ViT-B-32 as ONNX"):
         export_onnx(CLIP, place / "onnx")

@@ -8,8 +8,8 @@ from typing import Any
 
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from embedding.worker import IMAGE_STAGES
-from searchlab.charts import COLORS, chart, save_chart
+from benchmarks.embedding.worker import IMAGE_STAGES
+from searchlab.evaluation.charts import COLORS, chart, save_chart
 
 _HATCHES = ("", "///", "...", "xx")
 Rows = Sequence[Mapping[str, Any]]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from searchlab.datasets import load_dataset
+from searchlab.evaluation.datasets import load_dataset
 
 _OCTAVES = (3, 9, 27, 81, 243)
 

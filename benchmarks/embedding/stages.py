@@ -92,13 +92,14 @@ def lane_of(spec: str, watch: Watch) -> Lane:
 
 def _ours(spec: str, watch: Watch) -> Lane:
     """Decode and scale as `searchlab index` does, then embed."""
-    from searchlab.images import WORKING_SIDE, for_model, open_rgb
-    from searchlab.models import framing, load_model
-    from searchlab.models.clip_text import ClipTokenizer
-    from searchlab.models.pieces import Pieces
+    from searchlab.models import load_model
+    from searchlab.models.mini import framing
+    from searchlab.models.mini.pieces import Pieces
+    from searchlab.models.onnx.clip_text import ClipTokenizer
     from searchlab.models.preprocess import Preprocess
-    from searchlab.resizing import fast_resize
-    from searchlab.text_vectors import TextVectors
+    from searchlab.photos.images.decode import WORKING_SIDE, for_model, open_rgb
+    from searchlab.photos.images.resize import fast_resize
+    from searchlab.search.text_cache import TextVectors
 
     model = load_model(spec)
     side = max(WORKING_SIDE, model.input_size)
@@ -125,7 +126,7 @@ def _ours(spec: str, watch: Watch) -> Lane:
 
 def _eager(watch: Watch) -> Lane:
     """Do what open_clip's own examples do: Pillow, its transform, torch."""
-    from searchlab.models.torchvision_shim import import_torchvision
+    from searchlab.models.openclip.torchvision_shim import import_torchvision
 
     import_torchvision()
     import open_clip
@@ -154,9 +155,9 @@ def _eager(watch: Watch) -> Lane:
 
 def _analysis() -> Lane:
     """What indexing does with a picture beside embedding it."""
-    from searchlab.images import WORKING_SIDE, analyse, open_rgb, shrink, thumbnail
-    from searchlab.pipeline import THUMBNAIL_SIDE
-    from searchlab.resizing import fast_resize
+    from searchlab.library.embed import THUMBNAIL_SIDE
+    from searchlab.photos.images.decode import WORKING_SIDE, analyse, open_rgb, shrink, thumbnail
+    from searchlab.photos.images.resize import fast_resize
 
     def look(pictures: Sequence[Any]) -> None:
         for decoded in pictures:

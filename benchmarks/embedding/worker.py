@@ -1,6 +1,6 @@
 """One model on so many cores, timed in a process of its own, so that its peak of memory is its own.
 
-    python embedding/worker.py JOB.json
+    python -m benchmarks.embedding.worker JOB.json
 
 The job says `model`, `cores`, `runs`, `pictures` (name -> files), `texts`, `image_batches` and
 `text_batches`; the rows go to standard output as JSON.
@@ -24,7 +24,6 @@ TEXT_STAGES = ("tokenise", "model")
 def main() -> None:
     """Read the job, measure, print."""
     job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     # Before numpy and the rest count the CPUs that they may use.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job["cores"]])
     print(json.dumps(measure(job)))
@@ -32,9 +31,9 @@ def main() -> None:
 
 def measure(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure pictures and texts; rows of milliseconds for one of them."""
-    from embedding.limits import LIMITS, measure_limits
-    from embedding.stages import Watch, lane_of
-    from load.processes import peak_mib
+    from benchmarks.common.load.processes import peak_mib
+    from benchmarks.embedding.limits import LIMITS, measure_limits
+    from benchmarks.embedding.stages import Watch, lane_of
 
     if job["model"] == LIMITS:
         return measure_limits(batch=job["batch"], runs=job["runs"])
@@ -83,8 +82,8 @@ def _cached_us(of: Callable[[str], Any], texts: Sequence[str]) -> float:
 
 
 def _described(job: Mapping[str, Any]) -> list[dict[str, str]]:
-    from embedding.stages import ANALYSIS, EAGER
-    from searchlab.manifest import models_of
+    from benchmarks.embedding.stages import ANALYSIS, EAGER
+    from searchlab.evaluation.provenance.manifest import models_of
 
     if job["model"] in {ANALYSIS, EAGER}:
         return []

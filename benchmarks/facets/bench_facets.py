@@ -1,8 +1,8 @@
 """Facets: what conditions, counts and the newest photos cost, beside numpy, pandas and Arrow.
 
-    python benchmarks/bench_facets.py
-    python benchmarks/bench_facets.py --sizes 100000,1000000,10000000 --force
-    python benchmarks/bench_facets.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.facets.bench_facets
+    python -m benchmarks.facets.bench_facets --sizes 100000,1000000,10000000 --force
+    python -m benchmarks.facets.bench_facets --smoke --out "$(mktemp -d)"
 
 Writes results/facets/<dataset>/<n_photos>.json for each size, with a row for every piece of work,
 and summary.json with two charts beside it. Skips what is on record (--force measures again).
@@ -28,15 +28,15 @@ from typing import Any
 
 import numpy as np
 
-from facet_ways import OTHERS, Searchlab
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.charts import chart, look, save_chart
-from searchlab.colors import FAMILY_NAMES, shades_from_rgb
-from searchlab.columns import Texts
-from searchlab.facets import Facets
-from searchlab.filters import PhotoFilter
-from searchlab.manifest import make_manifest
-from searchlab.tables import NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
+from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.facets.ways import OTHERS, Searchlab
+from searchlab.evaluation.charts import chart, look, save_chart
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.photos.colors import FAMILY_NAMES, shades_from_rgb
+from searchlab.photos.columns import Texts
+from searchlab.photos.table import NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
+from searchlab.search.filters.facets import Facets
+from searchlab.search.filters.photo_filter import PhotoFilter
 
 BENCHMARK = "facets"
 DATASETS = ("drawn", "any-shade")

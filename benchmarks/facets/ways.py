@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from searchlab.bitmaps import Bitmap
-from searchlab.colors import (
+from searchlab.photos.colors import (
     DEFAULT_TOLERANCE,
     family_margin,
     parse_hex,
@@ -23,10 +22,11 @@ from searchlab.colors import (
     squared_limit,
     within_hex,
 )
-from searchlab.facets import Facets
-from searchlab.filters import PhotoFilter
-from searchlab.photos import day_number
-from searchlab.tables import PhotoTable
+from searchlab.photos.photo import day_number
+from searchlab.photos.table import PhotoTable
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.filters.facets import Facets
+from searchlab.search.filters.photo_filter import PhotoFilter
 
 PAGE = 20
 _LISTED = ("orientation", "source", "license_type")

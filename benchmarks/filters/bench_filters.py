@@ -1,17 +1,17 @@
 """Filter atlas: recall, short pages, time and plan under filters of every strictness and relation.
 
-    python benchmarks/bench_filters.py                                # clustered-100k-256
-    python benchmarks/bench_filters.py --systems searchlab-planned,hnswlib
-    python benchmarks/bench_filters.py --dataset smooth-100k-256
-    SEARCHLAB_DATASETS=... python benchmarks/bench_filters.py --dataset photos-mini
-    python benchmarks/bench_filters.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.filters.bench_filters                                # clustered-100k-256
+    python -m benchmarks.filters.bench_filters --systems searchlab-planned,hnswlib
+    python -m benchmarks.filters.bench_filters --dataset smooth-100k-256
+    SEARCHLAB_DATASETS=... python -m benchmarks.filters.bench_filters --dataset photos-mini
+    python -m benchmarks.filters.bench_filters --smoke --out "$(mktemp -d)"
 
 Writes results/filters/<dataset>/<system>.json with a row for every cell, and summary.json with
 charts beside it. Skips what is on record (--force does not). The cells are those of
-`searchlab.labs.filter_atlas`: 100 % to 0.01 % of the photos; unrelated to the query, near it, or
-far from it; by one, two or three conditions; queries like photos, and with one condition also like
-captions. Over the vectors of real photos (`photos-mini`, `flickr8k-mini`, `demo-mini`) queries are
-held-out photos and real captions. Peers need `pip install 'searchlab[peers]'`.
+`searchlab.studies.filters.atlas`: 100 % to 0.01 % of the photos; unrelated to the query, near it,
+or far from it; by one, two or three conditions; queries like photos, and with one condition also
+like captions. Over the vectors of real photos (`photos-mini`, `flickr8k-mini`, `demo-mini`)
+queries are held-out photos and real captions. Peers need `pip install 'searchlab[peers]'`.
 
 The query's vector is known to all. Timed is everything from there to the ten rows: ours is
 `SearchEngine.rank` with the mask of its `PhotoFilter`, the plan and the search, just what is
@@ -37,14 +37,14 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from filter_charts import by_place, draw_plans, draw_short, draw_speed
-from peer_runs import Outcome, add_systems, measure_systems
-from peers import PEERS, Peer
-from real_vectors import POOL, REAL, vector_set
-from searchlab.benchmarking import bench_parser, record
-from searchlab.console import ConsoleProgress
-from searchlab.labs.filter_atlas import SHARES, Atlas, Kind, cells, measure_cell
-from searchlab.manifest import make_manifest
+from benchmarks.common.peer_runs import Outcome, add_systems, measure_systems
+from benchmarks.common.peers import PEERS, Peer
+from benchmarks.common.real_vectors import POOL, REAL, vector_set
+from benchmarks.common.recording import bench_parser, record
+from benchmarks.filters.charts import by_place, draw_plans, draw_short, draw_speed
+from searchlab.cli.console import ConsoleProgress
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.studies.filters.atlas import SHARES, Atlas, Kind, cells, measure_cell
 
 SYSTEMS = (
     "searchlab-clustered",

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from index_charts import system_look
-from searchlab.charts import chart, save_chart
-from searchlab.labs.filter_atlas import RELATIONS
+from benchmarks.common.index_charts import system_look
+from searchlab.evaluation.charts import chart, save_chart
+from searchlab.studies.filters.atlas import RELATIONS
 
 _TITLES = {
     "uncorrelated": "photos from anywhere",

@@ -58,7 +58,7 @@ def searchlab_app() -> Any:
     """
     from searchlab.api.app import create_app
     from searchlab.api.settings import Settings
-    from searchlab.engine import SearchEngine
+    from searchlab.search.engine import SearchEngine
 
     data = Path(os.environ[LIBRARY])
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where the log goes

@@ -1,7 +1,7 @@
 """What an answer over HTTP costs, by endpoint and filter under concurrency, and beside peers.
 
-    python benchmarks/bench_http.py                    about 6 minutes on two cores
-    python benchmarks/bench_http.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.http.bench_http                    about 6 minutes on two cores
+    python -m benchmarks.http.bench_http --smoke --out "$(mktemp -d)"
 
 Writes results/http/<dataset>/{endpoints,filters,servers}.json with charts beside them, and skips
 what is on record (--force measures again). Ratios come first; then milliseconds that clients wait
@@ -36,20 +36,20 @@ from typing import Any
 
 from rich.console import Console
 
-from load.applications import LIBRARY
-from load.asking import NEW_TEXT, Ask, sender
-from load.endpoints import check, endpoints, filters
-from load.http_charts import latency_chart
-from load.libraries import library_of
-from load.rounds import Target, flat, measure_in_turn, with_ratios
-from load.searchlab_server import new_key, serving
-from load.servers import granian, uvicorn
-from load.strange import STRANGE, strange_clients
-from load.targets import show_targets, target
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.console import ConsoleProgress
-from searchlab.manifest import make_manifest, models_of
-from searchlab.measurements import measurement_path
+from benchmarks.common.load.asking import NEW_TEXT, Ask, sender
+from benchmarks.common.load.libraries import library_of
+from benchmarks.common.load.rounds import Target, flat, measure_in_turn, with_ratios
+from benchmarks.common.load.searchlab_server import new_key, serving
+from benchmarks.common.load.servers import granian, uvicorn
+from benchmarks.common.load.targets import show_targets, target
+from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.http.applications import LIBRARY
+from benchmarks.http.charts import latency_chart
+from benchmarks.http.endpoints import check, endpoints, filters
+from benchmarks.http.strange import STRANGE, strange_clients
+from searchlab.cli.console import ConsoleProgress
+from searchlab.evaluation.provenance.manifest import make_manifest, models_of
+from searchlab.evaluation.provenance.measurement import measurement_path
 
 BENCHMARK = "http"
 CONNECTIONS = (1, 16, 64)

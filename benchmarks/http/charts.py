@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from searchlab.charts import chart, look, save_chart
+from searchlab.evaluation.charts import chart, look, save_chart
 
 
 def latency_chart(

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from searchlab.models.torchvision_shim import import_torchvision
+from searchlab.models.openclip.torchvision_shim import import_torchvision
 
 
 def main() -> None:

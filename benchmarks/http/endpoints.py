@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 import httpx
 
-from load.asking import NEW_TEXT, Ask
-from load.rounds import Target
-from searchlab.filters import facet_counts
-from searchlab.library import Library
-from searchlab.pipeline import thumbnail_path
+from benchmarks.common.load.asking import NEW_TEXT, Ask
+from benchmarks.common.load.rounds import Target
+from searchlab.library.embed import thumbnail_path
+from searchlab.library.library import Library
+from searchlab.search.filters.photo_filter import facet_counts
 
 TEXT = "castle"
 

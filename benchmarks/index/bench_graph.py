@@ -1,8 +1,8 @@
 """hnswlib at its best: what more threads, huge pages and an `ef` for each kind of query are worth.
 
-    python benchmarks/bench_graph.py                          # scenes-200k-512, 15 minutes
-    python benchmarks/bench_graph.py --dataset photos-mini --cache DIR      # real photos
-    python benchmarks/bench_graph.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.index.bench_graph                          # scenes-200k-512, 15 minutes
+    python -m benchmarks.index.bench_graph --dataset photos-mini --cache DIR      # real photos
+    python -m benchmarks.index.bench_graph --smoke --out "$(mktemp -d)"
 
 Writes results/graph/<dataset>/hnsw.json with a chart beside it, and skips what is there (--force
 measures again).
@@ -29,15 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from fresh_process import in_fresh_process
-from real_vectors import REAL, vector_set
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.charts import chart, look, save_chart
-from searchlab.console import ConsoleProgress
-from searchlab.indexes import ExactIndex, HnswIndex
-from searchlab.labs.vectors import VectorSet
-from searchlab.manifest import make_manifest
-from searchlab.metrics import recall_at_k
+from benchmarks.common.fresh_process import in_fresh_process
+from benchmarks.common.real_vectors import REAL, vector_set
+from benchmarks.common.recording import bench_parser, on_record, record
+from searchlab.cli.console import ConsoleProgress
+from searchlab.evaluation.charts import chart, look, save_chart
+from searchlab.evaluation.metrics import recall_at_k
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.search.indexes import ExactIndex, HnswIndex
+from searchlab.studies.vectors.made import VectorSet
 
 K = 20
 EFFORTS = (20, 50, 100, 200, 400, 800, 1600)

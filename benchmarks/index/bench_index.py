@@ -1,9 +1,9 @@
 """What an index finds, how fast, and what it costs to build and to hold; peers beside ours.
 
-    python benchmarks/bench_index.py                                # clustered-100k-256, 15 minutes
-    python benchmarks/bench_index.py --dataset smooth-100k-256 --systems searchlab-hnsw,hnswlib
-    SEARCHLAB_DATASETS=... python benchmarks/bench_index.py --dataset flickr8k-mini
-    python benchmarks/bench_index.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.index.bench_index  # clustered-100k-256, 15 minutes
+    python -m benchmarks.index.bench_index --dataset smooth-100k-256 --systems hnswlib
+    SEARCHLAB_DATASETS=... python -m benchmarks.index.bench_index --dataset flickr8k-mini
+    python -m benchmarks.index.bench_index --smoke --out "$(mktemp -d)"
 
 Writes results/index/<dataset>/<system>.json for each system, and summary.json with two charts
 beside it. Skips what is on record (--force does not). Peers need `pip install 'searchlab[peers]'`;
@@ -28,17 +28,17 @@ from typing import Any
 
 from rich.console import Console
 
-from fresh_process import Usage, size_mib
-from index_charts import draw_costs, draw_recall
-from peer_runs import Outcome, add_systems, measure_systems, version_of
-from peers import PEERS, Peer
-from real_vectors import REAL, vector_set
-from searchlab.benchmarking import bench_parser, record
-from searchlab.console import ConsoleProgress
-from searchlab.indexes import ExactIndex, Neighbors
-from searchlab.labs.index_recall import fastest_at, measure_search
-from searchlab.labs.vectors import VectorSet
-from searchlab.manifest import make_manifest
+from benchmarks.common.fresh_process import Usage, size_mib
+from benchmarks.common.index_charts import draw_costs, draw_recall
+from benchmarks.common.peer_runs import Outcome, add_systems, measure_systems, version_of
+from benchmarks.common.peers import PEERS, Peer
+from benchmarks.common.real_vectors import REAL, vector_set
+from benchmarks.common.recording import bench_parser, record
+from searchlab.cli.console import ConsoleProgress
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.search.indexes import ExactIndex, Neighbors
+from searchlab.studies.index.recall import fastest_at, measure_search
+from searchlab.studies.vectors.made import VectorSet
 
 SYSTEMS = (
     "searchlab-hnsw",

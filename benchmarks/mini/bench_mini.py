@@ -1,14 +1,14 @@
 """How well and how fast `mini` finds photos by text, language by language.
 
-    python benchmarks/bench_mini.py --dataset flickr8k
-    python benchmarks/bench_mini.py --dataset stamps
-    python benchmarks/bench_mini.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.mini.bench_mini --dataset flickr8k
+    python -m benchmarks.mini.bench_mini --dataset stamps
+    python -m benchmarks.mini.bench_mini --smoke --out "$(mktemp -d)"
 
 Writes results/mini/<dataset>/shipped.json, and skips what is on record (--force measures again).
 `metrics` has `recall@10.en` (`success@` where a query has several answers), `recall@10.mean` over
 languages, `palette.recall@10.en` and the like; as fractions. The datasets are looked for in the
 folder that the environment variable `SEARCHLAB_DATASETS` names. `--teacher PACKAGES` measures ConSE
-with the real teachers beside it, from the packages that `searchlab.training.sources` names.
+with the real teachers beside it, from the packages that `searchlab.training.mini.sources` names.
 `--artefacts FOLDER` measures another build of `mini` and writes rebuilt.json.
 """
 
@@ -28,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from mini_tasks import LOADERS, Query, Rows, Task, ranks, read_tsv, with_interval
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.manifest import make_manifest
-from searchlab.models.artefacts import RECORD_FILE
-from searchlab.models.mini import MINI_DATA, MiniEmbedder
+from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.mini.tasks import LOADERS, Query, Rows, Task, ranks, read_tsv, with_interval
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.models.mini.artefacts import RECORD_FILE
+from searchlab.models.mini.embedder import MINI_DATA, MiniEmbedder
 
 CUTOFFS = {"flickr8k": (1, 5, 10), "stamps": (1, 5)}
 
@@ -91,11 +91,11 @@ def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[st
     """ConSE with the real teachers, on these queries; MiniLM reads English alone."""
     import torch
 
-    from searchlab.training.encoders import read_minilm
-    from searchlab.training.photo_tower import load_tower, said_by
-    from searchlab.training.sources import ENGLISH_TEACHER, locate
-    from searchlab.training.teacher import Teacher
-    from searchlab.training.views import read_views
+    from searchlab.training.mini.encoders import read_minilm
+    from searchlab.training.mini.photo_tower import load_tower, said_by
+    from searchlab.training.mini.sources import ENGLISH_TEACHER, locate
+    from searchlab.training.mini.teacher import Teacher
+    from searchlab.training.mini.views import read_views
 
     tower = load_tower(args.teacher)
     from open_clip import IMAGENET_CLASSNAMES
@@ -125,7 +125,7 @@ def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[st
 
 COLD = """
 import sys, pathlib
-from searchlab.models.mini import MiniEmbedder
+from searchlab.models.mini.embedder import MiniEmbedder
 MiniEmbedder(pathlib.Path(sys.argv[1])).encode_texts(["a dog"])
 """
 

@@ -1,8 +1,8 @@
 r"""What stands between `mini` and more: photos to learn from, its teachers, the words it knows.
 
-    python benchmarks/bench_mini_limits.py --packages PACKAGES --cldr CLDR \
+    python -m benchmarks.mini.bench_mini_limits --packages PACKAGES --cldr CLDR \
         --wordnet /usr/share/wordnet/data.noun --cache CACHE
-    python benchmarks/bench_mini_limits.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.mini.bench_mini_limits --smoke --out "$(mktemp -d)"
 
 Writes results/mini/flickr8k/limits.json and a chart. Nothing is chosen by it.
 
@@ -30,15 +30,15 @@ from numpy.typing import NDArray
 from PIL import Image
 from rich.console import Console
 
-from mini_tasks import LANGUAGES, Query, load_stamps, ranks, with_interval
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.charts import chart, look, save_chart, with_intervals
-from searchlab.console import ConsoleProgress
-from searchlab.manifest import make_manifest, models_of
-from searchlab.measurements import measurement_path
-from searchlab.models.mini import MiniEmbedder
-from searchlab.models.pieces import Pieces, fold
-from searchlab.models.text import PIECE_SCORES_FILE, PIECES_FILE
+from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.mini.tasks import LANGUAGES, Query, load_stamps, ranks, with_interval
+from searchlab.cli.console import ConsoleProgress
+from searchlab.evaluation.charts import chart, look, save_chart, with_intervals
+from searchlab.evaluation.provenance.manifest import make_manifest, models_of
+from searchlab.evaluation.provenance.measurement import measurement_path
+from searchlab.models.mini.embedder import MiniEmbedder
+from searchlab.models.mini.pieces import Pieces, fold
+from searchlab.models.mini.text import PIECE_SCORES_FILE, PIECES_FILE
 
 SIZES = (750, 1500, 3000, 6000)
 HEADS = 3  # As many as teach the model.
@@ -125,7 +125,7 @@ def main() -> None:
         return
     import torch
 
-    from mini_learning import doublings, learn, made_up, read_material
+    from benchmarks.mini.learning import doublings, learn, made_up, read_material
 
     torch.set_num_threads(args.threads)
     progress = ConsoleProgress(Console(stderr=True))

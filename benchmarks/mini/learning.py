@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mini_tasks import LANGUAGES, Rows, load_flickr8k, with_interval
+from benchmarks.mini.tasks import LANGUAGES, Rows, load_flickr8k, with_interval
 from searchlab.progress import Progress
-from searchlab.training.build_mini import TAUGHT, look
-from searchlab.training.heads import WIDE_HIDDEN, PhotoHead, train_pair, unit
-from searchlab.training.hubs import SHARE, SHARPNESS
-from searchlab.training.photo_tower import Readings
-from searchlab.training.recipe import Ingredients, Recipe
-from searchlab.training.views import read_views
+from searchlab.training.mini.build import TAUGHT, look
+from searchlab.training.mini.heads import WIDE_HIDDEN, PhotoHead, train_pair, unit
+from searchlab.training.mini.hubness import SHARE, SHARPNESS
+from searchlab.training.mini.photo_tower import Readings
+from searchlab.training.mini.recipe import Ingredients, Recipe
+from searchlab.training.mini.views import read_views
 
 STEPS = 275  # At least, so that few photos are not learnt from in fewer steps than 3,000 are.
 BATCH = 256

@@ -1,14 +1,15 @@
 """How soon a new process answers from a library of a million photos, and what memory it holds.
 
-    python benchmarks/bench_opening.py --cache /tmp/scenes            # 3 minutes on two cores
-    python benchmarks/bench_opening.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.opening.bench_opening --cache /tmp/scenes  # 3 minutes on two cores
+    python -m benchmarks.opening.bench_opening --smoke --out "$(mktemp -d)"
 
 Writes results/opening/<dataset>/first_query.json, and skips what is on record (--force measures
 again). A library is written as `searchlab index` writes one, with the clustered index, facets, and
-the vectors of `searchlab.labs.scenes` as if `mini` had made them; its photos differ in date, source
-and licence. Then a new process opens it and answers a text query, one with a filter, and a thousand
-of both; that is done --runs times and the median counts. Files are in the page cache, as the second
-start of a day finds them; `cold` is the first run, after the system was told to let them go.
+the vectors of `searchlab.studies.vectors.scenes` as if `mini` had made them; its photos differ in
+date, source and licence. Then a new process opens it and answers a text query, one with a filter,
+and a thousand of both; that is done --runs times and the median counts. Files are in the page
+cache, as the second start of a day finds them; `cold` is the first run, after the system was told
+to let them go.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ import numpy as np
 import psutil
 from rich.console import Console
 
-from fresh_process import in_fresh_process, size_mib
-from searchlab.benchmarking import bench_parser, on_record, record
+from benchmarks.common.fresh_process import in_fresh_process, size_mib
+from benchmarks.common.recording import bench_parser, on_record, record
+from searchlab.cli.console import ConsoleProgress
 from searchlab.config import Config
-from searchlab.console import ConsoleProgress
-from searchlab.filters import PhotoFilter
-from searchlab.indexes import INDEXES
-from searchlab.labs.atlas_engine import photo_table
-from searchlab.labs.filter_atlas import Atlas
-from searchlab.labs.scenes import stored_scenes
-from searchlab.library import create_library, open_library
-from searchlab.manifest import make_manifest, models_of
+from searchlab.evaluation.provenance.manifest import make_manifest, models_of
+from searchlab.library.library import create_library, open_library
+from searchlab.library.snapshots import write_snapshot
 from searchlab.models import load_model
 from searchlab.models.canaries import Witness
 from searchlab.progress import Progress
-from searchlab.queries import Query
-from searchlab.snapshots import write_snapshot
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes import INDEXES
+from searchlab.search.queries import Query
+from searchlab.studies.filters.atlas import Atlas
+from searchlab.studies.filters.atlas_engine import photo_table
+from searchlab.studies.vectors.scenes import stored_scenes
 
 _TEXTS = ("a red boat", "children playing in the snow", "old castle at night", "market", "a dog")
 

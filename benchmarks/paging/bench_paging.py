@@ -1,13 +1,13 @@
 """How often a reader sees a photo twice, or never, while the library changes between pages.
 
-    python benchmarks/bench_paging.py
-    python benchmarks/bench_paging.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.paging.bench_paging
+    python -m benchmarks.paging.bench_paging --smoke --out "$(mktemp -d)"
 
 Writes results/paging/<dataset>/walks.json and its chart, and skips what is on record (--force
 measures again). Datasets: `synthetic-600`, 200 walks through all pages of 600 made-up photos for
 each rate of change, by searchlab's cursors and by four ways of paging that are in use elsewhere;
 `demo`, the bundled photos as a real library whose snapshots change on disk. What is counted stands
-in `searchlab.labs.paging_walks`.
+in `searchlab.studies.paging.walks`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.charts import chart, look, save_chart
-from searchlab.labs.paging import measure_churn, measure_library
-from searchlab.manifest import make_manifest, models_of
-from searchlab.measurements import measurement_path
+from benchmarks.common.recording import bench_parser, on_record, record
+from searchlab.evaluation.charts import chart, look, save_chart
+from searchlab.evaluation.provenance.manifest import make_manifest, models_of
+from searchlab.evaluation.provenance.measurement import measurement_path
+from searchlab.studies.paging.study import measure_churn, measure_library
 
 BENCHMARK, NAME = "paging", "walks"
 DATASETS = ("synthetic-600", "demo")

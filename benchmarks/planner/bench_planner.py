@@ -1,8 +1,8 @@
 """What each way of answering costs and finds: the figures that the planner goes by.
 
-    python benchmarks/bench_planner.py                       # scenes-100k-256, 4 minutes
-    python benchmarks/bench_planner.py --dataset clustered-100k-256
-    python benchmarks/bench_planner.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.planner.bench_planner                       # scenes-100k-256, 4 minutes
+    python -m benchmarks.planner.bench_planner --dataset clustered-100k-256
+    python -m benchmarks.planner.bench_planner --smoke --out "$(mktemp -d)"
 
 Writes results/planner/<dataset>/<index>.json for the graph and for the clustered index, each with a
 chart beside it, and skips what is there (--force measures again).
@@ -26,16 +26,16 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from searchlab.benchmarking import bench_parser, on_record, record
+from benchmarks.common.recording import bench_parser, on_record, record
+from searchlab.cli.console import ConsoleProgress
 from searchlab.config import Config
-from searchlab.console import ConsoleProgress
-from searchlab.indexes import INDEXES
-from searchlab.indexes.hnsw import walk_length
-from searchlab.labs.index_costs import MAX_QUERIES, measure
-from searchlab.labs.tuning import photos_asked
-from searchlab.labs.tuning_chart import draw, table, verdict
-from searchlab.labs.vectors import VectorSet, made_vectors
-from searchlab.manifest import make_manifest
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.tuning.chart import draw, table, verdict
+from searchlab.evaluation.tuning.index_costs import MAX_QUERIES, measure
+from searchlab.evaluation.tuning.tune import photos_asked
+from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes.hnsw import walk_length
+from searchlab.studies.vectors.made import VectorSet, made_vectors
 
 STEP_ROWS = (1, 2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 40, 60)
 

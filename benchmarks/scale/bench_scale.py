@@ -1,14 +1,14 @@
 """What search costs as a collection grows: build, memory, disk and time at equal recall; filters.
 
-    python benchmarks/bench_scale.py --cache /tmp/scenes              # 10k to 1M x 512
-    python benchmarks/bench_scale.py --cache /tmp/scenes --sizes 10M --dataset scenes-256 \
+    python -m benchmarks.scale.bench_scale --cache /tmp/scenes              # 10k to 1M x 512
+    python -m benchmarks.scale.bench_scale --cache /tmp/scenes --sizes 10M --dataset scenes-256 \
         --systems searchlab-clustered --limit 3600
-    python benchmarks/bench_scale.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.scale.bench_scale --smoke --out "$(mktemp -d)"
 
 Writes results/scale/<dataset>/<system>-<size>.json, and summary.json with the laws fitted to the
 costs, a plan for sizes that nobody measured, and charts. Skips what is on record (--force does
-not). The vectors are those of `searchlab.labs.scenes`, made once into --cache (2 KB a photo; a
-folder that goes away if left out) and mapped; all sizes are samples of one collection.
+not). The vectors are those of `searchlab.studies.vectors.scenes`, made once into --cache (2 KB a
+photo; a folder that goes away if left out) and mapped; all sizes are samples of one collection.
 
 Every system runs in a process of its own for every size and is ended after --limit seconds; where
 that happens larger sizes are not tried. Builds use --threads processors. Then queries come one at
@@ -33,16 +33,16 @@ import numpy as np
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from fresh_process import Usage, bind, in_fresh_process, size_mib
-from peers import PEERS, Peer
-from scale.cells import KINDS, Asked, asked, make_truth, truth_path
-from scale.charts import draw_costs, draw_filters
-from scale.summary import RECALL, at_recall, curves, fits, plan, printed
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.console import ConsoleProgress
+from benchmarks.common.fresh_process import Usage, bind, in_fresh_process, size_mib
+from benchmarks.common.peers import PEERS, Peer
+from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.scale.cells import KINDS, Asked, asked, make_truth, truth_path
+from benchmarks.scale.charts import draw_costs, draw_filters
+from benchmarks.scale.summary import RECALL, at_recall, curves, fits, plan, printed
+from searchlab.cli.console import ConsoleProgress
 from searchlab.errors import InputError
-from searchlab.labs.index_recall import measure_within
-from searchlab.manifest import make_manifest
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.studies.index.recall import measure_within
 
 SYSTEMS = (
     "searchlab-clustered",

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from searchlab.console import ConsoleProgress
-from searchlab.indexes import Neighbors
-from searchlab.labs.index_recall import true_neighbors
-from searchlab.labs.scenes import Scenes, StoredScenes, stored_scenes
-from searchlab.labs.vectors import text_like
+from searchlab.cli.console import ConsoleProgress
 from searchlab.models.protocol import Embeddings
+from searchlab.search.indexes import Neighbors
+from searchlab.studies.index.recall import true_neighbors
+from searchlab.studies.vectors.made import text_like
+from searchlab.studies.vectors.scenes import Scenes, StoredScenes, stored_scenes
 
 K = 20
 KINDS = ("image", "text")

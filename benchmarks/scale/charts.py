@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from index_charts import system_look
-from scale.cells import FILTERS
-from scale.summary import OURS, PLANNED, Forecast
-from searchlab.charts import chart, save_chart
+from benchmarks.common.index_charts import system_look
+from benchmarks.scale.cells import FILTERS
+from benchmarks.scale.summary import OURS, PLANNED, Forecast
+from searchlab.evaluation.charts import chart, save_chart
 
 _PANELS = {
     "build_cpu_s": "processor seconds to build",

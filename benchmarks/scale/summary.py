@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scale.cells import KINDS
-from searchlab.labs.index_recall import fastest_at
-from searchlab.labs.scaling import Estimate, PowerLaw, fit_power_law
+from benchmarks.scale.cells import KINDS
+from searchlab.studies.index.recall import fastest_at
+from searchlab.studies.vectors.scaling import Estimate, PowerLaw, fit_power_law
 
 RECALL = 0.99
 OURS = "searchlab-clustered"

@@ -1,8 +1,9 @@
 """How well every configuration that can run here finds photos, per language, with intervals.
 
-    python benchmarks/bench_search_quality.py --dataset demo
-    SEARCHLAB_DATASETS=... python benchmarks/bench_search_quality.py --dataset flickr8k
-    python benchmarks/bench_search_quality.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.search_quality.bench_search_quality --dataset demo
+    SEARCHLAB_DATASETS=... python -m benchmarks.search_quality.bench_search_quality \
+        --dataset flickr8k
+    python -m benchmarks.search_quality.bench_search_quality --smoke --out "$(mktemp -d)"
 
 Writes results/search_quality/<dataset>/<config_id>.json with the scores and the ranking of every
 query beside it, and <dataset>.md with the leaderboard. What is on record for the same
@@ -18,12 +19,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from searchlab.benchmarking import bench_parser
+from benchmarks.common.recording import bench_parser
+from searchlab.cli.console import ConsoleProgress
 from searchlab.config import Config
-from searchlab.config_grids import grid
-from searchlab.console import ConsoleProgress
-from searchlab.datasets import Dataset, load_dataset
-from searchlab.experiments import BENCHMARK, Experiment
+from searchlab.evaluation.config_grids import grid
+from searchlab.evaluation.datasets import Dataset, load_dataset
+from searchlab.evaluation.experiments import BENCHMARK, Experiment
 
 MODELS = (
     "mini",

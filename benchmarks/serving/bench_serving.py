@@ -1,7 +1,7 @@
 """Cold start and memory: of serving, of one search from a terminal, and of importing.
 
-    python benchmarks/bench_serving.py                 about 10 minutes on two cores, 3 GB of disk
-    python benchmarks/bench_serving.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.serving.bench_serving  about 10 minutes on two cores, 3 GB of disk
+    python -m benchmarks.serving.bench_serving --smoke --out "$(mktemp -d)"
 
 Writes results/serving/<dataset>/cold.json with a chart beside it, and skips what is on record
 (--force measures again). Measured are, on the bundled photos and on synthetic libraries made from
@@ -28,31 +28,32 @@ from typing import Any
 
 from rich.console import Console
 
-from load.cold import medians, python, serve_once
-from load.libraries import library_of, synthetic_library
-from load.searchlab_server import MAIN, new_key
-from load.targets import show_targets, target
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.charts import COLORS, chart, save_chart
-from searchlab.console import ConsoleProgress
-from searchlab.library import Library
-from searchlab.manifest import make_manifest, models_of
-from searchlab.measurements import measurement_path
-from searchlab.metrics import latency
+from benchmarks.common.load.libraries import library_of, synthetic_library
+from benchmarks.common.load.searchlab_server import MAIN, new_key
+from benchmarks.common.load.targets import show_targets, target
+from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.serving.cold import medians, python, serve_once
+from searchlab.cli.console import ConsoleProgress
+from searchlab.evaluation.charts import COLORS, chart, save_chart
+from searchlab.evaluation.metrics import latency
+from searchlab.evaluation.provenance.manifest import make_manifest, models_of
+from searchlab.evaluation.provenance.measurement import measurement_path
+from searchlab.library.library import Library
 from searchlab.progress import Progress
 
 BENCHMARK, NAME = "serving", "cold"
 SIZES = (10_000, 100_000)
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 IMPORTS = {
     "python alone": "pass",
     "searchlab": "import searchlab",
-    "searchlab, a model and an engine": "import searchlab.library, searchlab.models.mini",
+    "searchlab, a model and an engine": "import searchlab.library.library\n"
+    "import searchlab.models.mini.embedder",
     "searchlab, the HTTP API": "import searchlab.api.app",
 }
 PEER_IMPORTS = {
     "torch": "import torch",
-    "open_clip": "from searchlab.models.torchvision_shim import import_torchvision\n"
+    "open_clip": "from searchlab.models.openclip.torchvision_shim import import_torchvision\n"
     "import_torchvision()\nimport open_clip",
     "fastapi": "import fastapi",
 }
@@ -86,7 +87,7 @@ def searches(
         for n, words in commands.items():
             words["open_clip eager and numpy"] = (
                 python("")[0],
-                str(HERE / "load" / "clip_search.py"),
+                str(HERE / "http" / "clip_search.py"),
                 str(n),
             )
     rows = []

@@ -13,11 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from load.asking import NEW_TEXT, WORDS, Ask
-from load.processes import children_of, proportional_mib, resident_mib, written_mib
-from load.rounds import Target, measured
-from load.searchlab_server import COMMAND, UNLIMITED
-from load.servers import free_port
+from benchmarks.common.load.asking import NEW_TEXT, WORDS, Ask
+from benchmarks.common.load.processes import (
+    children_of,
+    proportional_mib,
+    resident_mib,
+    written_mib,
+)
+from benchmarks.common.load.rounds import Target, measured
+from benchmarks.common.load.searchlab_server import COMMAND, UNLIMITED
+from benchmarks.common.load.servers import free_port
 
 _START_S = 120.0
 _LOOK_S = 0.002

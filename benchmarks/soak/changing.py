@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from load.searchlab_server import MAIN
-from soak.world import World
+from benchmarks.common.load.searchlab_server import MAIN
+from benchmarks.soak.world import World
 
 # A server looks every 0.1 s, here on a machine that others use.
 _SEEN_AFTER_S = 2

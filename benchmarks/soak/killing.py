@@ -10,8 +10,8 @@ import time
 
 import numpy as np
 
-from load.processes import resident_mib
-from soak.world import World
+from benchmarks.common.load.processes import resident_mib
+from benchmarks.soak.world import World
 
 _TURNS = 8
 _MOST_GROWTH_MIB = 300

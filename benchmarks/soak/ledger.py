@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from typing import Any
 
-from searchlab.metrics import latency
+from searchlab.evaluation.metrics import latency
 
 _MOST_NOTED = 50
 

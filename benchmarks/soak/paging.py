@@ -6,7 +6,7 @@ from collections import Counter
 
 import httpx
 
-from soak.world import SEARCH, World
+from benchmarks.soak.world import SEARCH, World
 
 _RANKINGS: tuple[dict[str, str], ...] = (
     {"color_name": "blue"},

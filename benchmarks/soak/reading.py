@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import httpx
 
-from load.asking import WORDS
-from soak.world import SEARCH, World
+from benchmarks.common.load.asking import WORDS
+from benchmarks.soak.world import SEARCH, World
 
 _ACCOUNT = "reader"
 _FILTERS: tuple[dict[str, str], ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from soak.world import ACCOUNTS, World
+from benchmarks.soak.world import ACCOUNTS, World
 
 
 async def settle(world: World) -> None:

@@ -1,7 +1,7 @@
 """Everything at once against a real server: does it keep what the specification promises?
 
-    python benchmarks/soak_http.py                     a minute and a half
-    python benchmarks/soak_http.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.soak.soak_http                     a minute and a half
+    python -m benchmarks.soak.soak_http --smoke --out "$(mktemp -d)"
 
 For --seconds (60; the smoke 10) a server with two workers on the bundled photos is asked for
 everything that the API has, while photos come and go, keys are made and revoked, workers are
@@ -31,22 +31,22 @@ from typing import Any
 
 from rich.console import Console
 
-from load.libraries import library_of
-from load.searchlab_server import Server
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.console import ConsoleProgress
-from searchlab.ingest import index_photos
-from searchlab.library import Library
-from searchlab.manifest import make_manifest
-from searchlab.scan import check_root
-from searchlab.storage.database import open_database, sqlite_url
-from soak.changing import change_photos, draw
-from soak.killing import kill, memory, watch
-from soak.paging import page
-from soak.reading import read
-from soak.settling import settle
-from soak.world import World
-from soak.writing import make_collections, make_keys
+from benchmarks.common.load.libraries import library_of
+from benchmarks.common.load.searchlab_server import Server
+from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.soak.changing import change_photos, draw
+from benchmarks.soak.killing import kill, memory, watch
+from benchmarks.soak.paging import page
+from benchmarks.soak.reading import read
+from benchmarks.soak.settling import settle
+from benchmarks.soak.world import World
+from benchmarks.soak.writing import make_collections, make_keys
+from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.cli.console import ConsoleProgress
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import Library
+from searchlab.library.scan import check_root
 
 WORKERS = 2
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import httpx
 
-from load.searchlab_server import Server
-from searchlab.library import open_library
-from searchlab.storage.accounts import create_key
-from searchlab.storage.database import open_database, sqlite_url
-from soak.ledger import Ledger
+from benchmarks.common.load.searchlab_server import Server
+from benchmarks.soak.ledger import Ledger
+from searchlab.api.accounts.accounts import create_key
+from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.library.library import open_library
 
 SEARCH = "/api/v1/search/photos"
 ACCOUNTS = {"reader": "scale", "pager": "scale", "maker": "growth"}

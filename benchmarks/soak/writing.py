@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 
-from searchlab.storage.accounts import create_key, revoke_key
-from soak.world import World
+from benchmarks.soak.world import World
+from searchlab.api.accounts.accounts import create_key, revoke_key
 
 _ACCOUNT = "maker"
 _MOST_TRIES = 40

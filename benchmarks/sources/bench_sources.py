@@ -1,8 +1,8 @@
 """How fast dumps of upstream libraries are read, and what memory that takes, however long they are.
 
-    SEARCHLAB_DATASETS=... python benchmarks/bench_sources.py --dataset bulk
-    python benchmarks/bench_sources.py --dataset drawn --photos 1000000
-    python benchmarks/bench_sources.py --smoke --out "$(mktemp -d)"
+    SEARCHLAB_DATASETS=... python -m benchmarks.sources.bench_sources --dataset bulk
+    python -m benchmarks.sources.bench_sources --dataset drawn --photos 1000000
+    python -m benchmarks.sources.bench_sources --smoke --out "$(mktemp -d)"
 
 `bulk` are 7,543 recorded credits of Flickr photos, a JSONL and a CSV; `drawn` are lines in the same
 shape, every thousandth one malformed. Writes results/sources/<dataset>/reading.json with seconds
@@ -20,9 +20,9 @@ import tempfile
 import tracemalloc
 from pathlib import Path
 
-from searchlab.benchmarking import bench_parser, median_ms, on_record, record
-from searchlab.datasets import external_root
-from searchlab.manifest import make_manifest
+from benchmarks.common.recording import bench_parser, median_ms, on_record, record
+from searchlab.evaluation.datasets import external_root
+from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.sources import SOURCES
 from searchlab.sources.reading import Read, read_dump
 

@@ -1,8 +1,8 @@
 """What `text_alpha` does to an image query, from 0 to 10, and where its default should lie.
 
-    python benchmarks/bench_steering.py
-    SEARCHLAB_DATASETS=... python benchmarks/bench_steering.py --dataset flickr8k
-    python benchmarks/bench_steering.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.steering.bench_steering
+    SEARCHLAB_DATASETS=... python -m benchmarks.steering.bench_steering --dataset flickr8k
+    python -m benchmarks.steering.bench_steering --smoke --out "$(mktemp -d)"
 
 Photos are asked for together with words that do not describe them. Writes
 results/steering/<dataset>/<model>.json: look kept against text obeyed at every weight, by language,
@@ -18,17 +18,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from searchlab.benchmarking import bench_parser, on_record, record
-from searchlab.charts import chart, save_chart
+from benchmarks.common.recording import bench_parser, on_record, record
+from searchlab.cli.console import ConsoleProgress
 from searchlab.config import Config
-from searchlab.console import ConsoleProgress
-from searchlab.dataset_library import dataset_library
-from searchlab.labs.asked import Asked, engine_of
-from searchlab.labs.pulls import ALPHAS
-from searchlab.labs.steering import measure
-from searchlab.labs.steering_charts import draw_agreeing, draw_steering
-from searchlab.manifest import data_hashes, make_manifest, models_of
+from searchlab.evaluation.charts import chart, save_chart
+from searchlab.evaluation.datasets.dataset_library import dataset_library
+from searchlab.evaluation.provenance.manifest import data_hashes, make_manifest, models_of
 from searchlab.models import load_model
+from searchlab.studies.query_sets import Asked, engine_of
+from searchlab.studies.steering.charts import draw_agreeing, draw_steering
+from searchlab.studies.steering.conflicts import ALPHAS
+from searchlab.studies.steering.study import measure
 
 BENCHMARK = "steering"
 

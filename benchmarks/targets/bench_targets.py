@@ -1,7 +1,7 @@
 """Target by target: what was aimed at, what was measured, reached or not.
 
-    python benchmarks/bench_targets.py                        # seconds; it reads what is recorded
-    python benchmarks/bench_targets.py --smoke --out "$(mktemp -d)"
+    python -m benchmarks.targets.bench_targets  # seconds; it reads what is recorded
+    python -m benchmarks.targets.bench_targets --smoke --out "$(mktemp -d)"
 
 Writes results/targets/<dataset>/table.json. Measures nothing itself: `benchmarks/targets/goals.py`
 names the file that holds each figure and the bound. What nobody has measured stands in the table as
@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from searchlab.benchmarking import bench_parser, record
+from benchmarks.common.recording import bench_parser, record
+from benchmarks.targets.goals import GOALS, Goal
 from searchlab.errors import SearchlabError
-from searchlab.manifest import make_manifest
-from searchlab.measurements import read_measurement
-from searchlab.reporting.lookup import Results
-from targets.goals import GOALS, Goal
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.measurement import read_measurement
+from searchlab.evaluation.reporting.lookup import Results
 
-RESULTS = Path(__file__).resolve().parent.parent / "results"
+RESULTS = Path(__file__).resolve().parents[2] / "results"
 
 
 def row_of(goal: Goal, results: Results) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from searchlab.errors import InputError
-from searchlab.reporting.lookup import Results
+from searchlab.evaluation.reporting.lookup import Results
 
 Read: TypeAlias = Callable[[Results], float]
 

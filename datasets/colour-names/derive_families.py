@@ -1,6 +1,6 @@
 """Derive searchlab's colour families from the XKCD colour survey and the Stitch Fix hierarchy.
 
-    python datasets/colour-names/derive_families.py > searchlab/color_families.py
+    python datasets/colour-names/derive_families.py > searchlab/photos/colors/families.py
 
 1. A name's family is that of its head noun, the last word: "dark forest green" is green. What is
    said with two basic words ("blue/green", "greenblue", "green blue") belongs to neither and is
@@ -220,7 +220,7 @@ def agrees(place: Place, shade: str, name: str, family: str, *, labelled: list[L
 
 
 def render(kept: dict[str, list[tuple[str, str]]]) -> str:
-    """Python source of `searchlab.color_families`."""
+    """Python source of `searchlab.photos.colors.families`."""
     lines = [
         '"""The colour families and their prototype shades, as data.',
         "",

@@ -14,27 +14,28 @@ from litestar.datastructures import State
 from litestar.enums import MediaType
 from litestar.routes import HTTPRoute
 
-from searchlab.api import docs_page, media
-from searchlab.api.decode_slots import DecodeSlots
-from searchlab.api.envelope import encode_failure
-from searchlab.api.exchange import Services, exchange_of
-from searchlab.api.front import App, Front, unauthorized
-from searchlab.api.logs import Log, forward_library_logs
-from searchlab.api.measures import Measures
-from searchlab.api.media import Renditions
-from searchlab.api.operations import operation_of
-from searchlab.api.problems import Problem, problem_of
-from searchlab.api.rates import Rates
+from searchlab.api.accounts.collections import Collections
+from searchlab.api.accounts.database import POOL_SIZE, open_database, sqlite_url
+from searchlab.api.accounts.keyring import KeyRing
+from searchlab.api.accounts.meter import Meter
+from searchlab.api.accounts.rates import Rates
+from searchlab.api.accounts.replays import Replays
+from searchlab.api.docs import pages as docs_page
+from searchlab.api.http import media
+from searchlab.api.http.context import Services, exchange_of
+from searchlab.api.http.decode_slots import DecodeSlots
+from searchlab.api.http.media import Renditions
+from searchlab.api.http.middleware import App, Front, unauthorized
+from searchlab.api.http.threads import Threads
+from searchlab.api.http.waiting import Waiting
+from searchlab.api.ops.logs import Log, forward_library_logs
+from searchlab.api.ops.metrics import Measures
 from searchlab.api.routes import collections, facets, photos, search, system, usage
 from searchlab.api.settings import Settings
-from searchlab.api.shelf import Edition, Shelf
-from searchlab.api.threads import Threads
-from searchlab.api.waiting import Waiting
-from searchlab.storage.collections import Collections
-from searchlab.storage.database import POOL_SIZE, open_database, sqlite_url
-from searchlab.storage.keyring import KeyRing
-from searchlab.storage.meter import Meter
-from searchlab.storage.replays import Replays
+from searchlab.api.snapshots.live_library import Edition, Shelf
+from searchlab.api.wire.envelope import encode_failure
+from searchlab.api.wire.errors import Problem, problem_of
+from searchlab.api.wire.operations import operation_of
 
 
 def create_app(settings: Settings | None = None) -> Front:

@@ -18,10 +18,10 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from searchlab.ingest import IndexReport
+from searchlab.library.ingest import IndexReport
+from searchlab.photos.sidecar import Problem
 from searchlab.progress import Progress, Step
-from searchlab.queries import Hit, Page
-from searchlab.records import Problem
+from searchlab.search.queries import Hit, Page
 
 _SHOWN_PROBLEMS = 50
 

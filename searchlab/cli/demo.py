@@ -6,17 +6,17 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchlab.calibration import calibrated
+from searchlab.cli.console import ConsoleProgress
 from searchlab.config import Config
-from searchlab.console import ConsoleProgress
-from searchlab.datasets import Dataset, bundled_root, load_dataset
 from searchlab.errors import InputError
-from searchlab.experiments import Experiment
-from searchlab.filters import facet_counts
-from searchlab.ingest import index_photos
-from searchlab.library import Library, create_library
+from searchlab.evaluation.datasets import Dataset, bundled_root, load_dataset
+from searchlab.evaluation.experiments import Experiment
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import Library, create_library
+from searchlab.library.scan import check_root
+from searchlab.models.shipped_calibration import calibrated
 from searchlab.progress import Progress
-from searchlab.scan import check_root
+from searchlab.search.filters.photo_filter import facet_counts
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,8 +13,8 @@ from searchlab.errors import InputError, NotFoundError, SearchlabError, shown
 
 if TYPE_CHECKING:
     from searchlab.config import Config
-    from searchlab.datasets import Dataset
-    from searchlab.library import Library
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.library.library import Library
 
 _PHOTOS = click.option(
     "--data",
@@ -60,8 +60,8 @@ def evaluate(name: str, out: Path, data: Path | None, force: bool, **options: An
     source_photo_id), queries.tsv (with a header: query_id, lang, text, photo_id, filter) and
     qrels.tsv (query_id, photo_id, relevance) or qrels.trec.
     """
-    from searchlab.console import ConsoleProgress
-    from searchlab.experiments import METRICS, Experiment
+    from searchlab.cli.console import ConsoleProgress
+    from searchlab.evaluation.experiments import METRICS, Experiment
 
     configs = _configs(options["models"], options["indexes"], options["config_files"])
     dataset = _dataset(name, options["languages"], options["per_language"])
@@ -97,9 +97,9 @@ def verify(paths: tuple[Path, ...], data: Path | None, name: str | None, quick: 
     Ends with 1 if a file was changed, or a figure comes out differently here. What cannot be
     computed again here is said and counted. Times are never compared.
     """
-    from searchlab.console import ConsoleProgress
-    from searchlab.datasets import load_dataset
-    from searchlab.verifying import verify as verify_all
+    from searchlab.cli.console import ConsoleProgress
+    from searchlab.evaluation.datasets import load_dataset
+    from searchlab.evaluation.provenance.verify import verify as verify_all
 
     library, cache = _library(data)
     counts: Counter[str] = Counter()
@@ -135,7 +135,7 @@ def datasets() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from searchlab.datasets import DATASETS, load_dataset
+    from searchlab.evaluation.datasets import DATASETS, load_dataset
 
     table = Table(box=None)
     for column in ("dataset", "task"):
@@ -161,7 +161,7 @@ def datasets() -> None:
 
 def _configs(models: tuple[str, ...], indexes: tuple[str, ...], files: Any) -> list[Config]:
     from searchlab.config import Config
-    from searchlab.config_grids import grid
+    from searchlab.evaluation.config_grids import grid
 
     configs = [Config.load(file) for file in files]
     if models or not files:
@@ -170,7 +170,7 @@ def _configs(models: tuple[str, ...], indexes: tuple[str, ...], files: Any) -> l
 
 
 def _dataset(name: str, languages: str | None, per_language: int | None) -> Dataset:
-    from searchlab.datasets import load_dataset
+    from searchlab.evaluation.datasets import load_dataset
 
     dataset = load_dataset(name)
     wanted = dataset.languages
@@ -188,7 +188,7 @@ def _dataset(name: str, languages: str | None, per_language: int | None) -> Data
 
 def _library(data: Path | None) -> tuple[Library | None, Path | None]:
     """Open the library in a folder; where there is none, it is a folder to keep one in."""
-    from searchlab.library import open_library
+    from searchlab.library.library import open_library
 
     if data is None:
         return None, None

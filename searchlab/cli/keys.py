@@ -14,8 +14,8 @@ from searchlab.cli.options import data_option
 from searchlab.errors import InputError, NotFoundError, shown
 
 if TYPE_CHECKING:
-    from searchlab.storage.accounts import KeyRecord
-    from searchlab.storage.database import Database
+    from searchlab.api.accounts.accounts import KeyRecord
+    from searchlab.api.accounts.database import Database
 
 database_option = click.option(
     "--database-url",
@@ -38,7 +38,7 @@ def keys() -> None:
 @click.option("--plan", help="The account's plan from now on; free on first use.")
 def create(data: Path, database_url: str | None, account: str, name: str, plan: str | None) -> None:
     """Make a key; it is the last line of standard output, and shown only now."""
-    from searchlab.storage.accounts import PLAN_NAMES, create_key, plan_of
+    from searchlab.api.accounts.accounts import PLAN_NAMES, create_key, plan_of
 
     if plan is not None and plan not in PLAN_NAMES:
         msg = f"--plan must be one of {', '.join(PLAN_NAMES)}, got {shown(plan)}"
@@ -66,7 +66,7 @@ def create(data: Path, database_url: str | None, account: str, name: str, plan: 
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 def list_all(data: Path, database_url: str | None, account: str | None, as_json: bool) -> None:
     """List the keys, revoked ones too."""
-    from searchlab.storage.accounts import list_keys
+    from searchlab.api.accounts.accounts import list_keys
 
     with _database(data, database_url) as database:
         records = list_keys(database, account)
@@ -87,7 +87,7 @@ def list_all(data: Path, database_url: str | None, account: str | None, as_json:
 @database_option
 def revoke(key: str, data: Path, database_url: str | None) -> None:
     """Refuse a key from now on. KEY is its id, or what it begins with, as `keys list` shows."""
-    from searchlab.storage.accounts import revoke_key
+    from searchlab.api.accounts.accounts import revoke_key
 
     with _database(data, database_url) as database:
         record = revoke_key(database, key)
@@ -99,7 +99,7 @@ def revoke(key: str, data: Path, database_url: str | None) -> None:
 
 @contextmanager
 def _database(data: Path, url: str | None) -> Iterator[Database]:
-    from searchlab.storage.database import open_database, sqlite_url
+    from searchlab.api.accounts.database import open_database, sqlite_url
 
     if not url:
         if not (data / "library.json").is_file():
@@ -138,7 +138,7 @@ def _print_json(records: list[KeyRecord]) -> None:
     import json
     from dataclasses import asdict
 
-    from searchlab.storage.values import as_timestamp
+    from searchlab.api.accounts.values import as_timestamp
 
     moments = ("created_at", "revoked_at", "last_used_at")
     rows = [asdict(r) | {name: as_timestamp(getattr(r, name)) for name in moments} for r in records]

@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from searchlab.cli.options import (
-    EXISTING_FILE,
-    FOLDER,
-    data_option,
-    stderr,
-    stdout,
-    write_text,
-)
+from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option, stderr, stdout, write_text
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
-    from searchlab.queries import Query
-    from searchlab.scan import Root
+    from searchlab.library.scan import Root
+    from searchlab.search.queries import Query
 
 
 @click.command()
@@ -34,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Evaluate again what is recorded already.")
 def demo(data: Path, force: bool) -> None:
     """Index the bundled photos, compare models on bundled judgments, promote the winner."""
-    from searchlab.demo import run_demo
+    from searchlab.cli.demo import run_demo
 
     run_demo(data, force=force, out=stdout(), log=stderr())
 
@@ -75,12 +68,12 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     A dump is a file of a library's own records, JSONL, JSON or CSV, such as `searchlab fetch`
     writes: searchlab index --source pexels pexels.jsonl
     """
+    from searchlab.cli.console import ConsoleProgress, print_report
     from searchlab.config import Config
-    from searchlab.console import ConsoleProgress, print_report
-    from searchlab.ingest import index_photos
-    from searchlab.library import create_library
+    from searchlab.library.ingest import index_photos
+    from searchlab.library.library import create_library
+    from searchlab.library.prune import prune
     from searchlab.models import load_model
-    from searchlab.pruning import prune
 
     roots = _roots(places, options)
     config = None if options["config_file"] is None else Config.load(options["config_file"])
@@ -107,7 +100,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
 
 
 def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
-    from searchlab.scan import check_dump, check_root
+    from searchlab.library.scan import check_dump, check_root
 
     dumps = [place for place in places if place.is_file()]
     if options["records"] is not None and len(places) != 1:
@@ -156,9 +149,9 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
 @click.option("--html", type=EXISTING_FILE, help="Also write the results as a page of pictures.")
 def search(data: Path, **options: Any) -> None:
     """Search by words in any language, by a picture, by filters, or by all of them."""
-    from searchlab.console import print_page
-    from searchlab.library import open_library
-    from searchlab.photos import check_fields
+    from searchlab.cli.console import print_page
+    from searchlab.library.library import open_library
+    from searchlab.photos.photo import check_fields
 
     fields = None
     if options["fields"] is not None:
@@ -168,7 +161,7 @@ def search(data: Path, **options: Any) -> None:
     query = None if options["cursor"] else _query(options)
     page = library.search(query, per_page=options["per_page"], cursor=options["cursor"])
     if options["html"] is not None:
-        from searchlab.display import page_html
+        from searchlab.photos.cards import page_html
 
         body = page_html(page, title=options["text"] or "")
         write_text(options["html"], f'<!doctype html><meta charset="utf-8">{body}')
@@ -193,8 +186,8 @@ def search(data: Path, **options: Any) -> None:
 
 
 def _query(options: dict[str, Any]) -> Query:
-    from searchlab.filters import PhotoFilter
-    from searchlab.queries import Query
+    from searchlab.search.filters.photo_filter import PhotoFilter
+    from searchlab.search.queries import Query
 
     colors = ["color_name", "color_hex", "color_tolerance"]
     conditions = [*colors, "orientation", "source", "license_type", "photographer", "after_date"]
@@ -210,7 +203,7 @@ def _query(options: dict[str, Any]) -> Query:
 @data_option
 def check(data: Path) -> None:
     """Read the whole library and compare every file with its checksum."""
-    from searchlab.library import open_library
+    from searchlab.library.library import open_library
 
     library = open_library(data)
     for name in library.check():

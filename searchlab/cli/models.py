@@ -34,7 +34,7 @@ def list_models() -> None:
 @click.option("--int8/--no-int8", default=True, show_default=True)
 def export_model(spec: str, folder: Path, int8: bool) -> None:
     """Export an open_clip model to ONNX, fp32 and int8, and measure the agreement."""
-    from searchlab.models.export import export_onnx
+    from searchlab.models.onnx.export import export_onnx
 
     click.echo(str(export_onnx(spec, folder, int8=int8)))
 
@@ -81,13 +81,13 @@ def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
 
     An interrupted build goes on with the stages that are in the cache.
     """
-    from searchlab.console import ConsoleProgress
+    from searchlab.cli.console import ConsoleProgress
 
     try:
         import torch
 
-        from searchlab.training.build_mini import build
-        from searchlab.training.recipe import Ingredients, Recipe
+        from searchlab.training.mini.build import build
+        from searchlab.training.mini.recipe import Ingredients, Recipe
     except ImportError as error:
         msg = (
             f"building mini must have torch, timm and onnx, got {str(error)!r}; "
@@ -119,10 +119,10 @@ def adapt_model(data: Path, **options: Any) -> None:
     An interrupted run goes on where it stopped. Ends with 1, and leaves nothing behind, if photos
     that were set apart are not found better than by the model that it started from.
     """
-    from searchlab.adapting.adaptation import adapt
-    from searchlab.adapting.training import Settings
-    from searchlab.console import ConsoleProgress
-    from searchlab.library import create_library, open_library
+    from searchlab.cli.console import ConsoleProgress
+    from searchlab.library.library import create_library, open_library
+    from searchlab.training.adapt.adaptation import adapt
+    from searchlab.training.adapt.training import Settings
 
     captions = options["captions"]
     if captions is not None and not captions.is_file():
@@ -163,9 +163,9 @@ def migrate_library(old: str, new: str, data: Path, sample: int, dry_run: bool) 
     For when embedding every photo again takes too long: only a sample is embedded, and it is said
     what is lost. `searchlab index --model NEW` embeds the others later.
     """
-    from searchlab.adapting.migration import migrate
-    from searchlab.console import ConsoleProgress
-    from searchlab.library import open_library
+    from searchlab.cli.console import ConsoleProgress
+    from searchlab.library.library import open_library
+    from searchlab.training.migrate.migration import migrate
 
     report = migrate(
         open_library(data),

@@ -12,9 +12,9 @@ from searchlab.cli.options import EXISTING_FILE, FOLDER, stderr, write_text
 from searchlab.errors import DataError, InputError, NotFoundError
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.library import Library
-    from searchlab.results import Result
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.evaluation.results import Result
+    from searchlab.library.library import Library
 
 _pictures_option = click.option(
     "--data",
@@ -70,7 +70,7 @@ def report(
     if not out.parent.is_dir():
         msg = f"{out} must be a file in a folder that is there, got no {out.parent}"
         raise InputError(msg)
-    from searchlab.reporting.report_page import report_page
+    from searchlab.evaluation.reporting.report_page import report_page
 
     page = report_page(folder, library=_library(data), n_samples=samples, own=_datasets(own))
     write_text(out, page)
@@ -78,11 +78,11 @@ def report(
 
 
 def _write_tables(folder: Path, prose: tuple[Path, ...]) -> None:
-    from searchlab.charts import save_chart
-    from searchlab.reporting.frontier import frontier_chart
-    from searchlab.reporting.lookup import Results
-    from searchlab.reporting.report_page import find
-    from searchlab.reporting.tables import write_tables
+    from searchlab.evaluation.charts import save_chart
+    from searchlab.evaluation.reporting.frontier import frontier_chart
+    from searchlab.evaluation.reporting.lookup import Results
+    from searchlab.evaluation.reporting.report_page import find
+    from searchlab.evaluation.reporting.tables import write_tables
 
     for path in prose:
         if not path.is_file():
@@ -126,9 +126,9 @@ def diff(
     if html is not None and not html.parent.is_dir():
         msg = f"--html must be a file in a folder that is there, got no {html.parent}; make it"
         raise InputError(msg)
-    from searchlab.reporting.diff import compare, run_beside
-    from searchlab.reporting.diff_page import diff_page
-    from searchlab.reporting.pictures import find_pictures
+    from searchlab.evaluation.reporting.diff import compare, run_beside
+    from searchlab.evaluation.reporting.diff_page import diff_page
+    from searchlab.evaluation.reporting.pictures import find_pictures
 
     a, b = _results(before, after)
     pictures, dataset = find_pictures(_library(data), a.dataset, _datasets(own))
@@ -160,8 +160,8 @@ def power(before: Path, after: Path, metric: str | None, difference: float | Non
     if difference == 0:
         msg = "--difference must be a number other than 0, got 0; leave it out for the observed one"
         raise InputError(msg)
-    from searchlab.power import power_of
-    from searchlab.reporting.diff import common_metric
+    from searchlab.evaluation.reporting.diff import common_metric
+    from searchlab.evaluation.significance.power import power_of
 
     a, b = _results(before, after)
     metric = common_metric(a, b, metric)
@@ -198,7 +198,7 @@ def promote(file: Path, data: Path | None, out: Path | None, force: bool) -> Non
     may have changed either since it was written.
     """
     from searchlab.config import Config
-    from searchlab.measurements import read_measurement
+    from searchlab.evaluation.provenance.measurement import read_measurement
 
     is_result = _is_result(file)
     if out is not None and not is_result:
@@ -206,14 +206,14 @@ def promote(file: Path, data: Path | None, out: Path | None, force: bool) -> Non
         raise InputError(msg)
     library = _library(data if is_result else data or Path("searchlab-data"))
     if is_result:
-        from searchlab.reporting.reading import promotion
+        from searchlab.evaluation.reporting.reading import promotion
 
         file = _promote_result(file, out, force=force)
         click.echo("\n".join(promotion(read_measurement(file))))
         click.echo(f"written: {file}")
     if library is None:
         return
-    from searchlab.console import ConsoleProgress
+    from searchlab.cli.console import ConsoleProgress
 
     config = Config.load(file)
     snapshot_id = library.publish(config, progress=ConsoleProgress(stderr()))
@@ -221,9 +221,9 @@ def promote(file: Path, data: Path | None, out: Path | None, force: bool) -> Non
 
 
 def _promote_result(file: Path, out: Path | None, *, force: bool) -> Path:
-    from searchlab.promotion import promote as write
-    from searchlab.reports import load_report
-    from searchlab.results import load_result
+    from searchlab.evaluation.promotion import promote as write
+    from searchlab.evaluation.reports import load_report
+    from searchlab.evaluation.results import load_result
 
     result = load_result(file)
     board = load_report(file.parent)
@@ -249,8 +249,8 @@ def _is_result(file: Path) -> bool:
         DataError: It is none of these, or was changed, or what belongs to it is not beside it.
     """
     from searchlab.config import Config
-    from searchlab.measurements import read_measurement
-    from searchlab.promotion import BENCHMARK
+    from searchlab.evaluation.promotion import BENCHMARK
+    from searchlab.evaluation.provenance.measurement import read_measurement
 
     if not file.is_file():
         msg = (
@@ -274,7 +274,7 @@ def _is_result(file: Path) -> bool:
 
 
 def _results(before: Path, after: Path) -> tuple[Result, Result]:
-    from searchlab.results import load_result
+    from searchlab.evaluation.results import load_result
 
     for file in (before, after):
         if not file.is_file():
@@ -284,12 +284,12 @@ def _results(before: Path, after: Path) -> tuple[Result, Result]:
 
 
 def _datasets(names: tuple[str, ...]) -> list[Dataset]:
-    from searchlab.datasets import load_dataset
+    from searchlab.evaluation.datasets import load_dataset
 
     return [load_dataset(name) for name in names]
 
 
 def _library(data: Path | None) -> Library | None:
-    from searchlab.library import open_library
+    from searchlab.library.library import open_library
 
     return None if data is None else open_library(data)

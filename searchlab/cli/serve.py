@@ -114,7 +114,7 @@ def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None
     library, `searchlab keys create` and `searchlab keys revoke` take effect while it runs. Every
     option can also be given as an environment variable, such as SEARCHLAB_PORT.
     """
-    from searchlab.api.server import serve as run
+    from searchlab.api.ops.server import serve as run
     from searchlab.api.settings import Settings
 
     try:

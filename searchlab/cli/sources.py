@@ -32,12 +32,12 @@ def fetch(source: str, dump: Path | None, out: Path | None, **options: Any) -> N
     For example: searchlab fetch pexels --query boats --pages 2 --out photos, then searchlab index
     --source pexels photos/pexels.jsonl. Interrupted, the same command goes on.
     """
-    from searchlab.console import ConsoleProgress, print_problems
-    from searchlab.scan import check_allowed
+    from searchlab.cli.console import ConsoleProgress, print_problems
+    from searchlab.library.scan import check_allowed
     from searchlab.sources import source_named
-    from searchlab.sources.client import PoliteClient, open_client
-    from searchlab.sources.fetching import fetch as fetch_query
-    from searchlab.sources.fetching import fetch_pictures
+    from searchlab.sources.fetch.client import PoliteClient, open_client
+    from searchlab.sources.fetch.records import fetch as fetch_query
+    from searchlab.sources.fetch.records import fetch_pictures
 
     found = source_named(source)
     check_allowed(options["allow"])

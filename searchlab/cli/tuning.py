@@ -14,7 +14,7 @@ from searchlab.errors import InputError
 
 if TYPE_CHECKING:
     from searchlab.config import Config
-    from searchlab.labs.index_costs import Measured
+    from searchlab.evaluation.tuning.index_costs import Measured
 
 
 @click.command()
@@ -32,10 +32,10 @@ def tune(data: Path, seconds: float, seed: int, out: Path | None) -> None:
     What is in force stays as it is. A configuration that holds what was measured is written with a
     chart beside it, and put in force by --config of `searchlab serve` or `searchlab index`.
     """
-    from searchlab.console import ConsoleProgress
-    from searchlab.labs.tuning import measure_library
-    from searchlab.labs.tuning_chart import table, verdict
-    from searchlab.library import open_library
+    from searchlab.cli.console import ConsoleProgress
+    from searchlab.evaluation.tuning.chart import table, verdict
+    from searchlab.evaluation.tuning.tune import measure_library
+    from searchlab.library.library import open_library
 
     library = open_library(data)
     config = library.engine.config
@@ -62,9 +62,9 @@ def tune(data: Path, seconds: float, seed: int, out: Path | None) -> None:
 
 
 def _write(path: Path, measured: Measured, config: Config, *, seed: int) -> None:
-    from searchlab.labs.tuning_chart import draw
-    from searchlab.manifest import make_manifest, models_of
-    from searchlab.measurements import write_measurement
+    from searchlab.evaluation.provenance.manifest import make_manifest, models_of
+    from searchlab.evaluation.provenance.measurement import write_measurement
+    from searchlab.evaluation.tuning.chart import draw
 
     tuned = replace(config, tuning=measured.tuning)
     values = {

@@ -6,8 +6,8 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from searchlab.display import card_html, sheet_html
-from searchlab.photos import web_url
+from searchlab.photos.cards import card_html, sheet_html
+from searchlab.photos.photo import web_url
 
 if TYPE_CHECKING:
     from searchlab.client.records import Photo

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from searchlab.api.accounts.accounts import create_key
+from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.client.clients import Client
 from searchlab.errors import DataError
-from searchlab.storage.accounts import create_key
-from searchlab.storage.database import open_database, sqlite_url
 
 READY = re.compile(r"searchlab serves .* at (http://\S+) \(")
 COMMAND = (sys.executable, "-P", "-c", "from searchlab.cli import main; main()", "serve")

@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.config.operating_points import Tuning
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, shown
 from searchlab.files import digest_of
-from searchlab.tuning import Tuning
 
 QueryKind: TypeAlias = Literal["text", "image", "both"]
 """What a query brings: words, a picture, or a picture steered by words."""

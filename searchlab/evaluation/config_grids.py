@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from searchlab.calibration import calibrated
 from searchlab.config import INDEX_KINDS, Calibration, Config
 from searchlab.errors import InputError
+from searchlab.models.shipped_calibration import calibrated
 
 # Choices that change nothing with an index are left at their defaults, so that nothing is tried
 # twice under two names.

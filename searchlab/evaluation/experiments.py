@@ -16,24 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.dataset_library import check_filters, opened_library, searched_photos
-from searchlab.datasets import Dataset
 from searchlab.errors import ConflictError, DataError, InputError, NotFoundError, shown
-from searchlab.manifest import data_hashes, machine, make_manifest, models_of
-from searchlab.measured_studies import code_of
-from searchlab.measurements import measurement_path
-from searchlab.metrics import check_judgments, latency, per_query, run_depth
+from searchlab.evaluation.datasets import Dataset
+from searchlab.evaluation.datasets.dataset_library import (
+    check_filters,
+    opened_library,
+    searched_photos,
+)
+from searchlab.evaluation.metrics import check_judgments, latency, per_query, run_depth
+from searchlab.evaluation.provenance.manifest import data_hashes, machine, make_manifest, models_of
+from searchlab.evaluation.provenance.measurement import measurement_path
+from searchlab.evaluation.provenance.registry import code_of
+from searchlab.evaluation.reports import Report
+from searchlab.evaluation.results import Ranked, Result, Scores, load_result, system_name
+from searchlab.evaluation.significance import bootstrap_intervals
+from searchlab.library.embed import BATCH
 from searchlab.models import load_model
-from searchlab.pipeline import BATCH
 from searchlab.progress import Progress, Step
-from searchlab.reports import Report
-from searchlab.results import Ranked, Result, Scores, load_result, system_name
-from searchlab.significance import bootstrap_intervals
 
 if TYPE_CHECKING:
-    from searchlab.datasets import LabelledQuery
-    from searchlab.engine import SearchEngine
-    from searchlab.library import Library
+    from searchlab.evaluation.datasets import LabelledQuery
+    from searchlab.library.library import Library
+    from searchlab.search.engine import SearchEngine
 
 METRICS = ("ndcg@10", "success@5")
 BENCHMARK = "search_quality"
@@ -68,7 +72,7 @@ class Experiment:
 
         Args:
             dataset: Queries and judgments.
-            configs: Their `model_id` is filled in; see `searchlab.config_grids.grid`.
+            configs: Their `model_id` is filled in; see `searchlab.evaluation.config_grids.grid`.
             metrics: The first is the headline.
             library: Holds photos of the dataset; those that it lacks count as not found. One of
                 just these photos is made if left out.

@@ -1,6 +1,7 @@
 """Promotion: which measured configuration to serve, and the file that says so, with its evidence.
 
-The file is a sealed measurement (`searchlab.measurements`) that `Config.load` reads as well.
+The file is a sealed measurement (`searchlab.evaluation.provenance.measurement`) that `Config.load`
+reads as well.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 
 from searchlab.config import Config
 from searchlab.errors import ConflictError, DataError, InputError, SearchlabError
-from searchlab.measurements import read_measurement, write_measurement
-from searchlab.results import Result, incompatibility, load_result
-from searchlab.significance import Interval, bootstrap_interval, permutation_test
+from searchlab.evaluation.provenance.measurement import read_measurement, write_measurement
+from searchlab.evaluation.results import Result, incompatibility, load_result
+from searchlab.evaluation.significance import Interval, bootstrap_interval, permutation_test
 
 BENCHMARK = "promotion"
 # Timings nearer than this are noise on a shared machine, or more than anyone would notice.

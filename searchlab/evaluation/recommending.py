@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.charts import COLORS, MARKERS, chart
-from searchlab.reports import ALPHA, Report
-from searchlab.significance import Interval, holm, permutation_test
+from searchlab.evaluation.charts import COLORS, MARKERS, chart
+from searchlab.evaluation.reports import ALPHA, Report
+from searchlab.evaluation.significance import Interval, holm, permutation_test
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from searchlab.results import Result
+    from searchlab.evaluation.results import Result
 
 ALL = "all languages"
 _MIN_QUERIES = 20
@@ -73,7 +73,8 @@ class Recommendation:
 
     Attributes:
         report: The evidence.
-        chosen: The result of the configuration to serve; see `searchlab.promotion.choose`.
+        chosen: The result of the configuration to serve; see
+            `searchlab.evaluation.promotion.choose`.
     """
 
     def __init__(self, report: Report, *, seed: int = 0) -> None:

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import InputError, NotFoundError
-from searchlab.metrics import parse_metric
-from searchlab.power import POWER, Power, power_of
-from searchlab.promotion import choose, promote
-from searchlab.reporting import terminal
-from searchlab.results import Result, incompatibility, load_result
-from searchlab.significance import leader_tests, tie_groups
+from searchlab.evaluation.metrics import parse_metric
+from searchlab.evaluation.promotion import choose, promote
+from searchlab.evaluation.reporting import terminal
+from searchlab.evaluation.results import Result, incompatibility, load_result
+from searchlab.evaluation.significance import leader_tests, tie_groups
+from searchlab.evaluation.significance.power import POWER, Power, power_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -263,7 +263,7 @@ class Report:
     def promote(
         self, path: Path | str, *, force: bool = False, replace_unlike: bool = False
     ) -> Path:
-        """Write the chosen configuration to serve; see `searchlab.promotion.promote`."""
+        """Write the chosen configuration to serve; see `searchlab.evaluation.promotion.promote`."""
         tied = [result for result in self.groups[0] if result is not self.chosen]
         return promote(
             self.chosen,
@@ -351,7 +351,7 @@ class Report:
         yield self.leaderboard(narrow=options.max_width < _WIDE)
 
     def _repr_html_(self) -> str:
-        from searchlab.reporting.board import board_html
+        from searchlab.evaluation.reporting.board import board_html
 
         return board_html(self)
 

@@ -4,8 +4,8 @@
 <out>/<benchmark>/<dataset>/<config_id>.scores.tsv  one line for each query, for paired tests
 <out>/<benchmark>/<dataset>/<config_id>.run.gz      the ranking of each query, TREC (`read_run`)
 
-The JSON is a sealed measurement (`searchlab.measurements`), written last: where it stands the
-others are whole.
+The JSON is a sealed measurement (`searchlab.evaluation.provenance.measurement`), written last:
+where it stands the others are whole.
 """
 
 from __future__ import annotations
@@ -22,10 +22,14 @@ from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.errors import DataError
+from searchlab.evaluation.datasets.judgments import write_run
+from searchlab.evaluation.provenance.measurement import (
+    measurement_path,
+    read_measurement,
+    write_measurement,
+)
+from searchlab.evaluation.significance import GroupedIntervals, Interval
 from searchlab.files import write_atomically
-from searchlab.judgments import write_run
-from searchlab.measurements import measurement_path, read_measurement, write_measurement
-from searchlab.significance import GroupedIntervals, Interval
 
 _LABELS = ("query_id", "lang", "about")
 
@@ -66,7 +70,8 @@ class Result:
             and `size_mib` of the index.
         intervals: Quality metric -> its averages with intervals. The first is the headline.
         photos: `n_photos` of the dataset that were searched, and their `hash`.
-        manifest: All that the figures depend on; see `searchlab.manifest.make_manifest`.
+        manifest: All that the figures depend on; see
+            `searchlab.evaluation.provenance.manifest.make_manifest`.
         scores: What each query scored.
         task: What the queries bring: text, photo, or photo plus text.
     """

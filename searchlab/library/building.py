@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.cache import ContentCache
-from searchlab.catalog import assign_labels, build_vectors
 from searchlab.config import Config
-from searchlab.indexes import INDEXES, VectorIndex, updated_index
+from searchlab.library.cache import ContentCache
+from searchlab.library.catalog import assign_labels, build_vectors
+from searchlab.library.scan import Root
+from searchlab.library.snapshots import Snapshot, rewrite_snapshot, write_snapshot
 from searchlab.models import load_model
 from searchlab.models.canaries import Witness
 from searchlab.models.protocol import Embeddings
+from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
-from searchlab.scan import Root
-from searchlab.snapshots import Snapshot, rewrite_snapshot, write_snapshot
-from searchlab.tables import PhotoTable
+from searchlab.search.indexes import INDEXES, VectorIndex, updated_index
 
 
 def build_snapshot(

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.cache import ContentCache
 from searchlab.errors import NotFoundError
+from searchlab.library.cache import ContentCache
+from searchlab.library.embed import embed_pictures
+from searchlab.library.rows import row_of_picture
+from searchlab.library.scan import Picture, Root
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.photo_rows import row_of_picture
-from searchlab.photos import photo_id_of
-from searchlab.pipeline import embed_pictures
+from searchlab.photos.photo import photo_id_of
+from searchlab.photos.sidecar import Problem
+from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
-from searchlab.records import Problem
-from searchlab.scan import Picture, Root
 from searchlab.sources.record import SourceRecord
-from searchlab.tables import PhotoTable
 
 DOCUMENT_FIELDS = ("source_description", "alt_description", "description")
 _BATCH = 2_048

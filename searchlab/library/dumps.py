@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from searchlab.licensing import refusal
+from searchlab.photos.licenses import refusal
+from searchlab.photos.sidecar import Problem
 from searchlab.progress import Progress
-from searchlab.records import Problem
 from searchlab.sources import source_named
 from searchlab.sources.merging import merge
 from searchlab.sources.reading import Read, read_dump
@@ -16,7 +16,7 @@ from searchlab.sources.record import SourceRecord
 from searchlab.sources.store import PictureStore
 
 if TYPE_CHECKING:
-    from searchlab.scan import Root
+    from searchlab.library.scan import Root
 
 _Found = tuple["Root", Read]
 

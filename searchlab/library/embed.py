@@ -18,9 +18,10 @@ from pathlib import Path
 
 from PIL import Image
 
-from searchlab.cache import ContentCache, Facts
 from searchlab.errors import ImageError
-from searchlab.images import (
+from searchlab.library.cache import ContentCache, Facts
+from searchlab.models.protocol import Embedder
+from searchlab.photos.images.decode import (
     MAX_BYTES,
     WORKING_SIDE,
     analyse,
@@ -29,10 +30,9 @@ from searchlab.images import (
     shrink,
     thumbnail,
 )
-from searchlab.models.protocol import Embedder
+from searchlab.photos.images.resize import Resize, fast_resize, plain_resize
+from searchlab.photos.sidecar import Problem
 from searchlab.progress import Progress
-from searchlab.records import Problem
-from searchlab.resizing import Resize, fast_resize, plain_resize
 
 THUMBNAIL_SIDE = 400
 PASSING = ("cannot be read", "unreadable", "changed while it was indexed", "needs more memory")

@@ -7,21 +7,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from searchlab.cache import ContentCache
-from searchlab.calibration import calibrated
-from searchlab.catalog import build_table, identify
 from searchlab.config import Config
 from searchlab.errors import InputError
-from searchlab.library import Library
+from searchlab.library.cache import ContentCache
+from searchlab.library.catalog import build_table, identify
+from searchlab.library.embed import PASSING, embed_pictures
+from searchlab.library.library import Library
+from searchlab.library.scan import Picture, Root, Scan, check_root, is_library, scan_roots
+from searchlab.library.snapshots import Snapshot, last_readable
 from searchlab.models import load_model
 from searchlab.models.protocol import Embedder
-from searchlab.photos import iso_day
-from searchlab.pipeline import PASSING, embed_pictures
+from searchlab.models.shipped_calibration import calibrated
+from searchlab.photos.photo import iso_day
+from searchlab.photos.sidecar import Problem
+from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
-from searchlab.records import Problem
-from searchlab.scan import Picture, Root, Scan, check_root, is_library, scan_roots
-from searchlab.snapshots import Snapshot, last_readable
-from searchlab.tables import PhotoTable
 
 
 @dataclass

@@ -25,38 +25,26 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.building import build_snapshot
-from searchlab.cache import ContentCache
-from searchlab.catalog import build_vectors
 from searchlab.config import Config
-from searchlab.cursors import KEY_BYTES, Cursor, read_key
-from searchlab.engine import SearchEngine
-from searchlab.errors import (
-    ConflictError,
-    DataError,
-    ExpiredCursorError,
-    InputError,
-    NotFoundError,
-)
+from searchlab.errors import ConflictError, DataError, ExpiredCursorError, InputError, NotFoundError
 from searchlab.files import write_atomically
-from searchlab.indexes import INDEXES
+from searchlab.library.building import build_snapshot
+from searchlab.library.cache import ContentCache
+from searchlab.library.catalog import build_vectors
+from searchlab.library.embed import thumbnail_path
+from searchlab.library.scan import KEY_FILE, LIBRARY_FILE, Root
+from searchlab.library.snapshots import FORMAT, Snapshot, check_snapshot, current_id, open_snapshot
 from searchlab.models import load_model
 from searchlab.models.canaries import Witness
 from searchlab.models.protocol import Embedder
-from searchlab.photos import Photo
-from searchlab.pipeline import thumbnail_path
+from searchlab.photos.photo import Photo
+from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
-from searchlab.queries import DEFAULT_PER_PAGE, Page, Query
-from searchlab.scan import KEY_FILE, LIBRARY_FILE, Root
-from searchlab.snapshots import (
-    FORMAT,
-    Snapshot,
-    check_snapshot,
-    current_id,
-    open_snapshot,
-)
-from searchlab.tables import PhotoTable
-from searchlab.text_vectors import TextVectors
+from searchlab.search.cursors import KEY_BYTES, Cursor, read_key
+from searchlab.search.engine import SearchEngine
+from searchlab.search.indexes import INDEXES
+from searchlab.search.queries import DEFAULT_PER_PAGE, Page, Query
+from searchlab.search.text_cache import TextVectors
 
 
 class Library:

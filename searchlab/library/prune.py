@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from searchlab.catalog import documents, text_key
 from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError
-from searchlab.library import Library
+from searchlab.library.catalog import documents, text_key
+from searchlab.library.library import Library
+from searchlab.library.snapshots import current_id, read_manifest
 from searchlab.models import load_model
-from searchlab.snapshots import current_id, read_manifest
-from searchlab.tables import PhotoTable
+from searchlab.photos.table import PhotoTable
 
 
 def prune(library: Library) -> None:

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from searchlab.errors import ImageError, NotFoundError
-from searchlab.image_bytes import sniff
-from searchlab.images import MAX_BYTES, open_rgb, thumbnail
-from searchlab.photos import Photo
-from searchlab.pipeline import THUMBNAIL_SIDE, thumbnail_path
-from searchlab.scan import Root
+from searchlab.library.embed import THUMBNAIL_SIDE, thumbnail_path
+from searchlab.library.scan import Root
+from searchlab.photos.images.decode import MAX_BYTES, open_rgb, thumbnail
+from searchlab.photos.images.headers import sniff
+from searchlab.photos.photo import Photo
 
 SIDES: Final = {"thumb": THUMBNAIL_SIDE, "small": 480, "regular": 1080, "large": 1920}
 """Longest side in pixels of each size but `full`; nothing is scaled up."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from searchlab.cache import Facts
-from searchlab.colors import color_name
-from searchlab.descriptions import describe
-from searchlab.photos import URL_SIZES, Photo, attribution_of, orientation_of, web_url
-from searchlab.records import Record
-from searchlab.scan import Picture
+from searchlab.library.cache import Facts
+from searchlab.library.scan import Picture
+from searchlab.photos.colors import color_name
+from searchlab.photos.descriptions import describe
+from searchlab.photos.photo import URL_SIZES, Photo, attribution_of, orientation_of, web_url
+from searchlab.photos.sidecar import Record
+from searchlab.photos.table import row_of_photo
 from searchlab.sources.record import SourceRecord
-from searchlab.tables import row_of_photo
 
 UNKNOWN_LICENSE = "unknown"
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from searchlab.cache import ContentCache
-from searchlab.dumps import pictures_of_dumps
 from searchlab.errors import InputError
-from searchlab.images import MAX_BYTES
-from searchlab.licensing import RESTRICTIONS
+from searchlab.library.cache import ContentCache
+from searchlab.library.dumps import pictures_of_dumps
+from searchlab.photos.images.decode import MAX_BYTES
+from searchlab.photos.licenses import RESTRICTIONS
+from searchlab.photos.sidecar import SIDECAR_NAME, Problem, Record, read_records
 from searchlab.progress import Progress
-from searchlab.records import SIDECAR_NAME, Problem, Record, read_records
 from searchlab.sources import source_named
 
 LIBRARY_FILE = "library.json"

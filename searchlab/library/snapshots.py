@@ -20,12 +20,12 @@ import numpy as np
 
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError, shown
-from searchlab.facets import Facets
 from searchlab.files import sha256_of, sync_folder, write_atomically
-from searchlab.indexes import VectorIndex, open_index
+from searchlab.library.scan import Root
 from searchlab.models.protocol import Embeddings
-from searchlab.scan import Root
-from searchlab.tables import PhotoTable
+from searchlab.photos.table import PhotoTable
+from searchlab.search.filters.facets import Facets
+from searchlab.search.indexes import VectorIndex, open_index
 
 FORMAT = 1
 KEPT = 3

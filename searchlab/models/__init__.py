@@ -11,7 +11,7 @@ open_clip that are not on this machine yet:
     openclip:ViT-B-32/path/to/weights.pt    the same, from a file
     openclip:ViT-B-32/random-7              the same, untrained, from seed 7; for tests and timings
     openclip:ViT-B-32/TAG:bf16              the same, its image tower in bfloat16 (`:fp16`)
-    onnx:FOLDER                             what `searchlab.models.export.export_onnx` wrote
+    onnx:FOLDER                             what `searchlab.models.onnx.export.export_onnx` wrote
     onnx:FOLDER:fp32                        the same in float32 (`:int8` in eight bits)
     adapted:FOLDER                          with heads of one's own: `searchlab models adapt`
     migrated:FOLDER                         vectors of another model, mapped: `models migrate`
@@ -42,7 +42,7 @@ def _migrated(rest: str) -> Embedder:
 
 
 def _mini(rest: str) -> Embedder:
-    from searchlab.models.mini import MiniEmbedder
+    from searchlab.models.mini.embedder import MiniEmbedder
 
     _refuse_rest("mini", rest)
     model = MiniEmbedder()
@@ -64,20 +64,20 @@ def _captions(rest: str) -> Embedder:
 
 
 def _palette(rest: str) -> Embedder:
-    from searchlab.models.palette import PaletteEmbedder
+    from searchlab.models.palette.embedder import PaletteEmbedder
 
     _refuse_rest("palette", rest)
     return PaletteEmbedder()
 
 
 def _openclip(rest: str, device: str | None = None) -> Embedder:
-    from searchlab.models.openclip import OpenClipEmbedder
+    from searchlab.models.openclip.embedder import OpenClipEmbedder
 
     return OpenClipEmbedder(rest, device=device)
 
 
 def _onnx(rest: str) -> Embedder:
-    from searchlab.models.onnx import OnnxEmbedder
+    from searchlab.models.onnx.embedder import OnnxEmbedder
 
     folder, colon, precision = rest.rpartition(":")
     if colon and precision in ("fp32", "int8"):

@@ -9,9 +9,9 @@ from typing import Literal
 from PIL import Image
 
 from searchlab.errors import InputError
-from searchlab.models.artefacts import MINI_DATA, fingerprint, read_record
+from searchlab.models.mini.artefacts import MINI_DATA, fingerprint, read_record
+from searchlab.models.mini.text import TEXT_FILES, TEXT_WEIGHTS, TOKENIZER_FILES, TextTower
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.models.text import TEXT_FILES, TEXT_WEIGHTS, TOKENIZER_FILES, TextTower
 
 
 class CaptionsEmbedder:

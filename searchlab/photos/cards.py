@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from searchlab.queries import Hit, Page
+    from searchlab.search.queries import Hit, Page
 
 STYLE = """
 .searchlab-page{font:13px/1.4 system-ui,sans-serif;color:#222;background:#fff;padding:8px}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 # Cosines of label and photo: from the first a label is stated, from the second it is hedged. What
-# share of them is right with `mini` is measured by benchmarks/bench_descriptions.py.
+# share of them is right with `mini` is measured by benchmarks/descriptions/bench_descriptions.py.
 SURE = 0.6
 UNSURE = 0.45
 _WORDS_FOR = {"landscape": "A wide photo", "portrait": "A tall photo", "square": "A square photo"}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from searchlab.errors import InputError
-from searchlab.photos import day_number
+from searchlab.photos.photo import day_number
 
 SIDECAR_NAME = "photos.jsonl"
 MAX_TEXT = 10_000

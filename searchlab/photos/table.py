@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.columns import Texts, join_texts, open_columns, pack_texts, save_columns
 from searchlab.errors import DataError, InputError, NotFoundError, shown
-from searchlab.photos import URL_SIZES, Photo, day_number, iso_day
+from searchlab.photos.columns import Texts, join_texts, open_columns, pack_texts, save_columns
+from searchlab.photos.photo import URL_SIZES, Photo, day_number, iso_day
 
 CODED_COLUMNS = ("orientation", "color_name", "source", "license_type", "photographer_username")
 TEXT_COLUMNS = (

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import CursorError, DataError
-from searchlab.filters import PhotoFilter
-from searchlab.queries import DEFAULT_TEXT_ALPHA, Query
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import DEFAULT_TEXT_ALPHA, Query
 
 KEY_BYTES = 32
 _SIGNATURE_BYTES = 16

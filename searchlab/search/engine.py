@@ -16,19 +16,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import Bitmap
 from searchlab.config import Config, Curve
-from searchlab.cursors import Cursor
 from searchlab.errors import ExpiredCursorError, InputError, MismatchError
-from searchlab.facets import Facets
-from searchlab.indexes import VectorIndex
-from searchlab.indexes.exact import cosines_of
 from searchlab.models.canaries import Witness
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.paging import Ranking, cut_page
-from searchlab.photos import Photo
-from searchlab.planner import make_plan
-from searchlab.queries import (
+from searchlab.photos.photo import Photo
+from searchlab.photos.table import PhotoTable
+from searchlab.search.cursors import Cursor
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.filters.facets import Facets
+from searchlab.search.indexes import VectorIndex
+from searchlab.search.indexes.exact import cosines_of
+from searchlab.search.paging import Ranking, cut_page
+from searchlab.search.planner import make_plan
+from searchlab.search.queries import (
     DEFAULT_PER_PAGE,
     MAX_PER_PAGE,
     Hit,
@@ -38,10 +39,9 @@ from searchlab.queries import (
     Slice,
     check_count,
 )
-from searchlab.query_vectors import QueryVectors
-from searchlab.ranking import near_enough, ranked, relevance
-from searchlab.tables import PhotoTable
-from searchlab.text_vectors import TextVectors
+from searchlab.search.query_embedding import QueryVectors
+from searchlab.search.ranking import near_enough, ranked, relevance
+from searchlab.search.text_cache import TextVectors
 
 _PARTS = ("filter", "embed", "search")
 

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.cursors import Cursor
 from searchlab.models.protocol import Embeddings
-from searchlab.queries import Query, QueryPlan, Slice
+from searchlab.search.cursors import Cursor
+from searchlab.search.queries import Query, QueryPlan, Slice
 
 
 @dataclass(frozen=True)

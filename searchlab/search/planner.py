@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from searchlab.config import Config
-from searchlab.indexes import VectorIndex
-from searchlab.indexes.hnsw import walk_length
-from searchlab.queries import Mode, Query, QueryPlan
+from searchlab.search.indexes import VectorIndex
+from searchlab.search.indexes.hnsw import walk_length
+from searchlab.search.queries import Mode, Query, QueryPlan
 
 # Photos that a clustered index scores one by one in the time of a search through its lists, where
 # nobody has measured it.

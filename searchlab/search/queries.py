@@ -13,8 +13,8 @@ from PIL import Image
 
 from searchlab.config import QueryKind
 from searchlab.errors import InputError, shown
-from searchlab.filters import PhotoFilter
-from searchlab.photos import Photo, check_fields
+from searchlab.photos.photo import Photo, check_fields
+from searchlab.search.filters.photo_filter import PhotoFilter
 
 MAX_QUERY_LENGTH = 500
 MAX_LIMIT = 100
@@ -248,7 +248,7 @@ class Page:
         return "\n".join([f"<Page of {len(self)} results, {more}>", *lines])
 
     def _repr_html_(self) -> str:
-        from searchlab.display import page_html
+        from searchlab.photos.cards import page_html
 
         return page_html(self)
 

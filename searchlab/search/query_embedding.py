@@ -8,8 +8,8 @@ import numpy as np
 
 from searchlab.models.canaries import Witness
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
-from searchlab.queries import Picture
-from searchlab.text_vectors import TextVectors
+from searchlab.search.queries import Picture
+from searchlab.search.text_cache import TextVectors
 
 
 class QueryVectors:
@@ -43,7 +43,7 @@ class QueryVectors:
         Raises:
             ImageError: The picture is refused.
         """
-        from searchlab.images import WORKING_SIDE, as_rgb, for_model
+        from searchlab.photos.images.decode import WORKING_SIDE, as_rgb, for_model
 
         self._witness.check(self._model, "image")
         side = self._model.input_size

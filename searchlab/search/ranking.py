@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import Bitmap
 from searchlab.config import Config, Curve
-from searchlab.indexes import HnswIndex, Nearest, VectorIndex
 from searchlab.models.protocol import Embeddings
-from searchlab.queries import QueryPlan
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes import HnswIndex, Nearest, VectorIndex
+from searchlab.search.queries import QueryPlan
 
 DIGITS = 6
 # Neighbours that a first page of the usual size needs, and a few more.

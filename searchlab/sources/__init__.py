@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from searchlab.errors import InputError, shown
-from searchlab.sources import (
+from searchlab.sources.providers import (
     europeana,
     flickr,
     inaturalist,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from searchlab.photos import web_url
+from searchlab.photos.photo import web_url
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from searchlab.photos import credit_line
+from searchlab.photos.photo import credit_line
 from searchlab.sources import SOURCES
 from searchlab.sources.record import SourceRecord
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from searchlab.errors import InputError, shown
-from searchlab.records import Problem
+from searchlab.photos.sidecar import Problem
 from searchlab.sources.record import SourceRecord
 from searchlab.sources.source import Source
 

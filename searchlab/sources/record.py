@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from searchlab.errors import InputError, shown
-from searchlab.licensing import license_url, normal_license
-from searchlab.photos import URL_SIZES, web_url
-from searchlab.records import MAX_TEXT, Record, plain_characters
+from searchlab.photos.licenses import license_url, normal_license
+from searchlab.photos.photo import URL_SIZES, web_url
+from searchlab.photos.sidecar import MAX_TEXT, Record, plain_characters
 
 _MAX_SIDE = 10**6
 _HEX = re.compile(r"#[0-9a-fA-F]{6}", re.ASCII)

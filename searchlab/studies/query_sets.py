@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from searchlab.config import Config
-from searchlab.datasets import Dataset, load_dataset
-from searchlab.scored_queries import halves
+from searchlab.evaluation.calibration.scored_queries import halves
+from searchlab.evaluation.datasets import Dataset, load_dataset
 
 if TYPE_CHECKING:
-    from searchlab.engine import SearchEngine
-    from searchlab.library import Library
+    from searchlab.library.library import Library
+    from searchlab.search.engine import SearchEngine
 
 
 @dataclass(frozen=True, kw_only=True)

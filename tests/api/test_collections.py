@@ -7,22 +7,22 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from apis import api
-from searchlab.api import replaying
-from searchlab.api.exchange import Exchange, attach
-from searchlab.api.problems import KINDS, Invalid, problem_of
-from searchlab.api.threads import Threads
+from searchlab.api.accounts import collections as store
+from searchlab.api.accounts import database as database_module
+from searchlab.api.accounts import idempotency as replaying
+from searchlab.api.accounts.accounts import Caller
+from searchlab.api.accounts.database import BusyError, UnreachableDatabaseError, UnstorableError
+from searchlab.api.accounts.replays import InFlightError, Replay
+from searchlab.api.http.context import Exchange, attach
+from searchlab.api.http.threads import Threads
+from searchlab.api.wire.errors import KINDS, Invalid, problem_of
 from searchlab.config import Config
 from searchlab.errors import InputError, NotFoundError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library, open_library
-from searchlab.scan import check_root
-from searchlab.snapshots import current_id
-from searchlab.storage import collections as store
-from searchlab.storage import database as database_module
-from searchlab.storage.accounts import Caller
-from searchlab.storage.database import BusyError, UnreachableDatabaseError, UnstorableError
-from searchlab.storage.replays import InFlightError, Replay
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library, open_library
+from searchlab.library.scan import check_root
+from searchlab.library.snapshots import current_id
+from tests.support.apis import api
 
 COLLECTIONS = "/api/v1/collections"
 

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from searchlab.api.decode_slots import DecodeSlots
-from searchlab.api.problems import Invalid, Problem
+from searchlab.api.http.decode_slots import DecodeSlots
+from searchlab.api.wire.errors import Invalid, Problem
 from searchlab.errors import ImageError
 
 

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from searchlab.api import encoded_photos
-from searchlab.api.encoded_photos import EncodedPhotos
+from searchlab.api.snapshots import encoded_photos
+from searchlab.api.snapshots.encoded_photos import EncodedPhotos
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ from litestar import Litestar, Response
 from litestar.datastructures import State
 from litestar.testing import TestClient
 
-from searchlab.api.envelope import encode_failure
-from searchlab.api.exchange import Exchange, attach, exchange_of
-from searchlab.api.facet_lists import FacetLists
-from searchlab.api.later import Later
-from searchlab.api.licenses import LIBRARIES, LICENSES, NOT_EVALUATED, license_url
-from searchlab.api.problems import problem_of
+from searchlab.api.http.context import Exchange, attach, exchange_of
 from searchlab.api.routes import facets
-from searchlab.colors import FAMILIES
-from searchlab.photographers import Photographers
+from searchlab.api.snapshots.facet_lists import FacetLists
+from searchlab.api.snapshots.later import Later
+from searchlab.api.wire.envelope import encode_failure
+from searchlab.api.wire.errors import problem_of
+from searchlab.api.wire.license_links import LIBRARIES, LICENSES, NOT_EVALUATED, license_url
+from searchlab.photos.colors import FAMILIES
+from searchlab.search.filters.photographers import Photographers
 
 FACETS = "/api/v1/facets"
 JOANNE = {"photographer_username": "joanne", "photographer_full_name": "Joanne O"}

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from independent_client import UUID, check_refused, check_success
-from spec_server import corpus
+from tests.support.independent_client import UUID, check_refused, check_success
+from tests.support.spec_server import corpus
 
 TEXTS = {
     "NUL": b"a\0b",

@@ -7,8 +7,8 @@ import time
 import httpx
 import pytest
 
-from independent_client import check_failure, check_invalid, check_success
-from spec_server import corpus
+from tests.support.independent_client import check_failure, check_invalid, check_success
+from tests.support.spec_server import corpus
 
 COLLECTIONS = b"/api/v1/collections"
 JSON = b"Content-Type: application/json\r\n"

@@ -6,8 +6,14 @@ import re
 import httpx
 import pytest
 
-from independent_client import SEARCH, check_failure, check_invalid, check_page, check_success
-from spec_server import corpus
+from tests.support.independent_client import (
+    SEARCH,
+    check_failure,
+    check_invalid,
+    check_page,
+    check_success,
+)
+from tests.support.spec_server import corpus
 
 NOBODYS = "999999999"
 # What an operation may have to do with an account. The last two have nothing to hide: what they

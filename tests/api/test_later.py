@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from searchlab.api.later import Later
+from searchlab.api.snapshots.later import Later
 
 
 def test_it_is_made_when_it_is_asked_for_and_not_before():

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from apis import api
-from searchlab.api.shelf import Shelf
+from searchlab.api.snapshots.live_library import Shelf
 from searchlab.config import Config
-from searchlab.engine import SearchEngine
 from searchlab.errors import DataError
-from searchlab.filters import PhotoFilter
-from searchlab.ingest import index_photos
-from searchlab.library import create_library, open_library
-from searchlab.queries import Query
-from searchlab.scan import check_root
-from searchlab.snapshots import KEPT, current_id
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library, open_library
+from searchlab.library.scan import check_root
+from searchlab.library.snapshots import KEPT, current_id
+from searchlab.search.engine import SearchEngine
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
+from tests.support.apis import api
 
 SEARCH = "/api/v1/search/photos"
 PALETTE = Config(model="palette")

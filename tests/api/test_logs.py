@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from searchlab.api.logs import Log
+from searchlab.api.ops.logs import Log
 
 REQUEST = {
     "request_id": "6f2c1a52-6b0a-4f6e-9a3e-0f3a1d2b3c4d",

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from apis import api
-from searchlab.api.decode_slots import DecodeSlots
-from searchlab.api.media import FOR_A_WHILE, FOREVER, Renditions
+from searchlab.api.http.decode_slots import DecodeSlots
+from searchlab.api.http.media import FOR_A_WHILE, FOREVER, Renditions
 from searchlab.config import Config
-from searchlab.ingest import index_photos
-from searchlab.library import create_library
-from searchlab.scan import check_root
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.library.scan import check_root
+from tests.support.apis import api
 
 SIZES = ("thumb", "small", "regular", "large", "full")
 

@@ -12,21 +12,21 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from apis import api
 from searchlab import errors
-from searchlab.api import front
+from searchlab.api.accounts import tables as schema
+from searchlab.api.accounts.accounts import PLAN_NAMES, revoke_key
+from searchlab.api.accounts.plans import PLANS
 from searchlab.api.app import _keyed
-from searchlab.api.exchange import Exchange, attach
-from searchlab.api.plans import PLANS
-from searchlab.api.problems import CODES, KINDS, Invalid, Problem, problem_of
+from searchlab.api.http import middleware as front
+from searchlab.api.http.context import Exchange, attach
 from searchlab.api.routes import search
 from searchlab.api.settings import Settings
+from searchlab.api.wire.errors import CODES, KINDS, Invalid, Problem, problem_of
 from searchlab.config import Config
-from searchlab.ingest import index_photos
-from searchlab.library import create_library
-from searchlab.scan import check_root
-from searchlab.storage import schema
-from searchlab.storage.accounts import PLAN_NAMES, revoke_key
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.library.scan import check_root
+from tests.support.apis import api
 
 SEARCH = "/api/v1/search/photos"
 

@@ -11,18 +11,18 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from searchlab.api.app import create_app
-from searchlab.api.docs_page import ROUTES, errors_page, handlers_of, reference_page
-from searchlab.api.exchange import Exchange, attach
-from searchlab.api.openapi import EncodedDocument, build_document, placed, places_of
-from searchlab.api.openapi_answers import example_of
-from searchlab.api.operations import operation_of
-from searchlab.api.parameters import fields_of
-from searchlab.api.problems import KINDS
-from searchlab.api.requests import NO_NUL
-from searchlab.api.schema import Collection, CollectionWithPhotos, Photo
+from searchlab.api.docs.openapi import EncodedDocument, build_document, placed, places_of
+from searchlab.api.docs.openapi_answers import example_of
+from searchlab.api.docs.pages import ROUTES, errors_page, handlers_of, reference_page
+from searchlab.api.http.context import Exchange, attach
+from searchlab.api.ops.worker import HEAD_BYTES
 from searchlab.api.settings import Settings
-from searchlab.api.worker import HEAD_BYTES
-from searchlab.photos import PHOTO_FIELDS
+from searchlab.api.wire.errors import KINDS
+from searchlab.api.wire.operations import operation_of
+from searchlab.api.wire.parameters import fields_of
+from searchlab.api.wire.requests import NO_NUL
+from searchlab.api.wire.schema import Collection, CollectionWithPhotos, Photo
+from searchlab.photos.photo import PHOTO_FIELDS
 
 # The service's own paths that are pages for people, or other names of paths that are described.
 UNSAID = {"/docs", "/docs/errors", "/openapi.json", "/ready", "/media/{photo_id}"}

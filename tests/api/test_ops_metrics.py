@@ -6,7 +6,7 @@ import sys
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from searchlab.api.measures import Measures
+from searchlab.api.ops.metrics import Measures
 
 
 def answer(measures, seconds=0.003, status=200, method="GET", route="/api/v1/usage"):
@@ -76,7 +76,7 @@ def test_requests_are_told_apart_by_route_method_and_class_of_status(measured):
 COUNT_AND_DIE = """
 import os, sys
 from pathlib import Path
-from searchlab.api.measures import Measures
+from searchlab.api.ops.metrics import Measures
 measures = Measures(Path(sys.argv[1]))
 measures.serving("000001-abcdef01", "c0ffee", 349)
 measures.searched("exact")

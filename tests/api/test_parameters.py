@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from litestar import Request
 from msgspec import Meta
 
-from searchlab.api.parameters import MAX_BODY_BYTES, fields_of, read, read_body, read_path
-from searchlab.api.problems import Invalid, Problem
-from searchlab.api.requests import ImageSearch, NewCollection, OneCollection, TextSearch
+from searchlab.api.wire.errors import Invalid, Problem
+from searchlab.api.wire.parameters import MAX_BODY_BYTES, fields_of, read, read_body, read_path
+from searchlab.api.wire.requests import ImageSearch, NewCollection, OneCollection, TextSearch
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,7 +223,7 @@ def test_a_parameter_in_the_path_that_cannot_be_converted_is_named(text):
 
 
 def test_json_that_trickles_has_less_time_than_a_picture(monkeypatch):
-    monkeypatch.setattr("searchlab.api.parameters.JSON_S", 0.02)
+    monkeypatch.setattr("searchlab.api.wire.parameters.JSON_S", 0.02)
     request = ask("", b"")
 
     async def receive():

@@ -17,7 +17,11 @@ import sqlalchemy as sa
 from click.testing import CliRunner
 from PIL import Image
 
-from independent_client import (
+from searchlab.api.accounts.database import open_database
+from searchlab.api.accounts.tables import accounts, usage_months
+from searchlab.cli import searchlab
+from tests.support.databases import empty_url
+from tests.support.independent_client import (
     SEARCH,
     Api,
     check_failure,
@@ -25,11 +29,7 @@ from independent_client import (
     check_page,
     check_success,
 )
-from searchlab.cli import searchlab
-from searchlab.storage.database import open_database
-from searchlab.storage.schema import accounts, usage_months
-from served import serving
-from tests.databases import empty_url
+from tests.support.served import serving
 
 COLORS = ("red", "green", "blue", "yellow", "black", "white")
 THREADS = 6

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from searchlab.api import ranges
+from searchlab.api.http import ranges
 
 
 @pytest.mark.parametrize(

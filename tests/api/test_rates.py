@@ -5,8 +5,14 @@ import sys
 
 import pytest
 
-from searchlab.api.plans import PLANS
-from searchlab.api.rates import Rates, Verdict, rate_headers, retry_after, seconds_left_in_month
+from searchlab.api.accounts.plans import PLANS
+from searchlab.api.accounts.rates import (
+    Rates,
+    Verdict,
+    rate_headers,
+    retry_after,
+    seconds_left_in_month,
+)
 from searchlab.errors import DataError, InputError
 
 NOON = 1_700_000_000.0
@@ -126,7 +132,7 @@ def test_a_worker_that_comes_later_finds_what_was_used(opened, path):
 ASK = """
 import sys
 from pathlib import Path
-from searchlab.api.rates import Rates
+from searchlab.api.accounts.rates import Rates
 
 rates = Rates(Path(sys.argv[1]), 1, 1000)
 print(flush=True)

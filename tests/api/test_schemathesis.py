@@ -1,6 +1,6 @@
 """Requests made up from the OpenAPI document, good and bad ones: no answer may say otherwise.
 
-A longer run of the same: `SEARCHLAB_FUZZ=300 pytest tests/test_api_schemathesis.py`, with another
+A longer run of the same: `SEARCHLAB_FUZZ=300 pytest tests/api/test_schemathesis.py`, with another
 seed by `SEARCHLAB_FUZZ_SEED=2`. A failure comes with the curl line that repeats it, once a key
 stands where it says `[Filtered]`.
 """
@@ -13,7 +13,7 @@ import schemathesis
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import Status, events, from_schema
 
-from spec_server import corpus
+from tests.support.spec_server import corpus
 
 EXAMPLES = int(os.environ.get("SEARCHLAB_FUZZ", "3"))
 SEED = int(os.environ.get("SEARCHLAB_FUZZ_SEED", "1"))

@@ -20,16 +20,16 @@ from click.testing import CliRunner
 from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
-from searchlab.api import run_folders
-from searchlab.api import server as server_module
-from searchlab.api.run_folders import run_folder
-from searchlab.api.server import Supervisor, bind
+from searchlab.api.ops import run_folders
+from searchlab.api.ops import server as server_module
+from searchlab.api.ops.run_folders import run_folder
+from searchlab.api.ops.server import Supervisor, bind
 from searchlab.api.settings import Settings
 from searchlab.cli import searchlab
 from searchlab.config import Config
 from searchlab.errors import ConflictError, InputError, SearchlabError
-from searchlab.library import open_library
-from served import create_key, run_command, serving
+from searchlab.library.library import open_library
+from tests.support.served import create_key, run_command, serving
 
 APP = """
 import asyncio, os, sys
@@ -242,7 +242,7 @@ def test_a_worker_that_cannot_start_says_why(supervised):
 ORPHANED = """
 import sys
 from pathlib import Path
-from searchlab.api.server import Supervisor, bind
+from searchlab.api.ops.server import Supervisor, bind
 from searchlab.api.settings import Settings
 supervisor = Supervisor(
     Settings(data=Path(), workers=2), bind("127.0.0.1", 0), app="small_app:create"
@@ -574,7 +574,7 @@ HEAVY = ("torch", "ranx", "matplotlib", "sklearn", "numba", "pandas", "scipy")
 def test_a_worker_loads_nothing_that_answers_do_not_need():
     code = (
         "import json, sys\n"
-        "import searchlab.api.worker, searchlab.api.app\n"
+        "import searchlab.api.ops.worker, searchlab.api.app\n"
         "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

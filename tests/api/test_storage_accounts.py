@@ -9,10 +9,8 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from searchlab.api.plans import PLANS
-from searchlab.errors import DataError, InputError, NotFoundError
-from searchlab.storage import keyring as keyring_module
-from searchlab.storage.accounts import (
+from searchlab.api.accounts import keyring as keyring_module
+from searchlab.api.accounts.accounts import (
     PLAN_NAMES,
     Caller,
     create_key,
@@ -20,11 +18,13 @@ from searchlab.storage.accounts import (
     plan_of,
     revoke_key,
 )
-from searchlab.storage.database import open_database, sqlite_url
-from searchlab.storage.keyring import KeyRing
-from searchlab.storage.locks import Generation
-from searchlab.storage.schema import api_keys
-from tests.databases import BACKENDS, HOSTILE, Clock, fresh_database, start
+from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.api.accounts.keyring import KeyRing
+from searchlab.api.accounts.locks import Generation
+from searchlab.api.accounts.plans import PLANS
+from searchlab.api.accounts.tables import api_keys
+from searchlab.errors import DataError, InputError, NotFoundError
+from tests.support.databases import BACKENDS, HOSTILE, Clock, fresh_database, start
 
 
 @pytest.fixture(params=BACKENDS)
@@ -277,8 +277,8 @@ def test_threads_may_ask_at_once_while_keys_come_and_go(database, ring):
 
 ASK = """
 import sys
-from searchlab.storage.database import open_database
-from searchlab.storage.keyring import KeyRing
+from searchlab.api.accounts.database import open_database
+from searchlab.api.accounts.keyring import KeyRing
 ring = KeyRing(open_database(sys.argv[1]))
 for line in sys.stdin:
     caller = ring.find(line.strip())
@@ -309,8 +309,8 @@ def test_another_process_refuses_a_revoked_key_and_sees_a_changed_plan_at_once(d
 
 DIE_IN_A_CHANGE = """
 import sys
-from searchlab.storage.accounts import changing_keys
-from searchlab.storage.database import open_database
+from searchlab.api.accounts.accounts import changing_keys
+from searchlab.api.accounts.database import open_database
 with changing_keys(open_database(sys.argv[1])) as connection:
     connection.exec_driver_sql("UPDATE accounts SET plan = 'scale'")
     print("in it", flush=True)

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from searchlab.api.accounts import collections as module
+from searchlab.api.accounts.accounts import create_key
+from searchlab.api.accounts.collections import Collections, FullError
 from searchlab.errors import ConflictError, ForbiddenError, InputError, NotFoundError
-from searchlab.storage import collections as module
-from searchlab.storage.accounts import create_key
-from searchlab.storage.collections import Collections, FullError
-from tests.databases import BACKENDS, HOSTILE, ODD, Clock, fresh_database
+from tests.support.databases import BACKENDS, HOSTILE, ODD, Clock, fresh_database
 
 ACME, BETA = 1, 2
 PHOTO = {"photo_thumbnail_url": "https://x/t", "photo_source": "nasa", "photo_photographer": "Ann"}

@@ -8,21 +8,21 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-from searchlab.errors import DataError, InputError, NotFoundError
-from searchlab.storage import database as module
-from searchlab.storage.collections import Collections
-from searchlab.storage.database import (
+from searchlab.api.accounts import database as module
+from searchlab.api.accounts.collections import Collections
+from searchlab.api.accounts.database import (
     BusyError,
     UnreachableDatabaseError,
     UnstorableError,
     open_database,
     sqlite_url,
 )
-from searchlab.storage.migrating import migrate, steps
-from searchlab.storage.replays import Attempt, Replays
-from searchlab.storage.schema import METADATA, VERSION, accounts, replays
-from searchlab.storage.values import UtcMoment, utc_now
-from tests.databases import BACKENDS, HOSTILE, ODD, empty_url, fresh_database, psql, start
+from searchlab.api.accounts.migrating import migrate, steps
+from searchlab.api.accounts.replays import Attempt, Replays
+from searchlab.api.accounts.tables import METADATA, VERSION, accounts, replays
+from searchlab.api.accounts.values import UtcMoment, utc_now
+from searchlab.errors import DataError, InputError, NotFoundError
+from tests.support.databases import BACKENDS, HOSTILE, ODD, empty_url, fresh_database, psql, start
 
 
 @pytest.fixture(params=BACKENDS)
@@ -309,7 +309,7 @@ def test_asking_for_the_version_makes_no_file(tmp_path):
 def test_serving_loads_no_migrations_where_all_is_done_and_nothing_heavy(database):
     code = """
 import sys
-from searchlab.storage import collections, database, keyring, meter, replays, usage
+from searchlab.api.accounts import collections, database, keyring, meter, replays, usage
 database.open_database(sys.argv[1]).migrate()
 names = {name.split(".")[0] for name in sys.modules}
 heavy = {"alembic", "torch", "ranx", "matplotlib", "sklearn", "numba", "pandas", "numpy"}
@@ -328,7 +328,7 @@ def test_migrating_again_keeps_what_is_there(database):
 
 MIGRATE = """
 import sys
-from searchlab.storage.database import open_database
+from searchlab.api.accounts.database import open_database
 sys.stdin.readline()
 database = open_database(sys.argv[1])
 database.migrate()

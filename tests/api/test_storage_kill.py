@@ -7,23 +7,23 @@ import signal
 import pytest
 import sqlalchemy as sa
 
+from searchlab.api.accounts.accounts import Caller
+from searchlab.api.accounts.meter import Meter
+from searchlab.api.accounts.tables import accounts, usage_days, usage_months
+from searchlab.api.accounts.values import utc_now
 from searchlab.errors import DataError
-from searchlab.storage.accounts import Caller
-from searchlab.storage.meter import Meter
-from searchlab.storage.schema import accounts, usage_days, usage_months
-from searchlab.storage.values import utc_now
-from tests.databases import BACKENDS, fresh_database, psql, run, start
+from tests.support.databases import BACKENDS, fresh_database, psql, run, start
 
 # Each count leaves a witness in the same transaction: an account named after it.
 COUNT = """
 import asyncio, os, sys
 from functools import partial
 from searchlab.errors import QuotaError
-from searchlab.storage.accounts import Caller
-from searchlab.storage.database import open_database
-from searchlab.storage.meter import Meter
-from searchlab.storage.schema import accounts
-from searchlab.storage.values import utc_now
+from searchlab.api.accounts.accounts import Caller
+from searchlab.api.accounts.database import open_database
+from searchlab.api.accounts.meter import Meter
+from searchlab.api.accounts.tables import accounts
+from searchlab.api.accounts.values import utc_now
 
 url, tasks, each, limit = sys.argv[1], *map(int, sys.argv[2:])
 meter = Meter(open_database(url))

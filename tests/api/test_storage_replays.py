@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from searchlab.api.accounts.replays import Attempt, InFlightError, Replay, Replays
+from searchlab.api.accounts.tables import replays
 from searchlab.errors import InputError
-from searchlab.storage.replays import Attempt, InFlightError, Replay, Replays
-from searchlab.storage.schema import replays
-from tests.databases import BACKENDS, HOSTILE, ODD, Clock, fresh_database, start
+from tests.support.databases import BACKENDS, HOSTILE, ODD, Clock, fresh_database, start
 
 PATH = "/api/v1/collections"
 
@@ -179,7 +179,7 @@ def test_older_answers_are_deleted_now_and_then(database, records, clock, monkey
     clock.now += timedelta(hours=25)
     records.begin(attempt(key="d"))
     assert rows(database) == 4
-    monkeypatch.setattr("searchlab.storage.replays._PRUNED_EVERY_S", 0.0)
+    monkeypatch.setattr("searchlab.api.accounts.replays._PRUNED_EVERY_S", 0.0)
     records.begin(attempt(key="e"))
     assert rows(database) == 2
 
@@ -187,7 +187,7 @@ def test_older_answers_are_deleted_now_and_then(database, records, clock, monkey
 def test_old_answers_go_a_few_at_a_time_and_faster_than_new_ones_come(
     database, records, clock, monkeypatch
 ):
-    monkeypatch.setattr("searchlab.storage.replays._PRUNED_AT_ONCE", 2)
+    monkeypatch.setattr("searchlab.api.accounts.replays._PRUNED_AT_ONCE", 2)
     for key in "abcde":
         records.begin(attempt(key=key))
     clock.now += timedelta(hours=25)
@@ -230,8 +230,8 @@ def test_of_many_at_once_one_owns_the_key(records):
 
 OWN_AND_DIE = """
 import os, signal, sys
-from searchlab.storage.database import open_database
-from searchlab.storage.replays import Attempt, Replays
+from searchlab.api.accounts.database import open_database
+from searchlab.api.accounts.replays import Attempt, Replays
 database = open_database(sys.argv[1])
 records = Replays(database)
 mine = Attempt(1, "POST", sys.argv[2], "k", "f")

@@ -6,15 +6,15 @@ from datetime import date
 import pytest
 import sqlalchemy as sa
 
+from searchlab.api.accounts import usage
+from searchlab.api.accounts.accounts import Caller, create_key, list_keys, revoke_key
+from searchlab.api.accounts.database import BusyError
+from searchlab.api.accounts.keyring import KeyRing
+from searchlab.api.accounts.meter import Meter, _Count
+from searchlab.api.accounts.tables import accounts, usage_days, usage_months
+from searchlab.api.accounts.values import days_back, months_back, utc_now
 from searchlab.errors import ConflictError, DataError, InputError, QuotaError
-from searchlab.storage import usage
-from searchlab.storage.accounts import Caller, create_key, list_keys, revoke_key
-from searchlab.storage.database import BusyError
-from searchlab.storage.keyring import KeyRing
-from searchlab.storage.meter import Meter, _Count
-from searchlab.storage.schema import accounts, usage_days, usage_months
-from searchlab.storage.values import days_back, months_back, utc_now
-from tests.databases import BACKENDS, Clock, fresh_database, run
+from tests.support.databases import BACKENDS, Clock, fresh_database, run
 
 
 @pytest.fixture(params=BACKENDS)
@@ -281,7 +281,7 @@ def test_a_waiter_that_gives_up_disturbs_nobody(database, meter):
 
 
 def test_nobody_waits_for_ever_for_a_database_that_hangs(tmp_path, clock, monkeypatch):
-    monkeypatch.setattr("searchlab.storage.meter._PATIENCE_S", 0.01)
+    monkeypatch.setattr("searchlab.api.accounts.meter._PATIENCE_S", 0.01)
     with fresh_database("sqlite", tmp_path) as database:
         caller = caller_of(database)
         meter = Meter(database, clock=clock)
@@ -336,7 +336,7 @@ def test_used_follows_other_processes_within_a_second(database, meter, clock, mo
     other = Meter(database, clock=clock)
     run(other.count(caller, limit=9))
     other.close()
-    monkeypatch.setattr("searchlab.storage.meter._FRESH_S", 0.0)
+    monkeypatch.setattr("searchlab.api.accounts.meter._FRESH_S", 0.0)
     assert meter.used(caller) == 1
 
 
@@ -368,7 +368,7 @@ def test_what_is_known_stays_so_and_is_asked_again_where_it_cannot_be_read(
 ):
     caller = caller_of(database)
     run(meter.count(caller, limit=9))
-    monkeypatch.setattr("searchlab.storage.meter._FRESH_S", 0.0)
+    monkeypatch.setattr("searchlab.api.accounts.meter._FRESH_S", 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(database, "look_up", refuse)
         assert meter.known(caller) == 1
@@ -388,7 +388,7 @@ def refuse(*_arguments):
 
 
 def test_a_day_on_which_nothing_can_be_deleted_stops_no_counting(database, clock, monkeypatch):
-    monkeypatch.setattr("searchlab.storage.meter.days_back", refuse)
+    monkeypatch.setattr("searchlab.api.accounts.meter.days_back", refuse)
     meter = Meter(database, clock=clock)
     caller = caller_of(database)
     assert [run(meter.count(caller, limit=9)) for _ in range(3)] == [1, 2, 3]

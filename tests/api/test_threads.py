@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from searchlab.api.problems import Problem
-from searchlab.api.threads import Threads
+from searchlab.api.http.threads import Threads
+from searchlab.api.wire.errors import Problem
 
 
 @pytest.fixture

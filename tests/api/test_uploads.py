@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from litestar import Request
 from PIL import Image
 
-from apis import api
-from searchlab.api import bodies
-from searchlab.api.decode_slots import DecodeSlots
-from searchlab.api.problems import Invalid, Problem, problem_of
-from searchlab.api.uploads import fingerprint_of, read_picture, reference_of
+from searchlab.api.http import bodies
+from searchlab.api.http.decode_slots import DecodeSlots
+from searchlab.api.http.uploads import fingerprint_of, read_picture, reference_of
+from searchlab.api.wire.errors import Invalid, Problem, problem_of
 from searchlab.config import Config
 from searchlab.errors import ImageError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library
-from searchlab.queries import Query
-from searchlab.scan import check_root
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.library.scan import check_root
+from searchlab.search.queries import Query
+from tests.support.apis import api
 
 SEARCH = "/api/v1/search/photos"
 FORM = "multipart/form-data; boundary=cut"

@@ -7,7 +7,7 @@ import typing
 import msgspec
 import pytest
 
-from searchlab.api import schema
+from searchlab.api.wire import schema
 from searchlab.client import records
 
 # What only one side has: the client takes errors apart by hand, the reference writes out envelopes.

@@ -10,17 +10,23 @@ from typing import ClassVar
 
 import pytest
 
-from embedding.stages import Watch
-from load import wrk
-from load.asking import NEW_TEXT, Ask, load, load_with_asyncio, sender
-from load.libraries import library_of, synthetic_library
-from load.processes import children_of, cpu_seconds, peak_mib, proportional_mib, resident_mib
-from load.rounds import Target, flat, measure_in_turn, middle, with_ratios
-from load.targets import show_targets, target
-from searchlab.colors import color_name
-from searchlab.filters import PhotoFilter
+from benchmarks.common.load import wrk
+from benchmarks.common.load.asking import NEW_TEXT, Ask, load, load_with_asyncio, sender
+from benchmarks.common.load.libraries import library_of, synthetic_library
+from benchmarks.common.load.processes import (
+    children_of,
+    cpu_seconds,
+    peak_mib,
+    proportional_mib,
+    resident_mib,
+)
+from benchmarks.common.load.rounds import Target, flat, measure_in_turn, middle, with_ratios
+from benchmarks.common.load.targets import show_targets, target
+from benchmarks.embedding.stages import Watch
+from searchlab.photos.colors import color_name
 from searchlab.progress import Progress
-from searchlab.queries import Query
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
 
 
 class Asked(BaseHTTPRequestHandler):

@@ -5,12 +5,12 @@ import time
 import numpy as np
 import pytest
 
-from fresh_process import Usage, in_fresh_process
-from scale.cells import FILTERS, Filter
-from scale.summary import OURS, at_recall, curves, fits, plan
-from searchlab.labs.scenes import Scenes
-from searchlab.reporting.lookup import Results
-from targets.goals import GOALS, Goal
+from benchmarks.common.fresh_process import Usage, in_fresh_process
+from benchmarks.scale.cells import FILTERS, Filter
+from benchmarks.scale.summary import OURS, at_recall, curves, fits, plan
+from benchmarks.targets.goals import GOALS, Goal
+from searchlab.evaluation.reporting.lookup import Results
+from searchlab.studies.vectors.scenes import Scenes
 
 SCENES = Scenes(8, seed=0).rows(0, 5_000)[1]
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from searchlab.benchmarking import bench_parser
-from searchlab.datasets import ENVIRONMENT
-from searchlab.measurements import read_measurement
+from benchmarks.common.recording import bench_parser
+from searchlab.evaluation.datasets import ENVIRONMENT
+from searchlab.evaluation.provenance.measurement import read_measurement
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPTS = sorted(path.stem for path in BENCHMARKS.glob("bench_*.py"))
 # What only makes a smoke run longer: other systems of the same kind.
 SHORTER = {

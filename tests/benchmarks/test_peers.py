@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from peers import PEERS, Entry, Peer
-from searchlab.indexes import ExactIndex
-from searchlab.labs.filter_atlas import Atlas, Cell, cells
-from searchlab.labs.vectors import made_vectors
+from benchmarks.common.peers import PEERS, Entry, Peer
+from searchlab.search.indexes import ExactIndex
+from searchlab.studies.filters.atlas import Atlas, Cell, cells
+from searchlab.studies.vectors.made import made_vectors
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 K = 10
 # Other people's packages warn as they please.
 pytestmark = pytest.mark.filterwarnings("ignore")

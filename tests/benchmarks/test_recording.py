@@ -2,11 +2,11 @@ import sys
 
 import pytest
 
-from searchlab import benchmarking
-from searchlab.benchmarking import bench_parser, median_ms, on_record, record
+from benchmarks.common import recording as benchmarking
+from benchmarks.common.recording import bench_parser, median_ms, on_record, record
 from searchlab.errors import InputError
-from searchlab.manifest import make_manifest
-from searchlab.measurements import read_measurement
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.measurement import read_measurement
 
 
 @pytest.fixture

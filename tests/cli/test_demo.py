@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from searchlab import demo
+from searchlab.cli import demo
 from searchlab.config import Config
-from searchlab.datasets import bundled_root
 from searchlab.errors import InputError, MismatchError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library
+from searchlab.evaluation.datasets import bundled_root
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
 
 FEW = ("skimage-chelsea", "skimage-coffee", "sklearn-flower")
 

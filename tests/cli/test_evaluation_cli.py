@@ -5,8 +5,8 @@ from click.testing import CliRunner
 from PIL import Image
 
 from searchlab.cli import searchlab
-from searchlab.datasets import ENVIRONMENT
 from searchlab.errors import ConflictError, InputError, NotFoundError, SearchlabError
+from searchlab.evaluation.datasets import ENVIRONMENT
 
 SHADES = {"red": "#e50000", "green": "#15b01a", "blue": "#0343df", "white": "#ffffff"}
 

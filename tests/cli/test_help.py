@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from cli_world import error_of
+from tests.support.cli_world import error_of
 
 
 def test_help_is_quick_and_loads_nothing_heavy():

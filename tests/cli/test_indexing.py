@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-import cli_world
-from cli_world import error_of, mosaic
-from searchlab.library import open_library
+from searchlab.library.library import open_library
+from tests.support import cli_world
+from tests.support.cli_world import error_of, mosaic
 
 mine = cli_world.mine
 whole = cli_world.whole

@@ -6,11 +6,11 @@ import re
 import pytest
 from click.testing import CliRunner
 
+from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.api.accounts.keyring import KeyRing
 from searchlab.cli.keys import keys
 from searchlab.errors import DataError, InputError, NotFoundError
-from searchlab.storage.database import open_database, sqlite_url
-from searchlab.storage.keyring import KeyRing
-from tests.databases import fresh_database
+from tests.support.databases import fresh_database
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from independent_client import check_page, check_photo, check_success
 from searchlab.cli import searchlab
-from searchlab.photos import photo_id_of
-from served import serving
+from searchlab.photos.photo import photo_id_of
+from tests.support.independent_client import check_page, check_photo, check_success
+from tests.support.served import serving
 
-HERE = Path(__file__).parents[1]
+HERE = Path(__file__).parents[2]
 BUNDLED = HERE / "datasets" / "demo"
 README = (HERE / "README.md").read_text(encoding="utf-8")
 SECTION = README.partition("\n## Serve\n")[2].partition("\n## ")[0]
@@ -206,7 +206,7 @@ def test_pages_that_the_section_names_are_there_without_a_key(place, path, kind)
 
 
 def test_plans_are_those_of_the_code():
-    from searchlab.api.plans import PLANS
+    from searchlab.api.accounts.plans import PLANS
 
     said = SECTION.partition("Plans: ")[2]
     numbers = [int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", said)]

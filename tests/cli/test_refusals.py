@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-import cli_world
-from cli_world import error_of
-from searchlab.library import open_library
+from searchlab.library.library import open_library
+from tests.support import cli_world
+from tests.support.cli_world import error_of
 
 mine = cli_world.mine
 search = cli_world.search

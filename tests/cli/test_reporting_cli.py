@@ -5,7 +5,6 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from made_results import GRAPH, MINI, PALETTE, result
 from searchlab.cli import searchlab
 from searchlab.config import Config
 from searchlab.errors import (
@@ -16,9 +15,10 @@ from searchlab.errors import (
     NotFoundError,
     SearchlabError,
 )
-from searchlab.library import create_library
-from searchlab.manifest import make_manifest
-from searchlab.measurements import read_measurement, write_measurement
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.measurement import read_measurement, write_measurement
+from searchlab.library.library import create_library
+from tests.support.made_results import GRAPH, MINI, PALETTE, result
 
 
 @pytest.fixture

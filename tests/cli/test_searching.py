@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-import cli_world
-from cli_world import error_of, ids_of
-from searchlab.photos import PHOTO_FIELDS
+from searchlab.photos.photo import PHOTO_FIELDS
+from tests.support import cli_world
+from tests.support.cli_world import error_of, ids_of
 
 search = cli_world.search
 whole = cli_world.whole

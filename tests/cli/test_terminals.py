@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-import cli_world
-from cli_world import error_of, in_a_process
+from tests.support import cli_world
+from tests.support.cli_world import error_of, in_a_process
 
 mine = cli_world.mine
 search = cli_world.search

@@ -7,8 +7,6 @@ import httpx
 import msgspec
 import pytest
 
-import client_world
-from client_world import COLLECTION, ENTRY, META, OPERATIONS, PHOTO, Server, failure, success
 from searchlab import errors
 from searchlab.client import (
     AlreadyThereError,
@@ -23,6 +21,17 @@ from searchlab.client import (
     ValidationError,
 )
 from searchlab.client.records import Attribution, Detail
+from tests.support import client_world
+from tests.support.client_world import (
+    COLLECTION,
+    ENTRY,
+    META,
+    OPERATIONS,
+    PHOTO,
+    Server,
+    failure,
+    success,
+)
 
 connect = client_world.connect
 slept = client_world.slept

@@ -5,10 +5,10 @@ import asyncio
 import httpx
 import pytest
 
-import client_world
-from client_world import BASE, KEY, Server, page, success
 from searchlab import errors
 from searchlab.client import AsyncClient, Client
+from tests.support import client_world
+from tests.support.client_world import BASE, KEY, Server, page, success
 
 slept = client_world.slept
 

@@ -2,9 +2,9 @@
 
 import httpx
 
-import client_world
-from client_world import BASE, KEY, META, PHOTO, Server, page, query_of
 from searchlab.client import Client, Photo
+from tests.support import client_world
+from tests.support.client_world import BASE, KEY, META, PHOTO, Server, page, query_of
 
 connect = client_world.connect
 slept = client_world.slept

@@ -5,8 +5,8 @@ import io
 import pytest
 from PIL import Image
 
-import client_world
-from client_world import Server, page, query_of
+from tests.support import client_world
+from tests.support.client_world import Server, page, query_of
 
 connect = client_world.connect
 slept = client_world.slept

@@ -8,8 +8,10 @@ import httpx
 import msgspec
 import pytest
 
-import client_world
-from client_world import (
+from searchlab import errors
+from searchlab.client import AsyncClient, Client, Photo
+from tests.support import client_world
+from tests.support.client_world import (
     BASE,
     COLLECTION,
     ENTRY,
@@ -21,8 +23,6 @@ from client_world import (
     query_of,
     success,
 )
-from searchlab import errors
-from searchlab.client import AsyncClient, Client, Photo
 
 connect = client_world.connect
 slept = client_world.slept

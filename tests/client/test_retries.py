@@ -5,10 +5,10 @@ import datetime
 import httpx
 import pytest
 
-import client_world
-from client_world import COLLECTION, ENTRY, Server, failure, page, success
 from searchlab import errors
 from searchlab.client import ApiError, LimitError, ServerError, UnfinishedError, UnreachableError
+from tests.support import client_world
+from tests.support.client_world import COLLECTION, ENTRY, Server, failure, page, success
 
 connect = client_world.connect
 slept = client_world.slept

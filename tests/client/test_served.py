@@ -16,7 +16,7 @@ from searchlab.client import (
     MissingError,
     ValidationError,
 )
-from spec_server import corpus
+from tests.support.spec_server import corpus
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from searchlab.client import Client, UnreachableError
 from searchlab.client.serving import serve_locally
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library, open_library
-from searchlab.scan import check_root
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library, open_library
+from searchlab.library.scan import check_root
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def test_a_config_cannot_be_changed():
         Config().M = 8
 
 
-RESULTS = Path(__file__).parent.parent / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def test_fields_that_came_later_change_no_id_on_record():

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab import calibration
-from searchlab.calibration import calibrated, default_calibration, save_calibration
-from searchlab.calibration_fit import fit_calibration, fit_top
 from searchlab.config import FITTED_TEXT_ALPHA, UNCALIBRATED, Calibration, Config, Curve
-from searchlab.curves import fit_curve, reliability
-from searchlab.datasets import Dataset, LabelledQuery
-from searchlab.engine import SearchEngine
 from searchlab.errors import DataError, InputError
-from searchlab.indexes.exact import ExactIndex
-from searchlab.photos import photo_id_of
-from searchlab.queries import DEFAULT_TEXT_ALPHA, Query
-from searchlab.scored_queries import ScoredQueries, halves, score_queries
+from searchlab.evaluation.calibration.curves import fit_curve, reliability
+from searchlab.evaluation.calibration.fit import fit_calibration, fit_top
+from searchlab.evaluation.calibration.scored_queries import ScoredQueries, halves, score_queries
+from searchlab.evaluation.datasets import Dataset, LabelledQuery
+from searchlab.models import shipped_calibration as calibration
+from searchlab.models.shipped_calibration import calibrated, default_calibration, save_calibration
+from searchlab.photos.photo import photo_id_of
+from searchlab.search.engine import SearchEngine
+from searchlab.search.indexes.exact import ExactIndex
+from searchlab.search.queries import DEFAULT_TEXT_ALPHA, Query
 
 
 def drawn_from(curve, *, n, seed):

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.errors import DataError, InputError
-from searchlab.reporting.claims import check_file, check_text
-from searchlab.reporting.lookup import Results, pick
-from searchlab.reporting.tables import stale_tables
+from searchlab.evaluation.reporting.claims import check_file, check_text
+from searchlab.evaluation.reporting.lookup import Results, pick
+from searchlab.evaluation.reporting.tables import stale_tables
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CARD = ROOT / "searchlab" / "models" / "mini_data" / "MODEL_CARD.md"
 PROSE = [
     ROOT / "README.md",

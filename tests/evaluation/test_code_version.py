@@ -5,12 +5,17 @@ from pathlib import Path
 import pytest
 
 import searchlab
-from searchlab.code_versions import _version_below, code_version, import_closure, modules_below
 from searchlab.errors import InputError
-from searchlab.measured_studies import STUDIES, study_of
+from searchlab.evaluation.provenance.code_version import (
+    _version_below,
+    code_version,
+    import_closure,
+    modules_below,
+)
+from searchlab.evaluation.provenance.registry import STUDIES, study_of
 
 PACKAGE = Path(searchlab.__file__).parent
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 ENGINE = """
 \"\"\"Rank.\"\"\"
@@ -18,7 +23,7 @@ from typing import TYPE_CHECKING
 from searchlab import kernels
 from searchlab.scores import best, worst
 if TYPE_CHECKING:
-    from searchlab.labs.plots import Plot
+    from searchlab.studies.plots import Plot
 
 def rank(rows):
     \"\"\"Rank rows.\"\"\"
@@ -36,7 +41,7 @@ def worst(rows):
     return min(rows) + LEAST
 """
 RECALL = """
-from searchlab.engine import rank
+from searchlab.search.engine import rank
 
 def recall(rows):
     return len(rank(rows))
@@ -52,7 +57,7 @@ FILES = {
 }
 
 
-def version_of(folder, entry="searchlab.labs.recall"):
+def version_of(folder, entry="searchlab.studies.recall"):
     modules_below.cache_clear()
     return _version_below.__wrapped__(folder / "searchlab", (entry,))
 
@@ -62,7 +67,7 @@ def write(tmp_path):
     """Write a small package, with some files changed, and return the version of its study."""
     calls = iter(range(100))
 
-    def written(changes=(), entry="searchlab.labs.recall"):
+    def written(changes=(), entry="searchlab.studies.recall"):
         folder = tmp_path / str(next(calls))
         for name, text in {**FILES, **dict(changes)}.items():
             file = folder / "searchlab" / name
@@ -112,7 +117,7 @@ def test_a_module_that_is_split_keeps_the_version(write):
         ('"""Rank rows."""', '"""Order the rows."""'),
         ("  # late", ""),
         ("def rank(rows):", "\n\ndef rank(\n    rows,\n):"),
-        ("    from searchlab.labs.plots import Plot", "    from pathlib import Path"),
+        ("    from searchlab.studies.plots import Plot", "    from pathlib import Path"),
         ("import best, worst", "import worst, best"),
     ],
 )
@@ -140,7 +145,7 @@ def test_what_a_measurement_runs_changes_the_version(write, file, old, new):
 def test_what_it_does_not_reach_keeps_the_version(write):
     assert write({"labs/plots.py": "class Plot:\n    size = 4\n"}) == write()
     assert write({"pages.py": "x = 1\n"}) == write()
-    assert write(entry="searchlab.labs.plots") != write()
+    assert write(entry="searchlab.studies.plots") != write()
 
 
 def test_a_module_that_is_not_there_is_refused():

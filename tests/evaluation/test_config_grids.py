@@ -1,10 +1,10 @@
 import pytest
 
-from searchlab.calibration import default_calibration
 from searchlab.config import UNCALIBRATED, Config
-from searchlab.config_grids import grid
 from searchlab.errors import InputError
+from searchlab.evaluation.config_grids import grid
 from searchlab.models import load_model
+from searchlab.models.shipped_calibration import default_calibration
 
 
 def told(configs):

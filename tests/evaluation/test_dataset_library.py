@@ -6,10 +6,14 @@ import pytest
 from PIL import Image
 
 from searchlab.config import Config
-from searchlab.dataset_library import dataset_library, opened_library, searched_photos
-from searchlab.datasets import Dataset, LabelledQuery
 from searchlab.errors import InputError
-from searchlab.photos import photo_id_of
+from searchlab.evaluation.datasets import Dataset, LabelledQuery
+from searchlab.evaluation.datasets.dataset_library import (
+    dataset_library,
+    opened_library,
+    searched_photos,
+)
+from searchlab.photos.photo import photo_id_of
 
 PALETTE = Config(model="palette")
 SHADES = {"red": "#e50000", "green": "#15b01a", "blue": "#0343df"}

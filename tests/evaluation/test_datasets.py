@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from searchlab.datasets import (
+from searchlab.errors import InputError
+from searchlab.evaluation.datasets import (
     NO_LANGUAGE,
     WITHHELD,
     Dataset,
     LabelledQuery,
     load_dataset,
 )
-from searchlab.errors import InputError
-from searchlab.filters import PhotoFilter
-from searchlab.photos import photo_id_of
-from searchlab.queries import Query
-from searchlab.tables import PhotoTable
+from searchlab.photos.photo import photo_id_of
+from searchlab.photos.table import PhotoTable
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
 
 PHOTO_A, PHOTO_B = photo_id_of("pond", "a"), photo_id_of("pond", "b")
 

@@ -10,9 +10,9 @@ from itertools import permutations
 import pytest
 from PIL import Image
 
-from searchlab.datasets import NO_LANGUAGE, Dataset, bundled_root, load_dataset
-from searchlab.demo import demo_queries
-from searchlab.photos import photo_id_of
+from searchlab.cli.demo import demo_queries
+from searchlab.evaluation.datasets import NO_LANGUAGE, Dataset, bundled_root, load_dataset
+from searchlab.photos.photo import photo_id_of
 
 DEMO = bundled_root() / "demo"
 RECORDS = [json.loads(line) for line in (DEMO / "photos.jsonl").read_text("utf-8").splitlines()]

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from searchlab.datasets import (
+from searchlab.errors import DataError, NotFoundError
+from searchlab.evaluation.datasets import (
     DATASETS,
     NO_LANGUAGE,
     external_root,
     language_tag,
     load_dataset,
 )
-from searchlab.errors import DataError, NotFoundError
-from searchlab.photos import photo_id_of
+from searchlab.photos.photo import photo_id_of
 
 
 def test_an_unknown_dataset_lists_the_known():

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from searchlab.datasets import (
+from searchlab.errors import InputError, NotFoundError
+from searchlab.evaluation.datasets import (
     NO_LANGUAGE,
     WITHHELD,
     LabelledQuery,
@@ -14,9 +15,8 @@ from searchlab.datasets import (
     read_dataset,
     write_dataset,
 )
-from searchlab.errors import InputError, NotFoundError
-from searchlab.filters import PhotoFilter
-from searchlab.photos import photo_id_of
+from searchlab.photos.photo import photo_id_of
+from searchlab.search.filters.photo_filter import PhotoFilter
 
 RED, BLUE = photo_id_of("mine", "1"), photo_id_of("mine", "2")
 

@@ -7,23 +7,24 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab import experiments, manifest
 from searchlab.config import Config
-from searchlab.datasets import Dataset, LabelledQuery
 from searchlab.errors import ConflictError, InputError
-from searchlab.experiments import Experiment
-from searchlab.filters import PhotoFilter
-from searchlab.ingest import index_photos
-from searchlab.judgments import read_run
-from searchlab.library import create_library
-from searchlab.manifest import data_hashes, models_of
-from searchlab.metrics import per_query
-from searchlab.models.palette import PaletteEmbedder
-from searchlab.photos import photo_id_of
+from searchlab.evaluation import experiments
+from searchlab.evaluation.datasets import Dataset, LabelledQuery
+from searchlab.evaluation.datasets.judgments import read_run
+from searchlab.evaluation.experiments import Experiment
+from searchlab.evaluation.metrics import per_query
+from searchlab.evaluation.provenance import manifest
+from searchlab.evaluation.provenance.manifest import data_hashes, models_of
+from searchlab.evaluation.results import load_result
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.library.scan import check_root
+from searchlab.models.palette.embedder import PaletteEmbedder
+from searchlab.photos.photo import photo_id_of
 from searchlab.progress import Progress, Step
-from searchlab.queries import Query
-from searchlab.results import load_result
-from searchlab.scan import check_root
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
 
 SHADES = {
     "red": "#e50000",

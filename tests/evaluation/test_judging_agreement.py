@@ -8,14 +8,14 @@ from scipy.stats import beta, binomtest
 from sklearn.metrics import cohen_kappa_score
 
 from searchlab.errors import InputError
-from searchlab.judging.agreement import (
+from searchlab.evaluation.judging.agreement import (
     agreement,
     cohen_kappa,
     disagreements,
     krippendorff_alpha,
 )
-from searchlab.judging.pools import Pair
-from searchlab.judging.shares import most_at_95, share_interval, sign_test
+from searchlab.evaluation.judging.pools import Pair
+from searchlab.evaluation.judging.proportions import most_at_95, share_interval, sign_test
 
 # Krippendorff, Computing Krippendorff's alpha-reliability, 2011, example C: four observers,
 # twelve units, 0 where there is no value.

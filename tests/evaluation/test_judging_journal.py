@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
-from searchlab.judging.journal import Journal, open_journal
+from searchlab.evaluation.judging.journal import Journal, open_journal
 
 A, B = ("dunes", "a"), ("dunes", "b")
 
@@ -111,7 +111,7 @@ def test_a_killed_process_loses_at_most_the_choice_it_was_writing(path):
     opened(path)
     script = (
         "import sys\n"
-        "from searchlab.judging.journal import open_journal\n"
+        "from searchlab.evaluation.judging.journal import open_journal\n"
         f"journal = open_journal({str(path)!r}, what='grades', pool_id='p1', judge='ann')\n"
         "for number in range(100000):\n"
         "    journal.record(('q', str(number)), number % 4)\n"

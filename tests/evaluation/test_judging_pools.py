@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab.datasets import Dataset, LabelledQuery
 from searchlab.errors import InputError
-from searchlab.judging.pools import Pair, pool_runs
-from searchlab.photos import photo_id_of
+from searchlab.evaluation.datasets import Dataset, LabelledQuery
+from searchlab.evaluation.judging.pools import Pair, pool_runs
+from searchlab.photos.photo import photo_id_of
 
 NAMES = "abcdefghijklmnop"
 IDS = {name: photo_id_of("shelf", name) for name in NAMES}

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab.datasets import Dataset, LabelledQuery
 from searchlab.errors import ConflictError, InputError, MismatchError
-from searchlab.judging.agreement import agreement
-from searchlab.judging.grading import Grading
-from searchlab.judging.merging import judged_dataset, merge_grades, missed, read_grades
-from searchlab.judging.pools import Pair, pool_runs
-from searchlab.judging.preferences import BlindComparison
-from searchlab.judging.simulating import simulate_judge
-from searchlab.judging.widget import JudgingWidget
-from searchlab.metrics import per_query
-from searchlab.photos import photo_id_of
+from searchlab.evaluation.datasets import Dataset, LabelledQuery
+from searchlab.evaluation.judging.agreement import agreement
+from searchlab.evaluation.judging.grading import Grading
+from searchlab.evaluation.judging.merge import judged_dataset, merge_grades, missed, read_grades
+from searchlab.evaluation.judging.pools import Pair, pool_runs
+from searchlab.evaluation.judging.preferences import BlindComparison
+from searchlab.evaluation.judging.simulated import simulate_judge
+from searchlab.evaluation.judging.widget import JudgingWidget
+from searchlab.evaluation.metrics import per_query
+from searchlab.photos.photo import photo_id_of
 
 NAMES = "abcdefgh"
 IDS = {name: photo_id_of("shelf", name) for name in NAMES}
@@ -201,7 +201,7 @@ def test_a_grade_that_cannot_be_written_is_told_and_does_not_count(grading, monk
         raise OSError(28, "No space left on device")
 
     widget = grading.widget()
-    monkeypatch.setattr("searchlab.judging.journal._append", full)
+    monkeypatch.setattr("searchlab.evaluation.judging.journal._append", full)
     press(widget, do="choose", choice=3)
     assert "No space left on device" in widget.problem
     assert (grading.grades, widget.view["number"]) == ({}, 0)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError, NotFoundError
-from searchlab.judgments import read_qrels, read_run, write_qrels, write_run
-from searchlab.photos import photo_id_of
+from searchlab.evaluation.datasets.judgments import read_qrels, read_run, write_qrels, write_run
+from searchlab.photos.photo import photo_id_of
 
 QRELS = {"dunes": {"a": 3, "b": 1}, "harbour": {"c": 0}}
 RUN = {"dunes": ["b", "a"], "harbour": ["c"]}

@@ -5,11 +5,11 @@ import sys
 import numpy as np
 import pytest
 
-from searchlab.datasets import load_dataset
 from searchlab.errors import InputError
-from searchlab.filters import PhotoFilter
-from searchlab.manifest import data_hashes, machine, make_manifest, models_of
-from searchlab.measured_studies import code_of
+from searchlab.evaluation.datasets import load_dataset
+from searchlab.evaluation.provenance.manifest import data_hashes, machine, make_manifest, models_of
+from searchlab.evaluation.provenance.registry import code_of
+from searchlab.search.filters.photo_filter import PhotoFilter
 
 
 @pytest.fixture(scope="module")

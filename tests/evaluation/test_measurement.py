@@ -7,8 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.errors import DataError, InputError
+from searchlab.evaluation.provenance.measurement import (
+    measurement_path,
+    read_measurement,
+    write_measurement,
+)
 from searchlab.files import digest_of
-from searchlab.measurements import measurement_path, read_measurement, write_measurement
 
 VALUES = {
     "benchmark": "speed",

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
-from searchlab.power import Power, power_of
-from searchlab.significance import permutation_test
+from searchlab.evaluation.significance import permutation_test
+from searchlab.evaluation.significance.power import Power, power_of
 
 
 def independent(n=200, seed=0, shift=0.0):

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from made_results import GRAPH, MINI, PALETTE, WIDE, result
 from searchlab.config import Config
 from searchlab.errors import ConflictError, DataError
+from searchlab.evaluation.promotion import promote, stand
+from searchlab.evaluation.provenance.measurement import read_measurement
+from searchlab.evaluation.provenance.registry import code_of
+from searchlab.evaluation.reports import Report
 from searchlab.files import digest_of
-from searchlab.measured_studies import code_of
-from searchlab.measurements import read_measurement
-from searchlab.promotion import promote, stand
-from searchlab.reports import Report
+from tests.support.made_results import GRAPH, MINI, PALETTE, WIDE, result
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from searchlab import Config, Experiment, create_library, index_photos
-from searchlab.datasets import read_dataset
 from searchlab.errors import InputError
-from searchlab.own_photos import list_photos
-from searchlab.photos import photo_id_of
-from searchlab.recommending import ALL, Recommendation, recommend
-from searchlab.reports import Report
-from searchlab.results import Result, Scores
-from searchlab.significance import bootstrap_intervals
+from searchlab.evaluation.datasets import read_dataset
+from searchlab.evaluation.datasets.own_photos import list_photos
+from searchlab.evaluation.recommending import ALL, Recommendation, recommend
+from searchlab.evaluation.reports import Report
+from searchlab.evaluation.results import Result, Scores
+from searchlab.evaluation.significance import bootstrap_intervals
+from searchlab.photos.photo import photo_id_of
 
 LANGS = ("ar", "de", "en")
 N_EACH = 40

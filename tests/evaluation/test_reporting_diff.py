@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from made_results import ABOUT, LANGS, MINI, PALETTE, WIDE, N, result
 from searchlab.errors import InputError, MismatchError
-from searchlab.reporting.diff import compare, run_beside
-from searchlab.reporting.diff_page import diff_page
-from searchlab.reporting.pictures import Pictures
-from searchlab.reports import Report
-from searchlab.results import load_result
-from searchlab.significance import bootstrap_interval, permutation_test
+from searchlab.evaluation.reporting.diff import compare, run_beside
+from searchlab.evaluation.reporting.diff_page import diff_page
+from searchlab.evaluation.reporting.pictures import Pictures
+from searchlab.evaluation.reports import Report
+from searchlab.evaluation.results import load_result
+from searchlab.evaluation.significance import bootstrap_interval, permutation_test
+from tests.support.made_results import ABOUT, LANGS, MINI, PALETTE, WIDE, N, result
 
 
 def changed(**by_place):

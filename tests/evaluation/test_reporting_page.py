@@ -9,22 +9,22 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
-from made_results import GRAPH, MINI, PALETTE, N, result
 from searchlab.config import Config
-from searchlab.datasets import Dataset, LabelledQuery
 from searchlab.errors import NotFoundError
-from searchlab.ingest import index_photos
-from searchlab.library import Library, create_library
-from searchlab.manifest import make_manifest
-from searchlab.measurements import write_measurement
-from searchlab.photos import photo_id_of
-from searchlab.reporting.frontier import frontier, frontier_chart, frontier_rows
-from searchlab.reporting.pictures import Pictures, find_pictures
-from searchlab.reporting.reading import reading
-from searchlab.reporting.report_page import report_page
-from searchlab.reporting.samples import draw, samples_html
-from searchlab.reports import Report
-from searchlab.scan import check_root
+from searchlab.evaluation.datasets import Dataset, LabelledQuery
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.measurement import write_measurement
+from searchlab.evaluation.reporting.frontier import frontier, frontier_chart, frontier_rows
+from searchlab.evaluation.reporting.pictures import Pictures, find_pictures
+from searchlab.evaluation.reporting.reading import reading
+from searchlab.evaluation.reporting.report_page import report_page
+from searchlab.evaluation.reporting.samples import draw, samples_html
+from searchlab.evaluation.reports import Report
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import Library, create_library
+from searchlab.library.scan import check_root
+from searchlab.photos.photo import photo_id_of
+from tests.support.made_results import GRAPH, MINI, PALETTE, N, result
 
 VOID = {"meta", "img", "br", "link"}
 PHOTO = photo_id_of("shades", "red")

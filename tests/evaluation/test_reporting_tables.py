@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from made_results import MINI, PALETTE, result
 from searchlab.errors import InputError, NotFoundError
-from searchlab.reporting.lookup import Results
-from searchlab.reporting.tables import render, stale_tables, write_tables
+from searchlab.evaluation.reporting.lookup import Results
+from searchlab.evaluation.reporting.tables import render, stale_tables, write_tables
+from tests.support.made_results import MINI, PALETTE, result
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from made_results import GRAPH, MINI, PALETTE, WIDE, result
 from searchlab.config import Config
 from searchlab.errors import InputError, NotFoundError
-from searchlab.power import power_of
-from searchlab.promotion import choose
-from searchlab.reporting.reading import reading
-from searchlab.reports import Report, load_report
-from searchlab.results import Scores
-from searchlab.significance import permutation_test
+from searchlab.evaluation.promotion import choose
+from searchlab.evaluation.reporting.reading import reading
+from searchlab.evaluation.reports import Report, load_report
+from searchlab.evaluation.results import Scores
+from searchlab.evaluation.significance import permutation_test
+from searchlab.evaluation.significance.power import power_of
+from tests.support.made_results import GRAPH, MINI, PALETTE, WIDE, result
 
 
 @pytest.fixture

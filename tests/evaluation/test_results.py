@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from searchlab.config import Config
 from searchlab.errors import DataError
+from searchlab.evaluation.datasets.judgments import read_run
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.results import Result, Scores, incompatibility, load_result, system_name
+from searchlab.evaluation.significance import bootstrap_intervals
 from searchlab.files import digest_of
-from searchlab.judgments import read_run
-from searchlab.manifest import make_manifest
-from searchlab.results import Result, Scores, incompatibility, load_result, system_name
-from searchlab.significance import bootstrap_intervals
 
 N = 12
 IDS = tuple(f"q{number:02}" for number in range(N))

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from judged_kinds import judged_photos
-from searchlab.scored_queries import score_queries
+from searchlab.evaluation.calibration.scored_queries import score_queries
+from tests.support.judged_kinds import judged_photos
 
 
 @pytest.mark.parametrize("grade", [127, 128, 1000])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
-from searchlab.significance import (
+from searchlab.evaluation.significance import (
     bootstrap_interval,
     bootstrap_intervals,
     holm,

@@ -13,18 +13,18 @@ from PIL import Image
 
 import searchlab
 from searchlab.config import Config
+from searchlab.config.operating_points import Reach, Tuning
 from searchlab.errors import InputError, NotFoundError
-from searchlab.indexes import INDEXES
-from searchlab.ingest import index_photos
-from searchlab.labs import index_costs
-from searchlab.labs.index_costs import K, crossover, measure
-from searchlab.labs.tuning import measure_library, photos_asked, tune
-from searchlab.labs.tuning_chart import draw, table, verdict
-from searchlab.labs.vectors import made_vectors
-from searchlab.library import create_library, open_library
-from searchlab.measurements import read_measurement
-from searchlab.queries import Query
-from searchlab.tuning import Reach, Tuning
+from searchlab.evaluation.provenance.measurement import read_measurement
+from searchlab.evaluation.tuning import index_costs
+from searchlab.evaluation.tuning.chart import draw, table, verdict
+from searchlab.evaluation.tuning.index_costs import K, crossover, measure
+from searchlab.evaluation.tuning.tune import measure_library, photos_asked, tune
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library, open_library
+from searchlab.search.indexes import INDEXES
+from searchlab.search.queries import Query
+from searchlab.studies.vectors.made import made_vectors
 
 REACH = Reach(kind="text", effort=0.99, recalls=(0.99, 0.97), exact_below=500)
 PARTS = {"index_id": "0123456789ab", "n_photos": 900, "k": 20, "n_queries": 64}

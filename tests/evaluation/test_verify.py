@@ -10,25 +10,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from searchlab import surroundings, verifying
 from searchlab.config import Config
-from searchlab.datasets import DATASETS, Dataset, LabelledQuery
 from searchlab.errors import DataError, InputError, NotFoundError
-from searchlab.experiments import Experiment
+from searchlab.evaluation.datasets import DATASETS, Dataset, LabelledQuery
+from searchlab.evaluation.experiments import Experiment
+from searchlab.evaluation.promotion import BENCHMARK as PROMOTION
+from searchlab.evaluation.promotion import promote
+from searchlab.evaluation.provenance import environment as surroundings
+from searchlab.evaluation.provenance import verify as verifying
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.measurement import (
+    measurement_path,
+    read_measurement,
+    write_measurement,
+)
+from searchlab.evaluation.provenance.registry import STUDIES, Study, study_of
+from searchlab.evaluation.provenance.reproduce import differences
+from searchlab.evaluation.provenance.verify import verify, verify_result
+from searchlab.evaluation.results import load_result
 from searchlab.files import digest_of, sha256_of
-from searchlab.filters import PhotoFilter
-from searchlab.manifest import make_manifest
-from searchlab.measured_studies import STUDIES, Study, study_of
-from searchlab.measurements import measurement_path, read_measurement, write_measurement
-from searchlab.photos import photo_id_of
-from searchlab.promotion import BENCHMARK as PROMOTION
-from searchlab.promotion import promote
-from searchlab.recomputing import differences
-from searchlab.results import load_result
-from searchlab.verifying import verify, verify_result
+from searchlab.photos.photo import photo_id_of
+from searchlab.search.filters.photo_filter import PhotoFilter
 
 SHADES = {"red": "#e50000", "green": "#15b01a", "blue": "#0343df", "white": "#ffffff"}
-RESULTS = Path(__file__).parent.parent / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def photo_id(name):
@@ -93,7 +98,7 @@ def test_a_fresh_result_is_verified_and_everything_is_the_same(recorded, cache):
 
 def test_it_needs_neither_cache_nor_library_and_takes_one_that_is_given(recorded, shades, cache):
     assert verify_result(recorded).status == "verified"
-    from searchlab.dataset_library import dataset_library
+    from searchlab.evaluation.datasets.dataset_library import dataset_library
 
     library = dataset_library(shades, cache, config=Config(model="palette"))
     assert verify_result(recorded, library=library).status == "verified"
@@ -149,7 +154,7 @@ def test_a_forged_score_of_one_query_under_a_fresh_seal_is_found(recorded, cache
 
 
 def test_two_photos_that_changed_places_under_a_fresh_seal_are_found(recorded, cache):
-    from searchlab.judgments import read_run, write_run
+    from searchlab.evaluation.datasets.judgments import read_run, write_run
 
     file = recorded.with_suffix(".run.gz")
     run = read_run(file)
@@ -312,7 +317,7 @@ def test_quick_computes_nothing_and_still_finds_other_data(recorded, shades, mon
 
 
 def test_a_result_under_a_filter_is_asked_again_under_it(shades, cache, tmp_path):
-    from searchlab.dataset_library import dataset_library
+    from searchlab.evaluation.datasets.dataset_library import dataset_library
 
     config = Config(model="palette")
     table = dataset_library(shades, cache, config=config).engine.table
@@ -335,7 +340,7 @@ def toy_study(monkeypatch, recompute=None):
     module.recompute = recompute
     monkeypatch.setitem(sys.modules, "toy_module", module)
     how = {"recompute": "toy_module:recompute"} if recompute else {"sealed": "it is a toy"}
-    monkeypatch.setitem(STUDIES, "toy_study", Study(("searchlab.metrics",), **how))
+    monkeypatch.setitem(STUDIES, "toy_study", Study(("searchlab.evaluation.metrics",), **how))
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ import sqlite3
 import numpy as np
 import pytest
 
-from searchlab.cache import ContentCache, Facts
 from searchlab.errors import ConflictError, DataError, SearchlabError
+from searchlab.library.cache import ContentCache, Facts
 
 FOX = Facts(640, 480, 0xFF8800, (("#ff8800", 0.75), ("#ffffff", 0.25)), "LKO2?U%2Tw=w]~RBVZRi", "")
 RED = np.array([[1, 0, 0]], dtype=np.float32)

@@ -4,8 +4,9 @@ import hashlib
 import numpy as np
 import pytest
 
-from searchlab.cache import ContentCache, Facts
-from searchlab.catalog import (
+from searchlab.errors import NotFoundError
+from searchlab.library.cache import ContentCache, Facts
+from searchlab.library.catalog import (
     assign_labels,
     build_table,
     build_vectors,
@@ -14,13 +15,12 @@ from searchlab.catalog import (
     source_of,
     text_key,
 )
-from searchlab.errors import NotFoundError
+from searchlab.library.scan import Picture, Root
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import unit_rows
-from searchlab.photos import photo_id_of
+from searchlab.photos.photo import photo_id_of
+from searchlab.photos.sidecar import Record
 from searchlab.progress import Progress
-from searchlab.records import Record
-from searchlab.scan import Picture, Root
 
 RED = Facts(640, 480, 0xE01010, (("#e01010", 0.8), ("#ffffff", 0.2)), "LKO2?U%2Tw=w]~RBVZRi")
 TALL_BLUE = Facts(30, 40, 0x1010E0, (("#1010e0", 1.0),), "LKO2?U%2Tw=w]~RBVZRi")

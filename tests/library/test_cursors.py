@@ -8,16 +8,16 @@ import sys
 import pytest
 from PIL import Image
 
-import library_world
-from library_world import GRAPH, PALETTE
-from searchlab import library as library_module
-from searchlab.cursors import CursorError
 from searchlab.errors import DataError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library, open_library
-from searchlab.queries import Query
-from searchlab.scan import check_root
-from searchlab.snapshots import KEPT
+from searchlab.library import library as library_module
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library, open_library
+from searchlab.library.scan import check_root
+from searchlab.library.snapshots import KEPT
+from searchlab.search.cursors import CursorError
+from searchlab.search.queries import Query
+from tests.support import library_world
+from tests.support.library_world import GRAPH, PALETTE
 
 index = library_world.index
 library = library_world.library
@@ -138,8 +138,8 @@ def test_a_library_is_searched_by_words_alone_and_page_2_starts_at_its_place(put
 
 _PAGES = """
 import json, sys
-from searchlab.library import open_library
-from searchlab.queries import Query
+from searchlab.library.library import open_library
+from searchlab.search.queries import Query
 
 library = open_library(sys.argv[1])
 pages, page = [], library.search(Query(text="dark red"), per_page=4)

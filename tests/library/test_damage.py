@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-import library_world
-from library_world import ALL, GRAPH, PALETTE, found, ranked, state_of
 from searchlab.errors import DataError, NotFoundError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library, open_library
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library, open_library
+from searchlab.library.scan import check_root
 from searchlab.models import load_model
-from searchlab.models.palette import PaletteEmbedder
-from searchlab.queries import Query
-from searchlab.scan import check_root
+from searchlab.models.palette.embedder import PaletteEmbedder
+from searchlab.search.queries import Query
+from tests.support import library_world
+from tests.support.library_world import ALL, GRAPH, PALETTE, found, ranked, state_of
 
 embedded = library_world.embedded
 index = library_world.index

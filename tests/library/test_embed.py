@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab import pipeline
-from searchlab.cache import ContentCache
-from searchlab.images import WORKING_SIDE, as_rgb, for_model
+from searchlab.library import embed as pipeline
+from searchlab.library.cache import ContentCache
+from searchlab.library.embed import PASSING, THUMBNAIL_SIDE, embed_pictures, thumbnail_path
 from searchlab.models import load_model
 from searchlab.models.protocol import unit_rows
-from searchlab.pipeline import PASSING, THUMBNAIL_SIDE, embed_pictures, thumbnail_path
+from searchlab.photos.images.decode import WORKING_SIDE, as_rgb, for_model
 from searchlab.progress import Progress
 
 
@@ -364,8 +364,8 @@ import resource, sys
 from pathlib import Path
 import hashlib
 from PIL import Image
-from searchlab.cache import ContentCache
-from searchlab.pipeline import embed_pictures
+from searchlab.library.cache import ContentCache
+from searchlab.library.embed import embed_pictures
 from searchlab.progress import Progress
 
 folder = Path(sys.argv[1])

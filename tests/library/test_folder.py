@@ -2,13 +2,13 @@
 
 import pytest
 
-import library_world
-from library_world import found, state_of
 from searchlab.errors import DataError, InputError, NotFoundError
-from searchlab.library import create_library, open_library
-from searchlab.pruning import prune
-from searchlab.queries import Query
-from searchlab.snapshots import KEPT
+from searchlab.library.library import create_library, open_library
+from searchlab.library.prune import prune
+from searchlab.library.snapshots import KEPT
+from searchlab.search.queries import Query
+from tests.support import library_world
+from tests.support.library_world import found, state_of
 
 embedded = library_world.embedded
 index = library_world.index

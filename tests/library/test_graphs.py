@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import library_world
-from library_world import GRAPH, PALETTE, found
-from searchlab.ingest import index_photos
-from searchlab.library import create_library, open_library
-from searchlab.queries import Query
-from searchlab.scan import check_root
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library, open_library
+from searchlab.library.scan import check_root
+from searchlab.search.queries import Query
+from tests.support import library_world
+from tests.support.library_world import GRAPH, PALETTE, found
 
 embedded = library_world.embedded
 index = library_world.index

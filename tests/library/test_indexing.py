@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 from PIL import Image
 
-import library_world
-from library_world import ALL, GRAPH, found, ranked, state_of
-from searchlab import catalog
-from searchlab.filters import PhotoFilter
-from searchlab.queries import Query
+from searchlab.library import catalog
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
+from tests.support import library_world
+from tests.support.library_world import ALL, GRAPH, found, ranked, state_of
 
 embedded = library_world.embedded
 index = library_world.index

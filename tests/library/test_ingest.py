@@ -9,17 +9,18 @@ from types import SimpleNamespace
 
 import pytest
 
-import library_world
-from searchlab import catalog, create_library, index_photos
-from searchlab import scan as scan_module
-from searchlab.calibration import default_calibration
+from searchlab import create_library, index_photos
 from searchlab.config import UNCALIBRATED, Config
 from searchlab.errors import InputError, MismatchError
-from searchlab.library import open_library
+from searchlab.library import catalog
+from searchlab.library import scan as scan_module
+from searchlab.library.library import open_library
+from searchlab.library.scan import check_root
 from searchlab.models import load_model
-from searchlab.models.palette import PaletteEmbedder
+from searchlab.models.palette.embedder import PaletteEmbedder
+from searchlab.models.shipped_calibration import default_calibration
 from searchlab.progress import Progress
-from searchlab.scan import check_root
+from tests.support import library_world
 
 PALETTE = Config(model="palette")
 

@@ -15,9 +15,9 @@ from PIL import Image
 
 from searchlab.config import Config
 from searchlab.errors import NotFoundError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library, open_library
-from searchlab.scan import check_root
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library, open_library
+from searchlab.library.scan import check_root
 
 EXACT = Config(model="palette")
 GRAPH = Config(model="palette", index="hnsw", step_rows=0, depth=5)
@@ -32,17 +32,18 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-import searchlab.console, searchlab.engine, searchlab.indexes.hnsw, searchlab.tables
+import searchlab.cli.console, searchlab.search.engine
+import searchlab.search.indexes.hnsw, searchlab.photos.table
 from searchlab.config import Config
 from searchlab.errors import NotFoundError
-from searchlab.filters import PhotoFilter
-from searchlab.ingest import index_photos
-from searchlab.library import create_library, open_library
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library, open_library
 from searchlab.models import load_model
-from searchlab.models.palette import PaletteEmbedder
-from searchlab.queries import Query
-from searchlab.scan import check_root
-from searchlab.snapshots import KEPT, current_id
+from searchlab.models.palette.embedder import PaletteEmbedder
+from searchlab.search.queries import Query
+from searchlab.library.scan import check_root
+from searchlab.library.snapshots import KEPT, current_id
 
 photos, base, work, config = sys.argv[1:]
 photos, base, work = Path(photos), Path(base), Path(work)
@@ -87,7 +88,7 @@ def arm(n):
     before(os, "rename")
     before(os, "fsync")
     before(np, "save")
-    before(searchlab.tables, "save_columns")
+    before(searchlab.photos.table, "save_columns")
     before(shutil, "rmtree")
     before(os, "rmdir")
     before(Dying, "__exit__")
@@ -297,7 +298,7 @@ def vectors_of(library):
 # The pauses give the test time to kill the run at the moment that it means.
 SLOW = """
 import time
-from searchlab.models.palette import PaletteEmbedder
+from searchlab.models.palette.embedder import PaletteEmbedder
 encode = PaletteEmbedder.encode_images
 PaletteEmbedder.encode_images = lambda *arguments: time.sleep(0.3) or encode(*arguments)
 """

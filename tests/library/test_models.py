@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import library_world
-from library_world import PALETTE, ranked, state_of
 from searchlab import models
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
-from searchlab.ingest import index_photos
-from searchlab.library import open_library
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import open_library
+from searchlab.library.scan import check_root
 from searchlab.models import load_model
 from searchlab.models.protocol import unit_rows
-from searchlab.queries import Query
-from searchlab.scan import check_root
+from searchlab.search.queries import Query
+from tests.support import library_world
+from tests.support.library_world import PALETTE, ranked, state_of
 
 embedded = library_world.embedded
 index = library_world.index

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-import library_world
-from library_world import GRAPH, PALETTE, ranked, state_of
 from searchlab.config import UNCALIBRATED
-from searchlab.cursors import CursorError
 from searchlab.errors import NotFoundError
-from searchlab.indexes import HnswIndex
-from searchlab.ingest import index_photos
-from searchlab.library import open_library
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import open_library
 from searchlab.models import load_model
-from searchlab.queries import Query
+from searchlab.search.cursors import CursorError
+from searchlab.search.indexes import HnswIndex
+from searchlab.search.queries import Query
+from tests.support import library_world
+from tests.support.library_world import GRAPH, PALETTE, ranked, state_of
 
 index = library_world.index
 library = library_world.library
@@ -142,7 +142,7 @@ def test_another_configuration_of_the_same_index_takes_its_files_over(
     put("a.png", 1)
     old = index(config=GRAPH).snapshot_id
     if not links:
-        monkeypatch.setattr("searchlab.snapshots.os.link", no_links)
+        monkeypatch.setattr("searchlab.library.snapshots.os.link", no_links)
     new = library.publish(replace(GRAPH, depth=9))
     assert new != old
     places = [library.folder / "snapshots" / name for name in (old, new)]

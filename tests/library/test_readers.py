@@ -8,16 +8,16 @@ import threading
 
 import pytest
 
-import library_world
-from library_world import GRAPH, found
-from searchlab import library as library_module
-from searchlab.cursors import CursorError
 from searchlab.errors import ConflictError, InputError
-from searchlab.ingest import index_photos
-from searchlab.library import open_library
-from searchlab.pruning import prune
-from searchlab.queries import Query
-from searchlab.snapshots import KEPT
+from searchlab.library import library as library_module
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import open_library
+from searchlab.library.prune import prune
+from searchlab.library.snapshots import KEPT
+from searchlab.search.cursors import CursorError
+from searchlab.search.queries import Query
+from tests.support import library_world
+from tests.support.library_world import GRAPH, found
 
 index = library_world.index
 library = library_world.library
@@ -34,7 +34,7 @@ def test_a_second_writer_is_refused_while_reading_goes_on(put, index, library, p
             sys.executable,
             "-c",
             "import sys, time\n"
-            "from searchlab.library import open_library\n"
+            "from searchlab.library.library import open_library\n"
             "with open_library(sys.argv[1]).writing():\n"
             "    print('held', flush=True)\n"
             "    time.sleep(60)\n",

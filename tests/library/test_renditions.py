@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from PIL import Image
 
-from searchlab import renditions
 from searchlab.errors import NotFoundError
-from searchlab.pipeline import thumbnail_path
-from searchlab.renditions import CHUNK, SIDES, RenditionFiles, Source
-from searchlab.scan import Root
+from searchlab.library import renditions
+from searchlab.library.embed import thumbnail_path
+from searchlab.library.renditions import CHUNK, SIDES, RenditionFiles, Source
+from searchlab.library.scan import Root
 
 
 class Shop:

@@ -4,14 +4,14 @@ import shutil
 
 import pytest
 
-import library_world
-from library_world import PALETTE, found, ranked, state_of
 from searchlab.errors import InputError, NotFoundError
-from searchlab.filters import PhotoFilter
-from searchlab.ingest import index_photos
-from searchlab.library import create_library, open_library
-from searchlab.queries import Query
-from searchlab.scan import Root, check_root
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library, open_library
+from searchlab.library.scan import Root, check_root
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
+from tests.support import library_world
+from tests.support.library_world import PALETTE, found, ranked, state_of
 
 embedded = library_world.embedded
 index = library_world.index

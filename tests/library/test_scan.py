@@ -4,11 +4,11 @@ import os
 
 import pytest
 
-from searchlab import scan as scan_module
-from searchlab.cache import ContentCache
 from searchlab.errors import InputError
+from searchlab.library import scan as scan_module
+from searchlab.library.cache import ContentCache
+from searchlab.library.scan import Root, check_root, scan_roots
 from searchlab.progress import Progress
-from searchlab.scan import Root, check_root, scan_roots
 
 
 @pytest.fixture

@@ -5,14 +5,12 @@ import shutil
 import numpy as np
 import pytest
 
-from searchlab import snapshots as snapshots_module
 from searchlab.config import Config
 from searchlab.errors import DataError
 from searchlab.files import write_atomically
-from searchlab.indexes import INDEXES
-from searchlab.photos import URL_SIZES, Photo, photo_id_of
-from searchlab.scan import Root
-from searchlab.snapshots import (
+from searchlab.library import snapshots as snapshots_module
+from searchlab.library.scan import Root
+from searchlab.library.snapshots import (
     KEPT,
     current_id,
     open_snapshot,
@@ -20,7 +18,9 @@ from searchlab.snapshots import (
     read_roots,
     write_snapshot,
 )
-from searchlab.tables import PhotoTable
+from searchlab.photos.photo import URL_SIZES, Photo, photo_id_of
+from searchlab.photos.table import PhotoTable
+from searchlab.search.indexes import INDEXES
 
 
 def photo(name):

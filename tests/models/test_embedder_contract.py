@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab.adapting.writing import write_adapted, write_migrated
 from searchlab.errors import InputError
 from searchlab.models import MODELS, load_model
 from searchlab.models.adapted import AdaptedEmbedder, Head
 from searchlab.models.canaries import canary_image
 from searchlab.models.migrated import LinearMap, MigratedEmbedder
 from searchlab.models.protocol import Embedder
+from searchlab.training.adapt.writing import write_adapted, write_migrated
 
 TINY = {
     "embed_dim": 32,
@@ -68,7 +68,7 @@ def _has(module: str) -> bool:
 
 @pytest.fixture(scope="session")
 def tiny_config(tmp_path_factory):
-    from searchlab.models.torchvision_shim import import_torchvision
+    from searchlab.models.openclip.torchvision_shim import import_torchvision
 
     import_torchvision()
     import open_clip
@@ -83,7 +83,7 @@ def tiny_config(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def onnx_folder(tmp_path_factory, tiny_config):
-    from searchlab.models.export import export_onnx
+    from searchlab.models.onnx.export import export_onnx
 
     return export_onnx(SPECS["openclip"], tmp_path_factory.mktemp("onnx") / "tiny").folder
 
@@ -282,7 +282,7 @@ def test_a_text_needs_neither_torch_nor_an_image_tower(spec):
 def test_a_text_leaves_the_image_tower_of_an_export_unread(request):
     pytest.importorskip("onnx", exc_type=ImportError)
     folder = request.getfixturevalue("onnx_folder")
-    from searchlab.models.onnx import OnnxEmbedder
+    from searchlab.models.onnx.embedder import OnnxEmbedder
 
     model = OnnxEmbedder(folder)
     model.encode_texts(["a red car"])

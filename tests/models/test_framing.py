@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab.models.framing import SIZES, batches, frame, pixels_of
+from searchlab.models.mini.framing import SIZES, batches, frame, pixels_of
 
 
 def test_no_layer_needs_padding_that_depends_on_the_size():

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from searchlab.errors import DataError, InputError, MismatchError
-from searchlab.models.artefacts import MINI_DATA
 from searchlab.models.captions import CaptionsEmbedder
-from searchlab.models.mini import MiniEmbedder
+from searchlab.models.mini.artefacts import MINI_DATA
+from searchlab.models.mini.embedder import MiniEmbedder
 from searchlab.models.protocol import Embedder
 
 
@@ -113,7 +113,7 @@ def test_the_tag_of_a_text_is_its_label(mini):
 
 def test_texts_load_no_image_runtime_and_photos_no_table():
     program = (
-        "import sys; from searchlab.models.mini import MiniEmbedder; m = MiniEmbedder();"
+        "import sys; from searchlab.models.mini.embedder import MiniEmbedder; m = MiniEmbedder();"
         "m.encode_texts(['dog']); assert 'onnxruntime' not in sys.modules;"
         "assert 'tokenizers' not in sys.modules; assert 'torch' not in sys.modules;"
         "from PIL import Image; n = MiniEmbedder(); n.encode_images([Image.new('RGB', (9, 9))]);"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from searchlab.errors import MismatchError
-from searchlab.models.agreement import LEAST_COSINE, LEAST_SAME_ORDER, Agreement, agreement
+from searchlab.models.onnx.parity import LEAST_COSINE, LEAST_SAME_ORDER, Agreement, agreement
 from searchlab.models.protocol import unit_rows
 
 

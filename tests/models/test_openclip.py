@@ -23,12 +23,12 @@ from searchlab.errors import (
 )
 from searchlab.models import load_model
 from searchlab.models.canaries import canary_image
-from searchlab.models.clip_text import ClipTokenizer
-from searchlab.models.export import export_onnx
-from searchlab.models.onnx import OnnxEmbedder
-from searchlab.models.openclip import OpenClipEmbedder
+from searchlab.models.onnx.clip_text import ClipTokenizer
+from searchlab.models.onnx.embedder import OnnxEmbedder
+from searchlab.models.onnx.export import export_onnx
+from searchlab.models.openclip.embedder import OpenClipEmbedder
+from searchlab.models.openclip.torchvision_shim import import_torchvision
 from searchlab.models.preprocess import Preprocess
-from searchlab.models.torchvision_shim import import_torchvision
 
 if importlib.util.find_spec("torch") is None or importlib.util.find_spec("open_clip") is None:
     pytest.skip("needs the extra clip", allow_module_level=True)
@@ -98,7 +98,7 @@ def test_the_shim_makes_open_clip_importable(open_clip):
 
 def test_the_shim_declares_nothing_where_the_operators_exist():
     code = (
-        "from searchlab.models.torchvision_shim import import_torchvision\n"
+        "from searchlab.models.openclip.torchvision_shim import import_torchvision\n"
         "import torch\n"
         "library = torch.library.Library('torchvision', 'DEF')\n"
         "for name in ('nms', 'qnms'):\n"
@@ -472,7 +472,7 @@ def test_an_export_overwrites_nothing(tiny, export):
 
 
 def test_a_failed_export_leaves_nothing(tiny, tmp_path, monkeypatch):
-    from searchlab.models import agreement
+    from searchlab.models.onnx import parity as agreement
 
     monkeypatch.setitem(agreement.LEAST_COSINE, "fp32", 1.1)
     with pytest.raises(DataError, match="must agree with torch"):

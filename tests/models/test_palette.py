@@ -7,9 +7,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from searchlab.errors import MismatchError
-from searchlab.models import palette as palette_module
 from searchlab.models.canaries import Canary
-from searchlab.models.palette import PaletteEmbedder
+from searchlab.models.palette import embedder as palette_module
+from searchlab.models.palette.embedder import PaletteEmbedder
 
 SHADES = {
     "red": "#d01010",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab import color_families
-from searchlab.colors import (
+from searchlab.errors import InputError
+from searchlab.photos.colors import (
     FAMILIES,
     FAMILY_NAMES,
     color_name,
@@ -25,9 +25,9 @@ from searchlab.colors import (
     within_hex,
     within_name,
 )
-from searchlab.errors import InputError
+from searchlab.photos.colors import families as color_families
 
-NAMES = Path(__file__).parent.parent / "datasets" / "colour-names"
+NAMES = Path(__file__).parents[2] / "datasets" / "colour-names"
 STEPS = np.array([*range(0, 256, 9), 254, 255], dtype=np.uint32)
 LATTICE = (
     STEPS[:, None, None] << np.uint32(16) | STEPS[:, None] << np.uint32(8) | STEPS

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from searchlab.columns import Texts, join_texts, open_columns, pack_texts, save_columns
 from searchlab.errors import DataError, InputError
+from searchlab.photos.columns import Texts, join_texts, open_columns, pack_texts, save_columns
 
 DTYPES = ("u1", "<u4", "<u8", "<i4", "<i8", "<f4")
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]))
@@ -463,7 +463,7 @@ def test_a_row_from_the_end_is_the_one_that_python_means():
 
 def test_importing_is_light():
     script = (
-        "import sys, searchlab.tables\n"
+        "import sys, searchlab.photos.table\n"
         "print({'pyarrow', 'pandas', 'sklearn', 'scipy', 'onnxruntime'} & {*sys.modules})"
     )
     done = subprocess.run(

@@ -1,6 +1,6 @@
 import pytest
 
-from searchlab.descriptions import describe
+from searchlab.photos.descriptions import describe
 
 
 def test_a_sure_label_is_stated():

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from searchlab.blur_hashes import blur_hash
-from searchlab.colors import color_name, hex_distance
-from searchlab.image_colors import dominant_and_palette
-from searchlab.images import DecodedImage, analyse
+from searchlab.photos.colors import color_name, hex_distance
+from searchlab.photos.images.blur_hash import blur_hash
+from searchlab.photos.images.decode import DecodedImage, analyse
+from searchlab.photos.images.dominant_colors import dominant_and_palette
 
 
 def plain(color: str, size: tuple[int, int] = (120, 80)) -> Image.Image:
@@ -208,7 +208,9 @@ def test_blur_hash_of_one_component_is_the_mean_alone():
 
 
 def test_colours_need_no_heavy_import():
-    code = "import searchlab.colors, sys; print(sorted({m.split('.')[0] for m in sys.modules}))"
+    code = (
+        "import searchlab.photos.colors, sys; print(sorted({m.split('.')[0] for m in sys.modules}))"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "PIL" not in found.stdout
     assert "scipy" not in found.stdout

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
-from searchlab.api.problems import Problem, problem_of
-from searchlab.api.uploads import open_upload
+from searchlab.api.http.uploads import open_upload
+from searchlab.api.wire.errors import Problem, problem_of
 from searchlab.errors import ImageError
-from searchlab.image_bytes import excess
+from searchlab.photos.images.headers import excess
 
 KINDS = ("JPEG", "PNG", "WEBP", "AVIF")
 RED = (220, 30, 30)

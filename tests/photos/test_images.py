@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 from searchlab.errors import ImageError, InputError
-from searchlab.images import FORMATS, analyse, as_rgb, open_rgb, shrink, thumbnail
+from searchlab.photos.images.decode import FORMATS, analyse, as_rgb, open_rgb, shrink, thumbnail
 
 RED, GREEN, BLUE, WHITE = (220, 30, 30), (30, 160, 60), (40, 60, 200), (255, 255, 255)
 API_FORMATS = ("JPEG", "PNG", "WEBP", "AVIF")

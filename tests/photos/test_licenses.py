@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab.licensing import (
+from searchlab.photos.licenses import (
     NAMED,
     RESTRICTIONS,
     forbidden,

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
-from searchlab.photos import (
+from searchlab.photos.photo import (
     attribution_of,
     check_fields,
     orientation_of,

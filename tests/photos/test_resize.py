@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from searchlab import resizing
-from searchlab.images import for_model, shrink, thumbnail
-from searchlab.kernels import resize
-from searchlab.resizing import fast_resize, plain_resize
+from searchlab.photos.images import _lanczos as resize
+from searchlab.photos.images import resize as resizing
+from searchlab.photos.images.decode import for_model, shrink, thumbnail
+from searchlab.photos.images.resize import fast_resize, plain_resize
 
 
 def noise(width, height, seed, *, hard=False):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
-from searchlab.records import Problem, Record, read_records
+from searchlab.photos.sidecar import Problem, Record, read_records
 
 GOOD = b'{"file": "good.jpg", "title": "kept"}\n'
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from searchlab.columns import Texts, join_texts, open_columns, pack_texts, save_columns
 from searchlab.errors import DataError, InputError, NotFoundError
-from searchlab.filters import PhotoFilter
-from searchlab.photos import Photo
-from searchlab.tables import (
+from searchlab.photos.columns import Texts, join_texts, open_columns, pack_texts, save_columns
+from searchlab.photos.photo import Photo
+from searchlab.photos.table import (
     CODED_COLUMNS,
     NUMBER_COLUMNS,
     TEXT_COLUMNS,
     PhotoTable,
     row_of_photo,
 )
+from searchlab.search.filters.photo_filter import PhotoFilter
 
 HOSTILE = "\u202eمصوّر\u200d 🐈‍⬛ e\u0301 \t\n\r\x00\x7f \u2028 <b>'\";--"
 IDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)

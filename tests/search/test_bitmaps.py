@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchlab import bitmaps
-from searchlab.bitmaps import Bitmap
 from searchlab.errors import InputError
+from searchlab.search.filters import bitmaps
+from searchlab.search.filters.bitmaps import Bitmap
 
 SIZES = (0, 1, 63, 64, 65, 128, 1000)
 

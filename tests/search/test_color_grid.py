@@ -3,10 +3,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from searchlab import color_grid
-from searchlab.bitmaps import Bitmap
-from searchlab.color_grid import ColorGrid
-from searchlab.colors import (
+from searchlab.errors import DataError
+from searchlab.photos.colors import (
     FAMILY_NAMES,
     MAX_TOLERANCE,
     distance,
@@ -17,7 +15,9 @@ from searchlab.colors import (
     within_hex,
     within_name,
 )
-from searchlab.errors import DataError
+from searchlab.search.filters import color_grid
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.filters.color_grid import ColorGrid
 
 STEPS = np.array([*range(0, 256, 15), 1, 254], dtype=np.uint32)
 LATTICE = (

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from searchlab.cursors import Cursor, CursorError
 from searchlab.errors import InputError
-from searchlab.filters import PhotoFilter
-from searchlab.queries import Query
+from searchlab.search.cursors import Cursor, CursorError
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
 
 KEY = b"a key of this library"
 ALPHABET = string.ascii_letters + string.digits + "-_"

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import engine_world
-from engine_world import N, all_pages, ids, photo_id
 from searchlab.config import Config
-from searchlab.engine import SearchEngine
 from searchlab.errors import InputError, MismatchError, NotFoundError
-from searchlab.filters import PhotoFilter
-from searchlab.indexes import INDEXES
-from searchlab.queries import Query
+from searchlab.search.engine import SearchEngine
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes import INDEXES
+from searchlab.search.queries import Query
+from tests.support import engine_world
+from tests.support.engine_world import N, all_pages, ids, photo_id
 
 build = engine_world.build
 engine = engine_world.engine

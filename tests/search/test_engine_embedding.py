@@ -3,10 +3,10 @@
 import pytest
 from PIL import Image
 
-import engine_world
-from engine_world import all_pages, ids, photo_id
-from searchlab.filters import PhotoFilter
-from searchlab.queries import Query
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
+from tests.support import engine_world
+from tests.support.engine_world import all_pages, ids, photo_id
 
 build = engine_world.build
 table = engine_world.table

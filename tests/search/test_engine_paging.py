@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import engine_world
-from engine_world import all_pages, ids, photo_id, queries
-from searchlab.cursors import CursorError
 from searchlab.errors import InputError
-from searchlab.filters import PhotoFilter
-from searchlab.queries import Query
+from searchlab.search.cursors import CursorError
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
+from tests.support import engine_world
+from tests.support.engine_world import all_pages, ids, photo_id, queries
 
 build = engine_world.build
 engine = engine_world.engine

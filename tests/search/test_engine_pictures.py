@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-import engine_world
-from engine_world import N, conditions, photo_id
 from searchlab.errors import ImageError
-from searchlab.filters import PhotoFilter
-from searchlab.queries import Query
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
+from tests.support import engine_world
+from tests.support.engine_world import N, conditions, photo_id
 
 build = engine_world.build
 engine = engine_world.engine

@@ -5,11 +5,20 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-import engine_world
-from engine_world import ENGINES, N, all_pages, allowed_rows, always, ids, photo_id, queries
-from searchlab.filters import PhotoFilter
-from searchlab.indexes import HnswIndex
-from searchlab.queries import Query
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes import HnswIndex
+from searchlab.search.queries import Query
+from tests.support import engine_world
+from tests.support.engine_world import (
+    ENGINES,
+    N,
+    all_pages,
+    allowed_rows,
+    always,
+    ids,
+    photo_id,
+    queries,
+)
 
 build = engine_world.build
 engine = engine_world.engine

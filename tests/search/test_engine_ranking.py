@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import engine_world
-from engine_world import ENGINES, N, allowed_rows, photo_id, queries, vector_of
 from searchlab.errors import InputError
-from searchlab.filters import PhotoFilter
-from searchlab.indexes.exact import cosines
-from searchlab.queries import Query
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes.exact import cosines
+from searchlab.search.queries import Query
+from tests.support import engine_world
+from tests.support.engine_world import ENGINES, N, allowed_rows, photo_id, queries, vector_of
 
 build = engine_world.build
 engine = engine_world.engine

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import engine_world
-from engine_world import N, allowed_rows, ids, photo_id, queries, vector_of
 from searchlab.config import Calibration, Curve
-from searchlab.engine import SearchEngine
-from searchlab.filters import PhotoFilter
-from searchlab.indexes.exact import cosines
-from searchlab.queries import Query
+from searchlab.search.engine import SearchEngine
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes.exact import cosines
+from searchlab.search.queries import Query
+from tests.support import engine_world
+from tests.support.engine_world import N, allowed_rows, ids, photo_id, queries, vector_of
 
 build = engine_world.build
 engine = engine_world.engine

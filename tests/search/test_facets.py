@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchlab import bitmaps, facets, upload_order, value_sets
-from searchlab.bitmaps import Bitmap
-from searchlab.colors import FAMILY_NAMES, color_name, format_hex, within_hex, within_name
-from searchlab.columns import Texts, open_columns, save_columns
 from searchlab.errors import DataError
-from searchlab.facets import Facets
-from searchlab.filters import PhotoFilter
-from searchlab.tables import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
+from searchlab.photos.colors import FAMILY_NAMES, color_name, format_hex, within_hex, within_name
+from searchlab.photos.columns import Texts, open_columns, save_columns
+from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
+from searchlab.search.filters import bitmaps, facets, upload_order, value_sets
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.filters.facets import Facets
+from searchlab.search.filters.photo_filter import PhotoFilter
 
 SIZES = (0, 1, 63, 64, 65, 300)
 VALUES = {
@@ -309,11 +309,11 @@ def test_small_tables_are_filtered_without_numba():
     code = """
 import sys
 import numpy as np
-from searchlab.facets import Facets
-from searchlab.filters import PhotoFilter, facet_counts
-from searchlab.photos import Photo
-from searchlab.tables import *
-from searchlab.columns import Texts
+from searchlab.search.filters.facets import Facets
+from searchlab.search.filters.photo_filter import PhotoFilter, facet_counts
+from searchlab.photos.photo import Photo
+from searchlab.photos.table import *
+from searchlab.photos.columns import Texts
 n = 500
 empty = Texts(np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.uint8))
 numbers = {name: np.zeros(n, dtype=dtype) for name, dtype in NUMBER_COLUMNS.items()}

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchlab.bitmaps import Bitmap
-from searchlab.colors import FAMILIES, color_name, hex_distance, within_name
 from searchlab.errors import InputError
-from searchlab.facets import Facets
-from searchlab.filters import PhotoFilter, facet_counts, known_values
-from searchlab.tables import CODED_COLUMNS
+from searchlab.photos.colors import FAMILIES, color_name, hex_distance, within_name
+from searchlab.photos.table import CODED_COLUMNS
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.filters.facets import Facets
+from searchlab.search.filters.photo_filter import PhotoFilter, facet_counts, known_values
 
 SOURCES = ["unsplash", "pexels", "nasa"]
 LICENSES = ["cc0", "by", "public domain"]

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neighbor_checks import by_sorting, check_answers, check_nearest, check_same, only
-from searchlab.bitmaps import Bitmap
 from searchlab.config import INDEX_KINDS, Config
 from searchlab.errors import InputError
-from searchlab.indexes import INDEXES, ExactIndex, VectorIndex, open_index, updated_index
-from searchlab.indexes.exact import cosines
-from searchlab.metrics import recall_at_k
+from searchlab.evaluation.metrics import recall_at_k
 from searchlab.models.protocol import unit_rows
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes import INDEXES, ExactIndex, VectorIndex, open_index, updated_index
+from searchlab.search.indexes.exact import cosines
+from tests.support.neighbor_checks import by_sorting, check_answers, check_nearest, check_same, only
 
 N = 1_200
 
@@ -60,7 +60,7 @@ def test_only_a_clustered_index_needs_numba(kind):
     code = (
         "import sys, numpy as np\n"
         "from searchlab.config import Config\n"
-        "from searchlab.indexes import INDEXES\n"
+        "from searchlab.search.indexes import INDEXES\n"
         "rows = np.eye(16, dtype=np.float32)\n"
         f"index = INDEXES[{kind!r}](rows, Config(index={kind!r}), np.arange(16))\n"
         "index.search(rows, 3)\n"

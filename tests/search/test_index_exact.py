@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from neighbor_checks import check_answers, check_nearest
-from searchlab.indexes import ExactIndex
-from searchlab.indexes.exact import best_first, cosines, cosines_of, nearest_rows
+from searchlab.search.indexes import ExactIndex
+from searchlab.search.indexes.exact import best_first, cosines, cosines_of, nearest_rows
+from tests.support.neighbor_checks import check_answers, check_nearest
 
 N = 1_200
 

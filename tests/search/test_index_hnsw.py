@@ -5,13 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from neighbor_checks import check_answers, check_same, only
-from searchlab.bitmaps import Bitmap
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError
-from searchlab.indexes import INDEXES, ExactIndex, HnswIndex, open_index
-from searchlab.indexes.hnsw import walk_length
-from searchlab.metrics import recall_at_k
+from searchlab.evaluation.metrics import recall_at_k
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes import INDEXES, ExactIndex, HnswIndex, open_index
+from searchlab.search.indexes.hnsw import walk_length
+from tests.support.neighbor_checks import check_answers, check_same, only
 
 N = 1_200
 

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neighbor_checks import check_answers
-from searchlab.bitmaps import Bitmap
-from searchlab.columns import open_columns, save_columns
 from searchlab.errors import DataError, InputError, MismatchError
-from searchlab.indexes import ExactIndex
-from searchlab.indexes.clustered import ClusteredIndex
-from searchlab.indexes.lists import lists_for
-from searchlab.indexes.scanning import scanned
-from searchlab.indexes.stopping import STRETCHES, Stopping
-from searchlab.labs.vectors import clustered, made_vectors, text_like
-from searchlab.metrics import recall_at_k
+from searchlab.evaluation.metrics import recall_at_k
 from searchlab.models.protocol import unit_rows
+from searchlab.photos.columns import open_columns, save_columns
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes import ExactIndex
+from searchlab.search.indexes.ivf.early_stop import STRETCHES, Stopping
+from searchlab.search.indexes.ivf.index import ClusteredIndex
+from searchlab.search.indexes.ivf.lists import lists_for
+from searchlab.search.indexes.ivf.search import scanned
+from searchlab.studies.vectors.made import clustered, made_vectors, text_like
+from tests.support.neighbor_checks import check_answers
 
 N, DIM = 6_000, 48
 

@@ -1,8 +1,7 @@
 """Kernels do what a few lines of numpy do, and nothing of them is compiled after their import."""
 
 import importlib
-import pkgutil
-import sys
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -11,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
-from searchlab import kernels
-from searchlab.bitmaps import Bitmap
-from searchlab.kernels.clusters import add_rows, measure
-from searchlab.kernels.codes import CHUNK, _dot_plain, dot, encode, rounded
-from searchlab.kernels.gather import gather
-from searchlab.kernels.heaps import offer
-from searchlab.kernels.lists import into_buckets
-from searchlab.kernels.scan import scan
-from searchlab.kernels.sweep import sweep
+import searchlab
 from searchlab.models.protocol import unit_rows
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes.ivf._kernels.clusters import add_rows, measure
+from searchlab.search.indexes.ivf._kernels.codes import CHUNK, _dot_plain, dot, encode, rounded
+from searchlab.search.indexes.ivf._kernels.gather import gather
+from searchlab.search.indexes.ivf._kernels.heaps import offer
+from searchlab.search.indexes.ivf._kernels.lists import into_buckets
+from searchlab.search.indexes.ivf._kernels.scan import scan
+from searchlab.search.indexes.ivf._kernels.sweep import sweep
 
 NO_WORDS = np.zeros(0, dtype=np.uint64)
 
@@ -68,22 +67,20 @@ def decoded(codes, scales, dim):
     return (codes[:, :dim].astype(np.float64) - 128) * scales[:, np.newaxis].astype(np.float64)
 
 
+PACKAGE = Path(searchlab.__file__).parent
+KERNELS = sorted(
+    f"searchlab.{'.'.join(path.relative_to(PACKAGE).with_suffix('').parts)}"
+    for path in PACKAGE.rglob("_kernels/[!_]*.py")
+)
+
+
 def rows_of(n, dim, seed=0):
     return unit_rows(np.random.default_rng(seed).standard_normal((n, dim)))
 
 
-def test_warming_loads_every_module():
-    assert kernels.warm() >= 0
-    modules = {
-        f"{kernels.__name__}.{place.name}" for place in pkgutil.iter_modules(kernels.__path__)
-    }
-    assert modules <= set(sys.modules)
-
-
 def test_no_kernel_can_be_compiled_after_its_import():
     found = []
-    for place in pkgutil.iter_modules(kernels.__path__):
-        module = importlib.import_module(f"{kernels.__name__}.{place.name}")
+    for module in map(importlib.import_module, KERNELS):
         things = [one for one in vars(module).values() if isinstance(one, Dispatcher)]
         # What has a cache of its own is called from Python; the rest are parts of it.
         found += [one for one in things if one.stats.cache_path is not None]

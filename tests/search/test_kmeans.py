@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from searchlab.indexes import kmeans
-from searchlab.indexes.kmeans import assigned, trained_centres, unit
 from searchlab.models.protocol import Embeddings
+from searchlab.search.indexes.ivf import kmeans
+from searchlab.search.indexes.ivf.kmeans import assigned, trained_centres, unit
 
 
 def scattered(n: int, dim: int = 24, *, n_scenes: int = 40, seed: int = 0) -> Embeddings:

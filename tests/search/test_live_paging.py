@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.config import Config
-from searchlab.engine import SearchEngine
-from searchlab.filters import PhotoFilter
-from searchlab.indexes import INDEXES
-from searchlab.queries import Query
+from searchlab.search.engine import SearchEngine
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes import INDEXES
+from searchlab.search.queries import Query
 
 N = 23
 

@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
-from searchlab.photographers import Photographer, Photographers
-from searchlab.photographers.blocks import BlockFilter
-from searchlab.photographers.folding import fold
-from searchlab.photographers.names import Names
+from searchlab.search.filters.photographers import Photographer, Photographers
+from searchlab.search.filters.photographers.blocks import BlockFilter
+from searchlab.search.filters.photographers.folding import fold
+from searchlab.search.filters.photographers.names import Names
 
 
 def one_photo(username, full_name="", source="unsplash", **changes):

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.config import Config
-from searchlab.filters import PhotoFilter
-from searchlab.indexes import INDEXES, ExactIndex
-from searchlab.planner import make_plan
-from searchlab.queries import Query
-from searchlab.tuning import Reach, Tuning
+from searchlab.config.operating_points import Reach, Tuning
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes import INDEXES, ExactIndex
+from searchlab.search.planner import make_plan
+from searchlab.search.queries import Query
 
 N = 10_000
 SHARES = (1.0, 0.1, 0.01)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from searchlab.errors import InputError
-from searchlab.filters import PhotoFilter
-from searchlab.photos import PHOTO_FIELDS
-from searchlab.queries import Hit, Page, Query, QueryPlan, check_count
+from searchlab.photos.photo import PHOTO_FIELDS
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Hit, Page, Query, QueryPlan, check_count
 
 PICTURE = Image.new("RGB", (2, 2))
 HUGE = [

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from searchlab.config import Config
-from searchlab.engine import SearchEngine
-from searchlab.indexes import ExactIndex
-from searchlab.queries import Query
-from searchlab.text_vectors import TextVectors
+from searchlab.search.engine import SearchEngine
+from searchlab.search.indexes import ExactIndex
+from searchlab.search.queries import Query
+from searchlab.search.text_cache import TextVectors
 
 
 class Counting:

@@ -5,12 +5,12 @@ import json
 import pytest
 from PIL import Image
 
-from apis import api
 from searchlab import create_library, index_photos
 from searchlab.config import Config
-from searchlab.photos import photo_id_of
-from searchlab.scan import check_dump
-from upstream import FLICKR, OPENVERSE, PEXELS, PIXABAY, UNSPLASH, WIKIMEDIA, changed
+from searchlab.library.scan import check_dump
+from searchlab.photos.photo import photo_id_of
+from tests.support.apis import api
+from tests.support.upstream import FLICKR, OPENVERSE, PEXELS, PIXABAY, UNSPLASH, WIKIMEDIA, changed
 
 HOSTILE = '<script>alert("x")</script>'
 DUMPS = {

@@ -8,10 +8,10 @@ import pytest
 
 from searchlab.errors import InputError, NotFoundError, QuotaError, SearchlabError
 from searchlab.sources import SOURCES
-from searchlab.sources.addresses import PinnedTransport, is_public
-from searchlab.sources.client import PoliteClient, open_client
+from searchlab.sources.fetch.addresses import PinnedTransport, is_public
+from searchlab.sources.fetch.client import PoliteClient, open_client
 from searchlab.sources.source import Ask, Key, Source, number_at, pages
-from stand_in import StandIn
+from tests.support.stand_in import StandIn
 
 NOW = 1_800_000_000.0
 KEY = Key("ANY_KEY", "https://example.org", header="X-Key")
@@ -193,7 +193,7 @@ def test_what_is_no_answer_is_told_and_not_kept(make_api, server, tmp_path, answ
 
 
 def test_an_answer_without_end_is_cut_off(make_api, server, monkeypatch):
-    monkeypatch.setattr("searchlab.sources.client._MAX_ANSWER", 1_000)
+    monkeypatch.setattr("searchlab.sources.fetch.client._MAX_ANSWER", 1_000)
     server.says(b"[" * 2_000)
     with pytest.raises(SearchlabError, match="at most 1,000 bytes"):
         make_api()[0].answer(Ask(f"{server.url}/x"))

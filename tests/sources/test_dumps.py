@@ -13,13 +13,13 @@ from PIL import Image
 from searchlab import cli, create_library, index_photos
 from searchlab.config import Config
 from searchlab.errors import InputError
-from searchlab.photos import photo_id_of
-from searchlab.records import Problem
-from searchlab.scan import check_dump
+from searchlab.library.scan import check_dump
+from searchlab.photos.photo import photo_id_of
+from searchlab.photos.sidecar import Problem
 from searchlab.sources import SOURCES, reading
 from searchlab.sources.reading import Read, read_dump
 from searchlab.sources.store import PictureStore
-from upstream import (
+from tests.support.upstream import (
     FLICKR,
     FLICKR_ML5,
     INATURALIST,

@@ -11,16 +11,16 @@ from PIL import Image
 from searchlab import cli, create_library, index_photos
 from searchlab.config import Config
 from searchlab.errors import InputError, QuotaError
-from searchlab.scan import check_dump
+from searchlab.library.scan import check_dump
 from searchlab.sources import SOURCES
-from searchlab.sources import client as client_module
-from searchlab.sources.addresses import PinnedTransport
-from searchlab.sources.client import PoliteClient, open_client
-from searchlab.sources.downloads import Limits, RetryLaterError, download
-from searchlab.sources.fetching import fetch, fetch_pictures
+from searchlab.sources.fetch import client as client_module
+from searchlab.sources.fetch.addresses import PinnedTransport
+from searchlab.sources.fetch.client import PoliteClient, open_client
+from searchlab.sources.fetch.downloads import Limits, RetryLaterError, download
+from searchlab.sources.fetch.records import fetch, fetch_pictures
 from searchlab.sources.source import Source, pages
-from stand_in import StandIn
-from upstream import FLICKR, PEXELS, changed
+from tests.support.stand_in import StandIn
+from tests.support.upstream import FLICKR, PEXELS, changed
 
 
 def picture(color="#e50000", kind="JPEG"):

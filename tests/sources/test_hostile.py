@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
-from searchlab.photos import web_url
-from searchlab.records import Problem
+from searchlab.photos.photo import web_url
+from searchlab.photos.sidecar import Problem
 from searchlab.sources import SOURCES
 from searchlab.sources.reading import read_dump
-from upstream import RECORDS, UNSPLASH
+from tests.support.upstream import RECORDS, UNSPLASH
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

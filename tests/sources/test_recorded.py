@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from searchlab.licensing import normal_license
-from searchlab.photos import web_url
+from searchlab.photos.licenses import normal_license
+from searchlab.photos.photo import web_url
 from searchlab.sources import SOURCES
 from searchlab.sources.reading import Read, read_answer, read_dump
 

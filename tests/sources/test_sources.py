@@ -6,13 +6,13 @@ import pytest
 
 import searchlab
 from searchlab.errors import InputError
-from searchlab.photos import PHOTO_FIELDS, URL_SIZES, web_url
+from searchlab.photos.photo import PHOTO_FIELDS, URL_SIZES, web_url
 from searchlab.sources import SOURCES, source_named
 from searchlab.sources.markup import first_link, plain_text
 from searchlab.sources.merging import merge
 from searchlab.sources.record import Entry, five
-from searchlab.sources.table import fields_table, origin_of
-from upstream import (
+from tests.support.source_fields import fields_table, origin_of
+from tests.support.upstream import (
     FLICKR,
     FLICKR_ML5,
     INATURALIST,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from independent_client import SEARCH, check_failure, check_page, check_success
-from spec_server import corpus
+from tests.support.independent_client import SEARCH, check_failure, check_page, check_success
+from tests.support.spec_server import corpus
 
 OPERATIONS = [
     ("GET", "/search/photos?q=sea"),

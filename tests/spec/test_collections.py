@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from independent_client import (
+from tests.support.independent_client import (
     COLLECTION,
     COLLECTION_PHOTO,
     check_failure,
@@ -15,7 +15,7 @@ from independent_client import (
     check_refused,
     check_success,
 )
-from spec_server import corpus
+from tests.support.spec_server import corpus
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 

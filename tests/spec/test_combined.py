@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from independent_client import PHOTO, SEARCH, check_page
-from spec_server import LICENSES, PEOPLE, SHADES, corpus
+from tests.support.independent_client import PHOTO, SEARCH, check_page
+from tests.support.spec_server import LICENSES, PEOPLE, SHADES, corpus
 
 WORDS = ["sea", "a yellow flower", "красный", "🌼 %_", "plain"]
 SOURCES = ["scikit-learn", "palapeli-data", "mate-backgrounds", "scikit-image"]

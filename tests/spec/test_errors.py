@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from independent_client import (
+from tests.support.independent_client import (
     SEARCH,
     UUID,
     check_failure,
@@ -18,8 +18,8 @@ from independent_client import (
     check_refused,
     check_success,
 )
-from served import serving
-from spec_server import corpus
+from tests.support.served import serving
+from tests.support.spec_server import corpus
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from independent_client import (
+from tests.support.independent_client import (
     PHOTOGRAPHER,
     SEARCH,
     TEXT,
@@ -16,7 +16,7 @@ from independent_client import (
     check_record,
     check_success,
 )
-from spec_server import PEOPLE, corpus
+from tests.support.spec_server import PEOPLE, corpus
 
 SUGGEST = "/facets/photographers/suggest"
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from independent_client import (
+from tests.support.independent_client import (
     SEARCH,
     check_failure,
     check_invalid,
@@ -13,7 +13,7 @@ from independent_client import (
     check_refused,
     check_success,
 )
-from spec_server import corpus
+from tests.support.spec_server import corpus
 
 
 @pytest.fixture(scope="module")

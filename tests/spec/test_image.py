@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from independent_client import (
+from tests.support.independent_client import (
     PHOTO,
     SEARCH,
     check_failure,
@@ -14,7 +14,7 @@ from independent_client import (
     check_photo,
     check_refused,
 )
-from spec_server import corpus
+from tests.support.spec_server import corpus
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 

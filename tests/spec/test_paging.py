@@ -2,8 +2,14 @@
 
 import pytest
 
-from independent_client import SEARCH, check_failure, check_page, check_refused, check_success
-from spec_server import corpus
+from tests.support.independent_client import (
+    SEARCH,
+    check_failure,
+    check_page,
+    check_refused,
+    check_success,
+)
+from tests.support.spec_server import corpus
 
 
 @pytest.fixture(scope="module")

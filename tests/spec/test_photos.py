@@ -2,8 +2,14 @@
 
 import pytest
 
-from independent_client import PHOTO, check_failure, check_invalid, check_page, check_photo
-from spec_server import corpus
+from tests.support.independent_client import (
+    PHOTO,
+    check_failure,
+    check_invalid,
+    check_page,
+    check_photo,
+)
+from tests.support.spec_server import corpus
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 

@@ -6,8 +6,15 @@ from collections import defaultdict
 
 import pytest
 
-from independent_client import PHOTO, SEARCH, check_failure, check_invalid, check_page, check_photo
-from spec_server import SHADES, SIZES, corpus
+from tests.support.independent_client import (
+    PHOTO,
+    SEARCH,
+    check_failure,
+    check_invalid,
+    check_page,
+    check_photo,
+)
+from tests.support.spec_server import SHADES, SIZES, corpus
 
 KINDS = len(SHADES) * len(SIZES)  # Of plain pictures, copies of which are equal.
 

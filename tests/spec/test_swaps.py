@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from independent_client import Api, check_failure, check_page
 from searchlab.cli import searchlab
-from served import Served
+from tests.support.independent_client import Api, check_failure, check_page
+from tests.support.served import Served
 
 SHADES = ["#e50000", "#c00000", "#a00000", "#800000", "#600000", "#400000"]
 

@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import delete, insert, select
 
-from independent_client import (
+from searchlab.api.accounts.database import open_database
+from searchlab.api.accounts.tables import accounts, usage_months
+from tests.support.independent_client import (
     INTEGER,
     SEARCH,
     TEXT,
@@ -17,9 +19,7 @@ from independent_client import (
     check_record,
     check_success,
 )
-from searchlab.storage.database import open_database
-from searchlab.storage.schema import accounts, usage_months
-from spec_server import corpus
+from tests.support.spec_server import corpus
 
 
 @pytest.fixture(scope="module")

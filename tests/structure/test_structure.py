@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,64 +15,9 @@ from searchlab import errors
 
 PACKAGE = Path(searchlab.__file__).parent
 
-# A module imports from its own line and from those above it. A package stands as one name.
-LAYERS = (
-    ("errors", "files", "kernels", "progress"),
-    (
-        "bitmaps",
-        "color_families",
-        "colors",
-        "columns",
-        "config",
-        "licensing",
-        "oklab",
-        "photos",
-        "tables",
-        "tuning",
-    ),
-    ("color_grid", "upload_order", "value_sets"),
-    (
-        "blur_hashes",
-        "image_bytes",
-        "image_colors",
-        "image_modes",
-        "images",
-        "records",
-        "resizing",
-        "sources",
-    ),
-    ("models", "facets", "filters", "indexes", "curves", "calibration", "descriptions"),
-    ("queries", "cursors", "display", "judgments", "datasets", "metrics", "significance"),
-    ("charts", "code_versions", "manifest", "measured_studies", "measurements", "power"),
-    ("photographers",),
-    ("cache", "dumps", "scan", "pipeline", "photo_rows", "catalog", "snapshots"),
-    ("building", "paging", "planner", "query_vectors", "ranking", "text_vectors"),
-    ("engine", "library", "ingest", "pruning", "renditions", "storage"),
-    (
-        "benchmarking",
-        "results",
-        "promotion",
-        "reporting",
-        "reports",
-        "experiments",
-        "recomputing",
-        "surroundings",
-        "verifying",
-        "calibration_fit",
-        "scored_queries",
-        "labs",
-        "config_grids",
-        "dataset_library",
-        "training",
-        "adapting",
-        "judging",
-        "own_photos",
-        "recommending",
-    ),
-    ("api", "client"),
-    ("console", "demo", "cli"),
-)
-LAYER = {name: layer for layer, names in enumerate(LAYERS, start=1) for name in names}
+# The rooms stand top to bottom in the docstring of the package, each on a line of its own.
+ROOMS = re.findall(r"^    (\w+)  ", searchlab.__doc__, flags=re.MULTILINE)
+MOST_AT_THE_ROOT = 6
 
 HEAVY = (
     "matplotlib",
@@ -97,13 +43,13 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def imports_of(path, *, only_on_import=False):
-    """List the modules of searchlab that a file imports, in functions too, but not for types."""
+    """List the modules of searchlab that a file imports: within functions and for types too."""
     found = []
 
     def visit(node):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            return
-        if only_on_import and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        late = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if only_on_import and (for_types or late):
             return
         if isinstance(node, ast.Import):
             found.extend(alias.name for alias in node.names)
@@ -117,23 +63,25 @@ def imports_of(path, *, only_on_import=False):
     return sorted({name for name in found if name in MODULES and name != "searchlab"})
 
 
-def family(module):
-    return module.split(".")[1]
+def room_of(module):
+    """Name the room of a module; of one at the root, nothing."""
+    first = module.split(".")[1]
+    return first if (PACKAGE / first).is_dir() else ""
 
 
-# -- layers -----------------------------------------------------------------------------------
+# -- rooms ------------------------------------------------------------------------------------
 
 
-def test_every_module_stands_in_one_layer_and_every_layer_exists():
-    assert sorted(LAYER) == sorted({family(name) for name in MODULES if name != "searchlab"})
-    assert len(LAYER) == sum(len(names) for names in LAYERS)
+def test_the_rooms_are_the_folders_and_the_root_stays_small():
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert sorted(ROOMS) == sorted(folders)
+    assert len(list(PACKAGE.glob("*.py"))) <= MOST_AT_THE_ROOT
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name != "searchlab"])
-def test_a_module_imports_only_from_its_own_layer_and_from_lower_ones(module):
-    mine = LAYER.get(family(module), 0)
-    used = {name: LAYER.get(family(name), 0) for name in imports_of(MODULES[module])}
-    assert {name: layer for name, layer in used.items() if layer > mine} == {}
+def test_a_module_imports_only_from_its_own_room_and_from_those_under_it(module):
+    under = [*ROOMS, ""][[*ROOMS, ""].index(room_of(module)) :]
+    assert [name for name in imports_of(MODULES[module]) if room_of(name) not in under] == []
 
 
 def test_the_package_itself_imports_nothing_until_it_is_asked():

@@ -7,15 +7,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judged_kinds import judged_photos
 from searchlab.config import Curve
 from searchlab.errors import InputError
-from searchlab.labs.asked import Asked
-from searchlab.labs.calibration import measure, measure_transfer
-from searchlab.labs.reliability import measure_reliability
-from searchlab.labs.thresholds import Shown, separation, share_interval, threshold_for, transfer
-from searchlab.labs.thresholds import unanswerable as unanswerable_rows
-from searchlab.scored_queries import UNJUDGED, ScoredQueries, halves, score_queries
+from searchlab.evaluation.calibration.scored_queries import (
+    UNJUDGED,
+    ScoredQueries,
+    halves,
+    score_queries,
+)
+from searchlab.studies.calibration.reliability import measure_reliability
+from searchlab.studies.calibration.study import measure, measure_transfer
+from searchlab.studies.calibration.thresholds import (
+    Shown,
+    separation,
+    share_interval,
+    threshold_for,
+    transfer,
+)
+from searchlab.studies.calibration.thresholds import unanswerable as unanswerable_rows
+from searchlab.studies.query_sets import Asked
+from tests.support.judged_kinds import judged_photos
 
 
 def clustered_pairs(*, clusters, seed, bias=0.0):

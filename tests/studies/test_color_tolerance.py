@@ -4,14 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from searchlab.colors import FAMILY_NAMES, hex_distance, parse_hex, within_hex
 from searchlab.config import COLOR_METRIC
-from searchlab.datasets import bundled_root
 from searchlab.errors import InputError
-from searchlab.filters import PhotoFilter
-from searchlab.labs.color_curves import cube, tolerance_curves
-from searchlab.labs.color_metrics import METRICS, ciede2000, euclid, shades_to_cielab
-from searchlab.labs.color_names import (
+from searchlab.evaluation.datasets import bundled_root
+from searchlab.photos.colors import FAMILY_NAMES, hex_distance, parse_hex, within_hex
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.studies.color.curves import cube, tolerance_curves
+from searchlab.studies.color.metrics import METRICS, ciede2000, euclid, shades_to_cielab
+from searchlab.studies.color.names import (
     JudgedShades,
     alike_within,
     families_said,
@@ -20,9 +20,9 @@ from searchlab.labs.color_names import (
     named_shades,
     neighbours_alike,
 )
-from searchlab.labs.color_names import measure as measure_names
-from searchlab.labs.color_names import recompute as recompute_names
-from searchlab.labs.color_tolerance import (
+from searchlab.studies.color.names import measure as measure_names
+from searchlab.studies.color.names import recompute as recompute_names
+from searchlab.studies.color.tolerance import (
     bundled_shades,
     extremes,
     measure,
@@ -276,7 +276,7 @@ def test_a_filter_that_loses_photos_when_widened_is_found_out(monkeypatch):
     def narrowing(shades, value, *, tolerance, lab):
         return np.arange(len(shades)) >= tolerance
 
-    monkeypatch.setattr("searchlab.labs.color_tolerance.within_hex", narrowing)
+    monkeypatch.setattr("searchlab.studies.color.tolerance.within_hex", narrowing)
     found = photos_kept(POOL[:9], shades("#000000"), tolerances=(0, 3, 5))
     assert found["n_lost"] == 5
 

@@ -3,10 +3,10 @@ import pytest
 
 from searchlab.config import Config
 from searchlab.errors import InputError
-from searchlab.indexes import ExactIndex, HnswIndex
-from searchlab.labs.atlas_engine import Served, photo_table
-from searchlab.labs.filter_atlas import RELATIONS, SHARES, Atlas, Cell, cells, measure_cell
-from searchlab.labs.vectors import made_vectors
+from searchlab.search.indexes import ExactIndex, HnswIndex
+from searchlab.studies.filters.atlas import RELATIONS, SHARES, Atlas, Cell, cells, measure_cell
+from searchlab.studies.filters.atlas_engine import Served, photo_table
+from searchlab.studies.vectors.made import made_vectors
 
 ATLAS = Atlas(made_vectors("clustered-2k-16", seed=2).photos, n_queries=8, seed=3)
 FILTERED = [cell for cell in cells() if cell.n_conditions]

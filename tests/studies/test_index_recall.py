@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
-from searchlab.indexes import ExactIndex
-from searchlab.labs.index_recall import (
+from searchlab.search.indexes import ExactIndex
+from searchlab.studies.index.recall import (
     fastest_at,
     measure_search,
     measure_within,
@@ -15,7 +15,7 @@ from searchlab.labs.index_recall import (
     sweep,
     true_neighbors,
 )
-from searchlab.labs.vectors import made_vectors
+from searchlab.studies.vectors.made import made_vectors
 
 MADE = made_vectors("clustered-500-16", n_queries=6, seed=5)
 QUERIES = MADE.queries["image"]
@@ -63,7 +63,7 @@ def exact_of(neighbors, n):
 
 @pytest.mark.parametrize("block", [7, 100, 10_000])
 def test_the_oracle_of_many_filters_is_exact_search_among_what_each_allows(block, monkeypatch):
-    monkeypatch.setattr("searchlab.labs.index_recall._BLOCK", block)
+    monkeypatch.setattr("searchlab.studies.index.recall._BLOCK", block)
     rng = np.random.default_rng(0)
     masks = {"all": None, "half": rng.random(500) < 0.5, "three": np.arange(500) < 3}
     masks["none"] = np.zeros(500, dtype=bool)

@@ -5,11 +5,12 @@ from hypothesis import strategies as st
 
 from searchlab.config import Config
 from searchlab.errors import InputError
-from searchlab.ingest import index_photos
-from searchlab.labs.paging import OURS, PEERS, measure_churn, measure_library, recompute
-from searchlab.labs.paging_history import DIM, history
-from searchlab.labs.paging_library import library_walks
-from searchlab.labs.paging_walks import (
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.studies.paging.history import DIM, history
+from searchlab.studies.paging.library_walks import library_walks
+from searchlab.studies.paging.study import OURS, PEERS, measure_churn, measure_library, recompute
+from searchlab.studies.paging.walks import (
     Moment,
     Walk,
     after_score,
@@ -20,7 +21,6 @@ from searchlab.labs.paging_walks import (
     presence,
     walk_history,
 )
-from searchlab.library import create_library
 
 
 def array(*numbers):
@@ -272,6 +272,6 @@ def test_what_was_measured_can_be_measured_again():
 
 
 def test_a_fault_of_ours_would_be_counted(monkeypatch):
-    monkeypatch.setattr("searchlab.labs.paging.pinned", lambda *_, index: offset)
+    monkeypatch.setattr("searchlab.studies.paging.study.pinned", lambda *_, index: offset)
     found = measure_churn(n_photos=60, n_histories=2, n_queries=2, scenarios=((0.3, 0.0),), seed=0)
     assert found["metrics"]["searchlab walks with a fault"] > 0

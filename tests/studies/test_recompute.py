@@ -5,12 +5,13 @@ import pytest
 
 from searchlab.config import Config
 from searchlab.errors import InputError, NotFoundError
-from searchlab.indexes import ExactIndex, HnswIndex, Neighbors
-from searchlab.labs import filters, index
-from searchlab.labs.atlas_engine import Served
-from searchlab.labs.filter_atlas import Atlas, Cell, measure_cell
-from searchlab.labs.index_recall import measure_search, one_by_one
-from searchlab.labs.vectors import made_vectors
+from searchlab.search.indexes import ExactIndex, HnswIndex, Neighbors
+from searchlab.studies.filters import study as filters
+from searchlab.studies.filters.atlas import Atlas, Cell, measure_cell
+from searchlab.studies.filters.atlas_engine import Served
+from searchlab.studies.index import study as index
+from searchlab.studies.index.recall import measure_search, one_by_one
+from searchlab.studies.vectors.made import made_vectors
 
 GRAPH = {"M": 4, "ef_construction": 40, "index": "hnsw", "step_rows": 4}
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
-from searchlab.labs.scaling import fit_power_law
+from searchlab.studies.vectors.scaling import fit_power_law
 
 NS = [1e4, 3e4, 1e5, 3e5, 1e6]
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from searchlab.errors import InputError
-from searchlab.indexes import ExactIndex
-from searchlab.labs.scenes import Scenes, stored_scenes
-from searchlab.labs.vectors import made_vectors, text_like
+from searchlab.search.indexes import ExactIndex
+from searchlab.studies.vectors.made import made_vectors, text_like
+from searchlab.studies.vectors.scenes import Scenes, stored_scenes
 
 
 def test_a_stretch_is_the_same_whatever_is_made_with_it():

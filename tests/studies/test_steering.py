@@ -4,13 +4,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judged_kinds import judged_photos
-from searchlab.engine import SearchEngine
 from searchlab.errors import InputError
-from searchlab.labs.asked import Asked
-from searchlab.labs.mixing import mixed_runs, mixings
-from searchlab.labs.pulls import Pull, draw_pulls, found_by, score_pulls, steer
-from searchlab.labs.steering import measure
+from searchlab.search.engine import SearchEngine
+from searchlab.studies.query_sets import Asked
+from searchlab.studies.steering.conflicts import Pull, draw_pulls, found_by, score_pulls, steer
+from searchlab.studies.steering.mixing import mixed_runs, mixings
+from searchlab.studies.steering.study import measure
+from tests.support.judged_kinds import judged_photos
 
 FEW = (0.0, 0.5, 1.7, 5.0)
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from searchlab.errors import InputError
-from searchlab.labs.vectors import GivenVectors, clustered, made_vectors, near, text_like
 from searchlab.models.protocol import Embedder
+from searchlab.studies.vectors.made import GivenVectors, clustered, made_vectors, near, text_like
 
 
 @pytest.mark.parametrize("name", ["clustered-1k-24", "smooth-1000-24"])

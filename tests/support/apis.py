@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import httpx
 
+from searchlab.api.accounts.accounts import create_key
+from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.api.app import create_app
 from searchlab.api.settings import Settings
-from searchlab.storage.accounts import create_key
-from searchlab.storage.database import open_database, sqlite_url
 
 
 class _OnLoop(httpx.BaseTransport):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conftest import Done
+from tests.support.commands import Done
 
 NASTY = "<script>alert(1)</script> [bold]markup[/bold] \u001b[31m 夜"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psycopg
 
-from searchlab.storage.database import open_database, sqlite_url
-from searchlab.storage.schema import METADATA
+from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.api.accounts.tables import METADATA
 
 BACKENDS = ("sqlite", "postgresql")
 HOSTILE = ("\0", "a\0b", "\ud800", "x\udfff")

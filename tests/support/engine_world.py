@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from searchlab.config import Config
-from searchlab.engine import SearchEngine
-from searchlab.filters import PhotoFilter
-from searchlab.indexes import INDEXES
+from searchlab.config.operating_points import Reach, Tuning
 from searchlab.models.protocol import unit_rows
-from searchlab.queries import Query
-from searchlab.tuning import Reach, Tuning
+from searchlab.search.engine import SearchEngine
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes import INDEXES
+from searchlab.search.queries import Query
 
 N = 300
 ENGINES = {

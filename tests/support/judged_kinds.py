@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from searchlab.config import Config
-from searchlab.datasets import Dataset, LabelledQuery
-from searchlab.engine import SearchEngine
-from searchlab.indexes.exact import ExactIndex
-from searchlab.labs.asked import Asked
+from searchlab.evaluation.datasets import Dataset, LabelledQuery
 from searchlab.models.protocol import unit_rows
-from searchlab.photos import photo_id_of
+from searchlab.photos.photo import photo_id_of
+from searchlab.search.engine import SearchEngine
+from searchlab.search.indexes.exact import ExactIndex
+from searchlab.studies.query_sets import Asked
 
 
 class Noisy:

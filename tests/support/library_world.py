@@ -8,13 +8,13 @@ import pytest
 from PIL import Image
 
 from searchlab.config import Config
-from searchlab.filters import PhotoFilter
-from searchlab.ingest import index_photos
-from searchlab.library import create_library
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.library.scan import check_root
 from searchlab.models import load_model
-from searchlab.models.palette import PaletteEmbedder
-from searchlab.queries import Query
-from searchlab.scan import check_root
+from searchlab.models.palette.embedder import PaletteEmbedder
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
 
 PALETTE = Config(model="palette")
 # Every query of 5 walks the graph, and with this ef_search the walk finds what exact search finds.

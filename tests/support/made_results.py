@@ -3,9 +3,9 @@
 import numpy as np
 
 from searchlab.config import Config
-from searchlab.manifest import make_manifest
-from searchlab.results import Result, Scores
-from searchlab.significance import bootstrap_intervals
+from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.results import Result, Scores
+from searchlab.evaluation.significance import bootstrap_intervals
 
 N = 200
 LANGS = tuple("de" if n % 4 == 0 else "en" for n in range(N))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from searchlab.indexes.exact import cosines
-from searchlab.metrics import recall_at_k
+from searchlab.evaluation.metrics import recall_at_k
+from searchlab.search.indexes.exact import cosines
 
 
 def only(n, *rows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from searchlab.photos import PHOTO_FIELDS
+from searchlab.photos.photo import PHOTO_FIELDS
 from searchlab.sources import SOURCES
 from searchlab.sources.source import Source
 

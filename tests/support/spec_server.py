@@ -18,12 +18,12 @@ from pathlib import Path
 from click.testing import CliRunner
 from PIL import Image
 
-from independent_client import Api
+from searchlab.api.accounts.database import sqlite_url
 from searchlab.cli import searchlab
-from searchlab.storage.database import sqlite_url
-from served import Served
+from tests.support.independent_client import Api
+from tests.support.served import Served
 
-BUNDLED = Path(__file__).parents[1] / "datasets" / "demo"
+BUNDLED = Path(__file__).parents[2] / "datasets" / "demo"
 SHADES = ("#e50000", "#15b01a", "#0343df", "#ffff14", "#000000", "#ffffff", "#7e1e9c", "#f97306",
           "#653700", "#929591", "#ff81c0")  # fmt: skip
 SIZES = ((48, 32), (32, 48), (40, 40))

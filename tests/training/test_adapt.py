@@ -15,18 +15,18 @@ import pytest
 from filelock import FileLock
 
 import searchlab
-from searchlab.adapting.adaptation import adapt
-from searchlab.adapting.pairs import part_of
-from searchlab.adapting.training import Settings, Trainer
-from searchlab.calibration import calibrated
 from searchlab.config import Config
 from searchlab.errors import ConflictError, DataError, InputError, MismatchError, NotFoundError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
 from searchlab.models import load_model
 from searchlab.models.adapted import CARD_FILE, HEADS_FILE, MODEL_FILE
-from searchlab.models.torchvision_shim import import_torchvision
+from searchlab.models.openclip.torchvision_shim import import_torchvision
+from searchlab.models.shipped_calibration import calibrated
 from searchlab.progress import Progress
+from searchlab.training.adapt.adaptation import adapt
+from searchlab.training.adapt.pairs import part_of
+from searchlab.training.adapt.training import Settings, Trainer
 
 QUICK = Settings(rounds=6)
 APART = "tiles:1:0.7"
@@ -164,7 +164,7 @@ def test_nothing_is_embedded_twice(library, tiles_models, tmp_path):
 
 
 def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_been(library, tmp_path, monkeypatch):
-    monkeypatch.setattr("searchlab.adapting.adaptation._CHECKPOINT_S", 0.0)
+    monkeypatch.setattr("searchlab.training.adapt.adaptation._CHECKPOINT_S", 0.0)
     whole = adapt(library, settings=QUICK, out=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         adapt(library, settings=QUICK, out=tmp_path / "part", progress=Interrupting(3))
@@ -197,8 +197,8 @@ def test_a_killed_run_goes_on(tmp_path, tiles_photos):
         )
     )
     code = (
-        "import sys, searchlab.adapting.adaptation as a\n"
-        "from searchlab.adapting.training import Trainer\n"
+        "import sys, searchlab.training.adapt.adaptation as a\n"
+        "from searchlab.training.adapt.training import Trainer\n"
         "import time\n"
         "a._CHECKPOINT_S = 0.0\n"
         "slow = Trainer.train_round\n"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from searchlab.adapting.captions import Caption, library_captions, read_captions
 from searchlab.errors import InputError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library
-from searchlab.records import Problem
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.photos.sidecar import Problem
+from searchlab.training.adapt.captions import Caption, library_captions, read_captions
 
 
 def test_reads_tab_separated_captions_with_and_without_language(tmp_path):

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from searchlab.adapting.pairs import Pairs, part_of
-from searchlab.adapting.ranking import OTHER, queries_of
-from searchlab.adapting.training import Settings, Trainer, _forward, contrast
-from searchlab.adapting.writing import carried_over
 from searchlab.config import Curve
 from searchlab.models.adapted import Head
 from searchlab.models.protocol import unit_rows
+from searchlab.training.adapt.pairs import Pairs, part_of
+from searchlab.training.adapt.ranking import OTHER, queries_of
+from searchlab.training.adapt.training import Settings, Trainer, _forward, contrast
+from searchlab.training.adapt.writing import carried_over
 
 QUICK = Settings(rounds=6)
 

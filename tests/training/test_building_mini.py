@@ -11,11 +11,12 @@ pytest.importorskip("onnx")
 
 # These need torch, so they come after what skips the file where it is not installed.
 from searchlab.errors import InputError  # noqa: E402
-from searchlab.models.artefacts import RECORD_FILE  # noqa: E402
-from searchlab.models.text import Mixer  # noqa: E402
-from searchlab.training import artefacts, build_mini, recipe, teacher  # noqa: E402
-from searchlab.training.recipe import Ingredients, Recipe  # noqa: E402
-from searchlab.training.teacher import Teacher  # noqa: E402
+from searchlab.models.mini.artefacts import RECORD_FILE  # noqa: E402
+from searchlab.models.mini.text import Mixer  # noqa: E402
+from searchlab.training.mini import artefacts, recipe, teacher  # noqa: E402
+from searchlab.training.mini import build as build_mini  # noqa: E402
+from searchlab.training.mini.recipe import Ingredients, Recipe  # noqa: E402
+from searchlab.training.mini.teacher import Teacher  # noqa: E402
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from searchlab.models.text import COMMON, with_common  # noqa: E402
-from searchlab.training.heads import DIM, PhotoHead, unit  # noqa: E402
-from searchlab.training.hubs import (  # noqa: E402
+from searchlab.models.mini.text import COMMON, with_common  # noqa: E402
+from searchlab.training.mini.heads import DIM, PhotoHead, unit  # noqa: E402
+from searchlab.training.mini.hubness import (  # noqa: E402
     A_LANGUAGE,
     SHARE,
     SHARPNESS,
@@ -15,9 +15,9 @@ from searchlab.training.hubs import (  # noqa: E402
     _some_of_each,
     hold_back,
 )
-from searchlab.training.lessons import Lessons  # noqa: E402
-from searchlab.training.photo_tower import Readings  # noqa: E402
-from searchlab.training.student import WIDTH, Student, Table, string  # noqa: E402
+from searchlab.training.mini.lessons import Lessons  # noqa: E402
+from searchlab.training.mini.photo_tower import Readings  # noqa: E402
+from searchlab.training.mini.student import WIDTH, Student, Table, string  # noqa: E402
 
 
 class Given(torch.nn.Module):

@@ -7,16 +7,16 @@ import pytest
 from PIL import Image
 
 import searchlab
-from searchlab.adapting.maps import learn_map, neighbour_recall, procrustes, refit, ridge
-from searchlab.adapting.migration import migrate
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.library.prune import prune
 from searchlab.models import load_model
 from searchlab.models.adapted import MODEL_FILE
 from searchlab.models.migrated import MAP_FILE
 from searchlab.models.protocol import unit_rows
-from searchlab.pruning import prune
+from searchlab.training.migrate.maps import learn_map, neighbour_recall, procrustes, refit, ridge
+from searchlab.training.migrate.migration import migrate
 
 OLD, NEW = "tiles:1", "tiles:2"
 

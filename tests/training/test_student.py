@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from searchlab.models.pieces import Pieces  # noqa: E402
-from searchlab.models.text import (  # noqa: E402
+from searchlab.models.mini.pieces import Pieces  # noqa: E402
+from searchlab.models.mini.text import (  # noqa: E402
     MIXER_FILE,
     PIECE_SCORES_FILE,
     PIECES_FILE,
@@ -17,14 +17,14 @@ from searchlab.models.text import (  # noqa: E402
     TextTower,
     with_common,
 )
-from searchlab.training import joint  # noqa: E402
-from searchlab.training.corpora import CAPTION_LANGUAGES, Caption  # noqa: E402
-from searchlab.training.heads import DIM, TOLD, PhotoHead, class_matrix, unit  # noqa: E402
-from searchlab.training.hubs import HeldBack  # noqa: E402
-from searchlab.training.joint import _Draw, blend, fit  # noqa: E402
-from searchlab.training.lessons import Lessons  # noqa: E402
-from searchlab.training.photo_tower import Readings  # noqa: E402
-from searchlab.training.student import (  # noqa: E402
+from searchlab.training.mini import joint  # noqa: E402
+from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption  # noqa: E402
+from searchlab.training.mini.heads import DIM, TOLD, PhotoHead, class_matrix, unit  # noqa: E402
+from searchlab.training.mini.hubness import HeldBack  # noqa: E402
+from searchlab.training.mini.joint import _Draw, blend, fit  # noqa: E402
+from searchlab.training.mini.lessons import Lessons  # noqa: E402
+from searchlab.training.mini.photo_tower import Readings  # noqa: E402
+from searchlab.training.mini.student import (  # noqa: E402
     WIDTH,
     Student,
     Table,
@@ -32,7 +32,7 @@ from searchlab.training.student import (  # noqa: E402
     quantise,
     string,
 )
-from searchlab.training.validation import held_out_recall  # noqa: E402
+from searchlab.training.mini.validation import held_out_recall  # noqa: E402
 
 NAMES = ["▁red", "▁bus", "▁dog", "▁man", "▁bites", "犬"]
 

@@ -10,15 +10,15 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
 from searchlab.errors import InputError  # noqa: E402
-from searchlab.models import framing  # noqa: E402
-from searchlab.models.mini import open_session  # noqa: E402
-from searchlab.models.torchvision_shim import import_torchvision  # noqa: E402
-from searchlab.training.labels import kinds_of, read_nouns  # noqa: E402
-from searchlab.training.photo_tower import Conv, Readings, Tower  # noqa: E402
-from searchlab.training.quantise import cells_by_file, quantise  # noqa: E402
-from searchlab.training.seeing import _recipe  # noqa: E402
-from searchlab.training.tune import tune  # noqa: E402
-from searchlab.training.views import Cells, crop, read_cells, read_views  # noqa: E402
+from searchlab.models.mini import framing  # noqa: E402
+from searchlab.models.mini.embedder import open_session  # noqa: E402
+from searchlab.models.openclip.torchvision_shim import import_torchvision  # noqa: E402
+from searchlab.training.mini.features import _recipe  # noqa: E402
+from searchlab.training.mini.labels import kinds_of, read_nouns  # noqa: E402
+from searchlab.training.mini.photo_tower import Conv, Readings, Tower  # noqa: E402
+from searchlab.training.mini.quantise import cells_by_file, quantise  # noqa: E402
+from searchlab.training.mini.tune import tune  # noqa: E402
+from searchlab.training.mini.views import Cells, crop, read_cells, read_views  # noqa: E402
 
 NOUNS = """\
   1 This is a licence.

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from searchlab.metrics import latency
+from searchlab.evaluation.metrics import latency
 
 WORDS = ("castle", "boat", "dragonfly", "bridge", "night", "flower", "mountain", "leaf", "rain")
 NEW_TEXT = "@"
@@ -84,7 +84,7 @@ def load(ask: Ask, *, connections: int, seconds: float) -> Load:
     # Every load begins where no other has counted to, so that a new text is new.
     first = next(_FRESH) * 10_000_000
     if sender(seconds) == "wrk":
-        from load.wrk import load_with_wrk
+        from benchmarks.common.load.wrk import load_with_wrk
 
         return load_with_wrk(ask, connections=connections, seconds=seconds, first=first)
     return asyncio.run(load_with_asyncio(ask, connections, seconds, first))

@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from searchlab.calibration import calibrated
-from searchlab.colors import color_name
-from searchlab.columns import Texts, pack_texts
+from searchlab.cli.demo import build_demo_library
 from searchlab.config import Config
-from searchlab.demo import build_demo_library
-from searchlab.indexes import INDEXES
-from searchlab.ingest import index_photos
-from searchlab.library import Library, create_library
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import Library, create_library
+from searchlab.library.scan import check_root
+from searchlab.library.snapshots import write_snapshot
 from searchlab.models import Embeddings, load_model, unit_rows
 from searchlab.models.canaries import Witness
+from searchlab.models.shipped_calibration import calibrated
+from searchlab.photos.colors import color_name
+from searchlab.photos.columns import Texts, pack_texts
+from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
 from searchlab.progress import Progress
-from searchlab.scan import check_root
-from searchlab.snapshots import write_snapshot
-from searchlab.tables import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
+from searchlab.search.indexes import INDEXES
 
 _NOISE = 0.5  # of the length of a row: neighbours of a photo, not copies of it
 _PHOTOS_OF_ONE = 16  # as many as a photographer of a large library has, on average

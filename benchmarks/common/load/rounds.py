@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from load.asking import Ask, load
-from load.processes import cpu_seconds
+from benchmarks.common.load.asking import Ask, load
+from benchmarks.common.load.processes import cpu_seconds
 from searchlab.progress import Progress
 
 _WARM_CONNECTIONS = 16

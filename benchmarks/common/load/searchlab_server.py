@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from load.processes import children_of
+from benchmarks.common.load.processes import children_of
+from searchlab.api.accounts.accounts import create_key
+from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.client.serving import COMMAND, READY
-from searchlab.storage.accounts import create_key
-from searchlab.storage.database import open_database, sqlite_url
 
 MAIN = COMMAND[:-1]
 """Runs `searchlab`; the words of a command follow."""

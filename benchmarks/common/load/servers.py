@@ -11,19 +11,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from searchlab.api.server import Supervisor, bind
+from searchlab.api.ops.server import Supervisor, bind
 from searchlab.api.settings import Settings
 
-_HERE = Path(__file__).resolve().parent.parent
+_HERE = Path(__file__).resolve().parents[3]
 _START_S = 30.0
 
 
 @contextmanager
 def granian(app: str) -> Iterator[tuple[str, list[int]]]:
-    """Serve a function of `load.applications`; yields the address and the worker."""
+    """Serve a function of `benchmarks.http.applications`; yields the address and the worker."""
     os.environ["PYTHONPATH"] = _python_path()
     listener = bind("127.0.0.1", 0)
-    supervisor = Supervisor(Settings(data=Path()), listener, app=f"load.applications:{app}")
+    supervisor = Supervisor(
+        Settings(data=Path()), listener, app=f"benchmarks.http.applications:{app}"
+    )
     try:
         supervisor.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}", supervisor.pids
@@ -37,7 +39,15 @@ def uvicorn(app: str) -> Iterator[tuple[str, list[int]]]:
     port = free_port()
     words = ["--factory", "--loop", "uvloop", "--http", "httptools", "--no-access-log"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", f"load.applications:{app}", "--port", str(port), *words],
+        [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            f"benchmarks.http.applications:{app}",
+            "--port",
+            str(port),
+            *words,
+        ],
         env=os.environ | {"PYTHONPATH": _python_path()},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from load.asking import NEW_TEXT, WORDS, Ask, Load
+from benchmarks.common.load.asking import NEW_TEXT, WORDS, Ask, Load
 
 _SCRIPT = """
 local number = %(first)d

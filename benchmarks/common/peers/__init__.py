@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.labs.filter_atlas import Condition
 from searchlab.models.protocol import Embeddings
+from searchlab.studies.filters.atlas import Condition
 
 BATCH = 1_000
 """Rows handed over at once by peers that take records."""

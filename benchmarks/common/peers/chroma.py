@@ -11,9 +11,9 @@ import numpy as np
 from chromadb.config import Settings
 from numpy.typing import NDArray
 
-from peers import BATCH, Peer
-from searchlab.labs.filter_atlas import Condition
+from benchmarks.common.peers import BATCH, Peer
 from searchlab.models.protocol import Embeddings
+from searchlab.studies.filters.atlas import Condition
 
 
 class ChromaPeer(Peer):

@@ -10,9 +10,9 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from peers import Peer
-from searchlab.labs.filter_atlas import Condition
+from benchmarks.common.peers import Peer
 from searchlab.models.protocol import Embeddings
+from searchlab.studies.filters.atlas import Condition
 
 
 class FaissFlatPeer(Peer):

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pymilvus import DataType, MilvusClient
 
-from peers import BATCH, Peer
-from searchlab.labs.filter_atlas import Condition
+from benchmarks.common.peers import BATCH, Peer
 from searchlab.models.protocol import Embeddings
+from searchlab.studies.filters.atlas import Condition
 
 
 class MilvusPeer(Peer):

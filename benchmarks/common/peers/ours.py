@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from peers import Peer
-from searchlab.bitmaps import Bitmap
+from benchmarks.common.peers import Peer
 from searchlab.config import Config
-from searchlab.indexes import INDEXES, HnswIndex
-from searchlab.labs.atlas_engine import Served
-from searchlab.labs.filter_atlas import Condition
 from searchlab.models.protocol import Embeddings
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes import INDEXES, HnswIndex
+from searchlab.studies.filters.atlas import Condition
+from searchlab.studies.filters.atlas_engine import Served
 
 
 class ExactPeer(Peer):

@@ -11,9 +11,9 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from peers import BATCH, Peer
-from searchlab.labs.filter_atlas import Condition
+from benchmarks.common.peers import BATCH, Peer
 from searchlab.models.protocol import Embeddings
+from searchlab.studies.filters.atlas import Condition
 
 _HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"

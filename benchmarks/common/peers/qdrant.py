@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from peers import Peer
-from searchlab.labs.filter_atlas import Condition
+from benchmarks.common.peers import Peer
 from searchlab.models.protocol import Embeddings
+from searchlab.studies.filters.atlas import Condition
 
 
 class QdrantPeer(Peer):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from usearch.index import Index
 
-from peers import Peer
+from benchmarks.common.peers import Peer
 from searchlab.models.protocol import Embeddings
 
 

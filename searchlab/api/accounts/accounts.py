@@ -15,11 +15,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.database import Database
+from searchlab.api.accounts.locks import Generation
+from searchlab.api.accounts.tables import accounts, api_keys
+from searchlab.api.accounts.values import is_storable, storable, utc_now
 from searchlab.errors import InputError, NotFoundError, shown
-from searchlab.storage.database import Database
-from searchlab.storage.locks import Generation
-from searchlab.storage.schema import accounts, api_keys
-from searchlab.storage.values import is_storable, storable, utc_now
 
 PLAN_NAMES = ("free", "starter", "growth", "scale")
 DEFAULT_PLAN = PLAN_NAMES[0]

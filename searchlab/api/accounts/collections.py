@@ -13,10 +13,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.database import Database
+from searchlab.api.accounts.tables import accounts, collection_photos, collections
+from searchlab.api.accounts.values import MAX_ID, as_timestamp, is_storable, storable, utc_now
 from searchlab.errors import ConflictError, ForbiddenError, NotFoundError, shown
-from searchlab.storage.database import Database
-from searchlab.storage.schema import accounts, collection_photos, collections
-from searchlab.storage.values import MAX_ID, as_timestamp, is_storable, storable, utc_now
 
 MAX_NAME = 255
 MAX_DESCRIPTION = 1000

@@ -17,14 +17,8 @@ from sqlalchemy import event, exc
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
-from searchlab.errors import (
-    DataError,
-    InputError,
-    MissingExtraError,
-    NotFoundError,
-    SearchlabError,
-)
-from searchlab.storage.schema import VERSION
+from searchlab.api.accounts.tables import VERSION
+from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError, SearchlabError
 
 BUSY_TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 5
@@ -151,7 +145,7 @@ class Database:
         """
         if self.version() == VERSION:
             return  # no lock, and no import that takes longer than all the rest
-        from searchlab.storage.migrating import migrate
+        from searchlab.api.accounts.migrating import migrate
 
         migrate(self)
 

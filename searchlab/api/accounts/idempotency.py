@@ -14,10 +14,10 @@ from litestar import Request, Response
 from litestar.enums import MediaType
 from sqlalchemy.engine import Connection
 
-from searchlab.api.exchange import Services, caller_of, exchange_of, services_of
-from searchlab.api.problems import Problem, invalid
+from searchlab.api.accounts.replays import Attempt, Replay
+from searchlab.api.http.context import Services, caller_of, exchange_of, services_of
+from searchlab.api.wire.errors import Problem, invalid
 from searchlab.errors import InputError, SearchlabError, shown
-from searchlab.storage.replays import Attempt, Replay
 
 HEADER = "Idempotency-Key"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)

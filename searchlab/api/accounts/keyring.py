@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from searchlab.storage.accounts import Caller, find_caller, is_secret, secret_sha256
-from searchlab.storage.database import Database
-from searchlab.storage.locks import Generation
+from searchlab.api.accounts.accounts import Caller, find_caller, is_secret, secret_sha256
+from searchlab.api.accounts.database import Database
+from searchlab.api.accounts.locks import Generation
 
 _KEPT_S = 5.0
 _MOST_KEPT = 10_000

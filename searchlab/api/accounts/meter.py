@@ -23,12 +23,12 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.accounts import Caller
+from searchlab.api.accounts.database import BusyError, Database
+from searchlab.api.accounts.settling import Outcome, copied, settle
+from searchlab.api.accounts.tables import api_keys, usage_days, usage_months
+from searchlab.api.accounts.values import days_back, month_of, months_back, utc_now
 from searchlab.errors import QuotaError
-from searchlab.storage.accounts import Caller
-from searchlab.storage.database import BusyError, Database
-from searchlab.storage.schema import api_keys, usage_days, usage_months
-from searchlab.storage.settling import Outcome, copied, settle
-from searchlab.storage.values import days_back, month_of, months_back, utc_now
 
 KEPT_DAYS = 90
 KEPT_MONTHS = 24

@@ -13,11 +13,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 
+from searchlab.api.accounts.locks import exclusive
 from searchlab.errors import DataError
-from searchlab.storage.locks import exclusive
 
 if TYPE_CHECKING:
-    from searchlab.storage.database import Database
+    from searchlab.api.accounts.database import Database
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _ADVISORY_LOCK = 0x5EA4C41AB  # any number that nobody else takes

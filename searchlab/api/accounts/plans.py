@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from searchlab.photos import PHOTO_FIELDS
+from searchlab.photos.photo import PHOTO_FIELDS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,12 @@ from typing import Any
 
 from litestar import Request
 
-from searchlab.api.exchange import caller_of, exchange_of, services_of
-from searchlab.api.plans import PLANS, Plan
-from searchlab.api.problems import Problem
-from searchlab.api.rates import seconds_left_in_month
+from searchlab.api.accounts.meter import Also
+from searchlab.api.accounts.plans import PLANS, Plan
+from searchlab.api.accounts.rates import seconds_left_in_month
+from searchlab.api.http.context import caller_of, exchange_of, services_of
+from searchlab.api.wire.errors import Problem
 from searchlab.errors import QuotaError
-from searchlab.storage.meter import Also
 
 
 def plan_of(request: Request[Any, Any, Any]) -> Plan:

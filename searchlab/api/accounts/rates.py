@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from searchlab.api.plans import Plan
+from searchlab.api.accounts.plans import Plan
 from searchlab.errors import DataError, InputError
 
 _BUCKETS = 4096

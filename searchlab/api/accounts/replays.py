@@ -21,10 +21,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.database import Database
+from searchlab.api.accounts.tables import replays
+from searchlab.api.accounts.values import utc_now
 from searchlab.errors import ConflictError, InputError, SearchlabError
-from searchlab.storage.database import Database
-from searchlab.storage.schema import replays
-from searchlab.storage.values import utc_now
 
 LEASE = timedelta(seconds=60)
 KEPT = timedelta(hours=24)

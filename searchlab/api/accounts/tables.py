@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from searchlab.storage.values import UtcMoment
+from searchlab.api.accounts.values import UtcMoment
 
 VERSION = "0002"  # the last of the steps in `migrations/versions`
 METADATA = sa.MetaData(

@@ -7,9 +7,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from searchlab.storage.database import Database
-from searchlab.storage.schema import api_keys, usage_days, usage_months
-from searchlab.storage.values import as_timestamp, days_back, month_of, months_back
+from searchlab.api.accounts.database import Database
+from searchlab.api.accounts.tables import api_keys, usage_days, usage_months
+from searchlab.api.accounts.values import as_timestamp, days_back, month_of, months_back
 
 
 def month(database: Database, account_id: int, today: date, *, limit: int) -> dict[str, Any]:

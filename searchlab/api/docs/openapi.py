@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
-from searchlab.api.openapi_answers import (
+from searchlab.api.accounts.idempotency import HEADER as IDEMPOTENCY_KEY
+from searchlab.api.docs.openapi_answers import (
     HEADERS,
     example_of,
     failures_of,
@@ -23,12 +24,11 @@ from searchlab.api.openapi_answers import (
     schemas,
     success_of,
 )
-from searchlab.api.openapi_service import SERVICE_PATHS
-from searchlab.api.operations import Operation, operation_of
-from searchlab.api.replaying import HEADER as IDEMPOTENCY_KEY
-from searchlab.api.requests import NO_NUL
+from searchlab.api.docs.openapi_service import SERVICE_PATHS
 from searchlab.api.settings import API_PREFIX, API_VERSION
-from searchlab.photos import PHOTO_FIELDS
+from searchlab.api.wire.operations import Operation, operation_of
+from searchlab.api.wire.requests import NO_NUL
+from searchlab.photos.photo import PHOTO_FIELDS
 
 _TAGS = {
     "search": ("Search", "Photos by what they show, and by what is known of them."),

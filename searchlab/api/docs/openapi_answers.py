@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from searchlab.api.caching import CACHE_CONTROL
-from searchlab.api.operations import Operation
-from searchlab.api.problems import KINDS, Kind
-from searchlab.api.schema import AnswerMeta, Failure, Pagination, Photo, Refusal
+from searchlab.api.http.caching import CACHE_CONTROL
+from searchlab.api.wire.errors import KINDS, Kind
+from searchlab.api.wire.operations import Operation
+from searchlab.api.wire.schema import AnswerMeta, Failure, Pagination, Photo, Refusal
 
 _SCHEMAS = "#/components/schemas/{name}"
 _JSON = "application/json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from searchlab.photos import URL_SIZES
+from searchlab.photos.photo import URL_SIZES
 
 _TAGS = ["Service"]
 _OPEN: list[Any] = []

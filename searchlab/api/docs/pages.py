@@ -19,9 +19,9 @@ from litestar.enums import MediaType
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
-from searchlab.api.exchange import exchange_of
-from searchlab.api.openapi import EncodedDocument, build_document
-from searchlab.api.problems import KINDS, Kind
+from searchlab.api.docs.openapi import EncodedDocument, build_document
+from searchlab.api.http.context import exchange_of
+from searchlab.api.wire.errors import KINDS, Kind
 
 _CODE = re.compile(r"`([^`]+)`")
 _INVALID = Kind(
@@ -107,7 +107,7 @@ def _page(title: str, body: str) -> str:
 
 @cache
 def _static(name: str) -> str:
-    return files("searchlab.api").joinpath("static", name).read_text(encoding="utf-8")
+    return files("searchlab.api.docs").joinpath("static", name).read_text(encoding="utf-8")
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any
 from litestar import Request
 from litestar.exceptions import InternalServerException
 
-from searchlab.api.problems import Invalid, Problem, invalid
+from searchlab.api.wire.errors import Invalid, Problem, invalid
 
 # A pause between two pieces of a body, and the whole of it: of a picture, and of JSON.
 _IDLE_S, _WHOLE_S, JSON_S = 20.0, 180.0, 10.0

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from litestar import Request, Response
 
-from searchlab.api.envelope import succeed
+from searchlab.api.wire.envelope import succeed
 
 CACHE_CONTROL = "private, max-age=60"
 

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from litestar import Request
     from litestar.connection import ASGIConnection
 
-    from searchlab.api.decode_slots import DecodeSlots
-    from searchlab.api.measures import Measures
-    from searchlab.api.media import Renditions
-    from searchlab.api.rates import Rates, Verdict
+    from searchlab.api.accounts.accounts import Caller
+    from searchlab.api.accounts.collections import Collections
+    from searchlab.api.accounts.database import Database
+    from searchlab.api.accounts.keyring import KeyRing
+    from searchlab.api.accounts.meter import Meter
+    from searchlab.api.accounts.rates import Rates, Verdict
+    from searchlab.api.accounts.replays import Replays
+    from searchlab.api.http.decode_slots import DecodeSlots
+    from searchlab.api.http.media import Renditions
+    from searchlab.api.http.threads import Threads
+    from searchlab.api.http.waiting import Waiting
+    from searchlab.api.ops.metrics import Measures
     from searchlab.api.settings import Settings
-    from searchlab.api.shelf import Shelf
-    from searchlab.api.threads import Threads
-    from searchlab.api.waiting import Waiting
-    from searchlab.storage.accounts import Caller
-    from searchlab.storage.collections import Collections
-    from searchlab.storage.database import Database
-    from searchlab.storage.keyring import KeyRing
-    from searchlab.storage.meter import Meter
-    from searchlab.storage.replays import Replays
+    from searchlab.api.snapshots.live_library import Shelf
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from searchlab.api.multiparts import PART
-from searchlab.api.problems import invalid
-from searchlab.api.threads import overloaded
+from searchlab.api.http.multiparts import PART
+from searchlab.api.http.threads import overloaded
+from searchlab.api.wire.errors import invalid
 
 _MAX_BUFFERED = 256 * 2**20
 _WAITING_PER_SLOT = 8

@@ -14,18 +14,18 @@ from typing import Any, Final, TypeVar
 from litestar import Request, route
 from litestar.types import ASGIApp
 
-from searchlab.api.caching import knows
-from searchlab.api.decode_slots import DecodeSlots
-from searchlab.api.encoded_photos import version_of
-from searchlab.api.exchange import exchange_of, services_of
-from searchlab.api.ranges import Sent, span_of
-from searchlab.api.shelf import Shelf
-from searchlab.api.threads import overloaded
+from searchlab.api.http.caching import knows
+from searchlab.api.http.context import exchange_of, services_of
+from searchlab.api.http.decode_slots import DecodeSlots
+from searchlab.api.http.ranges import Sent, span_of
+from searchlab.api.http.threads import overloaded
+from searchlab.api.snapshots.encoded_photos import version_of
+from searchlab.api.snapshots.live_library import Shelf
 from searchlab.errors import DataError, NotFoundError, shown
-from searchlab.photos import URL_SIZES, Photo
-from searchlab.renditions import RenditionFiles, Source
-from searchlab.scan import Root
-from searchlab.snapshots import read_roots
+from searchlab.library.renditions import RenditionFiles, Source
+from searchlab.library.scan import Root
+from searchlab.library.snapshots import read_roots
+from searchlab.photos.photo import URL_SIZES, Photo
 
 TYPES: Final = {
     "JPEG": "image/jpeg",

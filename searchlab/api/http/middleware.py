@@ -12,17 +12,17 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any, TypeAlias, TypeVar
 
-from searchlab.api.cross_origin import CrossOrigin
-from searchlab.api.encoded_photos import MEDIA_PREFIX
-from searchlab.api.envelope import encode_failure
-from searchlab.api.exchange import Exchange, Services, attach
-from searchlab.api.logs import Log
-from searchlab.api.plans import PLANS
-from searchlab.api.problems import KINDS, Problem, problem_of
-from searchlab.api.rates import rate_headers
+from searchlab.api.accounts.accounts import Caller
+from searchlab.api.accounts.plans import PLANS
+from searchlab.api.accounts.rates import rate_headers
+from searchlab.api.http.context import Exchange, Services, attach
+from searchlab.api.http.cross_origin import CrossOrigin
+from searchlab.api.http.threads import overloaded
+from searchlab.api.ops.logs import Log
 from searchlab.api.settings import API_PREFIX
-from searchlab.api.threads import overloaded
-from searchlab.storage.accounts import Caller
+from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
+from searchlab.api.wire.envelope import encode_failure
+from searchlab.api.wire.errors import KINDS, Problem, problem_of
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

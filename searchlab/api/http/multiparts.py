@@ -12,9 +12,9 @@ from multipart import (  # type: ignore[import-untyped]
     PushMultipartParser,
 )
 
-from searchlab.api.bodies import AnyRequest
-from searchlab.api.problems import Detail, Invalid, Problem, invalid
-from searchlab.api.requests import ImageSearch
+from searchlab.api.http.bodies import AnyRequest
+from searchlab.api.wire.errors import Detail, Invalid, Problem, invalid
+from searchlab.api.wire.requests import ImageSearch
 from searchlab.errors import shown
 
 PART: Final = "image"

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from litestar.types import Receive, Scope, Send
 
-from searchlab.renditions import CHUNK, Source
+from searchlab.library.renditions import CHUNK, Source
 
 # A piece that is not taken within this time is not waited for: it holds a file and memory.
 _TAKEN_S: Final = 30.0

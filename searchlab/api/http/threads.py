@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from searchlab.api.problems import KINDS, Problem
+from searchlab.api.wire.errors import KINDS, Problem
 
 P = ParamSpec("P")
 T = TypeVar("T")

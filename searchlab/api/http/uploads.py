@@ -15,16 +15,16 @@ from typing import Final
 
 from PIL import Image
 
-from searchlab.api.bodies import AnyRequest, Body
-from searchlab.api.decode_slots import DecodeSlots
-from searchlab.api.multiparts import Form, boundary_of
-from searchlab.api.problems import Invalid, Problem
-from searchlab.api.replaying import HEADER
+from searchlab.api.accounts.idempotency import HEADER
+from searchlab.api.http.bodies import AnyRequest, Body
+from searchlab.api.http.decode_slots import DecodeSlots
+from searchlab.api.http.multiparts import Form, boundary_of
 from searchlab.api.settings import Settings
-from searchlab.engine import SearchEngine
-from searchlab.images import WORKING_SIDE, check_format, open_rgb
+from searchlab.api.wire.errors import Invalid, Problem
 from searchlab.models.protocol import Embeddings
-from searchlab.queries import Query
+from searchlab.photos.images.decode import WORKING_SIDE, check_format, open_rgb
+from searchlab.search.engine import SearchEngine
+from searchlab.search.queries import Query
 
 # What a decoder needs about 1 GB for, at the worst; a JPEG can be read at an eighth of its size.
 MAX_UPLOAD_PIXELS: Final = {

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from searchlab.api.measures import Measures
-from searchlab.api.problems import Problem
+from searchlab.api.ops.metrics import Measures
+from searchlab.api.wire.errors import Problem
 
 _TIMES = 4  # waiting costs memory alone
 _SHARE = 4  # no key has more than this part of the places

@@ -16,7 +16,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from searchlab import __version__
-from searchlab.api.measures import BUCKETS_S, IN_FLIGHT, WAITING, Name
+from searchlab.api.ops.metrics import BUCKETS_S, IN_FLIGHT, WAITING, Name
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 

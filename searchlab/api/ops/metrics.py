@@ -128,7 +128,7 @@ class Measures:
 
     def expose(self) -> bytes:
         """Return the sums over all workers in the text format of Prometheus."""
-        from searchlab.api.exposition import exposition
+        from searchlab.api.ops.exposition import exposition
 
         return exposition(self.totals(), self.workers())
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from searchlab.config import Config
 from searchlab.errors import SearchlabError
-from searchlab.library import Library, open_library
+from searchlab.library.library import Library, open_library
 from searchlab.models import load_model
 
 
@@ -26,7 +26,7 @@ def put_in_force(library: Library, file: Path) -> None:
     found = library.snapshot()
     if found is None or found.config.config_id == config.config_id:
         return
-    command = [sys.executable, "-P", "-m", "searchlab.api.publishing"]
+    command = [sys.executable, "-P", "-m", "searchlab.api.ops.publishing"]
     done = subprocess.run(
         [*command, str(library.folder), str(file)], stdout=subprocess.PIPE, text=True, check=False
     )
@@ -50,7 +50,7 @@ def publish(library: Library, config: Config) -> str:
 
 
 def main() -> None:
-    """Run as `python -m searchlab.api.publishing LIBRARY FILE`; tells what is wrong on stdout."""
+    """Run as `python -m searchlab.api.ops.publishing LIBRARY FILE`; says what is wrong."""
     folder, file = sys.argv[1:]
     try:
         publish(open_library(folder), Config.load(file))

@@ -23,8 +23,8 @@ from typing import TextIO
 
 import msgspec
 
-from searchlab.api.logs import Log
-from searchlab.api.run_folders import run_folder
+from searchlab.api.ops.logs import Log
+from searchlab.api.ops.run_folders import run_folder
 from searchlab.api.settings import ENVIRONMENT, Settings
 from searchlab.errors import ConflictError, InputError, NotFoundError, SearchlabError
 
@@ -164,7 +164,7 @@ class Supervisor:
         ours, theirs = os.pipe()
         handle = self._listener.fileno()
         # -P: what lies in the current folder is not for import.
-        command = [sys.executable, "-P", "-m", "searchlab.api.worker", self._app]
+        command = [sys.executable, "-P", "-m", "searchlab.api.ops.worker", self._app]
         try:
             worker.process = subprocess.Popen(
                 [*command, str(handle), str(theirs)],
@@ -246,8 +246,8 @@ def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
     listener = bind(settings.host, settings.port)
     try:
         if settings.config is not None:  # before anybody opens what is in force
-            from searchlab.api.publishing import put_in_force
-            from searchlab.library import open_library
+            from searchlab.api.ops.publishing import put_in_force
+            from searchlab.library.library import open_library
 
             put_in_force(open_library(settings.data), settings.config)
         with run_folder() as folder:
@@ -257,9 +257,9 @@ def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
 
 
 def _check(settings: Settings) -> None:
-    from searchlab.library import open_library
-    from searchlab.snapshots import current_id
-    from searchlab.storage.database import open_database, sqlite_url
+    from searchlab.api.accounts.database import open_database, sqlite_url
+    from searchlab.library.library import open_library
+    from searchlab.library.snapshots import current_id
 
     library = open_library(settings.data)
     database = open_database(settings.database_url or sqlite_url(settings.data))
@@ -288,7 +288,7 @@ def _supervise(settings: Settings, listener: socket.socket, stream: TextIO) -> N
 
 
 def _announcement(settings: Settings, listener: socket.socket) -> str:
-    from searchlab.snapshots import current_id, read_manifest
+    from searchlab.library.snapshots import current_id, read_manifest
 
     name = current_id(settings.data) or ""
     config_id = read_manifest(settings.data / "snapshots" / name)["config_id"]

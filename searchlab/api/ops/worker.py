@@ -173,7 +173,7 @@ def _watch_standard_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) 
 
 
 def main() -> None:
-    """Run as `python -m searchlab.api.worker APP LISTENER REPORTS`, the last two as handles."""
+    """Run as `python -m searchlab.api.ops.worker APP LISTENER REPORTS`, the last two as handles."""
     app_path, listener, reports = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     _raise_open_files()
     sys.setswitchinterval(_SWITCH_S)

@@ -10,18 +10,18 @@ from litestar import Request, Response, delete, get, post
 from litestar.params import FromPath
 from sqlalchemy.engine import Connection
 
-from searchlab.api.envelope import Answer, enclose, succeed
-from searchlab.api.exchange import caller_of, exchange_of, services_of
-from searchlab.api.operations import Operation
-from searchlab.api.parameters import read_body, read_path
-from searchlab.api.problems import invalid
-from searchlab.api.replaying import claim
-from searchlab.api.requests import NewCollection, NewCollectionPhoto, OneCollection
-from searchlab.api.saved_photos import with_thumbnail
-from searchlab.api.schema import Collection, CollectionPhoto, CollectionWithPhotos, Deleted
+from searchlab.api.accounts.collections import MAX_COLLECTIONS, MAX_PHOTOS
+from searchlab.api.accounts.idempotency import claim
+from searchlab.api.http.context import caller_of, exchange_of, services_of
+from searchlab.api.snapshots.saved_photos import with_thumbnail
+from searchlab.api.wire.envelope import Answer, enclose, succeed
+from searchlab.api.wire.errors import invalid
+from searchlab.api.wire.operations import Operation
+from searchlab.api.wire.parameters import read_body, read_path
+from searchlab.api.wire.requests import NewCollection, NewCollectionPhoto, OneCollection
+from searchlab.api.wire.schema import Collection, CollectionPhoto, CollectionWithPhotos, Deleted
 from searchlab.errors import shown
-from searchlab.photos import web_url
-from searchlab.storage.collections import MAX_COLLECTIONS, MAX_PHOTOS
+from searchlab.photos.photo import web_url
 
 _COLLECTIONS = "/api/v1/collections"
 _ONE = f"{_COLLECTIONS}/{{collection_id:str}}"

@@ -9,13 +9,13 @@ import msgspec
 from litestar import Request, Response, get
 from msgspec import Meta
 
-from searchlab.api.caching import answer_cached
-from searchlab.api.exchange import services_of
-from searchlab.api.operations import Operation
-from searchlab.api.parameters import read
-from searchlab.api.problems import invalid
-from searchlab.api.schema import Color, License, OrientationName, Photographer, Source
-from searchlab.photographers import (
+from searchlab.api.http.caching import answer_cached
+from searchlab.api.http.context import services_of
+from searchlab.api.wire.errors import invalid
+from searchlab.api.wire.operations import Operation
+from searchlab.api.wire.parameters import read
+from searchlab.api.wire.schema import Color, License, OrientationName, Photographer, Source
+from searchlab.search.filters.photographers import (
     DEFAULT_SUGGESTIONS,
     MAX_PART_LENGTH,
     MAX_SUGGESTIONS,

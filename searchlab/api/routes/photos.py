@@ -7,14 +7,14 @@ from typing import Any
 from litestar import Request, Response, get
 from litestar.params import FromPath
 
-from searchlab.api.caching import answer_cached
-from searchlab.api.exchange import exchange_of, services_of
-from searchlab.api.operations import Operation
-from searchlab.api.parameters import read
-from searchlab.api.quota import plan_of
-from searchlab.api.requests import OnePhoto
-from searchlab.api.schema import Photo
-from searchlab.api.selection import selected_fields
+from searchlab.api.accounts.quota import plan_of
+from searchlab.api.http.caching import answer_cached
+from searchlab.api.http.context import exchange_of, services_of
+from searchlab.api.wire.operations import Operation
+from searchlab.api.wire.parameters import read
+from searchlab.api.wire.requests import OnePhoto
+from searchlab.api.wire.schema import Photo
+from searchlab.api.wire.selection import selected_fields
 
 
 @get(

@@ -9,21 +9,21 @@ from typing import Any
 from litestar import Request, Response, get, post
 from litestar.params import FromPath
 
-from searchlab.api.envelope import Answer, enclose
-from searchlab.api.exchange import caller_of, exchange_of, services_of
-from searchlab.api.operations import Operation
-from searchlab.api.parameters import read
-from searchlab.api.problems import Detail, Invalid
-from searchlab.api.quota import check_quota, count_search, plan_of
-from searchlab.api.replaying import Claim, claim
-from searchlab.api.requests import Conditions, ImageSearch, NextPage, Similar, TextSearch
-from searchlab.api.schema import Pagination, Photo
-from searchlab.api.selection import selected_fields
-from searchlab.api.shelf import Edition
-from searchlab.api.uploads import fingerprint_of, read_picture, reference_of
-from searchlab.filters import PhotoFilter
+from searchlab.api.accounts.idempotency import Claim, claim
+from searchlab.api.accounts.quota import check_quota, count_search, plan_of
+from searchlab.api.http.context import caller_of, exchange_of, services_of
+from searchlab.api.http.uploads import fingerprint_of, read_picture, reference_of
+from searchlab.api.snapshots.live_library import Edition
+from searchlab.api.wire.envelope import Answer, enclose
+from searchlab.api.wire.errors import Detail, Invalid
+from searchlab.api.wire.operations import Operation
+from searchlab.api.wire.parameters import read
+from searchlab.api.wire.requests import Conditions, ImageSearch, NextPage, Similar, TextSearch
+from searchlab.api.wire.schema import Pagination, Photo
+from searchlab.api.wire.selection import selected_fields
 from searchlab.models.protocol import Embeddings
-from searchlab.queries import Query, Slice
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query, Slice
 
 _SEARCH = "/api/v1/search/photos"
 

@@ -11,8 +11,8 @@ from litestar import Request, Response, get
 from litestar.enums import MediaType
 
 from searchlab import __version__
-from searchlab.api.exchange import Services, services_of
-from searchlab.api.problems import Problem
+from searchlab.api.http.context import Services, services_of
+from searchlab.api.wire.errors import Problem
 from searchlab.errors import SearchlabError
 
 _DATABASE_TIMEOUT_S = 2.0

@@ -6,15 +6,15 @@ from typing import Any
 
 from litestar import Request, Response, get
 
-from searchlab.api.envelope import succeed
-from searchlab.api.exchange import caller_of, exchange_of, services_of
-from searchlab.api.operations import Operation
-from searchlab.api.parameters import read
-from searchlab.api.quota import plan_of
-from searchlab.api.requests import Days, Months
-from searchlab.api.schema import DailyUsage, MonthlyUsage, Usage, UsageByKey
-from searchlab.storage import usage
-from searchlab.storage.values import utc_now
+from searchlab.api.accounts import usage
+from searchlab.api.accounts.quota import plan_of
+from searchlab.api.accounts.values import utc_now
+from searchlab.api.http.context import caller_of, exchange_of, services_of
+from searchlab.api.wire.envelope import succeed
+from searchlab.api.wire.operations import Operation
+from searchlab.api.wire.parameters import read
+from searchlab.api.wire.requests import Days, Months
+from searchlab.api.wire.schema import DailyUsage, MonthlyUsage, Usage, UsageByKey
 
 
 @get(

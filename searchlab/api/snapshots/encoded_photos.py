@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from searchlab.photos import PHOTO_FIELDS, Photo
-from searchlab.tables import PhotoTable
+from searchlab.photos.photo import PHOTO_FIELDS, Photo
+from searchlab.photos.table import PhotoTable
 
 MEDIA_PREFIX = "/media/"
 _KEPT_BYTES = 32 * 2**20

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from searchlab.api.licenses import source_license_url
-from searchlab.api.schema import Color, License, OrientationName, Source
-from searchlab.colors import FAMILIES
-from searchlab.filters import known_values
-from searchlab.photos import ORIENTATIONS
-from searchlab.tables import PhotoTable
+from searchlab.api.wire.license_links import source_license_url
+from searchlab.api.wire.schema import Color, License, OrientationName, Source
+from searchlab.photos.colors import FAMILIES
+from searchlab.photos.photo import ORIENTATIONS
+from searchlab.photos.table import PhotoTable
+from searchlab.search.filters.photo_filter import known_values
 
 
 class FacetLists:

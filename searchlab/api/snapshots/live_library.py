@@ -18,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from searchlab.api.encoded_photos import EncodedPhotos
-from searchlab.api.facet_lists import FacetLists
-from searchlab.api.later import Later
-from searchlab.colors import DEFAULT_TOLERANCE
-from searchlab.engine import SearchEngine
+from searchlab.api.snapshots.encoded_photos import EncodedPhotos
+from searchlab.api.snapshots.facet_lists import FacetLists
+from searchlab.api.snapshots.later import Later
 from searchlab.errors import ExpiredCursorError, NotFoundError
-from searchlab.library import open_library
-from searchlab.photographers import Photographers
-from searchlab.queries import Query
-from searchlab.snapshots import current_id
-from searchlab.tables import PhotoTable
+from searchlab.library.library import open_library
+from searchlab.library.snapshots import current_id
+from searchlab.photos.colors import DEFAULT_TOLERANCE
+from searchlab.photos.table import PhotoTable
+from searchlab.search.engine import SearchEngine
+from searchlab.search.filters.photographers import Photographers
+from searchlab.search.queries import Query
 
 _WARM_TEXT = "a lake in the mountains"
 # A thread hop costs 0.05 to 0.1 ms: what takes longer than this does not hold up the others.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from searchlab.api.encoded_photos import MEDIA_PREFIX
-from searchlab.api.shelf import Edition
+from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
+from searchlab.api.snapshots.live_library import Edition
 from searchlab.errors import NotFoundError
 
 

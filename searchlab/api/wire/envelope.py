@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from litestar import Request, Response
 
-from searchlab.api.exchange import Exchange, exchange_of
-from searchlab.api.problems import Invalid, Problem
-from searchlab.api.schema import Pagination
+from searchlab.api.http.context import Exchange, exchange_of
+from searchlab.api.wire.errors import Invalid, Problem
+from searchlab.api.wire.schema import Pagination
 
 ENCODER = msgspec.json.Encoder()
 _NONE: Mapping[str, str] = MappingProxyType({})

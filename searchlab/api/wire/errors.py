@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from litestar.exceptions import HTTPException
 
 from searchlab import errors
-from searchlab.filters import PhotoFilter
-from searchlab.queries import Query
-from searchlab.storage.collections import FullError
-from searchlab.storage.database import BusyError, UnreachableDatabaseError, UnstorableError
-from searchlab.storage.replays import InFlightError
+from searchlab.api.accounts.collections import FullError
+from searchlab.api.accounts.database import BusyError, UnreachableDatabaseError, UnstorableError
+from searchlab.api.accounts.replays import InFlightError
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
 
 INTERNAL = "INTERNAL_ERROR"
 

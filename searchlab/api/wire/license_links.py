@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from searchlab.licensing import NAMED, license_url
+from searchlab.photos.licenses import NAMED, license_url
 
 __all__ = ["LIBRARIES", "LICENSES", "NOT_EVALUATED", "license_url", "source_license_url"]
 

@@ -16,8 +16,8 @@ from urllib.parse import parse_qsl
 import msgspec
 from litestar import Request
 
-from searchlab.api.bodies import JSON_S, Body
-from searchlab.api.problems import Detail, Invalid, Problem, invalid
+from searchlab.api.http.bodies import JSON_S, Body
+from searchlab.api.wire.errors import Detail, Invalid, Problem, invalid
 from searchlab.errors import shown
 
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)

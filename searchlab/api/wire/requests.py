@@ -10,21 +10,21 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from searchlab.colors import DEFAULT_TOLERANCE, FAMILY_NAMES, MAX_TOLERANCE
-from searchlab.photos import ORIENTATIONS
-from searchlab.queries import (
+from searchlab.api.accounts.collections import (
+    MAX_ADDRESS,
+    MAX_DESCRIPTION,
+    MAX_NAME,
+    MAX_PHOTO_TEXT,
+)
+from searchlab.photos.colors import DEFAULT_TOLERANCE, FAMILY_NAMES, MAX_TOLERANCE
+from searchlab.photos.photo import ORIENTATIONS
+from searchlab.search.queries import (
     DEFAULT_PER_PAGE,
     DEFAULT_TEXT_ALPHA,
     MAX_LIMIT,
     MAX_PER_PAGE,
     MAX_QUERY_LENGTH,
     MAX_TEXT_ALPHA,
-)
-from searchlab.storage.collections import (
-    MAX_ADDRESS,
-    MAX_DESCRIPTION,
-    MAX_NAME,
-    MAX_PHOTO_TEXT,
 )
 
 NO_NUL = "^[^\\u0000]*$"

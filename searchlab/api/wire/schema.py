@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from searchlab.colors import FAMILY_NAMES
-from searchlab.photos import ORIENTATIONS
-from searchlab.storage.collections import MAX_DESCRIPTION, MAX_NAME
+from searchlab.api.accounts.collections import MAX_DESCRIPTION, MAX_NAME
+from searchlab.photos.colors import FAMILY_NAMES
+from searchlab.photos.photo import ORIENTATIONS
 
 PhotoId = Annotated[
     str,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from searchlab.api.plans import Plan
-from searchlab.api.problems import Problem
+from searchlab.api.accounts.plans import Plan
+from searchlab.api.wire.errors import Problem
 
 
 def selected_fields(given: str | None, plan: Plan) -> tuple[str, ...]:

@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from searchlab.config import Calibration, Curve
-from searchlab.curves import fit_curve
 from searchlab.errors import InputError
-from searchlab.scored_queries import TOP, ScoredQueries, score_queries
+from searchlab.evaluation.calibration.curves import fit_curve
+from searchlab.evaluation.calibration.scored_queries import TOP, ScoredQueries, score_queries
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.engine import SearchEngine
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.search.engine import SearchEngine
 
 _FLAT = 1e-3  # a slope must be above 0, so that the order of cosines is kept
 

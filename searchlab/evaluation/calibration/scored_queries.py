@@ -14,8 +14,8 @@ from searchlab.config import QueryKind
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset, LabelledQuery
-    from searchlab.engine import SearchEngine
+    from searchlab.evaluation.datasets import Dataset, LabelledQuery
+    from searchlab.search.engine import SearchEngine
 
 TOP = 10
 """Photos that a reader sees first, where scores are read."""

@@ -3,18 +3,18 @@
 `load_dataset("demo")` and what is made from it ship with searchlab. The others are read from the
 folder that the environment variable SEARCHLAB_DATASETS names, because their photos may not be
 passed on. `load_dataset("path/to/folder")` reads a dataset of your own. Files of judgments and runs
-are read and written by `searchlab.judgments`.
+are read and written by `searchlab.evaluation.datasets.judgments`.
 """
 
 from __future__ import annotations
 
-from searchlab.datasets.bundled import bundled_root
-from searchlab.datasets.dataset import Dataset
-from searchlab.datasets.external import ENVIRONMENT, external_root
-from searchlab.datasets.folders import read_dataset, write_dataset
-from searchlab.datasets.labelled import NO_LANGUAGE, WITHHELD, LabelledQuery
-from searchlab.datasets.loading import DATASETS, load_dataset
-from searchlab.datasets.rows import language_tag
+from searchlab.evaluation.datasets.bundled import bundled_root
+from searchlab.evaluation.datasets.dataset import Dataset
+from searchlab.evaluation.datasets.external import ENVIRONMENT, external_root
+from searchlab.evaluation.datasets.folders import read_dataset, write_dataset
+from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, WITHHELD, LabelledQuery
+from searchlab.evaluation.datasets.loading import DATASETS, load_dataset
+from searchlab.evaluation.datasets.rows import language_tag
 
 __all__ = [
     "DATASETS",

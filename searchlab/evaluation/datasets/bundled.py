@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from searchlab.datasets.dataset import Dataset
-from searchlab.datasets.labelled import LabelledQuery
-from searchlab.datasets.rows import make_dataset, read_rows
 from searchlab.errors import NotFoundError
-from searchlab.judgments import read_qrels
+from searchlab.evaluation.datasets.dataset import Dataset
+from searchlab.evaluation.datasets.judgments import read_qrels
+from searchlab.evaluation.datasets.labelled import LabelledQuery
+from searchlab.evaluation.datasets.rows import make_dataset, read_rows
 
 
 def bundled_root() -> Path:
@@ -18,7 +18,7 @@ def bundled_root() -> Path:
     Raises:
         NotFoundError: The installation lacks them.
     """
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     for root in (package / "_datasets", package.parent / "datasets"):
         if (root / "demo/photos.jsonl").is_file():
             return root

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from itertools import chain
 
-from searchlab.datasets.labelled import LabelledQuery
 from searchlab.errors import InputError, shown
-from searchlab.judgments import MAX_GRADE, is_grade, is_id
+from searchlab.evaluation.datasets.judgments import MAX_GRADE, is_grade, is_id
+from searchlab.evaluation.datasets.labelled import LabelledQuery
 
 Qrels = Mapping[str, Mapping[str, int]]
 

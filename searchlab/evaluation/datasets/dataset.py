@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from searchlab.datasets.checks import check_dataset, check_run
-from searchlab.datasets.labelled import TEXT_FIELDS, WITHHELD, LabelledQuery, Task
 from searchlab.errors import InputError, shown
-from searchlab.filters import PhotoFilter
-from searchlab.photos import photo_id_of
+from searchlab.evaluation.datasets.checks import check_dataset, check_run
+from searchlab.evaluation.datasets.labelled import TEXT_FIELDS, WITHHELD, LabelledQuery, Task
+from searchlab.photos.photo import photo_id_of
+from searchlab.search.filters.photo_filter import PhotoFilter
 
 if TYPE_CHECKING:
-    from searchlab.tables import PhotoTable
+    from searchlab.photos.table import PhotoTable
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchlab.errors import InputError
-from searchlab.ingest import index_photos
-from searchlab.library import create_library
-from searchlab.photos import photo_id_of
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.library.scan import check_root
+from searchlab.photos.photo import photo_id_of
+from searchlab.photos.sidecar import SIDECAR_NAME
 from searchlab.progress import Progress
-from searchlab.records import SIDECAR_NAME
-from searchlab.scan import check_root
 
 if TYPE_CHECKING:
     from searchlab.config import Config
-    from searchlab.datasets import Dataset
-    from searchlab.filters import PhotoFilter
-    from searchlab.library import Library
-    from searchlab.tables import PhotoTable
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.library.library import Library
+    from searchlab.photos.table import PhotoTable
+    from searchlab.search.filters.photo_filter import PhotoFilter
 
 
 @contextmanager

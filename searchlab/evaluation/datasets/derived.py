@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable
 from itertools import combinations
 
-from searchlab.datasets.dataset import Dataset
-from searchlab.datasets.labelled import NO_LANGUAGE, LabelledQuery
+from searchlab.evaluation.datasets.dataset import Dataset
+from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, LabelledQuery
 
 _MOST = 50  # a query that more photos answer says little about how alike these are
 _LEAST_LANGUAGES = 2  # one alone may be a slip: "cow" and "crow" share a name in one language of 68

@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from searchlab.datasets.dataset import Dataset
-from searchlab.datasets.labelled import NO_LANGUAGE, LabelledQuery
-from searchlab.datasets.rows import language_tag, make_dataset, read_rows
 from searchlab.errors import InputError, NotFoundError
-from searchlab.photos import photo_id_of
+from searchlab.evaluation.datasets.dataset import Dataset
+from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, LabelledQuery
+from searchlab.evaluation.datasets.rows import language_tag, make_dataset, read_rows
+from searchlab.photos.photo import photo_id_of
 
 ENVIRONMENT = "SEARCHLAB_DATASETS"
 

@@ -9,16 +9,16 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from searchlab.datasets.dataset import Dataset
-from searchlab.datasets.labelled import NO_LANGUAGE, WITHHELD, LabelledQuery
-from searchlab.datasets.rows import make_dataset, read_rows
 from searchlab.errors import InputError, NotFoundError, shown
+from searchlab.evaluation.datasets.dataset import Dataset
+from searchlab.evaluation.datasets.judgments import read_qrels, write_qrels
+from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, WITHHELD, LabelledQuery
+from searchlab.evaluation.datasets.rows import make_dataset, read_rows
 from searchlab.files import write_atomically
-from searchlab.filters import PhotoFilter
-from searchlab.judgments import read_qrels, write_qrels
-from searchlab.photos import photo_id_of
-from searchlab.queries import DEFAULT_TEXT_ALPHA
-from searchlab.records import SIDECAR_NAME, Problem, read_records
+from searchlab.photos.photo import photo_id_of
+from searchlab.photos.sidecar import SIDECAR_NAME, Problem, read_records
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import DEFAULT_TEXT_ALPHA
 
 _COLUMNS = ("query_id", "lang", "kind", "text", "photo_id", "filter", "text_alpha")
 _NEEDED = ("file", "source", "source_photo_id")

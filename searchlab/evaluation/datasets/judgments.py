@@ -20,7 +20,7 @@ from pathlib import Path
 
 from searchlab.errors import InputError, NotFoundError, shown
 from searchlab.files import write_atomically
-from searchlab.photos import photo_id_of
+from searchlab.photos.photo import photo_id_of
 
 MAX_GRADE = 1000  # 2^grade, the gain of ndcg_exp, must stay a number
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from searchlab.filters import PhotoFilter
-from searchlab.queries import DEFAULT_TEXT_ALPHA, Query
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import DEFAULT_TEXT_ALPHA, Query
 
 Task: TypeAlias = Literal["text", "photo", "photo+text"]
 """What a query brings: words, a reference photo, or a reference photo steered by words."""

@@ -6,12 +6,17 @@ import csv
 from collections.abc import Callable
 from pathlib import Path
 
-from searchlab.datasets.bundled import demo
-from searchlab.datasets.dataset import Dataset
-from searchlab.datasets.derived import similar, steered
-from searchlab.datasets.external import flickr8k, flickr8k_captions, flickr8k_similar, stamps
-from searchlab.datasets.folders import read_dataset
 from searchlab.errors import DataError, NotFoundError
+from searchlab.evaluation.datasets.bundled import demo
+from searchlab.evaluation.datasets.dataset import Dataset
+from searchlab.evaluation.datasets.derived import similar, steered
+from searchlab.evaluation.datasets.external import (
+    flickr8k,
+    flickr8k_captions,
+    flickr8k_similar,
+    stamps,
+)
+from searchlab.evaluation.datasets.folders import read_dataset
 
 DATASETS: dict[str, Callable[[], Dataset]] = {
     "demo": demo,

@@ -17,14 +17,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from searchlab.datasets import load_dataset
 from searchlab.errors import InputError
+from searchlab.evaluation.datasets import load_dataset
 from searchlab.files import sha256_of, write_atomically
-from searchlab.photos import photo_id_of
-from searchlab.records import SIDECAR_NAME, Problem, read_records
+from searchlab.photos.photo import photo_id_of
+from searchlab.photos.sidecar import SIDECAR_NAME, Problem, read_records
 
 if TYPE_CHECKING:
-    from searchlab.library import Library
+    from searchlab.library.library import Library
 
 
 def list_photos(library: Library, folder: Path | str) -> Path:

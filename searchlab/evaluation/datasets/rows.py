@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from searchlab.datasets.dataset import Dataset, contents
-from searchlab.datasets.labelled import WITHHELD, LabelledQuery
 from searchlab.errors import InputError
+from searchlab.evaluation.datasets.dataset import Dataset, contents
+from searchlab.evaluation.datasets.labelled import WITHHELD, LabelledQuery
 
 _SCRIPTS = {"latin": "Latn", "ijekavian": "ijekavsk", "ijekavianlatin": "Latn-ijekavsk"}
 

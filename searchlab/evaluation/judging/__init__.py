@@ -1,12 +1,12 @@
 """Judging: pool what several systems found, grade it blind in a notebook, measure agreement."""
 
-from searchlab.judging.agreement import agreement, disagreements
-from searchlab.judging.grading import GRADES, Grading, pictures_of
-from searchlab.judging.journal import Journal
-from searchlab.judging.merging import judged_dataset, merge_grades, missed, read_grades
-from searchlab.judging.pools import Pair, Pool, pool_runs, runs_of
-from searchlab.judging.preferences import BlindComparison
-from searchlab.judging.simulating import simulate_judge, simulate_preferences
+from searchlab.evaluation.judging.agreement import agreement, disagreements
+from searchlab.evaluation.judging.grading import GRADES, Grading, pictures_of
+from searchlab.evaluation.judging.journal import Journal
+from searchlab.evaluation.judging.merge import judged_dataset, merge_grades, missed, read_grades
+from searchlab.evaluation.judging.pools import Pair, Pool, pool_runs, runs_of
+from searchlab.evaluation.judging.preferences import BlindComparison
+from searchlab.evaluation.judging.simulated import simulate_judge, simulate_preferences
 
 __all__ = [
     "GRADES",

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import InputError
-from searchlab.judging.pools import Pair
-from searchlab.significance import Interval
+from searchlab.evaluation.judging.pools import Pair
+from searchlab.evaluation.significance import Interval
 
 Grades: TypeAlias = Mapping[str, Mapping[Pair, int]]
 """judge -> (query_id, photo_id) -> grade."""
@@ -78,7 +78,7 @@ class Agreement:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from searchlab.judging.sheets import agreement_html
+        from searchlab.evaluation.judging.html import agreement_html
 
         return agreement_html(self)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchlab.errors import NotFoundError
-from searchlab.judging.journal import Item
-from searchlab.judging.pools import Pair, Pool
-from searchlab.judging.sittings import Pictures, Sitting
+from searchlab.evaluation.judging.journal import Item
+from searchlab.evaluation.judging.pools import Pair, Pool
+from searchlab.evaluation.judging.session import Pictures, Sitting
 
 if TYPE_CHECKING:
-    from searchlab.library import Library
+    from searchlab.library.library import Library
 
 GRADES: Mapping[int | str, str] = {0: "not relevant", 1: "related", 2: "relevant", 3: "perfect"}
 _LARGE, _SMALL = "regular", "thumb"
@@ -79,7 +79,7 @@ def pictures_of(library: Library, *, small: bool = False) -> Pictures:
         photo_id -> the bytes of a WebP file: the thumbnail where the original is gone, and empty
         where there is none either.
     """
-    from searchlab.renditions import RenditionFiles
+    from searchlab.library.renditions import RenditionFiles
 
     files = RenditionFiles(library.folder)
     found = library.snapshot()

@@ -6,13 +6,13 @@ import base64
 import html
 from typing import TYPE_CHECKING
 
-from searchlab.display import STYLE
-from searchlab.images import as_rgb, thumbnail
-from searchlab.judging.agreement import Agreement, PairAgreement
-from searchlab.judging.journal import Item
+from searchlab.evaluation.judging.agreement import Agreement, PairAgreement
+from searchlab.evaluation.judging.journal import Item
+from searchlab.photos.cards import STYLE
+from searchlab.photos.images.decode import as_rgb, thumbnail
 
 if TYPE_CHECKING:
-    from searchlab.judging.sittings import Sitting
+    from searchlab.evaluation.judging.session import Sitting
 
 _QUERIES = 4
 _PHOTOS = 8

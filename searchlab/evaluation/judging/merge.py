@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from searchlab.errors import InputError, MismatchError
-from searchlab.judging.agreement import Grades
-from searchlab.judging.journal import Journal
-from searchlab.judging.pools import Pair, Pool
-from searchlab.judging.shares import most_at_95
+from searchlab.evaluation.judging.agreement import Grades
+from searchlab.evaluation.judging.journal import Journal
+from searchlab.evaluation.judging.pools import Pair, Pool
+from searchlab.evaluation.judging.proportions import most_at_95
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.metrics import Qrels
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.evaluation.metrics import Qrels
 
 
 def read_grades(journals: Iterable[Journal | Path | str]) -> dict[str, dict[Pair, int]]:

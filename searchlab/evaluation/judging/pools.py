@@ -15,14 +15,14 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from searchlab.errors import InputError
-from searchlab.queries import check_count
-from searchlab.results import system_name
+from searchlab.evaluation.results import system_name
+from searchlab.search.queries import check_count
 
 if TYPE_CHECKING:
     from searchlab.config import Config
-    from searchlab.datasets import Dataset, LabelledQuery
-    from searchlab.library import Library
-    from searchlab.metrics import Qrels, Run
+    from searchlab.evaluation.datasets import Dataset, LabelledQuery
+    from searchlab.evaluation.metrics import Qrels, Run
+    from searchlab.library.library import Library
     from searchlab.progress import Progress
 
 MAX_DEPTH = 1000

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchlab.errors import ConflictError, InputError
-from searchlab.judging.journal import Item
-from searchlab.judging.shares import share_interval, sign_test
-from searchlab.judging.sittings import Pictures, Sitting
-from searchlab.queries import check_count
-from searchlab.significance import Interval
+from searchlab.evaluation.judging.journal import Item
+from searchlab.evaluation.judging.proportions import share_interval, sign_test
+from searchlab.evaluation.judging.session import Pictures, Sitting
+from searchlab.evaluation.significance import Interval
+from searchlab.search.queries import check_count
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.metrics import Run
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.evaluation.metrics import Run
 
 PREFERENCES: Mapping[int | str, str] = {
     "left": "left is better",

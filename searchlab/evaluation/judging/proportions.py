@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, lgamma, log, sqrt
 
 from searchlab.errors import InputError
-from searchlab.significance import Interval
+from searchlab.evaluation.significance import Interval
 
 _Z = 1.959963984540054  # 97.5 % of a normal distribution lies below
 _STEPS = 60

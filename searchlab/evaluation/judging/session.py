@@ -15,10 +15,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from searchlab.errors import InputError, MissingExtraError, shown
-from searchlab.judging.journal import Choice, Item, Journal, open_journal
+from searchlab.evaluation.judging.journal import Choice, Item, Journal, open_journal
 
 if TYPE_CHECKING:
-    from searchlab.judging.widget import JudgingWidget
+    from searchlab.evaluation.judging.widget import JudgingWidget
 
 Pictures: TypeAlias = Callable[[str], bytes]
 """photo_id -> the bytes of a picture that browsers show, empty where there is none."""
@@ -156,7 +156,7 @@ class Sitting(ABC):
         """
         if self._widget is None:
             try:
-                from searchlab.judging.widget import JudgingWidget
+                from searchlab.evaluation.judging.widget import JudgingWidget
             except ImportError as error:
                 msg = (
                     f"judging in a notebook must have anywidget, got {str(error)!r}; "
@@ -179,7 +179,7 @@ class Sitting(ABC):
         return f"{who}: {self.n_done} of {len(self.items)}{skipped}{pace}"
 
     def _repr_html_(self) -> str:
-        from searchlab.judging.sheets import sitting_html
+        from searchlab.evaluation.judging.html import sitting_html
 
         return sitting_html(self)
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from searchlab.judging.grading import GRADES, Grading
-from searchlab.judging.pools import Pair
-from searchlab.judging.preferences import BlindComparison
+from searchlab.evaluation.judging.grading import GRADES, Grading
+from searchlab.evaluation.judging.pools import Pair
+from searchlab.evaluation.judging.preferences import BlindComparison
 
 if TYPE_CHECKING:
-    from searchlab.metrics import Qrels
+    from searchlab.evaluation.metrics import Qrels
 
 _BEST = len(GRADES) - 1
 _PLAIN = 10

@@ -17,7 +17,7 @@ import traitlets
 from searchlab.errors import SearchlabError
 
 if TYPE_CHECKING:
-    from searchlab.judging.sittings import Sitting
+    from searchlab.evaluation.judging.session import Sitting
 
 _HERE = Path(__file__).parent
 

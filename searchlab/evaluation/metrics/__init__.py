@@ -1,13 +1,14 @@
 """Quality against judgments, recall of an index against exact search, and latency.
 
-Quality is computed by ranx, behind `per_query`; `searchlab.metrics.names` has the metrics.
+Quality is computed by ranx, behind `per_query`; `searchlab.evaluation.metrics.names` has the
+metrics.
 """
 
 from __future__ import annotations
 
-from searchlab.metrics.names import METRIC_NAMES, Metric, cutoff, parse_metric, run_depth
-from searchlab.metrics.quality import Qrels, Run, check_judgments, evaluate, per_query
-from searchlab.metrics.search import latency, recall_at_k
+from searchlab.evaluation.metrics.names import METRIC_NAMES, Metric, cutoff, parse_metric, run_depth
+from searchlab.evaluation.metrics.quality import Qrels, Run, check_judgments, evaluate, per_query
+from searchlab.evaluation.metrics.search import latency, recall_at_k
 
 __all__ = [
     "METRIC_NAMES",

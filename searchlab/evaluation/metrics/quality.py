@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import InputError, shown
-from searchlab.judgments import MAX_GRADE, is_grade, is_padding
-from searchlab.metrics.names import RANX_NAMES, Metric, parse_metric
+from searchlab.evaluation.datasets.judgments import MAX_GRADE, is_grade, is_padding
+from searchlab.evaluation.metrics.names import RANX_NAMES, Metric, parse_metric
 
 Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
 """query_id -> photo_id -> grade; 1 and above is relevant."""
@@ -38,8 +38,8 @@ def per_query(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, NDArr
 
     A query that the run does not answer scores 0; answers to queries that nobody judged are left
     out. `ndcg` has the linear gain of Jarvelin and Kekalainen (the grade itself), `ndcg_exp` that
-    of Burges et al. (2^grade - 1); `searchlab.metrics.names` defines every metric. The order of the
-    run is all that counts: there are no scores, hence no ties.
+    of Burges et al. (2^grade - 1); `searchlab.evaluation.metrics.names` defines every metric. The
+    order of the run is all that counts: there are no scores, hence no ties.
 
     Args:
         qrels: Judgments; what is missing is unjudged, and counts as not relevant except in a

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
-    from searchlab.indexes.protocol import Neighbors
+    from searchlab.search.indexes.protocol import Neighbors
 
 
 def recall_at_k(found: Neighbors, exact: Neighbors, *, tolerance: float = 1e-6) -> float:

@@ -17,7 +17,7 @@ from pathlib import Path
 from searchlab import __version__
 from searchlab.errors import InputError
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[2]
 _MODULE_NAME = re.compile(r"\bsearchlab(\.\w+)+")
 _ONLY_TYPES = ("__future__", "collections.abc", "typing")
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef

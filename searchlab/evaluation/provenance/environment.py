@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from searchlab.config import Config
 from searchlab.errors import SearchlabError
-from searchlab.manifest import data_hashes, machine, models_of
-from searchlab.measured_studies import code_of
+from searchlab.evaluation.provenance.manifest import data_hashes, machine, models_of
+from searchlab.evaluation.provenance.registry import code_of
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
+    from searchlab.evaluation.datasets import Dataset
 
 _NONE = "none"
 

@@ -17,11 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchlab.measured_studies import code_of
+from searchlab.evaluation.provenance.registry import code_of
 from searchlab.models import load_model
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset, LabelledQuery
+    from searchlab.evaluation.datasets import Dataset, LabelledQuery
 
 PACKAGES = ("hnswlib", "numpy", "onnxruntime", "pillow", "ranx", "scikit-learn")
 

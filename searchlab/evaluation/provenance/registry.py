@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from searchlab.code_versions import code_version
 from searchlab.errors import InputError
+from searchlab.evaluation.provenance.code_version import code_version
 
 Recompute: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -45,37 +45,54 @@ class Study:
 
 
 STUDIES: dict[str, Study] = {
-    "adapt": Study(("searchlab.adapting",), sealed="it trains, on photos that do not ship"),
+    "adapt": Study(("searchlab.training.adapt",), sealed="it trains, on photos that do not ship"),
     "calibration": Study(
-        ("searchlab.labs.calibration",), recompute="searchlab.labs.calibration:recompute"
+        ("searchlab.studies.calibration.study",),
+        recompute="searchlab.studies.calibration.study:recompute",
     ),
     "color_names": Study(
-        ("searchlab.labs.color_names",), recompute="searchlab.labs.color_names:recompute"
+        ("searchlab.studies.color.names",), recompute="searchlab.studies.color.names:recompute"
     ),
     "color_tolerance": Study(
-        ("searchlab.labs.color_tolerance",), recompute="searchlab.labs.color_tolerance:recompute"
+        ("searchlab.studies.color.tolerance",),
+        recompute="searchlab.studies.color.tolerance:recompute",
     ),
     "descriptions": Study(
-        ("searchlab.descriptions", "searchlab.models"), sealed="its photos do not ship"
+        ("searchlab.photos.descriptions", "searchlab.models"), sealed="its photos do not ship"
     ),
-    "embedding": Study(("searchlab.pipeline", "searchlab.models"), sealed=_TIMES),
-    "facets": Study(("searchlab.facets",), sealed=_TIMES),
-    "filters": Study(("searchlab.labs.filters",), recompute="searchlab.labs.filters:recompute"),
-    "graph": Study(("searchlab.labs.vectors", "searchlab.metrics"), sealed=_TIMES),
+    "embedding": Study(("searchlab.library.embed", "searchlab.models"), sealed=_TIMES),
+    "facets": Study(("searchlab.search.filters.facets",), sealed=_TIMES),
+    "filters": Study(
+        ("searchlab.studies.filters.study",), recompute="searchlab.studies.filters.study:recompute"
+    ),
+    "graph": Study(
+        ("searchlab.studies.vectors.made", "searchlab.evaluation.metrics"), sealed=_TIMES
+    ),
     "http": Study(("searchlab.api",), sealed=_TIMES),
-    "index": Study(("searchlab.labs.index",), recompute="searchlab.labs.index:recompute"),
+    "index": Study(
+        ("searchlab.studies.index.study",), recompute="searchlab.studies.index.study:recompute"
+    ),
     "mini": Study(("searchlab.training", "searchlab.models"), sealed="it needs the teacher"),
-    "opening": Study(("searchlab.labs.atlas_engine",), sealed=_TIMES),
-    "paging": Study(("searchlab.labs.paging",), recompute="searchlab.labs.paging:recompute"),
-    "planner": Study(("searchlab.labs.tuning",), sealed=_TIMES),
-    "promotion": Study(("searchlab.experiments",), sealed="it is held to the result it names"),
-    "scale": Study(("searchlab.labs.atlas_engine",), sealed=f"{_TIMES}; {_PEERS}"),
-    "search_quality": Study(("searchlab.experiments",), sealed="results are ranked again"),
+    "opening": Study(("searchlab.studies.filters.atlas_engine",), sealed=_TIMES),
+    "paging": Study(
+        ("searchlab.studies.paging.study",), recompute="searchlab.studies.paging.study:recompute"
+    ),
+    "planner": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
+    "promotion": Study(
+        ("searchlab.evaluation.experiments",), sealed="it is held to the result it names"
+    ),
+    "scale": Study(("searchlab.studies.filters.atlas_engine",), sealed=f"{_TIMES}; {_PEERS}"),
+    "search_quality": Study(
+        ("searchlab.evaluation.experiments",), sealed="results are ranked again"
+    ),
     "serving": Study(("searchlab.api", "searchlab.cli"), sealed=_TIMES),
     "sources": Study(("searchlab.sources",), sealed=_TIMES),
-    "steering": Study(("searchlab.labs.steering",), recompute="searchlab.labs.steering:recompute"),
-    "targets": Study(("searchlab.reporting.lookup",), sealed="it reads other records"),
-    "tuning": Study(("searchlab.labs.tuning",), sealed=_TIMES),
+    "steering": Study(
+        ("searchlab.studies.steering.study",),
+        recompute="searchlab.studies.steering.study:recompute",
+    ),
+    "targets": Study(("searchlab.evaluation.reporting.lookup",), sealed="it reads other records"),
+    "tuning": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
     "accelerator": Study(("searchlab.models",), sealed=f"{_TIMES}, with an accelerator"),
 }
 """Name of a benchmark -> its study."""

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from searchlab.experiments import Experiment
-from searchlab.filters import PhotoFilter
-from searchlab.judgments import read_run
-from searchlab.manifest import data_hashes
-from searchlab.measurements import read_measurement
-from searchlab.results import Ranked, Result, load_result
+from searchlab.evaluation.datasets.judgments import read_run
+from searchlab.evaluation.experiments import Experiment
+from searchlab.evaluation.provenance.manifest import data_hashes
+from searchlab.evaluation.provenance.measurement import read_measurement
+from searchlab.evaluation.results import Ranked, Result, load_result
+from searchlab.search.filters.photo_filter import PhotoFilter
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.library import Library
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.library.library import Library
     from searchlab.progress import Progress
 
 TOLERANCE = 1e-6

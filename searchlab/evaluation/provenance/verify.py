@@ -15,24 +15,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from searchlab.config import Config
-from searchlab.dataset_library import dataset_library
 from searchlab.errors import DataError, InputError, NotFoundError, SearchlabError
-from searchlab.experiments import BENCHMARK as SEARCH_QUALITY
-from searchlab.measured_studies import study_of
-from searchlab.measurements import read_measurement
-from searchlab.recomputing import differences, recomputed_result
-from searchlab.results import load_result
-from searchlab.surroundings import (
+from searchlab.evaluation.datasets.dataset_library import dataset_library
+from searchlab.evaluation.experiments import BENCHMARK as SEARCH_QUALITY
+from searchlab.evaluation.provenance.environment import (
     Check,
     config_checks,
     data_checks,
     machine_checks,
     model_checks,
 )
+from searchlab.evaluation.provenance.measurement import read_measurement
+from searchlab.evaluation.provenance.registry import study_of
+from searchlab.evaluation.provenance.reproduce import differences, recomputed_result
+from searchlab.evaluation.results import load_result
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.library import Library
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.library.library import Library
     from searchlab.progress import Progress
 
 Status: TypeAlias = Literal["verified", "sealed", "not here", "differs"]
@@ -203,7 +203,7 @@ class _Verifier:
         return replace(found, status="verified", remark="computed again, with the same figures")
 
     def _dataset(self, name: str) -> Dataset:
-        from searchlab.datasets import load_dataset
+        from searchlab.evaluation.datasets import load_dataset
 
         if name not in self._datasets:
             self._datasets[name] = load_dataset(name)

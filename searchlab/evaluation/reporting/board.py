@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from searchlab.reporting.markup import note, piece, table
+from searchlab.evaluation.reporting.markup import note, piece, table
 
 if TYPE_CHECKING:
-    from searchlab.reports import Report
+    from searchlab.evaluation.reports import Report
 
 
 def board_html(report: Report) -> str:

@@ -6,9 +6,9 @@ A number is followed by an HTML comment, which no reader of the rendered page se
 
 `=` holds the number to the value at its printed precision, `about` to the digits before its
 trailing zeros, `below` and `above` to a side; two references may be joined by ` - ` or ` / `; see
-`searchlab.reporting.lookup`. `asserted:` names an assertion of the same notebook, and `given:` says
-why a number is chosen and not measured. A decimal or percent number without such a comment is a
-problem, except in code, links, generated tables and versions.
+`searchlab.evaluation.reporting.lookup`. `asserted:` names an assertion of the same notebook, and
+`given:` says why a number is chosen and not measured. A decimal or percent number without such a
+comment is a problem, except in code, links, generated tables and versions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from searchlab.errors import InputError, SearchlabError
-from searchlab.reporting.lookup import Results, interval_of
+from searchlab.evaluation.reporting.lookup import Results, interval_of
 
 TABLE = re.compile(r"(<!-- table: (?P<spec>[^\n]+?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from searchlab.errors import InputError, MismatchError
-from searchlab.power import Power, power_of
-from searchlab.results import Result, incompatibility
-from searchlab.significance import Interval, bootstrap_intervals, holm, permutation_test
+from searchlab.evaluation.results import Result, incompatibility
+from searchlab.evaluation.significance import Interval, bootstrap_intervals, holm, permutation_test
+from searchlab.evaluation.significance.power import Power, power_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from searchlab.datasets import Dataset
-    from searchlab.reporting.pictures import Pictures
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.evaluation.reporting.pictures import Pictures
 
 _SAME = 1e-9
 _SHOWN = 8
@@ -210,7 +210,7 @@ class Diff:
         return f"Diff({self.verdict!r})"
 
     def _repr_html_(self) -> str:
-        from searchlab.reporting.diff_page import diff_html
+        from searchlab.evaluation.reporting.diff_page import diff_html
 
         return diff_html(self)
 
@@ -305,7 +305,7 @@ def common_metric(a: Result, b: Result, metric: str | None) -> str:
 
 def run_beside(path: Path) -> dict[str, list[str]]:
     """Read the ranking that lies beside a result's JSON; empty where none was kept."""
-    from searchlab.judgments import read_run
+    from searchlab.evaluation.datasets.judgments import read_run
 
     file = path.with_suffix(".run.gz")
     return read_run(file) if file.exists() else {}

@@ -6,12 +6,12 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from searchlab.reporting.markup import note, page, piece, table
-from searchlab.reporting.pictures import Pictures
-from searchlab.reports import p_text
+from searchlab.evaluation.reporting.markup import note, page, piece, table
+from searchlab.evaluation.reporting.pictures import Pictures
+from searchlab.evaluation.reports import p_text
 
 if TYPE_CHECKING:
-    from searchlab.reporting.diff import Change, Diff, Tally
+    from searchlab.evaluation.reporting.diff import Change, Diff, Tally
 
 _REGRESSIONS = 8
 _IMPROVEMENTS = 4

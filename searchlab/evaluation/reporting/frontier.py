@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from searchlab.charts import chart, look
-from searchlab.significance import Interval
+from searchlab.evaluation.charts import chart, look
+from searchlab.evaluation.significance import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from searchlab.reports import Report
+    from searchlab.evaluation.reports import Report
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from searchlab.charts import chart, look, svg_of
-from searchlab.reporting.markup import figure, note, table
+from searchlab.evaluation.charts import chart, look, svg_of
+from searchlab.evaluation.reporting.markup import figure, note, table
 
 _ROWS = 60
 _DRAWN = ("bins", "curve", "points")  # parts of the names of what is drawn

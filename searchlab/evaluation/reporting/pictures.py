@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from searchlab.errors import NotFoundError, SearchlabError
-from searchlab.photos import photo_id_of
+from searchlab.photos.photo import photo_id_of
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.library import Library
-    from searchlab.photos import Photo
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.library.library import Library
+    from searchlab.photos.photo import Photo
 
 SIDE = 128
 
@@ -123,7 +123,7 @@ class Pictures:
 
 
 def _encoded(file: Path | None) -> str:
-    from searchlab.images import as_rgb, thumbnail
+    from searchlab.photos.images.decode import as_rgb, thumbnail
 
     if file is None:
         return ""
@@ -148,7 +148,7 @@ def find_pictures(
         name: Of the dataset, as `load_dataset` knows it.
         own: Datasets that only the caller knows; the one of this name is taken.
     """
-    from searchlab.datasets import load_dataset
+    from searchlab.evaluation.datasets import load_dataset
 
     dataset = next((one for one in own if one.name == name), None)
     if dataset is None:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from searchlab.reporting.frontier import frontier
-from searchlab.significance import Interval
+from searchlab.evaluation.reporting.frontier import frontier
+from searchlab.evaluation.significance import Interval
 
 if TYPE_CHECKING:
-    from searchlab.reports import Report
-    from searchlab.results import Result
+    from searchlab.evaluation.reports import Report
+    from searchlab.evaluation.results import Result
 
 
 def reading(report: Report) -> list[str]:
@@ -38,7 +38,7 @@ def promotion(values: Mapping[str, Any]) -> list[str]:
     """Say what is in force, on which evidence, and what it replaced.
 
     Args:
-        values: Of a chosen.json, as `searchlab.promotion.promote` writes it.
+        values: Of a chosen.json, as `searchlab.evaluation.promotion.promote` writes it.
     """
     evidence = values["evidence"]
     found = Interval(*values["intervals"][evidence["headline"]])

@@ -8,28 +8,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchlab.charts import svg_of
 from searchlab.errors import DataError, NotFoundError
-from searchlab.measurements import read_measurement
-from searchlab.promotion import BENCHMARK as PROMOTION
-from searchlab.reporting.board import board_table
-from searchlab.reporting.diff import run_beside
-from searchlab.reporting.frontier import (
+from searchlab.evaluation.charts import svg_of
+from searchlab.evaluation.promotion import BENCHMARK as PROMOTION
+from searchlab.evaluation.provenance.measurement import read_measurement
+from searchlab.evaluation.reporting.board import board_table
+from searchlab.evaluation.reporting.diff import run_beside
+from searchlab.evaluation.reporting.frontier import (
     FRONTIER_COLUMNS,
     frontier_caption,
     frontier_chart,
     frontier_rows,
 )
-from searchlab.reporting.markup import figure, note, page, table
-from searchlab.reporting.measured import manifest_html, measurement_html
-from searchlab.reporting.pictures import find_pictures
-from searchlab.reporting.reading import promotion, reading, shown_systems
-from searchlab.reporting.samples import samples_html
-from searchlab.reports import Report, load_report
+from searchlab.evaluation.reporting.markup import figure, note, page, table
+from searchlab.evaluation.reporting.measured import manifest_html, measurement_html
+from searchlab.evaluation.reporting.pictures import find_pictures
+from searchlab.evaluation.reporting.reading import promotion, reading, shown_systems
+from searchlab.evaluation.reporting.samples import samples_html
+from searchlab.evaluation.reports import Report, load_report
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.library import Library
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.library.library import Library
 
 _MANY_LANGUAGES = 12
 

@@ -7,12 +7,12 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from searchlab.reporting.markup import note
-from searchlab.reporting.pictures import Pictures
+from searchlab.evaluation.reporting.markup import note
+from searchlab.evaluation.reporting.pictures import Pictures
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.results import Result
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.evaluation.results import Result
 
 _ENGLISH = 2  # of the queries drawn, so that a page in English has some that its reader can judge
 

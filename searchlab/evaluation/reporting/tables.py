@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from searchlab.errors import InputError, SearchlabError
+from searchlab.evaluation.reporting.claims import TABLE
+from searchlab.evaluation.reporting.frontier import FRONTIER_COLUMNS, frontier_rows
+from searchlab.evaluation.reporting.lookup import Results, interval_of, pick
+from searchlab.evaluation.reports import load_report
 from searchlab.files import write_atomically
-from searchlab.reporting.claims import TABLE
-from searchlab.reporting.frontier import FRONTIER_COLUMNS, frontier_rows
-from searchlab.reporting.lookup import Results, interval_of, pick
-from searchlab.reports import load_report
 
 _COLUMN = re.compile(r"(?P<path>.+?)(?::(?P<digits>\d)(?P<percent>%)?)?(?:=(?P<head>.+))?\Z")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from searchlab.reports import Report
+    from searchlab.evaluation.reports import Report
 
 _TEXT_WIDTH = 200
 _LEFT_OUT_IF_NARROW = ("p", "langs", "p95 ms", "build s")

@@ -8,14 +8,14 @@ the mean a macro average: every group counts the same, however many queries it h
 
 from __future__ import annotations
 
-from searchlab.significance.intervals import (
+from searchlab.evaluation.significance.intervals import (
     GroupedIntervals,
     Interval,
     bootstrap_interval,
     bootstrap_intervals,
 )
-from searchlab.significance.leaders import holm, leader_tests, tie_groups
-from searchlab.significance.paired import contributions, permutation_test
+from searchlab.evaluation.significance.leaders import holm, leader_tests, tie_groups
+from searchlab.evaluation.significance.paired import contributions, permutation_test
 
 __all__ = [
     "GroupedIntervals",

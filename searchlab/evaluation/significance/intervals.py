@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from searchlab.errors import InputError
-from searchlab.significance.scores import checked, chunks, codes
+from searchlab.evaluation.significance.scores import checked, chunks, codes
 
 
 class Interval(NamedTuple):

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from searchlab.significance.paired import permutation_test
-from searchlab.significance.scores import checked, codes
+from searchlab.evaluation.significance.paired import permutation_test
+from searchlab.evaluation.significance.scores import checked, codes
 
 _FLIPS_OF_A_PAIR = 100  # the least adjusted p-value is 1 / 100, however many systems there are
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from searchlab.errors import InputError
-from searchlab.significance import contributions
+from searchlab.evaluation.significance import contributions
 
 ALPHA = 0.05
 POWER = 0.8

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from searchlab.charts import chart, look, save_chart
 from searchlab.config import Config
-from searchlab.labs.index_costs import Measured
-from searchlab.tuning import Expected
+from searchlab.config.operating_points import Expected
+from searchlab.evaluation.charts import chart, look, save_chart
+from searchlab.evaluation.tuning.index_costs import Measured
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

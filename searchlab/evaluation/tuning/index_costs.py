@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from searchlab.bitmaps import Bitmap
 from searchlab.config import Config
+from searchlab.config.operating_points import Reach, Tuning
 from searchlab.errors import InputError
-from searchlab.indexes import Neighbors, VectorIndex
-from searchlab.metrics import recall_at_k
+from searchlab.evaluation.metrics import recall_at_k
 from searchlab.models.protocol import Embeddings
 from searchlab.progress import Progress
-from searchlab.queries import DEFAULT_PER_PAGE, Mode, QueryPlan
-from searchlab.ranking import ranked
-from searchlab.tuning import Reach, Tuning
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes import Neighbors, VectorIndex
+from searchlab.search.queries import DEFAULT_PER_PAGE, Mode, QueryPlan
+from searchlab.search.ranking import ranked
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 RECALLS = (0.95, 0.98, 0.99, 0.995, 0.999)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.engine import SearchEngine
-from searchlab.labs.index_costs import MAX_QUERIES, Ask, Measured, measure
-from searchlab.library import Library
+from searchlab.config.operating_points import Tuning
+from searchlab.evaluation.tuning.index_costs import MAX_QUERIES, Ask, Measured, measure
+from searchlab.library.library import Library
 from searchlab.models.protocol import Embeddings
 from searchlab.progress import Progress
-from searchlab.queries import MAX_QUERY_LENGTH
-from searchlab.tuning import Tuning
+from searchlab.search.engine import SearchEngine
+from searchlab.search.queries import MAX_QUERY_LENGTH
 
 
 def tune(

@@ -13,7 +13,7 @@ from searchlab.files import sha256_of
 
 RECORD_FILE = "model.json"
 FORMAT = 2
-MINI_DATA = Path(__file__).with_name("mini_data")
+MINI_DATA = Path(__file__).with_name("data")
 
 
 def read_record(folder: Path) -> dict[str, Any]:

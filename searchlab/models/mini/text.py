@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from searchlab.errors import DataError
 from searchlab.models.inputs import readable_texts
-from searchlab.models.pieces import Pieces
+from searchlab.models.mini.pieces import Pieces
 from searchlab.models.protocol import Embeddings, unit_rows
 
 PIECES_FILE = "pieces.txt"
@@ -35,7 +35,7 @@ TEXT_FILES = (*TOKENIZER_FILES, *TEXT_WEIGHTS)
 
 COMMON = 0.3
 """Last component of every text's row, against which a photo's last is weighed: photos that lie near
-to whatever is asked have a negative one there (see `searchlab.training.hubs`)."""
+to whatever is asked have a negative one there (see `searchlab.training.mini.hubness`)."""
 
 _MAX_LENGTH = 10_000
 # OpenBLAS hands what is larger to several threads. A query is done before the others have woken,

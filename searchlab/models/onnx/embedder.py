@@ -1,4 +1,4 @@
-"""Models that `searchlab.models.export` wrote, run by onnxruntime without torch.
+"""Models that `searchlab.models.onnx.export` wrote, run by onnxruntime without torch.
 
 A folder holds both towers, tokenizer, preprocessing and a manifest with the SHA-256 of each file
 and with canaries. Reading the manifest is all that happens until a tower is used: then its file is
@@ -22,15 +22,15 @@ from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.files import sha256_of
 from searchlab.models.batching import groups_of_like_length
 from searchlab.models.canaries import Canary, canary_image, check_canaries
-from searchlab.models.clip_text import ClipTokenizer
 from searchlab.models.inputs import readable_texts, rgb_images
+from searchlab.models.onnx.clip_text import ClipTokenizer
 from searchlab.models.preprocess import Preprocess
 from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
 
 SCHEMA: Final = 1
 MANIFEST: Final = "manifest.json"
 MAX_TEXT: Final = 2_000
-"""Code points of a text that are read, as in `searchlab.models.openclip`."""
+"""Code points of a text that are read, as in `searchlab.models.openclip.embedder`."""
 
 _BATCH = 32
 

@@ -23,12 +23,12 @@ import numpy as np
 
 from searchlab.errors import ConflictError, DataError, InputError
 from searchlab.files import sha256_of
-from searchlab.models.agreement import Agreement, agreement
 from searchlab.models.canaries import canary_image
-from searchlab.models.clip_text import save_clip_tokenizer
-from searchlab.models.export_report import ExportReport, TowerReport
-from searchlab.models.onnx import MANIFEST, SCHEMA, OnnxEmbedder
-from searchlab.models.openclip import OpenClipEmbedder
+from searchlab.models.onnx.clip_text import save_clip_tokenizer
+from searchlab.models.onnx.embedder import MANIFEST, SCHEMA, OnnxEmbedder
+from searchlab.models.onnx.export_report import ExportReport, TowerReport
+from searchlab.models.onnx.parity import Agreement, agreement
+from searchlab.models.openclip.embedder import OpenClipEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
 
 TEXTS: Final = (
@@ -162,7 +162,7 @@ def _build(model: OpenClipEmbedder, folder: Path, *, int8: bool) -> ExportReport
 def _export_towers(model: OpenClipEmbedder, folder: Path) -> None:
     import torch
 
-    from searchlab.models.openclip_towers import exportable
+    from searchlab.models.openclip.towers import exportable
 
     whole, short = model.module.visual, model.image_tower
     towers: dict[str, tuple[Any, torch.Tensor, str]] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from searchlab.models.agreement import Agreement
+from searchlab.models.onnx.parity import Agreement
 
 
 @dataclass(frozen=True)

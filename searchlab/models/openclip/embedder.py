@@ -13,7 +13,7 @@ from PIL import Image
 
 from searchlab.models.batching import groups_of_like_length
 from searchlab.models.inputs import readable_texts, rgb_images
-from searchlab.models.openclip_weights import (
+from searchlab.models.openclip.weights import (
     import_open_clip,
     load_tokenizer,
     load_weights,
@@ -153,7 +153,7 @@ class OpenClipEmbedder:
         return self._tokenizer(texts)
 
     def _find_towers(self) -> tuple[Any | None, Any]:
-        from searchlab.models.openclip_towers import (
+        from searchlab.models.openclip.towers import (
             CutTextTower,
             image_tower,
             reads_only_before_end,

@@ -25,7 +25,7 @@ def import_open_clip() -> Any:
     Raises:
         MissingExtraError: It or torch is not installed.
     """
-    from searchlab.models.torchvision_shim import import_torchvision
+    from searchlab.models.openclip.torchvision_shim import import_torchvision
 
     try:
         import_torchvision()

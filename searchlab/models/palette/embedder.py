@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from searchlab.colors import srgb_to_oklab
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.inputs import readable_texts, rgb_images
-from searchlab.models.palette_words import Lab, Vocabulary
+from searchlab.models.palette.words import Lab, Vocabulary
 from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
+from searchlab.photos.colors import srgb_to_oklab
 
 MAX_TEXT: Final = 2_000
 """Code points of a text that are read."""
@@ -152,7 +152,7 @@ def _cells() -> NDArray[np.float64]:
 class PaletteEmbedder:
     """Embeds a picture as its colours, and a text as the colours that it names.
 
-    Reads colour names and hex codes; see `searchlab.models.palette_words` for the languages. A text
+    Reads colour names and hex codes; see `searchlab.models.palette.words` for the languages. A text
     without any gives a zero row, so that in a hybrid the other parts decide alone.
     """
 

@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.colors import srgb_to_oklab
+from searchlab.photos.colors import srgb_to_oklab
 
 Lab: TypeAlias = NDArray[np.float32]
 
@@ -110,7 +110,7 @@ _LONGEST_NAME = 4
 
 
 def _table(name: str) -> Iterator[list[str]]:
-    text = files("searchlab.models").joinpath(name).read_text(encoding="utf-8")
+    text = files("searchlab.models.palette").joinpath(name).read_text(encoding="utf-8")
     return (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
 
 

@@ -2,7 +2,7 @@
 
 A `relevance_score` is the probability that a photo of a collection like the fitted one is relevant,
 given its cosine. It is a logistic curve (Platt scaling), so a ranking stays what it was, and 0.5
-means the same whatever the model. `searchlab.calibration_fit` fits the curves.
+means the same whatever the model. `searchlab.evaluation.calibration.fit` fits the curves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def default_calibration(model_id: str) -> Calibration:
     Raises:
         DataError: The file that ships is damaged.
     """
-    file = resources.files("searchlab") / "calibration_data" / _file_name(model_id)
+    file = resources.files(__package__) / _file_name(model_id)
     if not file.is_file():
         return UNCALIBRATED
     try:

@@ -4,8 +4,8 @@ A shade is 24 bits, `0xRRGGBB`, in a uint32 column; its OKLab coordinates (float
 so a table needs to store nothing else. `distance` is Euclid in OKLab times 255: black to white is
 255, and shades within 20 of each other get the same colour word from most people.
 
-A family is a set of prototype shades (`searchlab.color_families`). The margin of a shade to a
-family is its distance to the family's nearest prototype minus its distance to the nearest
+A family is a set of prototype shades (`searchlab.photos.colors.families`). The margin of a shade
+to a family is its distance to the family's nearest prototype minus its distance to the nearest
 prototype of any other family: negative inside the family, positive outside. A tolerance t lets
 through margin <= t - 20. So 20 is exactly `color_name(shade) == name`, less narrows to the core,
 more widens, 255 lets everything in, and a smaller tolerance always gives a subset.
@@ -23,9 +23,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.color_families import FAMILIES, PROTOTYPES
 from searchlab.errors import InputError, shown
-from searchlab.oklab import (
+from searchlab.photos.colors.families import FAMILIES, PROTOTYPES
+from searchlab.photos.colors.oklab import (
     Lab,
     Shades,
     linear_to_srgb,

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from searchlab.kernels.compiling import F64, I64, inner, kernel, reads, writes
+from searchlab._numba import F64, I64, inner, kernel, reads, writes
 
 I32, U8, U32 = types.int32, types.uint8, types.uint32
 

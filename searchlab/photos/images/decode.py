@@ -30,12 +30,12 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from searchlab.blur_hashes import blur_hash
 from searchlab.errors import ImageError, InputError
-from searchlab.image_bytes import FORMATS, declared_size, excess, exif_orientation, sniff
-from searchlab.image_colors import Palette, dominant_and_palette
-from searchlab.image_modes import to_srgb
-from searchlab.resizing import Resize, plain_resize
+from searchlab.photos.images.blur_hash import blur_hash
+from searchlab.photos.images.dominant_colors import Palette, dominant_and_palette
+from searchlab.photos.images.headers import FORMATS, declared_size, excess, exif_orientation, sniff
+from searchlab.photos.images.resize import Resize, plain_resize
+from searchlab.photos.images.srgb import to_srgb
 
 __all__ = [
     "FORMATS",

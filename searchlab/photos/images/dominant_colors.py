@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from searchlab.colors import (
+from searchlab.photos.colors import (
     distance,
     format_hex,
     nearest_family,

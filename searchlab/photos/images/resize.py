@@ -48,7 +48,7 @@ def _fastest() -> Resize:
 
 
 def _compiled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    from searchlab.kernels.resize import lanczos
+    from searchlab.photos.images._lanczos import lanczos
 
     width, height = image.size
     if image.mode != "RGB" or not (_LEAST <= size[0] <= width and _LEAST <= size[1] <= height):

@@ -71,7 +71,7 @@ class Bitmap:
             msg = f"rows must be from 0 to {n - 1}, got {some.min()} to {some.max()}"
             raise InputError(msg)
         if n >= COMPILED_FROM:
-            from searchlab.kernels.bits import mark_rows
+            from searchlab.search.filters._kernels.bits import mark_rows
 
             words = np.zeros(-(-n // _BITS), dtype=np.uint64)
             mark_rows(some, words)
@@ -103,7 +103,7 @@ class Bitmap:
     def count(self) -> int:
         """How many rows are in the set."""
         if self.n >= COMPILED_FROM:
-            from searchlab.kernels.bits import count_rows
+            from searchlab.search.filters._kernels.bits import count_rows
 
             return int(count_rows(self.words))
         return int(np.bitwise_count(self.words).sum(dtype=np.int64))
@@ -115,7 +115,7 @@ class Bitmap:
     def rows(self) -> NDArray[np.int64]:
         """Return the rows in the set, ascending."""
         if self.n >= COMPILED_FROM:
-            from searchlab.kernels.bits import list_rows
+            from searchlab.search.filters._kernels.bits import list_rows
 
             rows = np.empty(self.count, dtype=np.int64)
             list_rows(self.words, rows)

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import Bitmap
-from searchlab.colors import Lab
 from searchlab.errors import DataError
+from searchlab.photos.colors import Lab
+from searchlab.search.filters.bitmaps import Bitmap
 
 # Axes: a, b, lightness, times 255. Every 24-bit shade lies in this box; lightness runs fastest,
 # as most photos lie along it.
@@ -91,11 +91,11 @@ class ColorGrid:
 
         Args:
             point: (3,) float32 OKLab.
-            tolerance: As a distance of `searchlab.colors`.
+            tolerance: As a distance of `searchlab.photos.colors`.
             limit: The same as a squared distance, from `colors.squared_limit`.
             among: The rows that may be found, all if left out.
         """
-        from searchlab.kernels.shades import (
+        from searchlab.search.filters._kernels.oklab import (
             BORDER,
             INSIDE,
             OTHERS,
@@ -128,7 +128,7 @@ class ColorGrid:
 
 def _in_steps(place: tuple[float, float, float], radius: float) -> tuple[tuple[int, int, int], int]:
     """Return what `keep_cells` needs to keep none but cells wholly within a radius of a place."""
-    from searchlab.kernels.lanes import ROUND, STEPS
+    from searchlab.search.filters._kernels.simd import ROUND, STEPS
 
     a, b, lightness = (round(x * (STEPS / _CELL) - STEPS / 2) for x in place)
     # To the middles of cells; the corners of one are this much farther, with what rounding adds.

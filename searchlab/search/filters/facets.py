@@ -1,10 +1,10 @@
 """Facets: the sets of photos that filters are made of, kept ready beside a photo table.
 
 Every set is a bitmap or is made into one in microseconds: the values of the coded columns
-(`searchlab.value_sets`), the days (`searchlab.upload_order`), the shades near one
-(`searchlab.color_grid`) and the families of colours. All of it is some 55 bytes a photo, made once
-for a snapshot and opened by memory map. What a file of before lacks is made when it is opened, each
-time, until photos are indexed again.
+(`searchlab.search.filters.value_sets`), the days (`searchlab.search.filters.upload_order`), the
+shades near one (`searchlab.search.filters.color_grid`) and the families of colours. All of it is
+some 55 bytes a photo, made once for a snapshot and opened by memory map. What a file of before
+lacks is made when it is opened, each time, until photos are indexed again.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import COMPILED_FROM, Bitmap
-from searchlab.color_grid import ColorGrid
-from searchlab.colors import (
+from searchlab.errors import DataError
+from searchlab.photos.colors import (
     FAMILY_NAMES,
     MAX_TOLERANCE,
     Lab,
@@ -30,11 +29,12 @@ from searchlab.colors import (
     squared_limit,
     within_hex,
 )
-from searchlab.columns import open_columns, save_columns
-from searchlab.errors import DataError
-from searchlab.tables import CODED_COLUMNS, PhotoTable
-from searchlab.upload_order import UploadOrder
-from searchlab.value_sets import ValueSets
+from searchlab.photos.columns import open_columns, save_columns
+from searchlab.photos.table import CODED_COLUMNS, PhotoTable
+from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
+from searchlab.search.filters.color_grid import ColorGrid
+from searchlab.search.filters.upload_order import UploadOrder
+from searchlab.search.filters.value_sets import ValueSets
 
 
 class Facets:
@@ -52,7 +52,7 @@ class Facets:
         self._values: dict[str, ValueSets] = {}
         if self._is_large:
             # Here, so that no request waits for numba.
-            from searchlab.kernels import bits, shades  # noqa: F401
+            from searchlab.search.filters._kernels import bits  # noqa: F401
 
     @property
     def _is_large(self) -> bool:

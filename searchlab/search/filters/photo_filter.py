@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import Bitmap
-from searchlab.colors import (
+from searchlab.errors import InputError, shown
+from searchlab.photos.colors import (
     DEFAULT_TOLERANCE,
     FAMILIES,
     MAX_TOLERANCE,
@@ -18,10 +18,10 @@ from searchlab.colors import (
     within_hex,
     within_name,
 )
-from searchlab.errors import InputError, shown
-from searchlab.facets import Facets
-from searchlab.photos import ORIENTATIONS, day_number
-from searchlab.tables import PhotoTable
+from searchlab.photos.photo import ORIENTATIONS, day_number
+from searchlab.photos.table import PhotoTable
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.filters.facets import Facets
 
 FREE_LICENSE = "free"
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import COMPILED_FROM, Bitmap
 from searchlab.errors import DataError
+from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
 
 _PARTS: Final = 32
 # Steps of a walk through the order in the time of sorting one row.
@@ -85,7 +85,7 @@ class UploadOrder:
         first, last = sorted((count, int(self._stops[mark])))
         if n < COMPILED_FROM:
             return Bitmap(self._marks[mark], n) ^ Bitmap.of_rows(self.rows[first:last], n)
-        from searchlab.kernels.bits import flip_rows
+        from searchlab.search.filters._kernels.bits import flip_rows
 
         words = self._marks[mark].copy()
         flip_rows(self.rows[first:last], words)
@@ -112,7 +112,7 @@ class UploadOrder:
         if n < COMPILED_FROM:
             ordered = self.rows[allowed.mask()[self.rows]]
             return ordered[start:stop].astype(np.int64)
-        from searchlab.kernels.bits import walk_rows
+        from searchlab.search.filters._kernels.bits import walk_rows
 
         rows = np.empty(stop - start, dtype=np.int64)
         walk_rows(self.rows, allowed.words, start, rows)

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import COMPILED_FROM, Bitmap
 from searchlab.errors import DataError
+from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
 
 # A list of fewer rows than that is counted as fast as a bitmap, and is four times smaller at most.
 _DENSE: Final = 128
@@ -115,7 +115,12 @@ class ValueSets:
             return self.sizes
         if len(self._codes) < COMPILED_FROM:
             return np.bincount(self._codes[allowed.rows()], minlength=len(self.sizes))
-        from searchlab.kernels.bits import count_codes, count_listed, count_shared, count_sliced
+        from searchlab.search.filters._kernels.bits import (
+            count_codes,
+            count_listed,
+            count_shared,
+            count_sliced,
+        )
 
         counts = np.zeros(len(self.sizes), dtype=np.int64)
         n_looked_up = len(self._rows) if self._is_listed else 0

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.indexes.exact import ExactIndex
-from searchlab.indexes.hnsw import HnswIndex
-from searchlab.indexes.protocol import Nearest, Neighbors, VectorIndex
 from searchlab.models.protocol import Embeddings
+from searchlab.search.indexes.exact import ExactIndex
+from searchlab.search.indexes.hnsw import HnswIndex
+from searchlab.search.indexes.protocol import Nearest, Neighbors, VectorIndex
 
 __all__ = [
     "INDEXES",
@@ -40,7 +40,7 @@ def _hnsw(vectors: Embeddings, config: Config, labels: NDArray[np.int64]) -> Vec
 
 def _clustered(vectors: Embeddings, config: Config, labels: NDArray[np.int64]) -> VectorIndex:
     # numba takes a second to import, and no other index needs it.
-    from searchlab.indexes.clustered import ClusteredIndex
+    from searchlab.search.indexes.ivf.index import ClusteredIndex
 
     return ClusteredIndex(
         vectors, labels=labels, n_lists=config.n_lists, recall=config.recall, seed=config.seed
@@ -65,7 +65,7 @@ def open_index(
     if config.index == "exact":
         return ExactIndex(vectors)
     if config.index == "clustered":
-        from searchlab.indexes.clustered import ClusteredIndex
+        from searchlab.search.indexes.ivf.index import ClusteredIndex
 
         return ClusteredIndex.open(
             folder,
@@ -103,7 +103,7 @@ def updated_index(
     if isinstance(before, HnswIndex):
         return before.updated(vectors, labels, ef_search=config.ef_search)
     if config.index == "clustered":
-        from searchlab.indexes.clustered import ClusteredIndex
+        from searchlab.search.indexes.ivf.index import ClusteredIndex
 
         if isinstance(before, ClusteredIndex):
             return before.updated(vectors, labels, recall=config.recall)

@@ -7,9 +7,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import Bitmap
-from searchlab.indexes.protocol import Allowed, Nearest, Neighbors, check_nearest, check_search
 from searchlab.models.protocol import Embeddings
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes.protocol import (
+    Allowed,
+    Nearest,
+    Neighbors,
+    check_nearest,
+    check_search,
+)
 
 # Matrix products round differently with their shape; rows this near to the k-th are scored again.
 _MARGIN = 1e-5

@@ -15,11 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import Bitmap
 from searchlab.errors import DataError, InputError, MismatchError
-from searchlab.indexes.exact import best_first, cosines_of, empty_neighbors, nearest
-from searchlab.indexes.protocol import Allowed, Nearest, Neighbors, check_nearest, check_search
 from searchlab.models.protocol import Embeddings
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes.exact import best_first, cosines_of, empty_neighbors, nearest
+from searchlab.search.indexes.protocol import (
+    Allowed,
+    Nearest,
+    Neighbors,
+    check_nearest,
+    check_search,
+)
 
 _GRAPH = "graph.hnsw"
 # The share of dead nodes at which walking around them costs more than a new graph.

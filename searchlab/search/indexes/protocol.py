@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import Bitmap
 from searchlab.errors import InputError
 from searchlab.models.protocol import Embeddings
+from searchlab.search.filters.bitmaps import Bitmap
 
 Allowed = Bitmap | NDArray[np.bool_]
 """Rows that may be found, as bits or as an (n_photos,) mask."""

@@ -17,7 +17,7 @@ import httpx
 from searchlab import __version__
 from searchlab.errors import InputError, NotFoundError, QuotaError, SearchlabError, shown
 from searchlab.files import write_atomically
-from searchlab.sources.addresses import PinnedTransport
+from searchlab.sources.fetch.addresses import PinnedTransport
 from searchlab.sources.source import Ask, Source
 
 CONTACT: Final = "SEARCHLAB_CONTACT"

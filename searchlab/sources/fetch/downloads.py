@@ -15,9 +15,9 @@ from urllib.parse import urljoin
 import httpx
 
 from searchlab.errors import InputError
-from searchlab.image_bytes import FORMATS, sniff
-from searchlab.images import MAX_BYTES
-from searchlab.photos import web_url
+from searchlab.photos.images.decode import MAX_BYTES
+from searchlab.photos.images.headers import FORMATS, sniff
+from searchlab.photos.photo import web_url
 
 _SUFFIXES: Final = {"JPEG": "jpg", "TIFF": "tif"}
 _REDIRECTS: Final = (301, 302, 303, 307, 308)

@@ -20,12 +20,12 @@ from typing import Any
 import httpx
 
 from searchlab.errors import InputError, NotFoundError
-from searchlab.licensing import refusal
-from searchlab.photos import URL_SIZES
+from searchlab.photos.licenses import refusal
+from searchlab.photos.photo import URL_SIZES
+from searchlab.photos.sidecar import Problem
 from searchlab.progress import Progress
-from searchlab.records import Problem
-from searchlab.sources.client import PoliteClient
-from searchlab.sources.downloads import Limits, RetryLaterError, download
+from searchlab.sources.fetch.client import PoliteClient
+from searchlab.sources.fetch.downloads import Limits, RetryLaterError, download
 from searchlab.sources.reading import Read, read_answer, read_dump
 from searchlab.sources.record import SourceRecord
 from searchlab.sources.store import PictureStore

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from searchlab.licensing import RESERVED, license_label
-from searchlab.photos import credit_line
+from searchlab.photos.licenses import RESERVED, license_label
+from searchlab.photos.photo import credit_line
 from searchlab.sources.record import Entry, SourceRecord, checked, five, licensed
 from searchlab.sources.source import Source, Values, Walk, number_at, pages
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from searchlab.licensing import RESERVED, license_url
-from searchlab.photos import credit_line
+from searchlab.photos.licenses import RESERVED, license_url
+from searchlab.photos.photo import credit_line
 from searchlab.sources.record import Entry, SourceRecord, as_url, checked, five
 from searchlab.sources.source import Ask, Source, Values, Walk
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qs, urlsplit
 
-from searchlab.licensing import license_label
-from searchlab.photos import credit_line
+from searchlab.photos.licenses import license_label
+from searchlab.photos.photo import credit_line
 from searchlab.sources.record import Entry, SourceRecord, checked, five, licensed
 from searchlab.sources.source import Key, Source, Values, Walk, number_at, pages, with_params
 

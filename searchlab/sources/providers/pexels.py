@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from searchlab.licensing import FREE
-from searchlab.photos import credit_line
+from searchlab.photos.licenses import FREE
+from searchlab.photos.photo import credit_line
 from searchlab.sources.record import Entry, SourceRecord, checked, five
 from searchlab.sources.source import Key, Source, Values, Walk, pages
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from searchlab.licensing import FREE, RESERVED
-from searchlab.photos import credit_line
+from searchlab.photos.licenses import FREE, RESERVED
+from searchlab.photos.photo import credit_line
 from searchlab.sources.markup import plain_text
 from searchlab.sources.record import Entry, SourceRecord, as_url, checked, five, licensed
 from searchlab.sources.source import Source, Values, Walk, number_at, pages

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from searchlab.licensing import license_url
-from searchlab.photos import credit_line
+from searchlab.photos.licenses import license_url
+from searchlab.photos.photo import credit_line
 from searchlab.sources.record import Entry, SourceRecord, checked, five
 from searchlab.sources.source import Ask, Source, Values, Walk
 

@@ -7,8 +7,8 @@ with `utm_source` and `utm_medium=referral`.
 
 from __future__ import annotations
 
-from searchlab.licensing import FREE
-from searchlab.photos import credit_line
+from searchlab.photos.licenses import FREE
+from searchlab.photos.photo import credit_line
 from searchlab.sources.record import Entry, SourceRecord, checked, five
 from searchlab.sources.source import Key, Source, Values, Walk, number_at, pages, with_params
 

@@ -10,17 +10,10 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-from searchlab.licensing import license_label
-from searchlab.photos import credit_line
+from searchlab.photos.licenses import license_label
+from searchlab.photos.photo import credit_line
 from searchlab.sources.markup import first_link, plain_text
-from searchlab.sources.record import (
-    Entry,
-    SourceRecord,
-    as_url,
-    checked,
-    five,
-    licensed,
-)
+from searchlab.sources.record import Entry, SourceRecord, as_url, checked, five, licensed
 from searchlab.sources.source import Ask, Source, Values, Walk
 
 _HOME = "https://commons.wikimedia.org"

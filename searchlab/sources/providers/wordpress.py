@@ -5,8 +5,8 @@ Records must be asked for with `_embed`, which brings the author and the sizes o
 
 from __future__ import annotations
 
-from searchlab.licensing import license_url
-from searchlab.photos import credit_line
+from searchlab.photos.licenses import license_url
+from searchlab.photos.photo import credit_line
 from searchlab.sources.markup import plain_text
 from searchlab.sources.record import Entry, SourceRecord, checked, five
 from searchlab.sources.source import Source, Values, Walk, pages

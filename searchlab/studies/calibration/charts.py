@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from searchlab.charts import look, with_intervals
-from searchlab.labs.thresholds import LEAST_SHOWN
+from searchlab.evaluation.charts import look, with_intervals
+from searchlab.studies.calibration.thresholds import LEAST_SHOWN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from searchlab.config import FITTED_TEXT_ALPHA, Calibration, Curve
-from searchlab.labs.reliability import Diagram, measure_reliability
-from searchlab.scored_queries import Pairs, ScoredQueries, score_queries
+from searchlab.evaluation.calibration.scored_queries import Pairs, ScoredQueries, score_queries
+from searchlab.studies.calibration.reliability import Diagram, measure_reliability
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.engine import SearchEngine
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.search.engine import SearchEngine
 
 ALPHAS = (0.1, 0.5, 1.0, FITTED_TEXT_ALPHA, 3.0, 5.0, 10.0)
 

@@ -1,9 +1,9 @@
 """How far scores are the probabilities that they claim to be, with what chance does to the figures.
 
 Pairs of one query, and queries about one photo, ask nearly the same thing: they are drawn together,
-as `searchlab.significance` does. The expected calibration error is never below zero, so chance
-alone makes it positive, the more the fewer queries there are. Reported are the error as it is
-usually computed, what perfect scores would show on as many queries, and the error without bias.
+as `searchlab.evaluation.significance` does. The expected calibration error is never below zero, so
+chance alone makes it positive, the more the fewer queries there are. Reported are the error as it
+is usually computed, what perfect scores would show on as many queries, and the error without bias.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from searchlab.errors import InputError
-from searchlab.significance import Interval
+from searchlab.evaluation.significance import Interval
 
 BINS = 10
 _CELLS = 8_000_000  # draws of clusters held at once

@@ -1,8 +1,8 @@
 """Whether a `relevance_score` keeps what it promises, as it is recorded.
 
 Curves are fitted on one half of the judged photos and read on the other, for each kind of query.
-`measure` is what `benchmarks/bench_calibration.py` writes down for a model, and `measure_transfer`
-what it writes down for all models together.
+`measure` is what `benchmarks/calibration/bench_calibration.py` writes down for a model, and
+`measure_transfer` what it writes down for all models together.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from searchlab.calibration_fit import fit_calibration
 from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
-from searchlab.labs.asked import Asked, engine_of
-from searchlab.labs.readings import by_language, flat, read_at_alphas, read_with
-from searchlab.labs.reliability import Diagram, rounded
-from searchlab.labs.thresholds import Shown, shown_by, transfer, unanswerable
-from searchlab.scored_queries import halves, score_queries
+from searchlab.evaluation.calibration.fit import fit_calibration
+from searchlab.evaluation.calibration.scored_queries import halves, score_queries
+from searchlab.studies.calibration.readings import by_language, flat, read_at_alphas, read_with
+from searchlab.studies.calibration.reliability import Diagram, rounded
+from searchlab.studies.calibration.thresholds import Shown, shown_by, transfer, unanswerable
+from searchlab.studies.query_sets import Asked, engine_of
 
 if TYPE_CHECKING:
-    from searchlab.engine import SearchEngine
+    from searchlab.search.engine import SearchEngine
 
 PRECISIONS = (0.2, 0.3, 0.4)
 _MEAN = "mean of text and image"
@@ -33,7 +33,7 @@ TRANSFER = "threshold_transfer"
 
 
 def fit(engine: SearchEngine, asked: Asked, *, judged_only: bool = False) -> Calibration:
-    """Fit all curves; see `searchlab.calibration_fit.fit_calibration`."""
+    """Fit all curves; see `searchlab.evaluation.calibration.fit.fit_calibration`."""
     return fit_calibration(
         engine,
         asked.text,
@@ -143,7 +143,8 @@ def measure_transfer(
         seed: Of halves and resampling.
 
     Returns:
-        `rows`, as `searchlab.labs.thresholds.transfer` makes them, each with its `scale`; and
+        `rows`, as `searchlab.studies.calibration.thresholds.transfer` makes them, each with its
+        `scale`; and
         `metrics`: over ordered pairs of different models, the mean distance from the share asked
         for, and how many intervals hold it.
     """
@@ -174,7 +175,7 @@ def measure_transfer(
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Measure again what is on record, with the parameters that it names."""
-    from searchlab.dataset_library import dataset_library
+    from searchlab.evaluation.datasets.dataset_library import dataset_library
 
     given = measurement["parameters"]
     asked = Asked.load(

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from searchlab.config import Curve
 from searchlab.errors import InputError
-from searchlab.labs.reliability import cluster_draws
-from searchlab.scored_queries import TOP, ScoredQueries
-from searchlab.significance import Interval
+from searchlab.evaluation.calibration.scored_queries import TOP, ScoredQueries
+from searchlab.evaluation.significance import Interval
+from searchlab.studies.calibration.reliability import cluster_draws
 
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 LEAST_SHOWN = 30

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.colors import Shades, format_hex, shades_to_oklab, within_hex
 from searchlab.config import COLOR_METRIC
 from searchlab.errors import InputError
-from searchlab.labs.color_metrics import METRICS, ciede2000, euclid, shades_to_cielab
-from searchlab.significance import bootstrap_interval
+from searchlab.evaluation.significance import bootstrap_interval
+from searchlab.photos.colors import Shades, format_hex, shades_to_oklab, within_hex
+from searchlab.studies.color.metrics import METRICS, ciede2000, euclid, shades_to_cielab
 
 TOLERANCES = (5, 10, 15, 20, 30, 40, 60, 80, 120)
 _FEWEST = 10  # shades that a set must have for its overlap to say anything

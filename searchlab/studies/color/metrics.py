@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.colors import Shades, shades_to_oklab, srgb_to_linear
 from searchlab.config import COLOR_METRIC
+from searchlab.photos.colors import Shades, shades_to_oklab, srgb_to_linear
 
 Coordinates = NDArray[np.float64]
 

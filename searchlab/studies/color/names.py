@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.color_families import PROTOTYPES
-from searchlab.colors import FAMILY_NAMES, Shades, distance, parse_hex, shades_to_oklab
 from searchlab.config import COLOR_METRIC
-from searchlab.datasets import bundled_root
 from searchlab.errors import InputError
-from searchlab.labs.color_metrics import METRICS, ciede2000, euclid, shades_to_cielab
-from searchlab.significance import bootstrap_interval
+from searchlab.evaluation.datasets import bundled_root
+from searchlab.evaluation.significance import bootstrap_interval
+from searchlab.photos.colors import FAMILY_NAMES, Shades, distance, parse_hex, shades_to_oklab
+from searchlab.photos.colors.families import PROTOTYPES
+from searchlab.studies.color.metrics import METRICS, ciede2000, euclid, shades_to_cielab
 
 WITHIN = (5, 10, 15, 20, 30, 40, 60)
 SURVEYS = {"xkcd": "xkcd_949.tsv", "css4": "css4_148.tsv"}

@@ -1,7 +1,7 @@
 """What a colour tolerance means, as it is recorded: in CIEDE2000, in photos kept, in regions.
 
-`measure` is what `benchmarks/bench_color_tolerance.py` writes down; the curves behind it are made
-by `searchlab.labs.color_curves`.
+`measure` is what `benchmarks/color/bench_color_tolerance.py` writes down; the curves behind it are
+made by `searchlab.studies.color.curves`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from searchlab.colors import (
+from searchlab.config import COLOR_METRIC
+from searchlab.errors import InputError
+from searchlab.evaluation.datasets import load_dataset
+from searchlab.photos.colors import (
     DEFAULT_TOLERANCE,
     FAMILY_NAMES,
     Shades,
@@ -23,13 +26,10 @@ from searchlab.colors import (
     within_hex,
     within_name,
 )
-from searchlab.config import COLOR_METRIC
-from searchlab.datasets import load_dataset
-from searchlab.errors import InputError
-from searchlab.images import WORKING_SIDE, analyse, open_rgb
-from searchlab.labs.color_curves import TOLERANCES, cube, mean_interval, tolerance_curves
-from searchlab.labs.color_metrics import ciede2000, shades_to_cielab
-from searchlab.labs.color_names import named_shades
+from searchlab.photos.images.decode import WORKING_SIDE, analyse, open_rgb
+from searchlab.studies.color.curves import TOLERANCES, cube, mean_interval, tolerance_curves
+from searchlab.studies.color.metrics import ciede2000, shades_to_cielab
+from searchlab.studies.color.names import named_shades
 
 PHOTO_TOLERANCES = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 255)
 

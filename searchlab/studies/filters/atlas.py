@@ -26,13 +26,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from searchlab.errors import InputError
-from searchlab.filters import PhotoFilter
-from searchlab.indexes import Neighbors
-from searchlab.labs.index_recall import scored, true_neighbors
-from searchlab.labs.vectors import near, text_like
-from searchlab.metrics import latency, recall_at_k
+from searchlab.evaluation.metrics import latency, recall_at_k
 from searchlab.models.protocol import Embeddings
-from searchlab.photos import iso_day
+from searchlab.photos.photo import iso_day
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes import Neighbors
+from searchlab.studies.index.recall import scored, true_neighbors
+from searchlab.studies.vectors.made import near, text_like
 
 Relation: TypeAlias = Literal["uncorrelated", "aligned", "opposed"]
 Kind: TypeAlias = Literal["image", "text"]

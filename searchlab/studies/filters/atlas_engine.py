@@ -8,16 +8,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.columns import pack_texts
 from searchlab.config import Config
-from searchlab.engine import SearchEngine
-from searchlab.filters import PhotoFilter
-from searchlab.indexes import VectorIndex
-from searchlab.labs.filter_atlas import LICENSES, SOURCES, Condition
-from searchlab.labs.vectors import GivenVectors
 from searchlab.models.protocol import Embeddings
-from searchlab.queries import Query
-from searchlab.tables import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
+from searchlab.photos.columns import pack_texts
+from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
+from searchlab.search.engine import SearchEngine
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes import VectorIndex
+from searchlab.search.queries import Query
+from searchlab.studies.filters.atlas import LICENSES, SOURCES, Condition
+from searchlab.studies.vectors.made import GivenVectors
 
 _DAYS: tuple[Literal["chance"], Literal["trend"]] = ("chance", "trend")
 

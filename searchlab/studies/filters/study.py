@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from searchlab.config import Config
-from searchlab.indexes import INDEXES
-from searchlab.labs.atlas_engine import Served
-from searchlab.labs.filter_atlas import Atlas, Cell, measure_cell
-from searchlab.labs.index import own_system
-from searchlab.labs.vectors import made_vectors
+from searchlab.search.indexes import INDEXES
+from searchlab.studies.filters.atlas import Atlas, Cell, measure_cell
+from searchlab.studies.filters.atlas_engine import Served
+from searchlab.studies.index.study import own_system
+from searchlab.studies.vectors.made import made_vectors
 
 _STEADY = ("n_allowed", "recall", "short", "wrong", "plan")
 
@@ -21,7 +21,7 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Ask the recorded number of queries in every recorded cell again.
 
     Args:
-        measurement: As `benchmarks/bench_filters.py` records a system.
+        measurement: As `benchmarks/filters/bench_filters.py` records a system.
 
     Returns:
         `cells`, without their times.

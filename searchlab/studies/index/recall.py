@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from searchlab.errors import InputError
-from searchlab.indexes import ExactIndex, HnswIndex, Neighbors
-from searchlab.indexes.exact import empty_neighbors
-from searchlab.metrics import latency, recall_at_k
+from searchlab.evaluation.metrics import latency, recall_at_k
 from searchlab.models.protocol import Embeddings
+from searchlab.search.indexes import ExactIndex, HnswIndex, Neighbors
+from searchlab.search.indexes.exact import empty_neighbors
 
 _BLOCK = 16_384
 Answer: TypeAlias = Callable[[Embeddings, int], ArrayLike]

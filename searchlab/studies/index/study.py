@@ -9,10 +9,10 @@ import numpy as np
 
 from searchlab.config import Config
 from searchlab.errors import NotFoundError
-from searchlab.indexes import INDEXES, ExactIndex, HnswIndex, Neighbors, VectorIndex
-from searchlab.labs.index_recall import scored
-from searchlab.labs.vectors import made_vectors
-from searchlab.metrics import recall_at_k
+from searchlab.evaluation.metrics import recall_at_k
+from searchlab.search.indexes import INDEXES, ExactIndex, HnswIndex, Neighbors, VectorIndex
+from searchlab.studies.index.recall import scored
+from searchlab.studies.vectors.made import made_vectors
 
 
 def own_system(measurement: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Build an index again and ask it all queries again.
 
     Args:
-        measurement: As `benchmarks/bench_index.py` records a system.
+        measurement: As `benchmarks/index/bench_index.py` records a system.
 
     Returns:
         `points`, without their times.

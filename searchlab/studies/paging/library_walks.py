@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import ExpiredCursorError, InputError
-from searchlab.labs.paging_walks import Walk, presence
-from searchlab.library import Library
-from searchlab.queries import Query
-from searchlab.tables import PhotoTable
+from searchlab.library.library import Library
+from searchlab.photos.table import PhotoTable
+from searchlab.search.queries import Query
+from searchlab.studies.paging.walks import Walk, presence
 
 
 def library_walks(

@@ -1,8 +1,8 @@
 """Paging while a library changes: how often a reader sees a photo twice, or never.
 
-`measure_churn` walks over made-up collections in all ways of `searchlab.labs.paging_walks`, and
+`measure_churn` walks over made-up collections in all ways of `searchlab.studies.paging.walks`, and
 `measure_library` over a real library, whose snapshots change on disk between two pages. Both are
-what `benchmarks/bench_paging.py` writes down.
+what `benchmarks/paging/bench_paging.py` writes down.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.calibration import calibrated
 from searchlab.config import Config
-from searchlab.datasets import bundled_root
-from searchlab.ingest import index_photos
-from searchlab.labs.paging_history import DIM, history
-from searchlab.labs.paging_library import library_walks
-from searchlab.labs.paging_walks import (
+from searchlab.evaluation.datasets import bundled_root
+from searchlab.evaluation.significance import bootstrap_interval
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import Library, create_library
+from searchlab.library.scan import check_root
+from searchlab.models.shipped_calibration import calibrated
+from searchlab.studies.paging.history import DIM, history
+from searchlab.studies.paging.library_walks import library_walks
+from searchlab.studies.paging.walks import (
     Turn,
     Walk,
     after_score,
@@ -33,9 +36,6 @@ from searchlab.labs.paging_walks import (
     presence,
     walk_history,
 )
-from searchlab.library import Library, create_library
-from searchlab.scan import check_root
-from searchlab.significance import bootstrap_interval
 
 PEERS: dict[str, Turn] = {
     "offset": offset,

@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.engine import SearchEngine
 from searchlab.errors import InputError
-from searchlab.indexes import INDEXES, HnswIndex
-from searchlab.indexes.exact import nearest_rows
-from searchlab.labs.paging_history import DIM, Photos, State
 from searchlab.models.protocol import Embeddings
-from searchlab.queries import Query
-from searchlab.tables import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, PhotoTable
+from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, PhotoTable
+from searchlab.search.engine import SearchEngine
+from searchlab.search.indexes import INDEXES, HnswIndex
+from searchlab.search.indexes.exact import nearest_rows
+from searchlab.search.queries import Query
+from searchlab.studies.paging.history import DIM, Photos, State
 
 # Small on purpose: a graph this loose shows at 600 photos what others show at millions.
 _GRAPH: dict[str, Any] = {"M": 6, "ef_construction": 40, "ef_search": 20, "step_rows": 0}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from searchlab.charts import with_intervals
-from searchlab.labs.pulls import METRIC
-from searchlab.queries import DEFAULT_TEXT_ALPHA
+from searchlab.evaluation.charts import with_intervals
+from searchlab.search.queries import DEFAULT_TEXT_ALPHA
+from searchlab.studies.steering.conflicts import METRIC
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ def draw_steering(axes: Axes, curve: Sequence[Mapping[str, Any]], *, title: str)
 
     Args:
         axes: Where to.
-        curve: Of `searchlab.labs.steering.measure`.
+        curve: Of `searchlab.studies.steering.study.measure`.
         title: Of these axes.
     """
     x = [row["text_alpha"] for row in curve]

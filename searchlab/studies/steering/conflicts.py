@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import InputError
-from searchlab.labs.reliability import cluster_draws
-from searchlab.metrics import per_query
-from searchlab.queries import Query
-from searchlab.scored_queries import TOP, photo_about
-from searchlab.significance import bootstrap_interval
+from searchlab.evaluation.calibration.scored_queries import TOP, photo_about
+from searchlab.evaluation.metrics import per_query
+from searchlab.evaluation.significance import bootstrap_interval
+from searchlab.search.queries import Query
+from searchlab.studies.calibration.reliability import cluster_draws
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.engine import SearchEngine
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.search.engine import SearchEngine
 
 METRIC = f"ndcg@{TOP}"
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Calibration, Curve
-from searchlab.labs.pulls import Pull
-from searchlab.queries import Query
-from searchlab.scored_queries import TOP
+from searchlab.evaluation.calibration.scored_queries import TOP
+from searchlab.search.queries import Query
+from searchlab.studies.steering.conflicts import Pull
 
 if TYPE_CHECKING:
-    from searchlab.engine import SearchEngine
+    from searchlab.search.engine import SearchEngine
 
 Scores: TypeAlias = NDArray[np.float64]
 Mixing: TypeAlias = Callable[[Scores, Scores, float], Scores]

@@ -4,7 +4,7 @@ A photo is asked for together with words that do not describe it, so the two pul
 is the nDCG@10 of photos that people find alike the reference, as a share of what the photo alone
 reaches; text obeyed is the nDCG@10 of photos that the words describe, as a share of what the words
 alone reach. Their harmonic mean is the balance, and its peak is where the default should lie.
-`measure` is what `benchmarks/bench_steering.py` writes down.
+`measure` is what `benchmarks/steering/bench_steering.py` writes down.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from searchlab.calibration_fit import fit_calibration
 from searchlab.config import Config
 from searchlab.errors import InputError
-from searchlab.labs.asked import Asked, engine_of
-from searchlab.labs.mixing import mixed_runs, mixings
-from searchlab.labs.pulls import (
+from searchlab.evaluation.calibration.fit import fit_calibration
+from searchlab.evaluation.calibration.scored_queries import photo_about
+from searchlab.evaluation.metrics import per_query
+from searchlab.evaluation.significance import bootstrap_interval
+from searchlab.search.queries import DEFAULT_TEXT_ALPHA
+from searchlab.studies.calibration.reliability import rounded
+from searchlab.studies.query_sets import Asked, engine_of
+from searchlab.studies.steering.conflicts import (
     ALPHAS,
     METRIC,
     Pull,
@@ -31,15 +35,11 @@ from searchlab.labs.pulls import (
     score_pulls,
     steer,
 )
-from searchlab.labs.reliability import rounded
-from searchlab.metrics import per_query
-from searchlab.queries import DEFAULT_TEXT_ALPHA
-from searchlab.scored_queries import photo_about
-from searchlab.significance import bootstrap_interval
+from searchlab.studies.steering.mixing import mixed_runs, mixings
 
 if TYPE_CHECKING:
-    from searchlab.datasets import Dataset
-    from searchlab.engine import SearchEngine
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.search.engine import SearchEngine
 
 LEAST_PULLS = 50
 """Pulls that a language must have, to be reported by itself."""
@@ -137,7 +137,7 @@ def measure_agreeing(
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Measure again what is on record, with the parameters that it names."""
-    from searchlab.dataset_library import dataset_library
+    from searchlab.evaluation.datasets.dataset_library import dataset_library
 
     given = measurement["parameters"]
     asked = Asked.load(

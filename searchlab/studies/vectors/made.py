@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.errors import InputError, shown
-from searchlab.labs.scenes import N_SCENES, Scenes
 from searchlab.models.protocol import Embeddings, unit_rows
+from searchlab.studies.vectors.scenes import N_SCENES, Scenes
 
 # Weights of what a photo shows, of the direction that all texts share, and of chance: a text then
 # has a cosine of about 0.3 with the photos that it describes, as CLIP's do.

@@ -17,24 +17,24 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from searchlab.adapting.captions import (
+from searchlab.errors import ConflictError, InputError
+from searchlab.library.cache import ContentCache
+from searchlab.library.library import Library
+from searchlab.models import load_model
+from searchlab.models.adapted import AdaptedEmbedder
+from searchlab.models.protocol import Embedder
+from searchlab.photos.sidecar import Problem
+from searchlab.progress import Progress
+from searchlab.training.adapt.captions import (
     UNTOLD,
     CaptionedPhoto,
     file_captions,
     library_captions,
 )
-from searchlab.adapting.pairs import Pairs, Part, embed_pairs
-from searchlab.adapting.ranking import HEADLINE, METRICS, Gain, measure_gain, queries_of
-from searchlab.adapting.training import Settings, Trainer
-from searchlab.adapting.writing import install, make_calibration, write_adapted
-from searchlab.cache import ContentCache
-from searchlab.errors import ConflictError, InputError
-from searchlab.library import Library
-from searchlab.models import load_model
-from searchlab.models.adapted import AdaptedEmbedder
-from searchlab.models.protocol import Embedder
-from searchlab.progress import Progress
-from searchlab.records import Problem
+from searchlab.training.adapt.pairs import Pairs, Part, embed_pairs
+from searchlab.training.adapt.ranking import HEADLINE, METRICS, Gain, measure_gain, queries_of
+from searchlab.training.adapt.training import Settings, Trainer
+from searchlab.training.adapt.writing import install, make_calibration, write_adapted
 
 CHECKPOINT: Final = "training.npz"
 MODELS_FOLDER: Final = "models"
@@ -148,7 +148,8 @@ def adapt(
         library: Its cache keeps embeddings; without `captions`, its photos are learnt from, and
             what people wrote of them: descriptions, titles and alternative texts.
         model: Spec of the base, which must read pixels; the library's model if left out.
-        captions: A .tsv or .jsonl file of photos and captions, see `searchlab.adapting.captions`.
+        captions: A .tsv or .jsonl file of photos and captions, see
+            `searchlab.training.adapt.captions`.
         out: Folder of the new model; `models/adapted` in the library if left out.
         settings: How to train.
         force: Replace a model that is there.

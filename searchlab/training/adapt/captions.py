@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from searchlab.cache import ContentCache
 from searchlab.errors import InputError, NotFoundError
-from searchlab.library import Library
+from searchlab.library.cache import ContentCache
+from searchlab.library.library import Library
+from searchlab.library.snapshots import Snapshot
+from searchlab.photos.sidecar import Problem, read_records
 from searchlab.progress import Progress
-from searchlab.records import Problem, read_records
-from searchlab.snapshots import Snapshot
 
 MAX_CAPTION = 2_000
 """Characters of a caption."""

@@ -11,14 +11,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.adapting.captions import CaptionedPhoto
-from searchlab.cache import ContentCache
-from searchlab.catalog import text_key
-from searchlab.library import Library
+from searchlab.library.cache import ContentCache
+from searchlab.library.catalog import text_key
+from searchlab.library.embed import embed_pictures
+from searchlab.library.library import Library
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.pipeline import embed_pictures
+from searchlab.photos.sidecar import Problem
 from searchlab.progress import Progress
-from searchlab.records import Problem
+from searchlab.training.adapt.captions import CaptionedPhoto
 
 Part = Literal["train", "validation", "test"]
 VALIDATION, TEST = 0.15, 0.15

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.adapting.pairs import Pairs
+from searchlab.evaluation.significance import GroupedIntervals, Interval, bootstrap_intervals
 from searchlab.models.protocol import Embeddings
-from searchlab.significance import GroupedIntervals, Interval, bootstrap_intervals
+from searchlab.training.adapt.pairs import Pairs
 
 HEADLINE = "mrr@10"
 METRICS: dict[str, Callable[[NDArray[np.int64]], NDArray[np.float64]]] = {

@@ -21,11 +21,11 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.adapting.pairs import Pairs
-from searchlab.adapting.ranking import queries_of
 from searchlab.files import write_atomically
 from searchlab.models.adapted import Head
 from searchlab.models.protocol import Embeddings
+from searchlab.training.adapt.pairs import Pairs
+from searchlab.training.adapt.ranking import queries_of
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 

@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.adapting.pairs import Pairs
-from searchlab.adapting.ranking import Queries, queries_of
-from searchlab.calibration import calibrated
 from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
-from searchlab.curves import fit_curve
 from searchlab.errors import InputError
+from searchlab.evaluation.calibration.curves import fit_curve
 from searchlab.files import sync_folder, write_atomically
 from searchlab.models.adapted import (
     CARD_FILE,
@@ -31,6 +28,9 @@ from searchlab.models.adapted import (
 )
 from searchlab.models.migrated import MAP_FILE, MigratedEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.models.shipped_calibration import calibrated
+from searchlab.training.adapt.pairs import Pairs
+from searchlab.training.adapt.ranking import Queries, queries_of
 
 _TOP = 10
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.adapting.captions import CaptionedPhoto
-from searchlab.adapting.maps import learn_map, neighbour_recall, refit
-from searchlab.adapting.pairs import embed_texts
-from searchlab.adapting.ranking import Queries, gain_of_ranks
-from searchlab.cache import ContentCache
+from searchlab.evaluation.significance import Interval, bootstrap_interval
+from searchlab.library.cache import ContentCache
 from searchlab.models.migrated import LinearMap
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.progress import Progress
-from searchlab.significance import Interval, bootstrap_interval
+from searchlab.training.adapt.captions import CaptionedPhoto
+from searchlab.training.adapt.pairs import embed_texts
+from searchlab.training.adapt.ranking import Queries, gain_of_ranks
+from searchlab.training.migrate.maps import learn_map, neighbour_recall, refit
 
 _SIZES = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
 _MOST_TEXTS = 4_000

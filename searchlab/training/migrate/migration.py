@@ -19,24 +19,24 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.adapting.adaptation import MODELS_FOLDER
-from searchlab.adapting.captions import library_captions
-from searchlab.adapting.losses import Learnt, caption_queries
-from searchlab.adapting.ranking import Gain, Queries, gain_of_ranks
-from searchlab.adapting.writing import carried_over, write_migrated
-from searchlab.cache import ContentCache
-from searchlab.calibration import calibrated
 from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
 from searchlab.errors import InputError, MismatchError, NotFoundError, SearchlabError
-from searchlab.library import Library
+from searchlab.evaluation.significance import Interval
+from searchlab.library.cache import ContentCache
+from searchlab.library.embed import embed_pictures
+from searchlab.library.library import Library
+from searchlab.library.snapshots import Snapshot
 from searchlab.models import load_model
 from searchlab.models.migrated import MigratedEmbedder, map_id
 from searchlab.models.protocol import Embedder
-from searchlab.pipeline import embed_pictures
+from searchlab.models.shipped_calibration import calibrated
+from searchlab.photos.sidecar import Problem
 from searchlab.progress import Progress
-from searchlab.records import Problem
-from searchlab.significance import Interval
-from searchlab.snapshots import Snapshot
+from searchlab.training.adapt.adaptation import MODELS_FOLDER
+from searchlab.training.adapt.captions import library_captions
+from searchlab.training.adapt.ranking import Gain, Queries, gain_of_ranks
+from searchlab.training.adapt.writing import carried_over, write_migrated
+from searchlab.training.migrate.losses import Learnt, caption_queries
 
 SAMPLE: Final = 2_000
 MIN_SAMPLE: Final = 100

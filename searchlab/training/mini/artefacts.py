@@ -13,9 +13,10 @@ import torch
 from PIL import Image
 
 from searchlab.files import sha256_of
-from searchlab.models import artefacts, framing, mini
 from searchlab.models.canaries import canary_image
-from searchlab.models.text import (
+from searchlab.models.mini import artefacts, framing
+from searchlab.models.mini import embedder as mini
+from searchlab.models.mini.text import (
     MIXER_FILE,
     PIECE_SCORES_FILE,
     PIECES_FILE,
@@ -24,11 +25,11 @@ from searchlab.models.text import (
     Mixer,
     TextTower,
 )
-from searchlab.training.heads import DIM, Floats, unit
-from searchlab.training.photo_tower import Joined
-from searchlab.training.quantise import quantise as quantise_network
-from searchlab.training.sources import records
-from searchlab.training.student import quantise
+from searchlab.training.mini.heads import DIM, Floats, unit
+from searchlab.training.mini.photo_tower import Joined
+from searchlab.training.mini.quantise import quantise as quantise_network
+from searchlab.training.mini.sources import records
+from searchlab.training.mini.student import quantise
 
 CANARY_TEXTS = (
     "a photo of a dog",

@@ -15,18 +15,19 @@ import numpy as np
 import torch
 from PIL import Image
 
-from searchlab.models.pieces import Pieces
-from searchlab.models.torchvision_shim import import_torchvision
+from searchlab.models.mini.pieces import Pieces
+from searchlab.models.openclip.torchvision_shim import import_torchvision
 from searchlab.progress import Progress
-from searchlab.training import artefacts, labels
-from searchlab.training.corpora import (
+from searchlab.training.mini import artefacts, labels
+from searchlab.training.mini.corpora import (
     Annotations,
     Caption,
     read_annotations,
     training_captions,
     training_photos,
 )
-from searchlab.training.heads import (
+from searchlab.training.mini.features import CALIBRATED, Seen, see
+from searchlab.training.mini.heads import (
     NAMED,
     TEACHER_WIDTH,
     TOLD,
@@ -39,17 +40,23 @@ from searchlab.training.heads import (
     train_pair,
     unit,
 )
-from searchlab.training.hubs import hold_back
-from searchlab.training.joint import blend, fit
-from searchlab.training.lessons import CAPTION, NOUN, TEMPLATE, Lessons, teach_captions, teach_names
-from searchlab.training.photo_tower import Joined, Readings, open_rgb
-from searchlab.training.phrases import PHRASES
-from searchlab.training.recipe import Ingredients, Recipe
-from searchlab.training.seeing import CALIBRATED, Seen, see
-from searchlab.training.student import Student, Table, first_weights
-from searchlab.training.teacher import Teacher
-from searchlab.training.validation import held_out_recall
-from searchlab.training.vocabulary import choose_pieces
+from searchlab.training.mini.hubness import hold_back
+from searchlab.training.mini.joint import blend, fit
+from searchlab.training.mini.lessons import (
+    CAPTION,
+    NOUN,
+    TEMPLATE,
+    Lessons,
+    teach_captions,
+    teach_names,
+)
+from searchlab.training.mini.photo_tower import Joined, Readings, open_rgb
+from searchlab.training.mini.phrases import PHRASES
+from searchlab.training.mini.recipe import Ingredients, Recipe
+from searchlab.training.mini.student import Student, Table, first_weights
+from searchlab.training.mini.teacher import Teacher
+from searchlab.training.mini.validation import held_out_recall
+from searchlab.training.mini.vocabulary import choose_pieces
 
 RATE = 2e-2  # Of the table.
 TAUGHT = 192  # Components of one teaching head.

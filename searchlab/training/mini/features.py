@@ -14,11 +14,11 @@ import torch
 from PIL import Image
 
 from searchlab.files import write_atomically
-from searchlab.models import framing
+from searchlab.models.mini import framing
 from searchlab.progress import Progress
-from searchlab.training import heads, photo_tower, quantise, sources, tune, views
-from searchlab.training.heads import Floats
-from searchlab.training.photo_tower import Early, Readings, Said, Tower, load_tower, said_by
+from searchlab.training.mini import heads, photo_tower, quantise, sources, tune, views
+from searchlab.training.mini.heads import Floats
+from searchlab.training.mini.photo_tower import Early, Readings, Said, Tower, load_tower, said_by
 
 SPARED = 600
 """Photos that settings were chosen on; the tower is not tuned on them."""

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from searchlab.training.photo_tower import Readings
+from searchlab.training.mini.photo_tower import Readings
 
 NAMED, TOLD = 96, 159
 """Components of the two parts."""

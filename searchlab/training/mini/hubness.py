@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from torch.nn import functional
 
-from searchlab.models.text import COMMON
-from searchlab.training.heads import Floats, PhotoHead, unit
-from searchlab.training.lessons import Lessons
-from searchlab.training.photo_tower import Readings
-from searchlab.training.student import Student, Table, string
+from searchlab.models.mini.text import COMMON
+from searchlab.training.mini.heads import Floats, PhotoHead, unit
+from searchlab.training.mini.lessons import Lessons
+from searchlab.training.mini.photo_tower import Readings
+from searchlab.training.mini.student import Student, Table, string
 
 A_LANGUAGE = 1500  # Captions of each language that stand for whatever is asked,
 CENTRES = 256  # and their centres, which the network keeps.

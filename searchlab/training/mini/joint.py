@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from searchlab.training.heads import Floats, PhotoHead, contrast
-from searchlab.training.lessons import Lessons
-from searchlab.training.photo_tower import Readings
-from searchlab.training.student import Student, Table, string
+from searchlab.training.mini.heads import Floats, PhotoHead, contrast
+from searchlab.training.mini.lessons import Lessons
+from searchlab.training.mini.photo_tower import Readings
+from searchlab.training.mini.student import Student, Table, string
 
 HEAD_RATE = 1e-3
 MIXER_RATE = 2e-3

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from searchlab.models.torchvision_shim import import_torchvision
-from searchlab.training.heads import Floats
+from searchlab.models.openclip.torchvision_shim import import_torchvision
+from searchlab.training.mini.heads import Floats
 
 FEWEST, MOST = 2, 250
 """Classes under a kind that is kept: one is no kind, and under hundreds it says nothing."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.models.pieces import Pieces
-from searchlab.training.corpora import Annotations, Caption, phrases
-from searchlab.training.heads import Floats, TextSide, unit
-from searchlab.training.teacher import Teacher
+from searchlab.models.mini.pieces import Pieces
+from searchlab.training.mini.corpora import Annotations, Caption, phrases
+from searchlab.training.mini.heads import Floats, TextSide, unit
+from searchlab.training.mini.teacher import Teacher
 
 TEMPLATE = "a photo of a {}"
 NOUN = {"told": 0.45, "named": 0.9}

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch.nn import functional
 
-from searchlab.models import framing
-from searchlab.models.torchvision_shim import import_torchvision
-from searchlab.training.sources import TOWER, locate
+from searchlab.models.mini import framing
+from searchlab.models.openclip.torchvision_shim import import_torchvision
+from searchlab.training.mini.sources import TOWER, locate
 
 BATCH = 8
 TUNED = 5  # Last blocks; fine-tuning leaves those before them alone.

@@ -1,7 +1,8 @@
 """Short phrases for what happens in a photo: what no name of a thing can say.
 
 Written by hand, so that every one reads well in a generated description. Which of them holds for a
-photo is for the model to say, and how often it is right for `benchmarks/bench_descriptions.py`.
+photo is for the model to say, and how often it is right for
+`benchmarks/descriptions/bench_descriptions.py`.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from searchlab.models import framing
-from searchlab.models.mini import open_session
-from searchlab.training.heads import Floats
-from searchlab.training.photo_tower import Early, Joined, Said, Tower
+from searchlab.models.mini import framing
+from searchlab.models.mini.embedder import open_session
+from searchlab.training.mini.heads import Floats
+from searchlab.training.mini.photo_tower import Early, Joined, Said, Tower
 
 OPSET = 17
 

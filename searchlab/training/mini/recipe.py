@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from searchlab.errors import InputError
-from searchlab.training.seeing import SPARED
-from searchlab.training.sources import (
+from searchlab.training.mini.features import SPARED
+from searchlab.training.mini.sources import (
     ENGLISH_TEACHER,
     ENGLISH_TOKENIZER,
     TEACHER,

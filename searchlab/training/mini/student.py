@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from searchlab.models.text import Mixer
-from searchlab.training.heads import DIM, Floats
-from searchlab.training.lessons import Lessons
+from searchlab.models.mini.text import Mixer
+from searchlab.training.mini.heads import DIM, Floats
+from searchlab.training.mini.lessons import Lessons
 
 WIDTH = 144
 """Components of a piece's vector."""

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from searchlab.progress import Progress
-from searchlab.training.heads import Floats, PhotoHead, contrast, train_pair
-from searchlab.training.photo_tower import TUNED, Conv, Readings, Tower
-from searchlab.training.views import Cells
+from searchlab.training.mini.heads import Floats, PhotoHead, contrast, train_pair
+from searchlab.training.mini.photo_tower import TUNED, Conv, Readings, Tower
+from searchlab.training.mini.views import Cells
 
 WIDTH, HIDDEN = 256, 512  # Of the head that is trained along and thrown away.
 TOWER_RATE, HEAD_RATE = 2e-4, 5e-4

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from searchlab.models.pieces import Pieces
-from searchlab.models.text import with_common
-from searchlab.training.corpora import CAPTION_LANGUAGES, Caption
-from searchlab.training.lessons import LONGEST
-from searchlab.training.photo_tower import Readings
-from searchlab.training.student import Student, Table, string
+from searchlab.models.mini.pieces import Pieces
+from searchlab.models.mini.text import with_common
+from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption
+from searchlab.training.mini.lessons import LONGEST
+from searchlab.training.mini.photo_tower import Readings
+from searchlab.training.mini.student import Student, Table, string
 
 CUTOFFS = (1, 5, 10)
 

@@ -15,10 +15,10 @@ from PIL import Image
 
 from searchlab.errors import InputError
 from searchlab.files import write_atomically
-from searchlab.models import framing
+from searchlab.models.mini import framing
 from searchlab.progress import Progress
-from searchlab.training.heads import Floats
-from searchlab.training.photo_tower import BATCH, Readings, Said, open_rgb
+from searchlab.training.mini.heads import Floats
+from searchlab.training.mini.photo_tower import BATCH, Readings, Said, open_rgb
 
 OPENED = 64  # Photos held in memory at a time.
 SMALLEST = 0.4  # Share of a photo's area that a crop shows at least.

@@ -13,8 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from searchlab.models.pieces import WORD, Pieces, fold, is_unspaced
-from searchlab.training.corpora import LOCALES, Annotations, Caption, is_thing
+from searchlab.models.mini.pieces import WORD, Pieces, fold, is_unspaced
+from searchlab.training.mini.corpora import LOCALES, Annotations, Caption, is_thing
 
 SCRIPTS = frozenset(
     {

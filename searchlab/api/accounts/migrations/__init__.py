@@ -1,1 +1,1 @@
-"""Steps from one version of the tables to the next; `searchlab.storage.migrating` takes them."""
+"""Steps from one version of the tables to the next, in order."""

@@ -13,8 +13,8 @@ from llvmlite import ir
 from numba import types, uint64
 from numba.extending import intrinsic
 
-from searchlab.kernels.compiling import I64, kernel, reads, writes
-from searchlab.kernels.lanes import add_shared
+from searchlab._numba import I64, kernel, reads, writes
+from searchlab.search.filters._kernels.simd import add_shared
 
 I32, U64 = types.int32, types.uint64
 

@@ -1,7 +1,7 @@
 """Kernels on colours: which rows lie within a distance of one shade.
 
-Sums are in float32 and in the order of `searchlab.colors`, and nothing is fused, so that every
-decision is the same bit for bit.
+Sums are in float32 and in the order of `searchlab.photos.colors`, and nothing is fused, so that
+every decision is the same bit for bit.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numba import types, uint64
 
-from searchlab.kernels.bits import lowest
-from searchlab.kernels.compiling import F32, F64, I64, inner, kernel, reads, writes
-from searchlab.kernels.lanes import ROUND, STEPS, cell_bits, near_bits
+from searchlab._numba import F32, F64, I64, inner, kernel, reads, writes
+from searchlab.search.filters._kernels.bits import lowest
+from searchlab.search.filters._kernels.simd import ROUND, STEPS, cell_bits, near_bits
 
 _U16, _U64 = types.uint16, types.uint64
 _CENTRE = types.UniTuple(types.int16, 3)

@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.columns import Texts
 from searchlab.errors import InputError, shown
-from searchlab.photographers.names import Names
-from searchlab.queries import check_count
-from searchlab.tables import PhotoTable
+from searchlab.photos.columns import Texts
+from searchlab.photos.table import PhotoTable
+from searchlab.search.filters.photographers.names import Names
+from searchlab.search.queries import check_count
 
 MAX_PART_LENGTH: Final = 100
 MAX_SUGGESTIONS: Final = 50

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from searchlab.bitmaps import Bitmap
 from searchlab.errors import InputError
-from searchlab.indexes.kmeans import blocks, unit
-from searchlab.indexes.lists import Lists
-from searchlab.indexes.scanning import scanned
 from searchlab.models.protocol import Embeddings
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes.ivf.kmeans import blocks, unit
+from searchlab.search.indexes.ivf.lists import Lists
+from searchlab.search.indexes.ivf.search import scanned
 
 STRETCHES = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6)
 _LONGEST = 8.0

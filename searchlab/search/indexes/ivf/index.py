@@ -16,16 +16,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import Bitmap
-from searchlab.columns import open_columns, save_columns
 from searchlab.errors import DataError, InputError, MismatchError
-from searchlab.indexes.exact import best_first, cosines_of, empty_neighbors, nearest
-from searchlab.indexes.kmeans import blocks
-from searchlab.indexes.lists import Lists, build_lists, packed, unpacked, updated_lists
-from searchlab.indexes.protocol import Allowed, Nearest, Neighbors, check_nearest, check_search
-from searchlab.indexes.scanning import gathered, kept, scanned, swept
-from searchlab.indexes.stopping import Stopping, held_rows, learnt
 from searchlab.models.protocol import Embeddings
+from searchlab.photos.columns import open_columns, save_columns
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes.exact import best_first, cosines_of, empty_neighbors, nearest
+from searchlab.search.indexes.ivf.early_stop import Stopping, held_rows, learnt
+from searchlab.search.indexes.ivf.kmeans import blocks
+from searchlab.search.indexes.ivf.lists import Lists, build_lists, packed, unpacked, updated_lists
+from searchlab.search.indexes.ivf.search import gathered, kept, scanned, swept
+from searchlab.search.indexes.protocol import (
+    Allowed,
+    Nearest,
+    Neighbors,
+    check_nearest,
+    check_search,
+)
 
 _FILE = "lists.columns"
 # New centres when there are this many times more or fewer rows than they were made from, or when

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from searchlab.kernels.clusters import add_rows
 from searchlab.models.protocol import Embeddings
+from searchlab.search.indexes.ivf._kernels.clusters import add_rows
 
 # Rows that a thread assigns at a time.
 _BLOCK = 1_024

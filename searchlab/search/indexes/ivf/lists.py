@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import InputError
-from searchlab.indexes.kmeans import assigned, blocks, trained_centres, unit
-from searchlab.kernels.clusters import add_rows, measure
-from searchlab.kernels.codes import encode
 from searchlab.models.protocol import Embeddings
+from searchlab.search.indexes.ivf._kernels.clusters import add_rows, measure
+from searchlab.search.indexes.ivf._kernels.codes import encode
+from searchlab.search.indexes.ivf.kmeans import assigned, blocks, trained_centres, unit
 
 _BLOCK = 16_384
 _LENGTH = 64

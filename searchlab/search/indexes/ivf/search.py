@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.bitmaps import Bitmap
-from searchlab.indexes.exact import cosines
-from searchlab.indexes.lists import Lists
-from searchlab.kernels.gather import gather
-from searchlab.kernels.scan import scan
-from searchlab.kernels.sweep import sweep
 from searchlab.models.protocol import Embeddings
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes.exact import cosines
+from searchlab.search.indexes.ivf._kernels.gather import gather
+from searchlab.search.indexes.ivf._kernels.scan import scan
+from searchlab.search.indexes.ivf._kernels.sweep import sweep
+from searchlab.search.indexes.ivf.lists import Lists
 
 _NO_WORDS = np.zeros(0, dtype=np.uint64)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from searchlab.kernels.compiling import F32, F64, I64, kernel, reads, writes
+from searchlab._numba import F32, F64, I64, kernel, reads, writes
 
 
 @kernel(reads(F32, 2), reads(I64), writes(F64, 2))

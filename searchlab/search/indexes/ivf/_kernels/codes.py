@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from searchlab.kernels.compiling import F32, I64, inner, kernel, reads, writes
+from searchlab._numba import F32, I64, inner, kernel, reads, writes
 
 CHUNK = 64
 """Bytes that a code's length is a multiple of: a cache line, and a register of AVX-512."""

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from searchlab.kernels.bits import lowest
-from searchlab.kernels.codes import dot, doubt, prefetch, rounded
-from searchlab.kernels.compiling import F32, F64, I64, inner, kernel, reads
-from searchlab.kernels.heaps import at_least, offer
-from searchlab.kernels.lists import CODES, SURE, WORDS
+from searchlab._numba import F32, F64, I64, inner, kernel, reads
+from searchlab.search.filters._kernels.bits import lowest
+from searchlab.search.indexes.ivf._kernels.codes import dot, doubt, prefetch, rounded
+from searchlab.search.indexes.ivf._kernels.heaps import at_least, offer
+from searchlab.search.indexes.ivf._kernels.lists import CODES, SURE, WORDS
 
 _AHEAD = 12
 

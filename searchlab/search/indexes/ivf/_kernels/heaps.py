@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from searchlab.kernels.compiling import inner
+from searchlab._numba import inner
 
 
 @inner

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from searchlab.kernels.codes import dot
-from searchlab.kernels.compiling import F32, I64, inner, reads
+from searchlab._numba import F32, I64, inner, reads
+from searchlab.search.indexes.ivf._kernels.codes import dot
 
 # What `indexes.lists.Lists` holds, in the order in which every kernel takes it.
 CODES = (reads(types.uint8, 2), reads(F32), reads(types.int32))

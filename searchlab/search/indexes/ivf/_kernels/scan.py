@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from searchlab.kernels.codes import dot, doubt, prefetch, rounded
-from searchlab.kernels.compiling import F32, F64, I64, inner, kernel, reads
-from searchlab.kernels.heaps import at_least, offer
-from searchlab.kernels.lists import (
+from searchlab._numba import F32, F64, I64, inner, kernel, reads
+from searchlab.search.indexes.ivf._kernels.codes import dot, doubt, prefetch, rounded
+from searchlab.search.indexes.ivf._kernels.heaps import at_least, offer
+from searchlab.search.indexes.ivf._kernels.lists import (
     AHEAD,
     BUCKETS,
     CENTRES,

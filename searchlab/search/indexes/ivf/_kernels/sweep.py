@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from searchlab.kernels.codes import dot, prefetch, rounded
-from searchlab.kernels.compiling import F32, F64, I64, kernel, reads
-from searchlab.kernels.heaps import offer
-from searchlab.kernels.lists import AHEAD, CODES, WORDS, collect
+from searchlab._numba import F32, F64, I64, kernel, reads
+from searchlab.search.indexes.ivf._kernels.codes import dot, prefetch, rounded
+from searchlab.search.indexes.ivf._kernels.heaps import offer
+from searchlab.search.indexes.ivf._kernels.lists import AHEAD, CODES, WORDS, collect
 
 _BATCH = 256
 

@@ -1,0 +1,1 @@
+"""HTTP around the routes: middleware, bodies, uploads, media, ranges, caching."""

@@ -1,0 +1,1 @@
+"""What runs the app: the server and its workers, publishing, logs, metrics."""

@@ -1,0 +1,1 @@
+"""What is served: the live library and what is prepared from its snapshot."""

@@ -1,0 +1,1 @@
+"""What goes over the wire: parameters, requests, schema, envelope, errors."""

@@ -1,0 +1,1 @@
+"""Measure retrieval: datasets, metrics, significance, experiments, and what comes of them."""

@@ -1,0 +1,1 @@
+"""Measure a library's own index on this machine, and choose how it answers."""

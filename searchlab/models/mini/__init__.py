@@ -1,0 +1,1 @@
+"""`mini`: the joint image and text space that ships inside."""

@@ -1,0 +1,1 @@
+"""open_clip models exported to ONNX, run without PyTorch."""

@@ -1,0 +1,1 @@
+"""Any open_clip model, run with PyTorch."""

@@ -1,0 +1,1 @@
+"""`palette`: colour words against colour histograms."""

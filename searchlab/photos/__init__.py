@@ -1,0 +1,1 @@
+"""What a photo is: its record, pixels, colours, licence and table."""

@@ -1,0 +1,1 @@
+"""From untrusted bytes to pixels and what is computed from them."""

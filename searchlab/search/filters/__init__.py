@@ -1,0 +1,1 @@
+"""Which photos a filter lets through, as bitmaps that lie ready."""

@@ -1,0 +1,1 @@
+"""Over the network, politely: addresses, answers, records and pictures."""

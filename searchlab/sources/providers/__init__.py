@@ -1,0 +1,1 @@
+"""One file a photo library: how its records read."""

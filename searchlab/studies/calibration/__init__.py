@@ -1,0 +1,1 @@
+"""Does a relevance score keep what it promises?"""

@@ -1,0 +1,1 @@
+"""What a colour tolerance and a colour name mean to people."""

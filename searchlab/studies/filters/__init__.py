@@ -1,0 +1,1 @@
+"""Search under filters of every strictness."""

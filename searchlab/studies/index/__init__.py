@@ -1,0 +1,1 @@
+"""What an index finds, and how fast."""

@@ -1,0 +1,1 @@
+"""Does paging repeat or skip while a library changes?"""

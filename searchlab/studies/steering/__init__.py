@@ -1,0 +1,1 @@
+"""What words do to a search by picture, at every weight."""

@@ -1,0 +1,1 @@
+"""Collections of vectors to measure on, made and real."""

@@ -1,0 +1,1 @@
+"""Map the vectors of one model into another's space."""

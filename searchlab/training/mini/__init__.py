@@ -1,0 +1,1 @@
+"""Build `mini`, the model that ships, from public parts."""
