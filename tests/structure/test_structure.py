@@ -44,12 +44,16 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 def imports_of(path, *, only_on_import=False):
     """List the modules of searchlab that a file imports: within functions and for types too."""
+    text = path.read_text(encoding="utf-8")
+    excused = [n for n, line in enumerate(text.splitlines(), 1) if "# circle: " in line]
     found = []
 
     def visit(node):
         for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         late = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         if only_on_import and (for_types or late):
+            return
+        if getattr(node, "lineno", 0) in excused:
             return
         if isinstance(node, ast.Import):
             found.extend(alias.name for alias in node.names)
@@ -59,7 +63,7 @@ def imports_of(path, *, only_on_import=False):
         for child in ast.iter_child_nodes(node):
             visit(child)
 
-    visit(ast.parse(path.read_text(encoding="utf-8")))
+    visit(ast.parse(text))
     return sorted({name for name in found if name in MODULES and name != "searchlab"})
 
 
@@ -85,11 +89,12 @@ def test_a_module_imports_only_from_its_own_room_and_from_those_under_it(module)
 
 
 def test_the_package_itself_imports_nothing_until_it_is_asked():
-    assert imports_of(MODULES["searchlab"]) == []
+    assert imports_of(MODULES["searchlab"], only_on_import=True) == []
 
 
-def test_no_two_modules_need_each_other_to_be_imported():
-    needs = {name: imports_of(path, only_on_import=True) for name, path in MODULES.items()}
+def test_no_modules_import_each_other_in_a_circle():
+    """Late imports and those for types count too; a comment `# circle: why` excuses a line."""
+    needs = {name: imports_of(path) for name, path in MODULES.items()}
     assert len(list(graphlib.TopologicalSorter(needs).static_order())) == len(MODULES)
 
 
