@@ -75,10 +75,10 @@ class DataError(SearchlabError):
     """A file on disk is damaged or of another version; the message names it and the remedy."""
 
 
-def shown(value: object) -> str:
+def quote(value: object) -> str:
     """Return a value's repr for a message, cut to a readable length; never fails.
 
-    >>> shown("x" * 200)[-5:], shown(10**5000)
+    >>> quote("x" * 200)[-5:], quote(10**5000)
     ("x...'", 'a number of thousands of digits')
     """
     try:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 
 ENVIRONMENT = "SEARCHLAB_SERVE"
 API_PREFIX = "/api/"
@@ -78,10 +78,10 @@ class Settings:
         ):
             value = getattr(self, name)
             if not low <= value <= high:
-                msg = f"{name} must be from {low:g} to {high:g}, got {shown(value)}"
+                msg = f"{name} must be from {low:g} to {high:g}, got {quote(value)}"
                 raise InputError(msg)
         if self.log_format not in {"text", "json"}:
-            msg = f"log_format must be text or json, got {shown(self.log_format)}"
+            msg = f"log_format must be text or json, got {quote(self.log_format)}"
             raise InputError(msg)
         # As browsers and links write them, so that what is compared or joined is of one form.
         base_url = self.base_url and _address("base_url", self.base_url)
@@ -108,7 +108,7 @@ class Settings:
 
 
 def _address(name: str, text: str) -> str:
-    msg = f"{name} must be like https://photos.example.org, got {shown(text)}"
+    msg = f"{name} must be like https://photos.example.org, got {quote(text)}"
     try:
         parts = urlsplit(text)
         port = "" if parts.port is None else f":{parts.port}"
@@ -126,7 +126,7 @@ def _origin(text: str) -> str:
         return text
     address = _address("cors_origins", text)
     if address.count("/") > 2:
-        msg = f"cors_origins must be origins, without a path, got {shown(text)}"
+        msg = f"cors_origins must be origins, without a path, got {quote(text)}"
         raise InputError(msg)
     scheme, _, rest = address.partition("://")
     # A browser leaves out the port that everybody knows.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from searchlab.cli.options import EXISTING_FILE, FOLDER, stderr, stdout
-from searchlab.errors import InputError, NotFoundError, SearchlabError, shown
+from searchlab.errors import InputError, NotFoundError, SearchlabError, quote
 
 if TYPE_CHECKING:
     from searchlab.config import Config
@@ -178,7 +178,7 @@ def _dataset(name: str, languages: str | None, per_language: int | None) -> Data
         wanted = tuple(tag.strip() for tag in languages.split(","))
         if unknown := set(wanted) - set(dataset.languages):
             known = ", ".join(dataset.languages)
-            listed = ", ".join(map(shown, sorted(unknown)))
+            listed = ", ".join(map(quote, sorted(unknown)))
             msg = f"--languages must be among {known}, got {listed}"
             raise InputError(msg)
     if per_language is not None:

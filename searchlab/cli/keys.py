@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from searchlab.cli.options import data_option
-from searchlab.errors import InputError, NotFoundError, shown
+from searchlab.errors import InputError, NotFoundError, quote
 
 if TYPE_CHECKING:
     from searchlab.api.accounts.accounts import KeyRecord
@@ -41,7 +41,7 @@ def create(data: Path, database_url: str | None, account: str, name: str, plan: 
     from searchlab.api.accounts.accounts import PLAN_NAMES, create_key, plan_of
 
     if plan is not None and plan not in PLAN_NAMES:
-        msg = f"--plan must be one of {', '.join(PLAN_NAMES)}, got {shown(plan)}"
+        msg = f"--plan must be one of {', '.join(PLAN_NAMES)}, got {quote(plan)}"
         raise InputError(msg)
     with _database(data, database_url) as database:
         before = plan_of(database, account)

@@ -19,7 +19,7 @@ from searchlab.client.calls import Answer, Call, PageCall
 from searchlab.client.pages import AsyncPage, Page, page_parts
 from searchlab.client.records import Photo
 from searchlab.client.retries import Retries
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -290,7 +290,7 @@ def _checked_address(base_url: str) -> str:
     except httpx.InvalidURL:
         url = httpx.URL("")
     if url.scheme not in {"http", "https"} or not url.host or url.query or url.fragment:
-        msg = f"base_url must be like http://127.0.0.1:8000, got {shown(base_url)}"
+        msg = f"base_url must be like http://127.0.0.1:8000, got {quote(base_url)}"
         raise InputError(msg)
     return base_url
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config.operating_points import Tuning
-from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, shown
+from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, quote
 from searchlab.files import digest_of
 
 QueryKind: TypeAlias = Literal["text", "image", "both"]
@@ -36,7 +36,7 @@ def _finite(name: str, value: float, *, positive: bool = False) -> float:
         if math.isfinite(number) and (number > 0 or not positive):
             return number
     above = " above 0" if positive else ""
-    msg = f"{name} must be a finite number{above}, got {shown(value)}"
+    msg = f"{name} must be a finite number{above}, got {quote(value)}"
     raise InputError(msg)
 
 
@@ -133,7 +133,7 @@ class Calibration:
             curves = {kind: Curve(**values[kind]) for kind in ("text", "image", "both")}
             return cls(**curves, source=values["source"])
         except (KeyError, TypeError) as error:
-            msg = f"a calibration must have text, image, both and source, got {shown(values)}"
+            msg = f"a calibration must have text, image, both and source, got {quote(values)}"
             raise InputError(msg) from error
 
 
@@ -213,18 +213,18 @@ class Config:
         for name, (low, high) in ranges.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                msg = f"{name} must be an integer from {low} to {high}, got {shown(value)}"
+                msg = f"{name} must be an integer from {low} to {high}, got {quote(value)}"
                 raise InputError(msg)
         object.__setattr__(self, "steering", _finite("steering", self.steering, positive=True))
         object.__setattr__(self, "recall", _finite("recall", self.recall, positive=True))
         if self.recall > 1:
-            msg = f"recall must be a number above 0, to 1, got {shown(self.recall)}"
+            msg = f"recall must be a number above 0, to 1, got {quote(self.recall)}"
             raise InputError(msg)
         if not isinstance(self.tuning, Tuning | None):
-            msg = f"tuning must be a Tuning or none, got {shown(self.tuning)}"
+            msg = f"tuning must be a Tuning or none, got {quote(self.tuning)}"
             raise InputError(msg)
         if self.color_metric != COLOR_METRIC:
-            msg = f"color_metric must be {COLOR_METRIC!r}, got {shown(self.color_metric)}"
+            msg = f"color_metric must be {COLOR_METRIC!r}, got {quote(self.color_metric)}"
             raise InputError(msg)
 
     def with_model_id(self, model_id: str) -> Config:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 
 MAX_EFFORT = 100_000
 
@@ -33,12 +33,12 @@ class Reach:
 
     def __post_init__(self) -> None:
         if self.kind not in ("image", "text"):
-            msg = f"kind must be image or text, got {shown(self.kind)}"
+            msg = f"kind must be image or text, got {quote(self.kind)}"
             raise InputError(msg)
         object.__setattr__(self, "recalls", _shares("recalls", self.recalls))
         _check_count("exact_below", self.exact_below)
         if not _is_number(self.effort) or not 0 < self.effort <= MAX_EFFORT:
-            msg = f"effort must be a number above 0, to {MAX_EFFORT}, got {shown(self.effort)}"
+            msg = f"effort must be a number above 0, to {MAX_EFFORT}, got {quote(self.effort)}"
             raise InputError(msg)
         object.__setattr__(self, "effort", float(self.effort))
 
@@ -86,11 +86,11 @@ class Tuning:
         for name in ("n_photos", "k", "n_queries"):
             _check_count(name, getattr(self, name))
         if not isinstance(self.index_id, str):
-            msg = f"index_id must be a string, got {shown(self.index_id)}"
+            msg = f"index_id must be a string, got {quote(self.index_id)}"
             raise InputError(msg)
         falling = all(a > b for a, b in zip(self.shares, self.shares[1:], strict=False))
         if self.shares[:1] != (1.0,) or not falling:
-            msg = f"shares must fall from 1, got {shown(self.shares)}"
+            msg = f"shares must fall from 1, got {quote(self.shares)}"
             raise InputError(msg)
         if any(len(reach.recalls) != len(self.shares) for reach in self.reaches):
             msg = f"recalls must be one for each of the {len(self.shares)} shares of a tuning"
@@ -155,7 +155,7 @@ class Tuning:
             if isinstance(error, InputError):
                 raise
             names = ", ".join(field.name for field in fields(cls))
-            msg = f"a tuning must have {names}, got {shown(values)}"
+            msg = f"a tuning must have {names}, got {quote(values)}"
             raise InputError(msg) from error
 
 
@@ -171,7 +171,7 @@ def _shares(name: str, values: Sequence[float]) -> tuple[float, ...]:
     if not isinstance(values, list | tuple) or not all(
         _is_number(value) and 0 <= value <= 1 for value in values
     ):
-        msg = f"{name} must be numbers from 0 to 1, got {shown(values)}"
+        msg = f"{name} must be numbers from 0 to 1, got {quote(values)}"
         raise InputError(msg)
     return tuple(map(float, values))
 
@@ -182,5 +182,5 @@ def _is_number(value: object) -> bool:
 
 def _check_count(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        msg = f"{name} must be an integer of 0 or more, got {shown(value)}"
+        msg = f"{name} must be an integer of 0 or more, got {quote(value)}"
         raise InputError(msg)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.errors import ConflictError, DataError, InputError, NotFoundError, shown
+from searchlab.errors import ConflictError, DataError, InputError, NotFoundError, quote
 from searchlab.evaluation.datasets import Dataset
 from searchlab.evaluation.datasets.dataset_library import (
     check_filters,
@@ -322,13 +322,13 @@ class Experiment:
 def _checked(dataset: Dataset, configs: Iterable[Config]) -> list[Config]:
     # The two that are easily given by name, as on the command line.
     if not isinstance(dataset, Dataset):
-        msg = f"dataset must be a Dataset, got {shown(dataset)}; give load_dataset(name)"
+        msg = f"dataset must be a Dataset, got {quote(dataset)}; give load_dataset(name)"
         raise InputError(msg)
     many = isinstance(configs, Iterable) and not isinstance(configs, str)
     listed = list(configs) if many else []
     if not many or not all(isinstance(config, Config) for config in listed):
         msg = (
-            f"configs must be a list of Config, got {shown(configs)}; give grid(models=[...]) or "
+            f"configs must be a list of Config, got {quote(configs)}; give grid(models=[...]) or "
             "[Config(model=...)]"
         )
         raise InputError(msg)

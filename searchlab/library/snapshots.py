@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError, shown
+from searchlab.errors import DataError, InputError, quote
 from searchlab.files import sha256_of, sync_folder, write_atomically
 from searchlab.library.scan import Root
 from searchlab.models.protocol import Embeddings
@@ -71,7 +71,7 @@ def current_id(folder: Path) -> str | None:
     except OSError as error:
         raise DataError(_broken(folder / "CURRENT", error.strerror or str(error))) from error
     if not _NAME.fullmatch(name):
-        msg = f"{folder / 'CURRENT'} must name a snapshot, got {shown(name)}; {_REMEDY}"
+        msg = f"{folder / 'CURRENT'} must name a snapshot, got {quote(name)}; {_REMEDY}"
         raise DataError(msg)
     return name
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from searchlab.errors import DataError, InputError, shown
+from searchlab.errors import DataError, InputError, quote
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 
 __all__ = ["MODELS", "Embedder", "Embeddings", "load_model", "unit_rows"]
@@ -137,14 +137,14 @@ def load_model(spec: str, *, device: str | None = None) -> Embedder:
     constructor = MODELS.get(head)
     if constructor is None:
         msg = (
-            f"a model spec must begin with one of {', '.join(sorted(MODELS))}, got {shown(spec)}; "
+            f"a model spec must begin with one of {', '.join(sorted(MODELS))}, got {quote(spec)}; "
             "for example 'mini', 'openclip:ViT-B-32/laion2b_s34b_b79k' or "
             "'hybrid:mini=0.7,captions=0.3'"
         )
         raise InputError(msg)
     if device is not None and head != "openclip":
         msg = (
-            f"a device can be chosen for models of openclip, got {device!r} for {shown(spec)}; "
+            f"a device can be chosen for models of openclip, got {device!r} for {quote(spec)}; "
             "SEARCHLAB_DEVICE chooses it for those that other models stand on"
         )
         raise InputError(msg)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError, InputError, shown
+from searchlab.errors import DataError, InputError, quote
 
 _MAGIC = b"SLCOLS01"
 _ALIGNED = 64
@@ -105,7 +105,7 @@ def pack_texts(texts: Iterable[str]) -> Texts:
     try:
         encoded = [text.encode() for text in texts]
     except UnicodeEncodeError as error:
-        msg = f"a text must be Unicode without lone surrogates, got {shown(error.object)}"
+        msg = f"a text must be Unicode without lone surrogates, got {quote(error.object)}"
         raise InputError(msg) from error
     starts = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum([len(one) for one in encoded], out=starts[1:])

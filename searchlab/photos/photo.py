@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "searchlab.photo")
 
@@ -69,7 +69,7 @@ def day_number(text: str, *, name: str) -> int:
             raise ValueError
         return (datetime.date.fromisoformat(text) - _EPOCH).days
     except (TypeError, ValueError):
-        msg = f"{name} must be a day as YYYY-MM-DD, got {shown(text)}"
+        msg = f"{name} must be a day as YYYY-MM-DD, got {quote(text)}"
         raise InputError(msg) from None
 
 

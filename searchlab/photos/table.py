@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError, InputError, NotFoundError, shown
+from searchlab.errors import DataError, InputError, NotFoundError, quote
 from searchlab.photos.columns import Texts, join_texts, open_columns, pack_texts, save_columns
 from searchlab.photos.photo import URL_SIZES, Photo, day_number, iso_day
 
@@ -228,7 +228,7 @@ class PhotoTable:
             else:
                 high = middle
         if low == len(self) or ids[low] != photo_id:
-            msg = f"photo_id must name an indexed photo, got {shown(photo_id)}"
+            msg = f"photo_id must name an indexed photo, got {quote(photo_id)}"
             raise NotFoundError(msg)
         return low
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.config import QueryKind
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.photos.photo import Photo, check_fields
 from searchlab.search.filters.photo_filter import PhotoFilter
 
@@ -65,17 +65,17 @@ class Query:
         if isinstance(self.image, str):
             object.__setattr__(self, "image", Path(self.image))
         if not isinstance(self.image, Image.Image | bytes | Path | None):
-            msg = f"image must be a picture, bytes or a path, got {shown(self.image)}"
+            msg = f"image must be a picture, bytes or a path, got {quote(self.image)}"
             raise InputError(msg)
         if not isinstance(self.photo_id, str | None):
-            msg = f"photo_id must be a string, got {shown(self.photo_id)}"
+            msg = f"photo_id must be a string, got {quote(self.photo_id)}"
             raise InputError(msg)
         if self.image is not None and self.photo_id is not None:
-            found = shown(self.photo_id)
+            found = quote(self.photo_id)
             msg = f"image and photo_id cannot be combined, got photo_id {found}; keep one"
             raise InputError(msg)
         if not isinstance(self.filter, PhotoFilter):
-            msg = f"filter must be a PhotoFilter, got {shown(self.filter)}"
+            msg = f"filter must be a PhotoFilter, got {quote(self.filter)}"
             raise InputError(msg)
         _check_number("text_alpha", self.text_alpha, 0, MAX_TEXT_ALPHA)
         if self.score_threshold is not None:
@@ -88,7 +88,7 @@ class Query:
                 msg = "min_recall must be above 0, got 0; leave it out"
                 raise InputError(msg)
         if self.sort_by not in SORT_ORDERS:
-            msg = f"sort_by must be relevance or newest, got {shown(self.sort_by)}"
+            msg = f"sort_by must be relevance or newest, got {quote(self.sort_by)}"
             raise InputError(msg)
         if not self.has_reference and self.text is None and self.filter.is_empty:
             msg = "a query must have a text, an image, a photo_id or a filter, got none of them"
@@ -260,7 +260,7 @@ def check_count(name: str, value: int, most: int) -> int:
         InputError: It is none.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        msg = f"{name} must be an integer from 1 to {most}, got {shown(value)}"
+        msg = f"{name} must be an integer from 1 to {most}, got {quote(value)}"
         raise InputError(msg)
     return value
 
@@ -281,5 +281,5 @@ def _checked_text(text: str) -> str | None:
 def _check_number(name: str, value: float, low: float, high: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not low <= value <= high:  # NaN is in no range
-        msg = f"{name} must be a number from {low:g} to {high:g}, got {shown(value)}"
+        msg = f"{name} must be a number from {low:g} to {high:g}, got {quote(value)}"
         raise InputError(msg)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.sources.providers import (
     europeana,
     flickr,
@@ -54,6 +54,6 @@ def source_named(name: str) -> Source:
         InputError: There is none of that name.
     """
     if name not in SOURCES:
-        msg = f"source must be one of {', '.join(SOURCES)}, got {shown(name)}"
+        msg = f"source must be one of {', '.join(SOURCES)}, got {quote(name)}"
         raise InputError(msg)
     return SOURCES[name]

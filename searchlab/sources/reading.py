@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.photos.sidecar import Problem
 from searchlab.sources.record import SourceRecord
 from searchlab.sources.source import Source
@@ -152,4 +152,4 @@ def _csv(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _short(error: Exception) -> str:
-    return shown(str(error))[1:-1] or type(error).__name__
+    return quote(str(error))[1:-1] or type(error).__name__

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.photos.licenses import license_url, normal_license
 from searchlab.photos.photo import URL_SIZES, web_url
 from searchlab.photos.sidecar import MAX_TEXT, Record, plain_characters
@@ -65,7 +65,7 @@ class Entry:
             InputError: It is none.
         """
         if not isinstance(values, Mapping):
-            msg = f"a record must be a JSON object, got {shown(values)}"
+            msg = f"a record must be a JSON object, got {quote(values)}"
             raise InputError(msg)
         self.values = values
 
@@ -191,7 +191,7 @@ def licensed(*said: str, version: str = "", url: str = "") -> tuple[str, str]:
     name = name or next(filter(None, (normal_license(one, version=version) for one in said)), "")
     if not name and any((url, *said)):
         told = next(filter(None, (*said, url)))
-        msg = f"its licence must be a known one, got {shown(told)}"
+        msg = f"its licence must be a known one, got {quote(told)}"
         raise InputError(msg)
     return name, url.replace("http://creativecommons.org", "https://creativecommons.org") or (
         license_url(name)

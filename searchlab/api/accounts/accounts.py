@@ -19,7 +19,7 @@ from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.locks import Generation
 from searchlab.api.accounts.tables import accounts, api_keys
 from searchlab.api.accounts.values import is_storable, storable, utc_now
-from searchlab.errors import InputError, NotFoundError, shown
+from searchlab.errors import InputError, NotFoundError, quote
 
 PLAN_NAMES = ("free", "starter", "growth", "scale")
 DEFAULT_PLAN = PLAN_NAMES[0]
@@ -131,7 +131,7 @@ def create_key(
     """
     account, name = _visible(account, "account"), _visible(name, "name")
     if plan is not None and plan not in PLAN_NAMES:
-        msg = f"plan must be one of {', '.join(PLAN_NAMES)}, got {shown(plan)}"
+        msg = f"plan must be one of {', '.join(PLAN_NAMES)}, got {quote(plan)}"
         raise InputError(msg)
     secret = _PREFIX + secrets.token_urlsafe(32)
     now = clock()
@@ -197,7 +197,7 @@ def revoke_key(
         NotFoundError: No such key.
         InputError: A hint that several keys share.
     """
-    told = f"{key[:_HINT_LENGTH]}..." if is_secret(key) else shown(key)
+    told = f"{key[:_HINT_LENGTH]}..." if is_secret(key) else quote(key)
     if not is_storable(key):
         msg = f"key must be a key_id or the first {_HINT_LENGTH} characters of a key, got {told}"
         raise NotFoundError(msg)
@@ -259,7 +259,7 @@ def _visible(text: str, what: str) -> str:
     if not name.isprintable() or name != name.strip():
         msg = (
             f"{what} must be 1 to {MAX_NAME} visible characters without spaces around them, "
-            f"got {shown(text)}"
+            f"got {quote(text)}"
         )
         raise InputError(msg)
     return name

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.tables import accounts, collection_photos, collections
 from searchlab.api.accounts.values import MAX_ID, as_timestamp, is_storable, storable, utc_now
-from searchlab.errors import ConflictError, ForbiddenError, NotFoundError, shown
+from searchlab.errors import ConflictError, ForbiddenError, NotFoundError, quote
 
 MAX_NAME = 255
 MAX_DESCRIPTION = 1000
@@ -171,7 +171,7 @@ class Collections:
         ):
             msg = (
                 f"photo_id must be new to collection {collection_id}, "
-                f"got {shown(photo_id)}, which is in it"
+                f"got {quote(photo_id)}, which is in it"
             )
             raise ConflictError(msg)
         if _count(connection, collection_photos, _entries.collection_id == collection_id) >= (
@@ -205,7 +205,7 @@ class Collections:
             gone = collection_photos.delete().where(_is(collection_id, photo_id))
             removed = connection.execute(gone).rowcount
         if removed == 0:
-            msg = f"photo_id must be in collection {collection_id}, got {shown(photo_id)}"
+            msg = f"photo_id must be in collection {collection_id}, got {quote(photo_id)}"
             raise NotFoundError(msg)
         return {"deleted": True}
 
@@ -243,7 +243,7 @@ def _find(connection: Connection, account_id: int, collection_id: int) -> sa.Row
         row = connection.execute(query).one_or_none()
     if row is None:
         # The same words for one that is not there and one that is somebody else's.
-        msg = f"collection_id must be that of a collection of yours, got {shown(collection_id)}"
+        msg = f"collection_id must be that of a collection of yours, got {quote(collection_id)}"
         raise NotFoundError(msg)
     return row
 

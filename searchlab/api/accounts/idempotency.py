@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from searchlab.api.accounts.replays import Attempt, Replay
 from searchlab.api.http.context import Services, caller_of, exchange_of, services_of
 from searchlab.api.wire.errors import Problem, invalid
-from searchlab.errors import InputError, SearchlabError, shown
+from searchlab.errors import InputError, SearchlabError, quote
 
 HEADER = "Idempotency-Key"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
@@ -57,7 +57,7 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
         yield Claim(None, lambda _status, _body: None)
         return
     if not _KEY.fullmatch(key):
-        msg = f"{HEADER} must be 1 to 255 visible ASCII characters, got {shown(key)}"
+        msg = f"{HEADER} must be 1 to 255 visible ASCII characters, got {quote(key)}"
         raise invalid(("header", HEADER), msg, "idempotency_key")
     services = services_of(request)
     query = request.scope["query_string"]

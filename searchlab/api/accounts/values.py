@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 
 MAX_ID = 2**63 - 1
 
@@ -59,13 +59,13 @@ def storable(value: object, name: str, *, least: int = 0, most: int) -> str:
         InputError: It is no text, too short or too long, or holds NUL or a lone surrogate.
     """
     if not isinstance(value, str):
-        msg = f"{name} must be a text, got {shown(value)}"
+        msg = f"{name} must be a text, got {quote(value)}"
         raise InputError(msg)
     if not least <= len(value) <= most:
         msg = f"{name} must have {least} to {most:,} characters, got {len(value):,}"
         raise InputError(msg)
     if not is_storable(value):
-        msg = f"{name} must hold no NUL and no lone surrogate, got {shown(value)}"
+        msg = f"{name} must hold no NUL and no lone surrogate, got {quote(value)}"
         raise InputError(msg)
     return value
 

@@ -21,7 +21,7 @@ from searchlab.api.http.ranges import Sent, span_of
 from searchlab.api.http.threads import overloaded
 from searchlab.api.snapshots.encoded_photos import version_of
 from searchlab.api.snapshots.live_library import Shelf
-from searchlab.errors import DataError, NotFoundError, shown
+from searchlab.errors import DataError, NotFoundError, quote
 from searchlab.library.renditions import RenditionFiles, Source
 from searchlab.library.scan import Root
 from searchlab.library.snapshots import read_roots
@@ -149,7 +149,7 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     photo = renditions.photo(request.path_params["photo_id"])
     size = request.path_params.get("size", "full")
     if size not in URL_SIZES:
-        msg = f"size must be one of {', '.join(URL_SIZES)}, got {shown(size)}"
+        msg = f"size must be one of {', '.join(URL_SIZES)}, got {quote(size)}"
         raise NotFoundError(msg)
     versioned = f"v={version_of(photo)}".encode() in request.scope["query_string"].split(b"&")
     tag = f'"{photo.sha256}-{size}"'

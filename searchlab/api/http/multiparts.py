@@ -15,7 +15,7 @@ from multipart import (  # type: ignore[import-untyped]
 from searchlab.api.http.bodies import AnyRequest
 from searchlab.api.wire.errors import Detail, Invalid, Problem, invalid
 from searchlab.api.wire.requests import ImageSearch
-from searchlab.errors import shown
+from searchlab.errors import quote
 
 PART: Final = "image"
 MAX_PARTS: Final = 16
@@ -73,7 +73,7 @@ class Form:
             msg = f"{PART} must be one picture, got {count} parts of that name"
             problems.append(Detail(where, msg, "value_error"))
         elif self._names and not count and not problems:
-            msg = f"{PART} must be a part of the body, got {shown(', '.join(self._names))}"
+            msg = f"{PART} must be a part of the body, got {quote(', '.join(self._names))}"
             problems.append(Detail(where, msg, "missing"))
         elif count and not self._pieces:
             msg = f"{PART} must hold a picture, got an empty part"
@@ -102,7 +102,7 @@ def boundary_of(request: AnyRequest) -> bytes:
     kind, options = request.content_type
     coding = request.headers.get("content-encoding", "identity")
     if kind != "multipart/form-data" or coding.strip().lower() not in {"", "identity"}:
-        got = shown(kind) if coding == "identity" else f"{shown(kind)} in {shown(coding)}"
+        got = quote(kind) if coding == "identity" else f"{quote(kind)} in {quote(coding)}"
         msg = f"body must be multipart/form-data with a part {PART}, got {got}"
         raise Problem(msg, "UNSUPPORTED_MEDIA_TYPE")
     boundary = options.get("boundary", "")

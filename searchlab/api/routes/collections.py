@@ -20,7 +20,7 @@ from searchlab.api.wire.operations import Operation
 from searchlab.api.wire.parameters import read_body, read_path
 from searchlab.api.wire.requests import NewCollection, NewCollectionPhoto, OneCollection
 from searchlab.api.wire.schema import Collection, CollectionPhoto, CollectionWithPhotos, Deleted
-from searchlab.errors import shown
+from searchlab.errors import quote
 from searchlab.photos.photo import web_url
 
 _COLLECTIONS = "/api/v1/collections"
@@ -194,7 +194,7 @@ async def add_photo(
     url, source, name = new.photo_thumbnail_url, new.photo_source, new.photo_photographer
     if url is not None and not web_url(url):
         # Others may read it, and show it.
-        msg = f"photo_thumbnail_url must be an http or https URL, got {shown(url)}"
+        msg = f"photo_thumbnail_url must be an http or https URL, got {quote(url)}"
         raise invalid(("body", "photo_thumbnail_url"), msg, "url")
     services, account_id = services_of(request), caller_of(request).account_id
     edition, base_url = services.shelf.current, exchange_of(request).base_url

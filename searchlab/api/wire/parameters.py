@@ -18,7 +18,7 @@ from litestar import Request
 
 from searchlab.api.http.bodies import JSON_S, Body
 from searchlab.api.wire.errors import Detail, Invalid, Problem, invalid
-from searchlab.errors import shown
+from searchlab.errors import quote
 
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
@@ -154,13 +154,13 @@ def read_path(struct: type[Parameters], request: Request[Any, Any, Any]) -> Para
 def _from_text(field: Field, text: str, loc: tuple[str, ...]) -> Any:
     if field.kind is int:
         if not _INTEGER.fullmatch(text):
-            msg = f"{field.name} must be an integer, got {shown(text)}"
+            msg = f"{field.name} must be an integer, got {quote(text)}"
             raise invalid(loc, msg, "int_parsing")
         return int(text)
     if field.kind is float:
         number = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(number):
-            msg = f"{field.name} must be a finite number, got {shown(text)}"
+            msg = f"{field.name} must be a finite number, got {quote(text)}"
             raise invalid(loc, msg, "float_parsing")
         return number
     return text
@@ -175,7 +175,7 @@ def _checked(field: Field, value: Any, loc: tuple[str, ...]) -> Any:
         wanted = str(error).split(" - at ", maxsplit=1)[0].removeprefix("Expected ")
         wanted = wanted.replace("`str`", "a string").replace("`bool`", "true or false")
         wanted = wanted.replace("`int`", "an integer").replace("`float`", "a number")
-        came = "" if ", got" in wanted else f", got {shown(value)}"
+        came = "" if ", got" in wanted else f", got {quote(value)}"
         msg = f"{field.name} must be {wanted}{came}"
         raise invalid(loc, msg, "type_error" if ", got" in wanted else "out_of_range") from None
 
@@ -189,7 +189,7 @@ async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -
     """
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "application/json":
-        msg = f"the body must be application/json, got {shown(kind)}"
+        msg = f"the body must be application/json, got {quote(kind)}"
         raise Problem(msg, "UNSUPPORTED_MEDIA_TYPE")
     body = await _whole(request)
     try:
@@ -197,7 +197,7 @@ async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise invalid(("body",), "the body must be JSON, got another text", "json") from None
     if not isinstance(given, dict):
-        msg = f"the body must be a JSON object, got {shown(given)}"
+        msg = f"the body must be a JSON object, got {quote(given)}"
         raise invalid(("body",), msg, "json_object")
     values: dict[str, Any] = {}
     wrong: list[Detail] = []

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from itertools import chain
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.evaluation.datasets.judgments import MAX_GRADE, is_grade, is_id
 from searchlab.evaluation.datasets.labelled import LabelledQuery
 
@@ -78,7 +78,7 @@ def _ids(queries: Sequence[LabelledQuery], qrels: Qrels) -> Iterator[tuple[str, 
     photos |= {query.photo_id for query in queries if query.photo_id is not None}
     used = photos | qrels.keys() | {query.query_id for query in queries}
     rule = "have ids that are text without spaces and no padding"
-    yield rule, {shown(value) for value in used if not is_id(value)}
+    yield rule, {quote(value) for value in used if not is_id(value)}
     counts = Counter(query.query_id for query in queries)
     yield "have every query_id once", {query_id for query_id, n in counts.items() if n > 1}
 
@@ -101,7 +101,7 @@ def _rules(
     yield (
         f"have whole numbers from 0 to {MAX_GRADE} as grades",
         {
-            f"{query_id} {photo_id} {shown(grade)}"
+            f"{query_id} {photo_id} {quote(grade)}"
             for query_id, grades in qrels.items()
             for photo_id, grade in grades.items()
             if not is_grade(grade)

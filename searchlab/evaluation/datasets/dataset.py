@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.evaluation.datasets.checks import check_dataset, check_run
 from searchlab.evaluation.datasets.labelled import TEXT_FIELDS, WITHHELD, LabelledQuery, Task
 from searchlab.photos.photo import photo_id_of
@@ -123,7 +123,7 @@ class Dataset:
             ("kinds", kinds, sorted({query.kind for query in self.queries})),
         ):
             if isinstance(wanted, str) or not set(wanted or ()) <= set(known):
-                msg = f"{what} must be a list of some of {', '.join(known)}, got {shown(wanted)}"
+                msg = f"{what} must be a list of some of {', '.join(known)}, got {quote(wanted)}"
                 raise InputError(msg)
         return self._keep(
             lambda query: (

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from searchlab.errors import InputError, NotFoundError, shown
+from searchlab.errors import InputError, NotFoundError, quote
 from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.judgments import read_qrels, write_qrels
 from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, WITHHELD, LabelledQuery
@@ -138,7 +138,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
     for record in records:
         if not all(record.get(name) for name in _NEEDED):
-            msg = f"a record of {path} must have {', '.join(_NEEDED)}, got {shown(record)}"
+            msg = f"a record of {path} must have {', '.join(_NEEDED)}, got {quote(record)}"
             raise InputError(msg)
     return records
 
@@ -185,7 +185,7 @@ def _query(row: Mapping[str, str], known: Mapping[str, str]) -> LabelledQuery:
     text, photo = row.get("text") or None, row.get("photo_id") or None
     conditions = json.loads(row.get("filter") or "{}")
     if not isinstance(conditions, dict):
-        msg = f"filter must be a JSON object, got {shown(conditions)}"
+        msg = f"filter must be a JSON object, got {quote(conditions)}"
         raise InputError(msg)
     query = LabelledQuery(
         row["query_id"],

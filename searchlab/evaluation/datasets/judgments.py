@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from searchlab.errors import InputError, NotFoundError, shown
+from searchlab.errors import InputError, NotFoundError, quote
 from searchlab.files import write_atomically
 from searchlab.photos.photo import photo_id_of
 
@@ -176,7 +176,7 @@ def _check_scores(run: Mapping[str, Sequence[str]], scores: Mapping[str, Sequenc
         if len(told) != len(photo_ids) or not falling or not all(map(math.isfinite, told)):
             msg = (
                 f"scores must be finite, one for each photo, and never rise, got "
-                f"{len(told)} for {len(photo_ids)} photos of {query_id!r}, {shown(told)}"
+                f"{len(told)} for {len(photo_ids)} photos of {query_id!r}, {quote(told)}"
             )
             raise InputError(msg)
 
@@ -201,7 +201,7 @@ def _lines(
     name = str(source) if isinstance(source, Path) else "text"
     text = _text(source) if isinstance(source, Path) else source
     if isinstance(source, str) and len(source.split()) == 1:
-        msg = f"text must be lines of several columns, got {shown(source)}; pass a file as a Path"
+        msg = f"text must be lines of several columns, got {quote(source)}; pass a file as a Path"
         raise InputError(msg)
     columns, separator = list(trec), None
     for number, line in enumerate(text.split("\n"), start=1):

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from searchlab.errors import InputError, MissingExtraError, shown
+from searchlab.errors import InputError, MissingExtraError, quote
 from searchlab.evaluation.judging.journal import Choice, Item, Journal, open_journal
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Sitting(ABC):
         fits = any(type(choice) is type(value) and choice == value for value in self.choices)
         if self.current is None or not (choice is None or fits):
             known = ", ".join(map(str, self.choices))
-            msg = f"a choice must be one of {known} for what is shown, got {shown(choice)}"
+            msg = f"a choice must be one of {known} for what is shown, got {quote(choice)}"
             raise InputError(msg)
         seconds = time.perf_counter() - self._shown_at
         self.journal.record(self.current, choice, seconds=seconds)
@@ -129,7 +129,7 @@ class Sitting(ABC):
         elif do in ("back", "next"):
             self.move(1 if do == "next" else -1)
         else:
-            msg = f"do must be choose, skip, undo, back or next, got {shown(do)}"
+            msg = f"do must be choose, skip, undo, back or next, got {quote(do)}"
             raise InputError(msg)
 
     def view(self) -> dict[str, Any]:

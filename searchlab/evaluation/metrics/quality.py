@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.evaluation.datasets.judgments import MAX_GRADE, is_grade, is_padding
 from searchlab.evaluation.metrics.names import RANX_NAMES, Metric, parse_metric
 
@@ -114,7 +114,7 @@ def _check_qrels(qrels: Qrels, least: int) -> None:
         if wrong:
             msg = (
                 f"qrels must give photos whole numbers from 0 to {MAX_GRADE}, got "
-                f"{shown(wrong[0][1])} for {shown(wrong[0][0])} of {query_id!r}"
+                f"{quote(wrong[0][1])} for {quote(wrong[0][0])} of {query_id!r}"
             )
             raise InputError(msg)
         if max(grades.values(), default=0) < least:
@@ -141,7 +141,7 @@ def _answers(qrels: Qrels, run: Run) -> list[list[str]]:
     for query_id, answer in zip(sorted(qrels), answers, strict=True):
         if padding and not padding.isdisjoint(answer):
             found = next(photo for photo in answer if photo in padding)
-            msg = f"a run must name photos, no padding, got {shown(found)} for {query_id!r}"
+            msg = f"a run must name photos, no padding, got {quote(found)} for {query_id!r}"
             raise InputError(msg)
         if len(set(answer)) < len(answer):
             twice = next(photo for photo in answer if answer.count(photo) > 1)

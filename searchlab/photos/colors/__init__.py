@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.photos.colors.families import FAMILIES, PROTOTYPES
 from searchlab.photos.colors.oklab import (
     Lab,
@@ -82,7 +82,7 @@ def parse_hex(text: str, *, name: str = "a colour") -> int:
         InputError: It is not `#` and six hex digits; the message calls it `name`.
     """
     if not isinstance(text, str) or _HEX.fullmatch(text) is None:
-        msg = f"{name} must be '#' and six hex digits such as '#1a2b3c', got {shown(text)}"
+        msg = f"{name} must be '#' and six hex digits such as '#1a2b3c', got {quote(text)}"
         raise InputError(msg)
     return int(text[1:], 16)
 
@@ -235,7 +235,7 @@ def _margins(squared: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _family_index(name: str) -> int:
     if name not in FAMILIES:
-        msg = f"color_name must be one of {', '.join(FAMILY_NAMES)}, got {shown(name)}"
+        msg = f"color_name must be one of {', '.join(FAMILY_NAMES)}, got {quote(name)}"
         raise InputError(msg)
     return FAMILY_NAMES.index(name)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.photos.colors import (
     DEFAULT_TOLERANCE,
     FAMILIES,
@@ -58,14 +58,14 @@ class PhotoFilter:
             object.__setattr__(self, name, _values(name, getattr(self, name)))
         for name in ("color_name", "color_hex", "photographer", "after_date"):
             if not isinstance(getattr(self, name), str | None):
-                msg = f"{name} must be a string, got {shown(getattr(self, name))}"
+                msg = f"{name} must be a string, got {quote(getattr(self, name))}"
                 raise InputError(msg)
         if self.photographer is not None and not self.photographer.strip():
             object.__setattr__(self, "photographer", None)
         if self.color_name is not None and self.color_hex is not None:
             msg = (
                 "color_name and color_hex cannot be combined, "
-                f"got {shown(self.color_name)} and {shown(self.color_hex)}; keep one"
+                f"got {quote(self.color_name)} and {quote(self.color_hex)}; keep one"
             )
             raise InputError(msg)
         if self.color_name is not None:
@@ -79,7 +79,7 @@ class PhotoFilter:
             or not 0 <= tolerance <= MAX_TOLERANCE
         ):
             limits = f"from 0 to {MAX_TOLERANCE}"
-            msg = f"color_tolerance must be an integer {limits}, got {shown(tolerance)}"
+            msg = f"color_tolerance must be an integer {limits}, got {quote(tolerance)}"
             raise InputError(msg)
         _check_known("orientation", self.orientation, list(ORIENTATIONS))
         if self.after_date is not None:
@@ -239,7 +239,7 @@ def _any_of(table: PhotoTable, name: str, wanted: Sequence[str]) -> NDArray[np.b
 def _values(name: str, given: Any) -> tuple[str, ...]:
     values = (given,) if isinstance(given, str) else given or ()
     if not isinstance(values, Iterable) or not all(isinstance(value, str) for value in values):
-        msg = f"{name} must be words, got {shown(given)}"
+        msg = f"{name} must be words, got {quote(given)}"
         raise InputError(msg)
     return tuple(dict.fromkeys(values))
 
@@ -254,5 +254,5 @@ def _check_known(name: str, given: Sequence[str], known: Sequence[str]) -> None:
     for value in given:
         if value not in known:
             listed = ", ".join(known[:30]) + (" ..." if len(known) > 30 else "")
-            msg = f"{name} must be one of {listed}; got {shown(value)}"
+            msg = f"{name} must be one of {listed}; got {quote(value)}"
             raise InputError(msg)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx
 
 from searchlab import __version__
-from searchlab.errors import InputError, NotFoundError, QuotaError, SearchlabError, shown
+from searchlab.errors import InputError, NotFoundError, QuotaError, SearchlabError, quote
 from searchlab.files import write_atomically
 from searchlab.sources.fetch.addresses import PinnedTransport
 from searchlab.sources.source import Ask, Source
@@ -104,7 +104,7 @@ class PoliteClient:
         try:
             answer = json.loads(body)
         except (ValueError, RecursionError) as error:
-            msg = f"{self.source.title} must answer with JSON, got {shown(body[:60])}"
+            msg = f"{self.source.title} must answer with JSON, got {quote(body[:60])}"
             raise SearchlabError(msg) from error
         self._check(answer)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ class PoliteClient:
             return
         if answer.get("stat") == "fail" or isinstance(answer.get("error"), Mapping | str):
             told = answer.get("message") or answer.get("error")
-            msg = f"{self.source.title} refuses the request: {shown(told)}"
+            msg = f"{self.source.title} refuses the request: {quote(told)}"
             raise SearchlabError(msg)
 
 

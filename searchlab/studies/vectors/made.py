@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.models.protocol import Embeddings, unit_rows
 from searchlab.studies.vectors.scenes import N_SCENES, Scenes
 
@@ -73,7 +73,7 @@ def made_vectors(name: str, *, n_queries: int = 200, seed: int = 0) -> VectorSet
     if found is None:
         msg = (
             "made vectors must be named clustered-N-DIM, smooth-N-DIM or scenes-N-DIM, such as "
-            f"clustered-100k-256, got {shown(name)}"
+            f"clustered-100k-256, got {quote(name)}"
         )
         raise InputError(msg)
     shape, dim = found[1], int(found[4])
@@ -180,7 +180,7 @@ class GivenVectors:
         """
         unknown = [text for text in texts if text not in self._texts]
         if unknown:
-            msg = f"texts must be among the {len(self._texts)} given, got {shown(unknown[0])}"
+            msg = f"texts must be among the {len(self._texts)} given, got {quote(unknown[0])}"
             raise InputError(msg)
         return np.array([self._texts[text] for text in texts], dtype=np.float32)
 

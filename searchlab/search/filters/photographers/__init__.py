@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import InputError, shown
+from searchlab.errors import InputError, quote
 from searchlab.photos.columns import Texts
 from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.photographers.names import Names
@@ -85,7 +85,7 @@ class Photographers:
             InputError: A part or limit out of range.
         """
         if not isinstance(part, str) or not 1 <= len(part) <= MAX_PART_LENGTH:
-            msg = f"q must have 1 to {MAX_PART_LENGTH} characters, got {shown(part)}"
+            msg = f"q must have 1 to {MAX_PART_LENGTH} characters, got {quote(part)}"
             raise InputError(msg)
         check_count("limit", limit, MAX_SUGGESTIONS)
         found = self._names.find(part, limit)
