@@ -91,6 +91,7 @@ STUDIES: dict[str, Study] = {
         ("searchlab.studies.steering.study",),
         recompute="searchlab.studies.steering.study:recompute",
     ),
+    "structure": Study(("searchlab.api",), sealed="it counts files of one checkout"),
     "targets": Study(("searchlab.evaluation.reporting.lookup",), sealed="it reads other records"),
     "tuning": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
     "accelerator": Study(("searchlab.models",), sealed=f"{_TIMES}, with an accelerator"),

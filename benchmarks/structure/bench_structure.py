@@ -1,0 +1,113 @@
+"""The plan of the house in numbers: lines, files, rooms, and how many files one query enters.
+
+    python -m benchmarks.structure.bench_structure
+    python -m benchmarks.structure.bench_structure --checkout ../before --name before
+    python -m benchmarks.structure.bench_structure --smoke --out "$(mktemp -d)"
+
+Writes results/structure/searchlab/<name>.json. A checkout of another commit is counted by the same
+rules: its package is read as text, and asked one text query over HTTP in a process of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common.recording import bench_parser, on_record, record
+from searchlab.evaluation.datasets import bundled_root
+from searchlab.evaluation.provenance.manifest import make_manifest
+
+BENCHMARK = "structure"
+ROOT = Path(__file__).resolve().parents[2]
+TREES = ("searchlab", "tests", "benchmarks")
+N_PHOTOS = 12
+
+
+def main() -> None:
+    """Count, ask, record, print."""
+    parser = bench_parser(__doc__, dataset="searchlab", datasets=["searchlab"])
+    parser.add_argument("--checkout", type=Path, default=ROOT, help="what is counted")
+    parser.add_argument("--name", default="now", help="what the record is called")
+    options = parser.parse_args()
+    if on_record(options, BENCHMARK, options.name) is not None:
+        return
+    entered = files_entered(options.checkout.resolve())
+    metrics = counts(options.checkout) | {"files entered by a text query": len(entered)}
+    values = {
+        "parameters": {"n_photos": N_PHOTOS},
+        "metrics": metrics,
+        "entered": entered,
+        "manifest": make_manifest(BENCHMARK),
+    }
+    record(options, BENCHMARK, options.name, values)
+    for name, value in metrics.items():
+        print(f"{value:>8,}  {name}")
+
+
+def counts(checkout: Path) -> dict[str, int]:
+    """Count lines and files of each tree, and what stands at the root of the package."""
+    package = checkout / "searchlab"
+    files = {tree: sorted((checkout / tree).rglob("*.py")) for tree in TREES}
+    figures = {f"lines of {tree}": sum(map(_lines, files[tree])) for tree in TREES}
+    figures |= {f"files of {tree}": len(files[tree]) for tree in TREES}
+    modules = [path for path in files["searchlab"] if path.name != "__init__.py"]
+    classes = [name for path in modules for name in _classes(path)]
+    return figures | {
+        "modules at the root": len(list(package.glob("*.py"))),
+        "rooms at the root": len(list(package.glob("*/__init__.py"))),
+        "class names that stand more than once": _repeated(classes),
+        "file names that stand more than once": _repeated(path.name for path in modules),
+    }
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def _classes(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+
+
+def _repeated(names: Iterable[str]) -> int:
+    return sum(n > 1 for n in collections.Counter(names).values())
+
+
+def files_entered(checkout: Path) -> list[str]:
+    """Serve some bundled photos by the code of a checkout, and list the files one query enters."""
+    with tempfile.TemporaryDirectory() as scratch:
+        library = Path(scratch) / "library"
+        pictures = sorted((bundled_root() / "demo" / "images").glob("*.jpg"))[:N_PHOTOS]
+        photos = Path(scratch) / "photos"
+        photos.mkdir()
+        for picture in pictures:
+            (photos / picture.name).symlink_to(picture)
+        cli = [sys.executable, "-c", "from searchlab.cli import main; main()"]
+        _run(checkout, [*cli, "index", "--data", str(library), str(photos)])
+        keys = ["keys", "create", "--data", str(library), "--account", "me", "--name", "laptop"]
+        key = _run(checkout, [*cli, *keys]).splitlines()[-1]
+        script = [sys.executable, str(Path(__file__).with_name("entered.py")), str(library), key]
+        answer: list[str] = json.loads(_run(checkout, script).splitlines()[-1])
+        return answer
+
+
+def _run(checkout: Path, command: list[str]) -> str:
+    environment: dict[str, Any] = {**os.environ, "PYTHONPATH": str(checkout)}
+    done = subprocess.run(
+        command, cwd=checkout, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(command[:4])} must end with 0, got: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
