@@ -1,14 +1,21 @@
-"""Claims: every number in prose that was measured names its source, and is held to it.
+"""Claims: every measured number in prose names its source, and is held to it.
 
-A number is followed by an HTML comment, which no reader of the rendered page sees:
+The prose reads as prose; where its numbers come from stands in one comment at the end of the text,
+which no reader of the rendered page sees. Each phrase there is quoted from the text, with `{}` in
+the place of each number, and the lines under it name the sources of those numbers, in order:
 
-    68.6 %<!-- = mini/flickr8k/shipped.json metrics.recall@10.en x100 -->
+    <!-- numbers: ...
 
-`=` holds the number to the value at its printed precision, `about` to the digits before its
-trailing zeros, `below` and `above` to a side; two references may be joined by ` - ` or ` / `; see
-`searchlab.evaluation.reporting.lookup`. `asserted:` names an assertion of the same notebook, and
-`given:` says why a number is chosen and not measured. A decimal or percent number without such a
-comment is a problem, except in code, links, generated tables and versions.
+    mini finds {} of the English captions among the first ten
+        = mini/flickr8k/shipped.json metrics.recall@10.en x100
+    -->
+
+`=` holds a number to the value at its printed precision, `about` to the digits before its trailing
+zeros, `below` and `above` to a side; a source that holds a list takes a number for each entry; two
+may be joined by ` - ` or ` / `; see `searchlab.evaluation.reporting.lookup`. `asserted:` names an
+assertion of the same notebook, and `given:` says why a number is chosen and not measured. A phrase
+must stand in the text once. A decimal or percent number in no phrase is a problem, except in code,
+links, generated tables and versions.
 """
 
 from __future__ import annotations
@@ -16,8 +23,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -27,21 +34,23 @@ from searchlab.evaluation.reporting.lookup import Results, interval_of
 
 TABLE = re.compile(r"(<!-- table: (?P<spec>[^\n]+?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
-_COMMENT = re.compile(
-    r"<!--\s*(?P<verb>=|about|below|above|asserted:|given:)(?P<rest>.*?)-->", re.S
-)
+_NUMBERS = re.compile(r"<!-- numbers\b[^\n]*\n(?P<body>.*?)-->", re.DOTALL)
+_SOURCE = re.compile(r"(?P<verb>=|about |below |above |asserted:|given:)(?P<rest>.*)")
 _NUMBER = re.compile(
     r"(?<![\w.@])(?<![A-Za-z]-)[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\.?\d)(?:\s?%)?"
 )
-_REACH = 40  # characters between a number and its comment
 _FACTOR = re.compile(r"\s+x(\d+(?:\.\d+)?)\s*\Z")
 _JOINED = re.compile(r"\s+([-/])\s+")
 _FILE = re.compile(r"\S+?\.(?:json|tsv)(?:\[[^]]*])?")
-# What is no prose: fences, code, generated tables, other comments, link targets, addresses.
-_NO_PROSE = (
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# What nobody reads as a sentence; a phrase may quote code and links, a number in them is no claim.
+_NO_TEXT = (
+    _NUMBERS,
     re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE),
-    re.compile(r"(`+)[^\n]*?[^`\n]\1(?!`)"),
     TABLE,
+)
+_NO_PROSE = (
+    re.compile(r"(`+)[^\n]*?[^`\n]\1(?!`)"),
     re.compile(r"(?<=])\([^)\s]*\)"),
     re.compile(r"https?://[^\s)>]+"),
 )
@@ -61,15 +70,30 @@ class Problem:
     Attributes:
         where: File, and the cell of a notebook.
         line: From 1.
-        says: What is wrong.
+        message: What is wrong.
     """
 
     where: str
     line: int
-    says: str
+    message: str
 
     def __str__(self) -> str:
-        return f"{self.where}:{self.line}: {self.says}"
+        return f"{self.where}:{self.line}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A phrase of the text, and where its numbers come from.
+
+    Attributes:
+        phrase: Quoted, with `{}` in the place of each number.
+        start: Where the phrase stands in the comment, in characters of the whole text.
+        sources: Verb and reference, or reason, in the order of the numbers.
+    """
+
+    phrase: str
+    start: int
+    sources: tuple[tuple[str, str], ...]
 
 
 def check_file(path: Path, results: Results) -> list[Problem]:
@@ -80,8 +104,10 @@ def check_file(path: Path, results: Results) -> list[Problem]:
         results: That its numbers come from.
     """
     text = path.read_text(encoding="utf-8")
+    root = results.folder.resolve().parent
+    name = path.resolve().relative_to(root) if path.resolve().is_relative_to(root) else path
     if path.suffix != ".ipynb":
-        return check_text(text, results, where=path.name)
+        return check_text(text, results, where=str(name))
     cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
     code = "\n".join(source for kind, source in cells if kind == "code")
     asserted = [line.strip() for line in code.splitlines() if line.strip().startswith("assert")]
@@ -90,7 +116,7 @@ def check_file(path: Path, results: Results) -> list[Problem]:
         for place, (kind, source) in enumerate(cells, start=1)
         if kind == "markdown"
         for problem in check_text(
-            source, results, where=f"{path.name}, cell {place}", asserted=asserted
+            source, results, where=f"{name}, cell {place}", asserted=asserted
         )
     ]
 
@@ -113,28 +139,84 @@ def check_text(
     Returns:
         What is wrong, in the order of the text; empty if nothing is.
     """
-    prose = _blanked(text, _NO_PROSE)
-    found = []
+    readable = _blanked(text, _NO_TEXT)
+    prose = _blanked(readable, [*_NO_PROSE, _COMMENT])
+    numbers = {number.start(): number for number in _NUMBER.finditer(prose)}
+    problems = []
     sourced: set[int] = set()
-    end = 0
-    for comment in _COMMENT.finditer(prose):
-        numbers = [n for n in _NUMBER.finditer(prose, end, comment.start()) if n.end() > end]
-        end = comment.end()
-        if not numbers or comment.start() - numbers[-1].end() > _REACH:
-            found.append((comment.start(), "a source must stand behind its number, got none there"))
+    for claim in read_claims(text):
+        places = _places(claim.phrase, readable, numbers)
+        if len(places) != 1 or not places[0]:
+            problems.append((claim.start, _misquoted(claim.phrase, len(places))))
             continue
-        try:
-            told = _held(comment["verb"], comment["rest"].strip(), numbers, results, asserted)
-            sourced.update(number.start() for number in told)
-        except SearchlabError as error:
-            sourced.update(number.start() for number in numbers)
-            found.append((numbers[-1].start(), str(error)))
-    bare = _blanked(prose, [re.compile(r"<!--.*?-->", re.DOTALL), *_NO_CLAIM])
+        sourced.update(number.start() for number in places[0])
+        problems.extend(_disagreements(claim, places[0], results, asserted))
+    bare = _blanked(prose, _NO_CLAIM)
     for number in _NUMBER.finditer(bare):
         is_figure = "." in number[0] or "%" in number[0]
         if is_figure and number.start() not in sourced:
-            found.append((number.start(), f"{number[0]} must name its source, got none"))
-    return [Problem(where, text.count("\n", 0, start) + 1, says) for start, says in sorted(found)]
+            problems.append((number.start(), f"{number[0]} must name its source, got none"))
+    return [
+        Problem(where, text.count("\n", 0, start) + 1, message)
+        for start, message in sorted(problems)
+    ]
+
+
+def read_claims(text: str) -> list[Claim]:
+    """Read the claims in the comment of a text, in their order.
+
+    Args:
+        text: Markdown; without such a comment it makes no claims.
+    """
+    claims = []
+    for comment in _NUMBERS.finditer(text):
+        start = comment.start("body")
+        for line in comment["body"].splitlines(keepends=True):
+            source = _SOURCE.fullmatch(line.strip())
+            if claims and line[0].isspace() and source is not None:
+                sources = (*claims[-1].sources, (source["verb"].strip(), source["rest"].strip()))
+                claims[-1] = replace(claims[-1], sources=sources)
+            elif line.strip():
+                claims.append(Claim(" ".join(line.split()), start, ()))
+            start += len(line)
+    return claims
+
+
+def _places(
+    phrase: str, text: str, numbers: Mapping[int, re.Match[str]]
+) -> list[list[re.Match[str]]]:
+    """Find where a phrase stands, however its lines are broken; returns its numbers at each."""
+    words = (re.escape(word).replace(r"\{\}", f"({_NUMBER.pattern})") for word in phrase.split())
+    quotes = re.finditer(r"\s+".join(words), text)
+    starts = [[quote.start(n + 1) for n in range(phrase.count("{}"))] for quote in quotes]
+    return [[numbers[n] for n in some] for some in starts if all(n in numbers for n in some)]
+
+
+def _misquoted(phrase: str, times: int) -> str:
+    if "{}" not in phrase:
+        return f"{phrase!r} must be a phrase with {{}} for each number, or begin with a verb"
+    return f"{phrase!r} must stand once in the text, a number for each {{}}, got it {times} times"
+
+
+def _disagreements(
+    claim: Claim,
+    numbers: Sequence[re.Match[str]],
+    results: Results,
+    asserted: Sequence[str],
+) -> Iterator[tuple[int, str]]:
+    """Hold the numbers of a phrase to its sources; yields places and what is wrong there."""
+    left = list(numbers)
+    for verb, rest in claim.sources:
+        try:
+            used = _held(verb, rest, left, results, asserted)
+        except SearchlabError as error:
+            yield (left or numbers)[0].start(), str(error)
+            return
+        del left[:used]
+    if left:
+        sources = f"{len(claim.sources)} source{'s' * (len(claim.sources) != 1)}"
+        message = f"{claim.phrase!r} must have a source for each number, got {sources}"
+        yield left[0].start(), message
 
 
 def _held(
@@ -143,27 +225,24 @@ def _held(
     numbers: Sequence[re.Match[str]],
     results: Results,
     asserted: Sequence[str],
-) -> Sequence[re.Match[str]]:
-    """Check the last numbers against what a comment says; returns those that it speaks of."""
+) -> int:
+    """Check the first numbers against a source; returns how many of them it speaks of."""
     if not rest:
-        msg = f"a comment {verb!r} must say more, got nothing"
+        msg = f"a source {verb!r} must say more, got nothing"
         raise InputError(msg)
-    if verb == "given:":
-        return numbers[-1:]
+    values = [0.0] if verb in ("asserted:", "given:") else _values(rest, results)
+    if len(numbers) < len(values):
+        msg = f"{rest} holds {len(values)} numbers, got {len(numbers)} in the phrase"
+        raise InputError(msg)
     if verb == "asserted:":
-        _check_asserted(rest, numbers[-1][0], asserted)
-        return numbers[-1:]
-    values = _values(rest, results)
-    told = numbers[-len(values) :]
-    if len(told) < len(values):
-        msg = f"{rest} holds {len(values)} numbers, got {len(told)} before it"
-        raise InputError(msg)
-    for number, value in zip(told, values, strict=True):
-        if not _agrees(verb, number[0], value):
-            word = "" if verb == "=" else f"{verb} "
-            msg = f"the text says {word}{number[0]}, {rest} says {value:.6g}"
-            raise InputError(msg)
-    return told
+        _check_asserted(rest, numbers[0][0], asserted)
+    elif verb != "given:":
+        for number, value in zip(numbers, values, strict=False):
+            if not _agrees(verb, number[0], value):
+                word = "" if verb == "=" else f"{verb} "
+                msg = f"the text says {word}{number[0]}, {rest} says {value:.6g}"
+                raise InputError(msg)
+    return len(values)
 
 
 def _check_asserted(condition: str, printed: str, asserted: Sequence[str]) -> None:
@@ -229,7 +308,7 @@ def _plain(printed: str) -> Decimal:
 def _blanked(text: str, patterns: Iterable[re.Pattern[str]]) -> str:
     """Put spaces in the place of what matches, so that all else keeps its place."""
     for pattern in patterns:
-        text = pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+        text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     return text
 
 
