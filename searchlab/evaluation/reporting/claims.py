@@ -115,9 +115,7 @@ def check_file(path: Path, results: Results) -> list[Problem]:
         problem
         for place, (kind, source) in enumerate(cells, start=1)
         if kind == "markdown"
-        for problem in check_text(
-            source, results, where=f"{name}, cell {place}", asserted=asserted
-        )
+        for problem in check_text(source, results, where=f"{name}, cell {place}", asserted=asserted)
     ]
 
 
