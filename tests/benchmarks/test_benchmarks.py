@@ -1,6 +1,6 @@
 """Every script in `benchmarks/` runs with --smoke and leaves sealed measurements that can be read.
 
-A script joins by its name, `bench_<what>.py`. One that needs data that is not here must say so by
+A script joins by its name, `benchmarks/<study>/bench_<what>.py`. One that needs data that is not here must say so by
 naming SEARCHLAB_DATASETS on standard error, and is skipped with its own words.
 """
 
@@ -16,8 +16,8 @@ from benchmarks.common.recording import bench_parser
 from searchlab.evaluation.datasets import ENVIRONMENT
 from searchlab.evaluation.provenance.measurement import read_measurement
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = sorted(path.stem for path in BENCHMARKS.glob("bench_*.py"))
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = {path.stem: path for path in sorted((ROOT / "benchmarks").glob("*/bench_*.py"))}
 # What only makes a smoke run longer: other systems of the same kind.
 SHORTER = {
     "bench_index": ["--systems", "searchlab-hnsw,searchlab-clustered,hnswlib,faiss-hnsw"],
@@ -25,14 +25,17 @@ SHORTER = {
     "bench_scale": ["--systems", "searchlab-clustered,hnswlib-huge"],
 }
 SHARED = {"dataset", "runs", "seed", "threads", "force", "smoke", "out"}
-
-
 TIMEOUT_S = 300  # for a machine that has much else to do
+
+
+def module_of(script):
+    return f"benchmarks.{SCRIPTS[script].parent.name}.{script}"
 
 
 def run(script, *arguments):
     return subprocess.run(
-        [sys.executable, BENCHMARKS / f"{script}.py", *arguments],
+        [sys.executable, "-m", module_of(script), *arguments],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
@@ -57,7 +60,7 @@ def under_way(request, tmp_path_factory):
         pool.shutdown(cancel_futures=True)
 
 
-@pytest.fixture(scope="module", params=SCRIPTS)
+@pytest.fixture(scope="module", params=[pytest.param(s, marks=pytest.mark.slow) for s in SCRIPTS])
 def smoked(request, under_way):
     """Wait for a script, which has run once for all tests about it."""
     out, running = under_way[request.param]
@@ -70,9 +73,10 @@ def smoked(request, under_way):
 
 def test_a_smoke_run_leaves_only_sealed_measurements_with_figures(smoked):
     script, out, _ = smoked
-    found = [read_measurement(path) for path in out.rglob("*.json")]
-    assert found
-    for path, measurement in zip(out.rglob("*.json"), found, strict=True):
+    files = sorted(out.rglob("*.json"))
+    assert files
+    for path in files:
+        measurement = read_measurement(path)
         assert measurement["manifest"]["code"]
         assert measurement["benchmark"] == path.relative_to(out).parts[0]
         numbers = [v for v in measurement["metrics"].values() if isinstance(v, int | float)]
@@ -92,15 +96,15 @@ def test_charts_come_in_both_formats(smoked):
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_says_how_it_is_called_and_where_it_writes(script):
-    head = (BENCHMARKS / f"{script}.py").read_text(encoding="utf-8").split('"""')[1]
-    assert f"python benchmarks/{script}.py" in head
+    head = SCRIPTS[script].read_text(encoding="utf-8").split('"""')[1]
+    assert f"python -m {module_of(script)}" in head
     assert "--smoke" in head
     assert "results/" in head
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_takes_the_shared_command_line(script):
-    assert "bench_parser(" in (BENCHMARKS / f"{script}.py").read_text(encoding="utf-8")
+    assert "bench_parser(" in SCRIPTS[script].read_text(encoding="utf-8")
     shared = {action.dest for action in bench_parser("", dataset="x")._actions}
     assert shared >= SHARED
 

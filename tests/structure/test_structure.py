@@ -1,6 +1,7 @@
-"""The package's own shape: layers, public names, light imports, short files."""
+"""The package's own shape: rooms, public names, light imports, short files."""
 
 import ast
+import functools
 import graphlib
 import json
 import re
@@ -32,6 +33,9 @@ HEAVY = (
     "torch",
 )
 MAX_LINES = 400
+TESTS = Path(__file__).parents[1]
+# What has tests and is no room of the package, and what tests share.
+MORE_TESTS = {"benchmarks", "notebooks", "spec", "structure", "support"}
 
 
 def module_name(path):
@@ -42,11 +46,16 @@ def module_name(path):
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports_of(path, *, only_on_import=False):
     """List the modules of searchlab that a file imports: within functions and for types too."""
-    text = path.read_text(encoding="utf-8")
-    excused = [n for n, line in enumerate(text.splitlines(), 1) if "# circle: " in line]
-    found = []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    excused = {number for number, line in enumerate(lines, 1) if "# circle: " in line}
+    imported = []
 
     def visit(node):
         for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
@@ -56,15 +65,15 @@ def imports_of(path, *, only_on_import=False):
         if getattr(node, "lineno", 0) in excused:
             return
         if isinstance(node, ast.Import):
-            found.extend(alias.name for alias in node.names)
+            imported.extend(alias.name for alias in node.names)
         if isinstance(node, ast.ImportFrom):
             below = [f"{node.module}.{alias.name}" for alias in node.names]
-            found.extend([name for name in below if name in MODULES] or [node.module])
+            imported.extend([name for name in below if name in MODULES] or [node.module])
         for child in ast.iter_child_nodes(node):
             visit(child)
 
-    visit(ast.parse(text))
-    return sorted({name for name in found if name in MODULES and name != "searchlab"})
+    visit(tree_of(path))
+    return sorted({name for name in imported if name in MODULES and name != "searchlab"})
 
 
 def room_of(module):
@@ -82,10 +91,23 @@ def test_the_rooms_are_the_folders_and_the_root_stays_small():
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_AT_THE_ROOT
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name != "searchlab"])
-def test_a_module_imports_only_from_its_own_room_and_from_those_under_it(module):
-    under = [*ROOMS, ""][[*ROOMS, ""].index(room_of(module)) :]
-    assert [name for name in imports_of(MODULES[module]) if room_of(name) not in under] == []
+def test_tests_stand_in_the_rooms_too():
+    folders = {path.relative_to(TESTS).parts[0] for path in TESTS.glob("*/**/*.py")}
+    assert folders - MORE_TESTS == set(ROOMS)
+
+
+def test_a_module_imports_only_from_its_own_room_and_from_those_under_it():
+    floors = [*ROOMS, ""]
+    upward = {
+        module: [
+            name
+            for name in imports_of(path)
+            if floors.index(room_of(name)) < floors.index(room_of(module))
+        ]
+        for module, path in MODULES.items()
+        if module != "searchlab"
+    }
+    assert {module: names for module, names in upward.items() if names} == {}
 
 
 def test_the_package_itself_imports_nothing_until_it_is_asked():
@@ -102,7 +124,7 @@ def test_imports_are_absolute():
     relative = [
         f"{path.name}:{node.lineno}"
         for path in MODULES.values()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert relative == []
@@ -122,14 +144,13 @@ def test_a_public_name_can_be_used_and_knows_its_own_name(name):
 
 
 def test_a_type_checker_sees_the_names_where_they_are():
-    tree = ast.parse(MODULES["searchlab"].read_text(encoding="utf-8"))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    told = {alias.asname: (node.module, alias.name) for node in block.body for alias in node.names}
+    (block,) = [node for node in tree_of(MODULES["searchlab"]).body if isinstance(node, ast.If)]
+    typed = {alias.asname: (node.module, alias.name) for node in block.body for alias in node.names}
     homes = {
         name: (f"searchlab.{module}", name) for name, module in vars(searchlab)["_HOMES"].items()
     }
-    assert told == homes
-    assert sorted(told) == searchlab.__all__
+    assert typed == homes
+    assert sorted(typed) == searchlab.__all__
     assert (PACKAGE / "py.typed").is_file()
 
 
@@ -191,9 +212,5 @@ def test_no_file_is_too_long_to_be_read_in_one_go():
 
 
 def test_every_module_says_what_it_is():
-    silent = [
-        name
-        for name, path in MODULES.items()
-        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    ]
+    silent = [name for name, path in MODULES.items() if not ast.get_docstring(tree_of(path))]
     assert silent == []
