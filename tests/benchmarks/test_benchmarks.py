@@ -1,7 +1,7 @@
 """Every script in `benchmarks/` runs with --smoke and leaves sealed measurements that can be read.
 
-A script joins by its name, `benchmarks/<study>/bench_<what>.py`. One that needs data that is not here must say so by
-naming SEARCHLAB_DATASETS on standard error, and is skipped with its own words.
+A script joins by its name, `benchmarks/<study>/bench_<what>.py`. One that needs data that is not
+here must say so by naming SEARCHLAB_DATASETS on standard error, and is skipped with its own words.
 """
 
 import os

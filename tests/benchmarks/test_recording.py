@@ -32,7 +32,7 @@ def test_every_script_has_the_same_command_line(options):
 
 
 def test_results_lie_beside_the_scripts(monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "argv", [str(tmp_path / "benchmarks" / "bench_speed.py")])
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "benchmarks" / "index" / "bench_speed.py")])
     found = bench_parser("doc", dataset="demo").parse_args([])
     assert found.out == tmp_path / "results"
 
@@ -97,7 +97,7 @@ def test_files_beside_it_are_sealed_with_it(options, tmp_path):
 
 
 def test_a_smoke_run_keeps_out_of_the_results(monkeypatch, tmp_path, options):
-    monkeypatch.setattr(sys, "argv", [str(tmp_path / "benchmarks" / "bench_speed.py")])
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "benchmarks" / "index" / "bench_speed.py")])
     smoke = bench_parser("doc", dataset="demo").parse_args(["--smoke"])
     with pytest.raises(InputError, match="must keep out of"):
         record(smoke, "index", "mini", measured())
