@@ -325,9 +325,8 @@ def test_model_that_nobody_judged_is_uncalibrated():
 
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
-    (tmp_path / "calibration_data").mkdir()
     monkeypatch.setattr(calibration, "resources", SimpleNamespace(files=lambda package: tmp_path))
-    return tmp_path / "calibration_data"
+    return tmp_path
 
 
 def test_saved_calibration_is_the_default_of_its_model_alone(shipped):

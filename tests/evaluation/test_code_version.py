@@ -41,7 +41,7 @@ def worst(rows):
     return min(rows) + LEAST
 """
 RECALL = """
-from searchlab.search.engine import rank
+from searchlab.engine import rank
 
 def recall(rows):
     return len(rank(rows))
@@ -52,8 +52,8 @@ FILES = {
     "kernels.py": "def dot(a, b):\n    return a * b\n",
     "scores.py": BEST + WORST,
     "ties.py": "def broken(rows):\n    return sorted(rows)\n",
-    "labs/plots.py": "class Plot:\n    size = 3\n",
-    "labs/recall.py": RECALL,
+    "studies/plots.py": "class Plot:\n    size = 3\n",
+    "studies/recall.py": RECALL,
 }
 
 
@@ -143,7 +143,7 @@ def test_what_a_measurement_runs_changes_the_version(write, file, old, new):
 
 
 def test_what_it_does_not_reach_keeps_the_version(write):
-    assert write({"labs/plots.py": "class Plot:\n    size = 4\n"}) == write()
+    assert write({"studies/plots.py": "class Plot:\n    size = 4\n"}) == write()
     assert write({"pages.py": "x = 1\n"}) == write()
     assert write(entry="searchlab.studies.plots") != write()
 

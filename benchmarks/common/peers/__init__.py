@@ -128,7 +128,7 @@ class Entry:
     def make(self, **settings: Any) -> Peer:
         """Make the system, empty."""
         module, _, name = self.home.partition(":")
-        made = getattr(importlib.import_module(f"peers.{module}"), name)
+        made = getattr(importlib.import_module(f"benchmarks.common.peers.{module}"), name)
         peer: Peer = made(**{**self.settings, **settings})
         return peer
 

@@ -2,7 +2,7 @@
 
 Photos go through an EfficientNet-lite2 and a head that places them among words; queries in some
 sixty languages through `TextTower`. No download, no torch: onnxruntime for photos, numpy for
-texts. What it was made from, and how good it is, stands in `mini_data/MODEL_CARD.md`.
+texts. What it was made from, and how good it is, stands in `data/MODEL_CARD.md`.
 """
 
 from __future__ import annotations
