@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from searchlab.library.library import Library
     from searchlab.progress import Progress
 
-TOLERANCE = 1e-6
+# Figures are recorded to six digits: one that rounds to the other side is off by one of the last.
+TOLERANCE = 1.01e-6
 _STEADY = ("system", "task", "parameters", "intervals", "n_queries")
 
 
@@ -119,7 +120,8 @@ def differences(recorded: Any, now: Any, where: str = "") -> list[str]:
         where: Name of the two.
 
     Returns:
-        A line for each value that differs, numbers by more than 1e-6 of themselves or in all.
+        A line for each value that differs, numbers by more than one in the sixth digit, of
+        themselves or in all.
     """
     if isinstance(now, Mapping) and isinstance(recorded, Mapping):
         return [
