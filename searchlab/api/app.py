@@ -29,7 +29,7 @@ from searchlab.api.http.middleware import App, Front, unauthorized
 from searchlab.api.http.threads import Threads
 from searchlab.api.http.waiting import Waiting
 from searchlab.api.ops.logs import Log, forward_library_logs
-from searchlab.api.ops.metrics import Measures
+from searchlab.api.ops.metrics import Metrics
 from searchlab.api.routes import collections, facets, photos, search, system, usage
 from searchlab.api.settings import Settings
 from searchlab.api.snapshots.live_library import Edition, Shelf
@@ -85,12 +85,12 @@ def _opened(settings: Settings, log: Log) -> Any:
             app.state.services = services
 
             def swapped(edition: Edition) -> None:
-                _tell(services.measures, edition)
-                services.measures.swapped("done")
+                _tell(services.metrics, edition)
+                services.metrics.count_swap("done")
                 log.event("new snapshot in force", snapshot=edition.engine.snapshot_id)
 
             def failed(error: Exception) -> None:
-                services.measures.swapped("failed")
+                services.metrics.count_swap("failed")
                 log.error("a new snapshot cannot be opened; the old one goes on", error)
 
             watching = asyncio.create_task(
@@ -116,9 +116,8 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     shared = Path(settings.run_folder) if settings.run_folder else None
     rates = Rates(shared and shared / "rates", settings.rate_per_second, settings.rate_burst)
     stack.callback(rates.close)
-    measures = Measures(shared)
-    stack.callback(measures.close)
-    _tell(measures, shelf.current)
+    metrics = Metrics()
+    _tell(metrics, shelf.current)
     slots = DecodeSlots(settings.decode_slots, timeout_s=settings.decode_timeout_s)
     stack.callback(slots.close)
     renditions = Renditions(shelf)
@@ -134,8 +133,8 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
         collections=Collections(database),
         slots=slots,
         renditions=renditions,
-        measures=measures,
-        waiting=Waiting(measures, settings.max_in_flight),
+        metrics=metrics,
+        waiting=Waiting(metrics, settings.max_in_flight),
         **threads,
     )
 
@@ -153,9 +152,9 @@ def _threads(stack: AsyncExitStack) -> dict[str, Threads]:
     return found
 
 
-def _tell(measures: Measures, edition: Edition) -> None:
+def _tell(metrics: Metrics, edition: Edition) -> None:
     engine = edition.engine
-    measures.serving(engine.snapshot_id, engine.config.config_id, len(engine.table))
+    metrics.describe_snapshot(engine.snapshot_id, engine.config.config_id, len(engine.table))
 
 
 async def _keyed(request: Request[Any, Any, Any]) -> None:

@@ -13,6 +13,8 @@ import msgspec
 from searchlab.errors import InputError, quote
 
 ENVIRONMENT = "SEARCHLAB_SERVE"
+METRICS_ENVIRONMENT = "PROMETHEUS_MULTIPROC_DIR"
+"""Names the folder where workers count; prometheus_client reads it when it is imported."""
 API_PREFIX = "/api/"
 API_VERSION = "v1.0.0"
 

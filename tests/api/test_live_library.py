@@ -196,8 +196,9 @@ def test_a_state_that_could_not_be_opened_is_tried_again(served, place, monkeypa
     wait_for(served, place / "library")
     assert len(first_page(served.client, q="red")[0]) == 10
     assert tries == [current_id(place / "library")] * 3
-    measures = served.app._services().measures.totals()
-    assert (measures["swaps", "done"][0], measures["swaps", "failed"][0]) == (1, 1)
+    text = served.app._services().metrics.expose().decode()
+    assert 'searchlab_swaps_total{outcome="done"} 1.0' in text
+    assert 'searchlab_swaps_total{outcome="failed"} 1.0' in text
 
 
 def test_a_model_of_pictures_is_warm_when_the_state_comes_in(place, monkeypatch):

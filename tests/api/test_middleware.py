@@ -230,7 +230,7 @@ def test_links_start_with_the_address_that_is_configured(folder):
 def test_more_requests_than_the_worker_takes_on_are_sent_away(folder):
     with api(folder, max_in_flight=1) as served:
         services = served.app._services()
-        services.measures.started()  # somebody else's
+        services.metrics.start_request()  # somebody else's
         found = served.client.get(SEARCH, params={"q": "red"})
         assert (found.status_code, found.json()["error"]["code"]) == (503, "OVERLOADED")
         assert int(found.headers["retry-after"]) >= 1
@@ -265,9 +265,9 @@ def test_options_name_every_method_of_a_path(served, path, allowed):
 
 def test_a_worker_that_is_full_still_says_that_it_is_well(folder):
     with api(folder, max_in_flight=1) as served:
-        measures = served.app._services().measures
+        metrics = served.app._services().metrics
         for _ in range(5):
-            measures.started()  # somebody else's
+            metrics.start_request()  # somebody else's
         for path in ("/health", "/ready", "/metrics"):
             assert served.anonymous.get(path).status_code == 200
         assert served.anonymous.get("/docs/errors").status_code == 503
@@ -314,12 +314,12 @@ def wait_until(met):
 
 def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatch):
     with api(folder, max_in_flight=3) as served:
-        measures = served.app._services().measures
+        metrics = served.app._services().metrics
         slow = []
         for number in range(8):
             slow.append(Dawdling(served))
-            wait_until(lambda: measures.waiting > number)  # noqa: B023 - called here and now
-        assert measures.in_flight == 0
+            wait_until(lambda: metrics.waiting > number)  # noqa: B023 - called here and now
+        assert metrics.in_flight == 0
         assert b"searchlab_requests_waiting 8.0" in served.anonymous.get("/metrics").content
         assert served.client.get(SEARCH, params={"q": "red"}).status_code == 200
         # A key has no more than its part of the places, another one has its own.
@@ -327,7 +327,7 @@ def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatc
         assert (status, found["error"]["code"]) == (429, "RATE_LIMITED")
         other = Dawdling(served, served.make_client(account="other").headers["x-api-key"])
         # Once all places are taken, nobody who may have to be waited for is let in.
-        wait_until(lambda: measures.waiting == 9)
+        wait_until(lambda: metrics.waiting == 9)
         monkeypatch.setattr(served.app._services().waiting, "_most", 9)
         third = served.make_client(account="third")
         status, found = Dawdling(served, third.headers["x-api-key"]).answer()
@@ -336,7 +336,7 @@ def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatc
         for client in (*slow, other):
             client.goes_on()
             assert client.answer()[0] == 200
-        assert (measures.waiting, measures.in_flight) == (0, 0)
+        assert (metrics.waiting, metrics.in_flight) == (0, 0)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ async def count_search(request: Request[Any, Any, Any], also: Also | None = None
 
 
 def _used_up(request: Request[Any, Any, Any]) -> Problem:
-    services_of(request).measures.refused("quota")
+    services_of(request).metrics.count_refusal("quota")
     plan = plan_of(request)
     msg = (
         f"the plan {plan.name} allows {plan.requests_per_month:,} searches a month, got one more; "

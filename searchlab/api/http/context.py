@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from searchlab.api.http.media import Renditions
     from searchlab.api.http.threads import Threads
     from searchlab.api.http.waiting import Waiting
-    from searchlab.api.ops.metrics import Measures
+    from searchlab.api.ops.metrics import Metrics
     from searchlab.api.settings import Settings
     from searchlab.api.snapshots.live_library import Shelf
 
@@ -101,7 +101,7 @@ class Services:
     collections: Collections
     slots: DecodeSlots
     renditions: Renditions
-    measures: Measures
+    metrics: Metrics
     waiting: Waiting
     database_threads: Threads
     key_threads: Threads

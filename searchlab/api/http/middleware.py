@@ -1,7 +1,7 @@
 """Front: the ASGI layer before Litestar, the same for every request.
 
 It gives the request its id and clock, asks for the key before anything else is looked at, holds
-the rate, and on the way back adds the headers, the log line and the measures. What escapes from
+the rate, and on the way back adds the headers, the log line and the metrics. What escapes from
 within becomes a clean answer, and its traceback goes to the log alone.
 """
 
@@ -112,9 +112,9 @@ class _Passage:
         self._body_left = False
 
     async def run(self, app: App) -> None:
-        scope, measures = self._scope, self._services.measures
+        scope, metrics = self._scope, self._services.metrics
         attach(scope, self._exchange)
-        measures.started()
+        metrics.start_request()
         try:
             try:
                 preflight = self._enter()
@@ -171,9 +171,9 @@ class _Passage:
         if self._path in _ALWAYS:
             return
         dawdles = self._body_left or self._path.startswith(MEDIA_PREFIX)
-        busy = services.measures.in_flight > services.settings.max_in_flight
+        busy = services.metrics.in_flight > services.settings.max_in_flight
         if busy or (dawdles and services.waiting.is_full):
-            services.measures.refused("overload")
+            services.metrics.count_refusal("overload")
             raise overloaded()
 
     async def _admit(self) -> None:
@@ -196,7 +196,7 @@ class _Passage:
             exchange.used = await self._ask(services.meter.used, caller)
         exchange.verdict = services.rates.check(caller.key_id)
         if not exchange.verdict.allowed:
-            services.measures.refused("rate")
+            services.metrics.count_refusal("rate")
             rate = services.settings.rate_per_second
             msg = (
                 f"a key may send {rate:g} requests a second, got more; wait for Retry-After seconds"
@@ -209,7 +209,7 @@ class _Passage:
             async with asyncio.timeout(_ADMISSION_S):
                 return await self._services.key_threads.run(question, about)
         except TimeoutError:
-            self._services.measures.refused("overload")
+            self._services.metrics.count_refusal("overload")
             raise overloaded() from None
 
     def _cross_origin(self) -> CrossOrigin:
@@ -292,7 +292,7 @@ class _Passage:
         exchange, scope, services = self._exchange, self._scope, self._services
         took_ms = exchange.took_ms
         route = str(scope.get("path_template") or "unknown")
-        services.measures.finished(
+        services.metrics.finish_request(
             route=route, method=scope["method"], status=self._status, seconds=took_ms / 1e3
         )
         caller = exchange.caller or _NOBODY
@@ -318,7 +318,7 @@ _NOBODY = Caller(account_id=0, key_id="", plan="")
 
 def unauthorized(services: Services) -> Problem:
     """Make the answer to a request without a key in force."""
-    services.measures.refused("key")
+    services.metrics.count_refusal("key")
     challenge = {"WWW-Authenticate": 'ApiKey header="x-api-key"'}
     return Problem(KINDS["UNAUTHORIZED"].example, "UNAUTHORIZED", headers=challenge)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from searchlab.api.ops.metrics import Measures
+from searchlab.api.ops.metrics import Metrics
 from searchlab.api.wire.errors import Problem
 
 _TIMES = 4  # waiting costs memory alone
@@ -21,14 +21,14 @@ class Waiting:
     take their time.
     """
 
-    def __init__(self, measures: Measures, max_in_flight: int) -> None:
+    def __init__(self, metrics: Metrics, max_in_flight: int) -> None:
         """Start with nobody.
 
         Args:
-            measures: Told about each.
+            metrics: Told about each.
             max_in_flight: Requests that the worker takes on at once.
         """
-        self._measures = measures
+        self._metrics = metrics
         self._most = _TIMES * max_in_flight
         self._most_of_key = max(_LEAST, max_in_flight // _SHARE)
         self._by_key: Counter[str] = Counter()
@@ -36,16 +36,16 @@ class Waiting:
     @property
     def is_full(self) -> bool:
         """Whether nobody should be let in who may have to wait."""
-        return self._measures.waiting >= self._most
+        return self._metrics.waiting >= self._most
 
     @contextmanager
     def sending(self) -> Iterator[None]:
         """Wait in the block for a client to take bytes."""
-        self._measures.waits(1)
+        self._metrics.count_waiting(1)
         try:
             yield
         finally:
-            self._measures.waits(-1)
+            self._metrics.count_waiting(-1)
 
     @contextmanager
     def receiving(self, key_id: str) -> Iterator[None]:
@@ -58,7 +58,7 @@ class Waiting:
             Problem: Too many requests of the key do already (429).
         """
         if self._by_key[key_id] >= self._most_of_key:
-            self._measures.refused("slow")
+            self._metrics.count_refusal("slow")
             msg = (
                 f"a key may have {self._most_of_key} requests whose bodies are still on their way, "
                 "got more; wait for Retry-After seconds"

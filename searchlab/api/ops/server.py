@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
@@ -25,7 +26,7 @@ import msgspec
 
 from searchlab.api.ops.logs import Log
 from searchlab.api.ops.run_folders import run_folder
-from searchlab.api.settings import ENVIRONMENT, Settings
+from searchlab.api.settings import ENVIRONMENT, METRICS_ENVIRONMENT, Settings
 from searchlab.errors import ConflictError, InputError, NotFoundError, SearchlabError
 
 APP = "searchlab.api.app:create_app"
@@ -74,6 +75,10 @@ class Supervisor:
         self._app = app
         self._listener = listener
         self._environment = os.environ | {ENVIRONMENT: settings.to_env()}
+        if settings.run_folder:
+            counters = Path(settings.run_folder) / "metrics"
+            counters.mkdir(parents=True, exist_ok=True)
+            self._environment[METRICS_ENVIRONMENT] = str(counters)
         # A query is a small product: threads that share it only wait for each other, spinning.
         for usual in (dict.fromkeys(_ONE_THREAD, "1"), _HUGE_PAGES):
             self._environment |= {n: v for n, v in usual.items() if n not in os.environ}

@@ -106,7 +106,7 @@ async def _answer(
             pagination=Pagination(found.per_page, more, found.next_cursor),
         )
     await count_search(request, None if claimed is None else claimed.keeping(200, body))
-    services.measures.searched(plan.mode)
+    services.metrics.count_search(plan.mode)
     return Answer(body)
 
 

@@ -77,7 +77,7 @@ def metrics(request: Request[Any, Any, Any]) -> Response[bytes]:
     from prometheus_client import CONTENT_TYPE_LATEST
 
     return Response(
-        services_of(request).measures.expose(),
+        services_of(request).metrics.expose(),
         media_type=CONTENT_TYPE_LATEST,
         headers={"cache-control": "no-store"},
     )
