@@ -126,17 +126,18 @@ def diff(
     if html is not None and not html.parent.is_dir():
         msg = f"--html must be a file in a folder that is there, got no {html.parent}; make it"
         raise InputError(msg)
-    from searchlab.evaluation.reporting.diff import compare, run_beside
+    from searchlab.evaluation.reporting.diff import compare
     from searchlab.evaluation.reporting.diff_page import diff_page
     from searchlab.evaluation.reporting.pictures import find_pictures
+    from searchlab.evaluation.results import read_run_beside
 
     a, b = _results(before, after)
     pictures, dataset = find_pictures(_library(data), a.dataset, _datasets(own))
     found = compare(
         a,
         b,
-        run_beside(before),
-        run_beside(after),
+        read_run_beside(before),
+        read_run_beside(after),
         metric=metric,
         dataset=dataset,
         pictures=pictures,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.errors import DataError
-from searchlab.evaluation.datasets.judgments import write_run
+from searchlab.evaluation.datasets.judgments import read_run, write_run
 from searchlab.evaluation.provenance.measurement import (
     measurement_path,
     read_measurement,
@@ -214,6 +214,12 @@ def load_result(path: Path | str) -> Result:
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         msg = f"{path} must hold a result, got: {error}; evaluate again"
         raise DataError(msg) from error
+
+
+def read_run_beside(path: Path) -> dict[str, list[str]]:
+    """Read the ranking that lies beside a result's JSON; empty where none was recorded."""
+    file = path.with_suffix(".run.gz")
+    return read_run(file) if file.exists() else {}
 
 
 def incompatibility(a: Result, b: Result, *, timings: bool = True) -> str | None:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from searchlab.errors import InputError, MismatchError
-from searchlab.evaluation.reporting.diff import compare, run_beside
+from searchlab.evaluation.reporting.diff import compare
 from searchlab.evaluation.reporting.diff_page import diff_page
 from searchlab.evaluation.reporting.pictures import Pictures
 from searchlab.evaluation.reports import Report
-from searchlab.evaluation.results import load_result
+from searchlab.evaluation.results import load_result, read_run_beside
 from searchlab.evaluation.significance import bootstrap_interval, permutation_test
 from tests.support.made_results import ABOUT, LANGS, MINI, PALETTE, WIDE, N, result
 
@@ -158,6 +158,6 @@ def test_no_p_value_is_printed_as_zero():
 def test_a_run_is_found_beside_its_result(tmp_path):
     one = result(MINI)
     path = one.save(tmp_path, run={"q000": [("b", 0.75), ("a", 0.25)]})
-    assert run_beside(path) == {"q000": ["b", "a"]}
+    assert read_run_beside(path) == {"q000": ["b", "a"]}
     assert compare(load_result(path), one).whole.ties == N
-    assert run_beside(tmp_path / "none.json") == {}
+    assert read_run_beside(tmp_path / "none.json") == {}

@@ -9,7 +9,9 @@ from rich.console import Console
 from searchlab.config import Config
 from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.promotion import choose
+from searchlab.evaluation.reporting.leaderboard import language_rows, leaderboard_columns
 from searchlab.evaluation.reporting.reading import reading
+from searchlab.evaluation.reporting.terminal import leaderboard_table
 from searchlab.evaluation.reports import Report, load_report
 from searchlab.evaluation.results import Scores
 from searchlab.evaluation.significance import permutation_test
@@ -37,11 +39,11 @@ def test_systems_that_cannot_be_told_apart_share_a_rank(report):
 
 
 def test_leaderboard_shows_quality_with_intervals_beside_cost(report):
-    assert report.columns == [
+    assert leaderboard_columns(report) == [
         *("rank", "system", "ndcg@10 [95 %]", "success@5 [95 %]", "p", "langs"),
         *("p50 ms", "p95 ms", "text ms", "build s", "MiB"),
     ]
-    row = dict(zip(report.columns, report.rows()[2], strict=True))
+    row = dict(zip(leaderboard_columns(report), report.rows()[2], strict=True))
     found = report.results[2].intervals["ndcg@10"].macro
     assert row["system"] == "palette × exact"
     assert row["ndcg@10 [95 %]"] == f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]"
@@ -68,7 +70,7 @@ def test_report_fits_a_terminal(report, width):
 
 
 def test_language_table_has_a_row_for_each_language(report):
-    rows = report.language_rows()
+    rows = language_rows(report)
     assert [row[:2] for row in rows] == [["de", "50"], ["en", "150"]]
     assert all(any(cell.endswith("*") for cell in row[2:]) for row in rows)
     assert "ndcg@10 by language" in report.text(languages=True)
@@ -170,7 +172,7 @@ def test_p_values_are_those_against_the_leader_with_holms_correction(report):
     ]
     assert report.p_values[second.config_id] == min(1, 2 * raw[0])
     assert report.p_values[third.config_id] == 3 * raw[1]
-    shown = {row[1]: row[report.columns.index("p")] for row in report.rows()}
+    shown = {row[1]: row[leaderboard_columns(report).index("p")] for row in report.rows()}
     assert shown[leader.name] == "-"
     assert shown["palette × exact"] == "<0.001"
 
@@ -224,7 +226,7 @@ def test_a_report_is_plain_values_and_a_frame(report):
 
 
 def test_a_narrow_leaderboard_explains_only_the_columns_that_it_shows(report):
-    wide, narrow = report.leaderboard().caption, report.leaderboard(narrow=True).caption
+    wide, narrow = leaderboard_table(report).caption, leaderboard_table(report, narrow=True).caption
     assert "p is that against the very first" in wide
     assert "build s" in wide
     assert "p is that" not in narrow

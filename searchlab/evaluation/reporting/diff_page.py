@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from searchlab.evaluation.reporting.leaderboard import p_text
 from searchlab.evaluation.reporting.markup import note, page, piece, table
+from searchlab.evaluation.reporting.paired import Change, PairedResults, Tally
 from searchlab.evaluation.reporting.pictures import Pictures
-from searchlab.evaluation.reports import p_text
-
-if TYPE_CHECKING:
-    from searchlab.evaluation.reporting.diff import Change, Diff, Tally
 
 _REGRESSIONS = 8
 _IMPROVEMENTS = 4
 _SHOWN = 8  # results of a query
 
 
-def diff_html(diff: Diff, *, regressions: int = _REGRESSIONS) -> str:
+def diff_html(diff: PairedResults, *, regressions: int = _REGRESSIONS) -> str:
     """Render a diff to stand in a notebook.
 
     Args:
@@ -28,13 +25,13 @@ def diff_html(diff: Diff, *, regressions: int = _REGRESSIONS) -> str:
     return piece(_body(diff, regressions, heading="h3"))
 
 
-def diff_page(diff: Diff, *, regressions: int = 40) -> str:
+def diff_page(diff: PairedResults, *, regressions: int = 40) -> str:
     """Render a diff as a whole HTML file, as `diff_html`."""
     title = f"From {diff.names[0]} to {diff.names[1]}"
     return page(title, f"<h1>{html.escape(title)}</h1>{_body(diff, regressions, heading='h2')}")
 
 
-def _body(diff: Diff, regressions: int, *, heading: str) -> str:
+def _body(diff: PairedResults, regressions: int, *, heading: str) -> str:
     lost, won = diff.regressions[:regressions], diff.improvements[:_IMPROVEMENTS]
     parts = [
         f'<div class="says"><b>{html.escape(diff.verdict)}</b>, p = {diff.whole.p_value:.4f}</div>',
@@ -80,7 +77,7 @@ def _bar(tally: Tally) -> str:
     return f'<div class="bar" aria-hidden="true">{"".join(cells)}</div>{note(said)}'
 
 
-def _languages(diff: Diff) -> str:
+def _languages(diff: PairedResults) -> str:
     if len(diff.languages) < 2:
         return ""
     order = sorted(diff.languages.items(), key=lambda item: item[1].difference.mean)
@@ -108,7 +105,7 @@ def _languages(diff: Diff) -> str:
     return body
 
 
-def _case(diff: Diff, change: Change) -> str:
+def _case(diff: PairedResults, change: Change) -> str:
     words = html.escape(change.text or change.query_id)
     grades = dict(diff.qrels.get(change.query_id, {}))
     head = (
@@ -131,7 +128,7 @@ def _strip(name: str, ranked: Sequence[str], grades: dict[str, int], pictures: P
     return f"<small>{html.escape(name)}</small>{pictures.strip(list(ranked[:_SHOWN]), grades)}"
 
 
-def _missed(diff: Diff, change: Change, grades: dict[str, int], pictures: Pictures) -> str:
+def _missed(diff: PairedResults, change: Change, grades: dict[str, int], pictures: Pictures) -> str:
     """Show the best judged photo where neither system has it among its first."""
     seen = {i for run in diff.runs for i in list(run.get(change.query_id, ()))[:_SHOWN]}
     return pictures.missed(change.about, seen, grades)

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from searchlab.evaluation.charts import chart, look
+from searchlab.evaluation.comparison import Comparison
 from searchlab.evaluation.significance import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from searchlab.evaluation.reports import Report
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,15 @@ class Point:
     is_efficient: bool = False
 
 
-def frontier(report: Report) -> list[Point]:
+def frontier(comparison: Comparison) -> list[Point]:
     """Place the systems of a report on the four axes, best first.
 
     Quality counts by rank group: to be a hair better without being shown to be earns nothing.
     """
-    level = report.results[0].intervals[report.results[0].headline].macro.mean / 2
+    level = comparison.results[0].intervals[comparison.results[0].headline].macro.mean / 2
     points = []
-    names = report.names
-    for rank, group in enumerate(report.groups, start=1):
+    names = comparison.names
+    for rank, group in enumerate(comparison.groups, start=1):
         for result in group:
             found = result.intervals[result.headline]
             means = sorted((lang.mean for lang in found.groups.values()), reverse=True)
@@ -79,14 +78,14 @@ def _dominates(a: Point, b: Point) -> bool:
 
 
 @contextmanager
-def frontier_chart(report: Report) -> Iterator[Figure]:
+def frontier_chart(comparison: Comparison) -> Iterator[Figure]:
     """Draw quality against latency (the area is memory), and quality over languages.
 
     Yields:
         The figure, open as long as the context.
     """
-    points = frontier(report)
-    first = report.results[0]
+    points = frontier(comparison)
+    first = comparison.results[0]
     with chart(10.5, 4.6 + 0.12 * len(points), columns=2) as (figure, (left, right)):
         for number, point in enumerate(points):
             _draw(left, point, number, most=max(p.mib for p in points))
@@ -143,9 +142,9 @@ def _draw(axes: Axes, point: Point, number: int, *, most: float) -> None:
     )
 
 
-def frontier_caption(report: Report) -> str:
+def frontier_caption(comparison: Comparison) -> str:
     """Say how to read the chart and the table."""
-    first = report.results[0]
+    first = comparison.results[0]
     return (
         f"Filled marks are on the frontier: no other system is at least as good in rank, time, "
         f"memory and languages, and better in one. Quality counts by groups of equals, as in the "
@@ -157,7 +156,7 @@ def frontier_caption(report: Report) -> str:
 FRONTIER_COLUMNS = ("system", "rank", "quality", "ms", "MiB", "languages", "frontier")
 
 
-def frontier_rows(report: Report) -> list[list[str]]:
+def frontier_rows(comparison: Comparison) -> list[list[str]]:
     """Return the cells of the frontier as a table; columns are `FRONTIER_COLUMNS`."""
     return [
         [
@@ -169,5 +168,5 @@ def frontier_rows(report: Report) -> list[list[str]]:
             f"{point.languages} of {len(point.by_language)}",
             "yes" if point.is_efficient else "",
         ]
-        for point in frontier(report)
+        for point in frontier(comparison)
     ]

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from searchlab.evaluation.comparison import Comparison
 from searchlab.evaluation.reporting.frontier import frontier
+from searchlab.evaluation.results import Result
 from searchlab.evaluation.significance import Interval
 
-if TYPE_CHECKING:
-    from searchlab.evaluation.reports import Report
-    from searchlab.evaluation.results import Result
 
-
-def reading(report: Report) -> list[str]:
+def reading(comparison: Comparison) -> list[str]:
     """Say which configuration is chosen and why, what cannot be told apart, and where it is weak.
 
     Returns:
         Sentences, the most important first.
     """
-    found = [_choice(report), _order(report)]
-    if report.detectable is not None:
-        found.append(_limits(report, report.detectable[1]))
-    if len(report.chosen.languages) > 1:
-        found.append(_languages(report))
-    beaten = [point.name for point in frontier(report) if not point.is_efficient]
+    found = [_choice(comparison), _order(comparison)]
+    if comparison.detectable is not None:
+        found.append(_limits(comparison, comparison.detectable[1]))
+    if len(comparison.chosen.languages) > 1:
+        found.append(_languages(comparison))
+    beaten = [point.name for point in frontier(comparison) if not point.is_efficient]
     if beaten:
         found.append(
             "Off the frontier, since another is nowhere worse and somewhere better: "
@@ -60,8 +58,8 @@ def _count(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
 
 
-def _choice(report: Report) -> str:
-    chosen, tied = report.chosen, report.groups[0]
+def _choice(comparison: Comparison) -> str:
+    chosen, tied = comparison.chosen, comparison.groups[0]
     metrics = chosen.metrics
     cost = (
         f"{metrics['text_ms'] + metrics['p50_ms']:.2f} ms for a new query, "
@@ -70,29 +68,32 @@ def _choice(report: Report) -> str:
     quality = f"{chosen.headline} {chosen.intervals[chosen.headline].macro}"
     if len(tied) == 1:
         return f"Serve {chosen.name}: {quality}, shown to be better than all others; {cost}."
-    others = _and([report.names[result.config_id] for result in tied if result is not chosen])
+    others = _and([comparison.names[result.config_id] for result in tied if result is not chosen])
     return (
         f"Serve {chosen.name}: {quality}. It cannot be told apart from {others}, and is the "
         f"smallest of the fast ones among them ({cost})."
     )
 
 
-def _order(report: Report) -> str:
-    if len(report.groups) == 1:
-        return f"None of the {len(report.results)} systems can be told apart from the leader."
+def _order(comparison: Comparison) -> str:
+    if len(comparison.results) == 1:
+        return "There is one system, so there is nothing to compare it with."
+    if len(comparison.groups) == 1:
+        return f"None of the {len(comparison.results)} systems can be told apart from the leader."
     below = [
-        _and([report.names[result.config_id] for result in group]) for group in report.groups[1:]
+        _and([comparison.names[result.config_id] for result in group])
+        for group in comparison.groups[1:]
     ]
     return (
-        f"There are {len(report.groups)} groups, each shown to be worse than the leader of the one "
-        f"before. Below the first: {'; then '.join(below)}."
+        f"There are {len(comparison.groups)} groups, each shown to be worse than the leader of the "
+        f"one before. Below the first: {'; then '.join(below)}."
     )
 
 
-def _limits(report: Report, detectable: float) -> str:
+def _limits(comparison: Comparison, detectable: float) -> str:
     asked = (
-        f"What these queries cannot show: with {report.results[0].n_queries:,} of them about "
-        f"{len(set(report.results[0].scores.about)):,} photos, "
+        f"What these queries cannot show: with {comparison.results[0].n_queries:,} of them about "
+        f"{len(set(comparison.results[0].scores.about)):,} photos, "
     )
     if math.isinf(detectable):
         return f"{asked}no difference of any size; a tie here says nothing."
@@ -102,8 +103,8 @@ def _limits(report: Report, detectable: float) -> str:
     )
 
 
-def _languages(report: Report) -> str:
-    chosen = report.chosen
+def _languages(comparison: Comparison) -> str:
+    chosen = comparison.chosen
     groups = chosen.intervals[chosen.headline].groups
     order = sorted(groups, key=lambda lang: (-groups[lang].mean, lang))
     best = f"{order[0]} ({groups[order[0]].mean:.3f})"
@@ -113,7 +114,7 @@ def _languages(report: Report) -> str:
         for lang in chosen.languages
         if any(
             other.intervals[chosen.headline].groups[lang].low > groups[lang].high
-            for other in report.results
+            for other in comparison.results
         )
     ]
     said = (
@@ -129,7 +130,9 @@ def _and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def shown_systems(report: Report) -> list[Result]:
+def shown_systems(comparison: Comparison) -> list[Result]:
     """Return whose rankings are worth a look: the chosen, the leader, the first of other groups."""
-    firsts = [group[0] for group in report.groups]
-    return [report.chosen, *(result for result in firsts if result is not report.chosen)][:3]
+    firsts = [group[0] for group in comparison.groups]
+    return [comparison.chosen, *(result for result in firsts if result is not comparison.chosen)][
+        :3
+    ]

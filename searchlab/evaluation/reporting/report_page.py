@@ -12,20 +12,21 @@ from searchlab.errors import DataError, NotFoundError
 from searchlab.evaluation.charts import svg_of
 from searchlab.evaluation.promotion import BENCHMARK as PROMOTION
 from searchlab.evaluation.provenance.measurement import read_measurement
-from searchlab.evaluation.reporting.board import board_table
-from searchlab.evaluation.reporting.diff import run_beside
 from searchlab.evaluation.reporting.frontier import (
     FRONTIER_COLUMNS,
     frontier_caption,
     frontier_chart,
     frontier_rows,
 )
+from searchlab.evaluation.reporting.leaderboard import language_columns, language_rows
+from searchlab.evaluation.reporting.leaderboard_html import leaderboard_section
 from searchlab.evaluation.reporting.markup import figure, note, page, table
 from searchlab.evaluation.reporting.measured import manifest_html, measurement_html
 from searchlab.evaluation.reporting.pictures import find_pictures
 from searchlab.evaluation.reporting.reading import promotion, reading, shown_systems
 from searchlab.evaluation.reporting.samples import samples_html
 from searchlab.evaluation.reports import Report, load_report
+from searchlab.evaluation.results import read_run_beside
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets import Dataset
@@ -160,15 +161,15 @@ def _section(
     says = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in reading(report))
     pictures, dataset = find_pictures(library, report.results[0].dataset, own)
     systems = [
-        (result, run_beside(path / f"{result.config_id}.json")) for result in shown_systems(report)
+        (result, read_run_beside(path / f"{result.config_id}.json"))
+        for result in shown_systems(report)
     ]
     return "\n".join(
         [
             f'<h2 id="{_anchor(path)}">{html.escape(report.title)}</h2>',
             f'<div class="says"><ul>{says}</ul></div>',
             "<h3>Leaderboard</h3>",
-            board_table(report),
-            note(report.caption),
+            leaderboard_section(report),
             "<h3>Quality, latency, memory, languages</h3>",
             _frontier(report),
             "<h3>By language</h3>",
@@ -198,9 +199,9 @@ def _frontier(report: Report) -> str:
 
 
 def _languages(report: Report) -> str:
-    rows = report.language_rows()
+    rows = language_rows(report)
     caption = f"{report.results[0].headline}, ± half the 95 % interval; * is the best of a row"
-    body = table(report.language_columns, rows, caption=caption, left=["language"])
+    body = table(language_columns(report), rows, caption=caption, left=["language"])
     if len(rows) > _MANY_LANGUAGES:
         return f"<details><summary>{len(rows)} languages</summary>{body}</details>"
     return body

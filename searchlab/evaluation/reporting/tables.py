@@ -22,6 +22,7 @@ from typing import Any
 from searchlab.errors import InputError, SearchlabError
 from searchlab.evaluation.reporting.claims import TABLE
 from searchlab.evaluation.reporting.frontier import FRONTIER_COLUMNS, frontier_rows
+from searchlab.evaluation.reporting.leaderboard import language_columns, language_rows
 from searchlab.evaluation.reporting.lookup import Results, interval_of, pick
 from searchlab.evaluation.reports import load_report
 from searchlab.files import write_atomically
@@ -51,7 +52,7 @@ def render(spec: str, results: Results) -> str:
             return report.markdown().partition("\n\n")[2]
         if kind == "frontier":
             return _markdown(FRONTIER_COLUMNS, frontier_rows(report), left=1)
-        return _markdown(report.language_columns, report.language_rows(), left=1)
+        return _markdown(language_columns(report), language_rows(report), left=1)
     if kind == "contents" and not words:
         return _contents(results)
     if kind == "rows" and len(words) > 2:

@@ -6,56 +6,63 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from searchlab.evaluation.comparison import Comparison
+from searchlab.evaluation.reporting.leaderboard import (
+    language_columns,
+    language_rows,
+    leaderboard_caption,
+    leaderboard_columns,
+    leaderboard_rows,
+)
+
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from searchlab.evaluation.reports import Report
 
 _TEXT_WIDTH = 200
 _LEFT_OUT_IF_NARROW = ("p", "langs", "p95 ms", "build s")
 
 
-def leaderboard(report: Report, *, narrow: bool = False) -> Table:
+def leaderboard_table(comparison: Comparison, *, narrow: bool = False) -> Table:
     """Lay out quality, speed and size.
 
     Args:
-        report: What to lay out.
+        comparison: What to lay out.
         narrow: Fit into 80 columns: intervals below the means, and some columns less.
     """
+    headings = leaderboard_columns(comparison)
     left_out = _LEFT_OUT_IF_NARROW if narrow else ()
-    shown = [name for name in report.columns if name not in left_out]
-    kept = [place for place, name in enumerate(report.columns) if name not in left_out]
-    rows = [[cells[place] for place in kept] for cells in report.rows()]
+    places = [place for place, name in enumerate(headings) if name not in left_out]
+    columns = [headings[place] for place in places]
+    caption = leaderboard_caption(comparison, columns)
+    rows = [[cells[place] for place in places] for cells in leaderboard_rows(comparison)]
     if narrow:
         rows = [
             [rank, system.replace(",", ", "), *(cell.replace(" [", "\n[") for cell in cells)]
             for rank, system, *cells in rows
         ]
-    columns = [report.columns[place] for place in kept]
-    if narrow:
         columns = [name.replace(" ", "\n", 1) for name in columns]
-    styles = ["bold" if result is report.chosen else "" for result in report.results]
-    table = _table(report.title, columns, rows, styles)
-    table.caption = report.caption_of(shown)
+    styles = ["bold" if result is comparison.chosen else "" for result in comparison.results]
+    table = _table(comparison.title, columns, rows, styles)
+    table.caption = caption
     return table
 
 
-def language_table(report: Report) -> Table:
+def language_table(comparison: Comparison) -> Table:
     """Lay out the headline metric for each language; `*` marks the best of a row."""
-    rows = report.language_rows()
-    title = f"{report.results[0].headline} by language; * is the best of a row"
-    return _table(title, report.language_columns, rows, [""] * len(rows))
+    rows = language_rows(comparison)
+    title = f"{comparison.results[0].headline} by language; * is the best of a row"
+    return _table(title, language_columns(comparison), rows, [""] * len(rows))
 
 
-def plain_text(report: Report, *, languages: bool = False) -> str:
+def plain_text(comparison: Comparison, *, languages: bool = False) -> str:
     """Return the tables without colour, for logs and terminals that have none."""
     from rich.console import Console
 
     file = io.StringIO()
     console = Console(file=file, width=_TEXT_WIDTH, no_color=True, color_system=None)
-    console.print(leaderboard(report))
+    console.print(leaderboard_table(comparison))
     if languages:
-        console.print(language_table(report))
+        console.print(language_table(comparison))
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 

@@ -1,0 +1,183 @@
+"""Comparison: results side by side, which of them can be told apart, and which one to serve.
+
+Data and statistics alone; how they are shown lies in `searchlab.evaluation.reporting`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.errors import InputError
+from searchlab.evaluation.promotion import choose
+from searchlab.evaluation.results import Result, incompatibility
+from searchlab.evaluation.significance import leader_tests, tie_groups
+from searchlab.evaluation.significance.power import Power, power_of
+
+ALPHA = 0.05
+
+
+class Comparison:
+    """Results on the same queries and photos, measured by the same code on one machine.
+
+    Attributes:
+        alpha: Chance of calling any of a leader's equals worse than it, at most.
+        n_left_out: Results that could not be compared with these.
+    """
+
+    def __init__(
+        self,
+        results: Iterable[Result],
+        *,
+        alpha: float = ALPHA,
+        seed: int = 0,
+        n_left_out: int = 0,
+    ) -> None:
+        """Check that the results can be compared.
+
+        Args:
+            results: At least one, each configuration once.
+            alpha: Chance of calling any of a leader's equals worse than it, at most.
+            seed: Of the tests.
+            n_left_out: Results that could not be compared with these; the caption says so.
+
+        Raises:
+            InputError: They are of different data, queries, metrics, code or machines, or a
+                configuration is there twice.
+        """
+        unordered = list(results)
+        settings = {result.setting for result in unordered}
+        by_config = {result.config_id: result for result in unordered}
+        if len(settings) != 1 or len(by_config) < len(unordered):
+            reasons = [incompatibility(unordered[0], other) for other in unordered[1:]]
+            listed = next(filter(None, reasons), [result.name for result in unordered])
+            msg = (
+                "a report must have results of one dataset, revision, photos, queries, metrics, "
+                f"code and machine, each config once, got {listed}; evaluate them together"
+            )
+            raise InputError(msg)
+        self.alpha = alpha
+        self.n_left_out = n_left_out
+        self._by_config = by_config
+        self._seed = seed
+
+    @cached_property
+    def groups(self) -> list[list[Result]]:
+        """Results in groups, best first; members cannot be told apart from their group's first."""
+        scores = {
+            config_id: result.scores.values[result.headline]
+            for config_id, result in self._by_config.items()
+        }
+        groups = tie_groups(scores, alpha=self.alpha, seed=self._seed, **self._labels)
+        return [[self._by_config[config_id] for config_id in group] for group in groups]
+
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        """All results, by rank group and then by headline metric, best first."""
+        return tuple(result for group in self.groups for result in group)
+
+    @cached_property
+    def ranks(self) -> dict[str, int]:
+        """Config_id -> number of its group, from 1."""
+        return {
+            result.config_id: rank
+            for rank, group in enumerate(self.groups, start=1)
+            for result in group
+        }
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Config_id -> model and index in words, with a part of the id where that is not enough."""
+        names = [result.name for result in self.results]
+        return {
+            result.config_id: result.name
+            if names.count(result.name) == 1
+            else f"{result.name} ({result.config_id[:6]})"
+            for result in self.results
+        }
+
+    @property
+    def title(self) -> str:
+        """Name of the data."""
+        first = self.results[0]
+        return f"{first.benchmark} on {first.dataset}@{first.dataset_revision}"
+
+    @cached_property
+    def chosen(self) -> Result:
+        """The result that `choose` picks."""
+        return choose(self.groups[0])
+
+    @cached_property
+    def p_values(self) -> dict[str, float]:
+        """Config_id -> p-value of the paired test against the leader, with Holm's correction."""
+        leader, *others = self.results
+        best, *scores = _headline_scores(leader, *others)
+        p_values = leader_tests(best, scores, **self._labels, seed=self._seed)
+        return {other.config_id: p for other, p in zip(others, p_values, strict=True)}
+
+    @cached_property
+    def powers(self) -> dict[str, Power]:
+        """Config_id -> what a test against the leader can show; left out where all is equal.
+
+        At the level of the first step of Holm's correction, which is what a lone difference takes.
+        """
+        leader, *others = self.results
+        level = self.alpha / max(1, math.comb(len(self.results), 2))
+        powers = {}
+        for other in others:
+            best, scores = _headline_scores(leader, other)
+            if (best != scores).any() and len(set(leader.scores.about)) > 1:
+                powers[other.config_id] = power_of(best, scores, **self._labels, alpha=level)
+        return powers
+
+    @property
+    def detectable(self) -> tuple[float, float] | None:
+        """The least difference from the leader that can be shown, of the systems tied with it.
+
+        From the most to the least favourable pair; of all systems where none is tied, and None
+        where there is nothing to estimate from.
+        """
+        tied = [result.config_id for result in self.groups[0] if result.config_id in self.powers]
+        sizes = [self.powers[config_id].detectable for config_id in tied or self.powers]
+        return (min(sizes), max(sizes)) if sizes else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: the data, and every system with rank, figures and p-value."""
+        first = self.results[0]
+        systems = [
+            {
+                "system": self.names[result.config_id],
+                "config_id": result.config_id,
+                "rank": self.ranks[result.config_id],
+                "is_chosen": result is self.chosen,
+                "p_value": self.p_values.get(result.config_id),
+                "n_languages": len(result.languages),
+                "intervals": {name: list(i.macro) for name, i in result.intervals.items()},
+                "metrics": {k: v for k, v in result.metrics.items() if k not in result.intervals},
+            }
+            for result in self.results
+        ]
+        return {
+            "benchmark": first.benchmark,
+            "dataset": first.dataset,
+            "dataset_revision": first.dataset_revision,
+            "n_queries": first.n_queries,
+            "languages": list(first.languages),
+            "alpha": self.alpha,
+            "detectable": {name: power.to_dict() for name, power in self.powers.items()},
+            "systems": systems,
+        }
+
+    @property
+    def _labels(self) -> dict[str, Any]:
+        scores = next(iter(self._by_config.values())).scores
+        return {"groups": scores.langs, "clusters": scores.about}
+
+
+def _headline_scores(*results: Result) -> list[NDArray[np.float64]]:
+    return [result.scores.values[result.headline] for result in results]
