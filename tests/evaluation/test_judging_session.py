@@ -85,7 +85,7 @@ def test_each_grade_is_on_disk_before_the_next_photo_is_shown(grading):
     assert grading.current == grading.items[1]
 
 
-def test_a_sitting_goes_on_where_it_ended(pool, grading, tmp_path):
+def test_a_session_goes_on_where_it_ended(pool, grading, tmp_path):
     for grade in (3, 0, 1):
         grading.choose(grade)
     again = Grading(pool, tmp_path / "ann.jsonl", judge="ann", pictures=picture)
@@ -161,7 +161,7 @@ def test_a_journal_of_another_pool_is_refused(dataset, grading, tmp_path):
 
 
 def test_keys_grade_skip_undo_and_move(grading):
-    widget = grading.widget()
+    widget = grading.widget
     press(widget, do="choose", choice=3)
     press(widget, do="skip")
     assert (widget.view["done"], widget.view["skipped"], widget.view["number"]) == (2, 1, 2)
@@ -175,7 +175,7 @@ def test_keys_grade_skip_undo_and_move(grading):
 
 
 def test_a_key_pressed_twice_does_not_grade_the_photo_that_nobody_has_seen(grading):
-    widget = grading.widget()
+    widget = grading.widget
     number = widget.view["number"]
     for _ in range(2):
         widget._handle_custom_msg({"do": "choose", "choice": 3, "number": number}, [])
@@ -188,7 +188,7 @@ def test_a_key_pressed_twice_does_not_grade_the_photo_that_nobody_has_seen(gradi
     "message", [{}, {"do": "drop"}, {"do": "choose", "choice": 9}, "text", None]
 )
 def test_a_message_that_means_nothing_is_told_to_the_judge(grading, message):
-    widget = grading.widget()
+    widget = grading.widget
     if isinstance(message, dict):
         message = {**message, "number": 0}
     widget._handle_custom_msg(message, [])
@@ -200,7 +200,7 @@ def test_a_grade_that_cannot_be_written_is_told_and_does_not_count(grading, monk
     def full(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
-    widget = grading.widget()
+    widget = grading.widget
     monkeypatch.setattr("searchlab.evaluation.judging.journal._append", full)
     press(widget, do="choose", choice=3)
     assert "No space left on device" in widget.problem
@@ -211,12 +211,12 @@ def test_a_grade_that_cannot_be_written_is_told_and_does_not_count(grading, monk
     assert len(grading.grades) == 1
 
 
-def test_the_same_sitting_has_one_widget(grading):
-    assert grading.widget() is grading.widget()
+def test_the_same_session_has_one_widget(grading):
+    assert grading.widget is grading.widget
 
 
 def test_the_widget_needs_nothing_from_elsewhere(grading):
-    widget = grading.widget()
+    widget = grading.widget
     assert isinstance(widget, JudgingWidget)
     for text in (widget._esm, widget._css):
         assert "http" not in text
@@ -236,7 +236,7 @@ def test_where_no_widget_lives_a_sheet_and_a_line_say_how_far_one_is(grading):
     pictures = sheet.split("base64,")[1:]
     decoded = base64.b64decode(pictures[0].split('"')[0])
     assert Image.open(io.BytesIO(decoded)).size == (60, 40)
-    data = grading.widget()._repr_mimebundle_()
+    data = grading.widget._repr_mimebundle_()
     bundle = data[0] if isinstance(data, tuple) else data
     assert bundle["text/plain"].startswith("grades by ann: 1 of 14")
 
@@ -254,7 +254,7 @@ def test_displaying_shows_the_sheet_that_a_live_widget_hides(grading, capsys):
         shell.history_manager = None
         InteractiveShell.clear_instance()
     first, second = captured.outputs
-    assert f'id="{grading.widget().sheet_id}"' in first.data["text/html"]
+    assert f'id="{grading.widget.sheet_id}"' in first.data["text/html"]
     assert "application/vnd.jupyter.widget-view+json" in second.data
 
 
@@ -407,7 +407,7 @@ def test_who_prefers_one_system_by_its_pictures_names_it_whatever_side_it_is_on(
     chosen = []
     while ab.current is not None:
         chosen.append(side_of(ab, "a"))
-        press(ab.widget(), do="choose", choice=chosen[-1])
+        press(ab.widget, do="choose", choice=chosen[-1])
     found = ab.outcome()
     assert (found.systems, found.wins, found.ties, found.n_same) == (("good", "bad"), (39, 0), 0, 1)
     assert found.n_left == chosen.count("left")

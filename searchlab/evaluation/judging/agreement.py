@@ -1,56 +1,30 @@
-"""Agreement: whether judges mean the same by a grade, beyond what chance alone would give.
-
-All figures are functions of small tables of counts, grade by grade, so the bootstrap adds up
-tables of resampled queries. Photos of one query are judged alike, hence queries are resampled, not
-pairs.
-"""
+"""Agreement: how far judges give the same grades, over all of them and for each two."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from searchlab.errors import InputError
+from searchlab.evaluation.judging.coefficients import (
+    PairAgreement,
+    alphas,
+    bootstrap_statistic,
+    count_coincidences,
+    equal_shares,
+    grade_values,
+    kappas,
+)
+from searchlab.evaluation.judging.html import agreement_html
 from searchlab.evaluation.judging.pools import Pair
 from searchlab.evaluation.significance import Interval
 
 Grades: TypeAlias = Mapping[str, Mapping[Pair, int]]
 """judge -> (query_id, photo_id) -> grade."""
-
-Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
-Tables: TypeAlias = NDArray[np.float64]
-
-LEVELS = ("nominal", "ordinal", "interval")
-MAX_GRADES = 100
-
-
-@dataclass(frozen=True, eq=False)
-class PairAgreement:
-    """How far two judges agree on what both have graded.
-
-    Attributes:
-        judges: Their names.
-        n_pairs: Pairs that both have graded.
-        percent: Share of equal grades, 0 to 1.
-        kappa: Cohen's kappa: 1 for full agreement, 0 for what chance gives; NaN where both gave
-            one and the same grade throughout.
-        kappa_quadratic: The same with a disagreement weighed by its square.
-        confusion: (n_grades, n_grades) counts; rows are the first judge's grades.
-        grades: Grade of each row and column.
-    """
-
-    judges: tuple[str, str]
-    n_pairs: int
-    percent: Interval
-    kappa: Interval
-    kappa_quadratic: Interval
-    confusion: NDArray[np.int64]
-    grades: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,18 +43,16 @@ class Agreement:
 
     def __repr__(self) -> str:
         lines = [f"Krippendorff's alpha {self.alpha} over {self.n_pairs:,} pairs"]
-        for found in self.pairs:
-            first, second = found.judges
+        for pair in self.pairs:
+            first, second = pair.judges
             lines.append(
-                f"{first} and {second}, {found.n_pairs:,} pairs: kappa {found.kappa}, "
-                f"weighted {found.kappa_quadratic}, equal {found.percent}"
+                f"{first} and {second}, {pair.n_pairs:,} pairs: kappa {pair.kappa}, "
+                f"weighted {pair.kappa_quadratic}, equal {pair.percent}"
             )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from searchlab.evaluation.judging.html import agreement_html
-
-        return agreement_html(self)
+        return agreement_html(self.alpha, self.n_pairs, self.pairs)
 
 
 def agreement(grades: Grades, *, samples: int = 2000, seed: int = 0) -> Agreement:
@@ -100,22 +72,24 @@ def agreement(grades: Grades, *, samples: int = 2000, seed: int = 0) -> Agreemen
             f"judges must have graded a pair in common, got none by {', '.join(grades) or 'no-one'}"
         )
         raise InputError(msg)
-    values = _values(shared.values())
+    values = grade_values(shared.values())
     clusters = [pair.query_id for pair in shared]
-    tables = np.stack([_coincidences(found.values(), values) for found in shared.values()])
-    alpha = _interval(tables, clusters, lambda t: _alpha(t, values, "ordinal"), samples, seed)
+    tables = np.stack([count_coincidences(unit.values(), values) for unit in shared.values()])
+    alpha = bootstrap_statistic(
+        tables, clusters, lambda t: alphas(t, values, "ordinal"), samples, seed
+    )
     pairs = []
     for first, second in combinations(grades, 2):
-        both = {p: f for p, f in shared.items() if first in f and second in f}
+        both = {pair: unit for pair, unit in shared.items() if first in unit and second in unit}
         if not both:
             continue
         counts = np.zeros((len(both), len(values), len(values)))
-        for unit, found in zip(counts, both.values(), strict=True):
-            unit[values.index(found[first]), values.index(found[second])] = 1
-        about = [pair.query_id for pair in both]
+        for table, unit in zip(counts, both.values(), strict=True):
+            table[values.index(unit[first]), values.index(unit[second])] = 1
+        clusters = [pair.query_id for pair in both]
         percent, kappa, quadratic = (
-            _interval(counts, about, statistic, samples, seed)
-            for statistic in (_equal, _kappa, lambda t: _kappa(t, values))
+            bootstrap_statistic(counts, clusters, statistic, samples, seed)
+            for statistic in (equal_shares, kappas, lambda t: kappas(t, values))
         )
         confusion = counts.sum(axis=0).astype(np.int64)
         pairs.append(
@@ -126,157 +100,18 @@ def agreement(grades: Grades, *, samples: int = 2000, seed: int = 0) -> Agreemen
 
 def shared_units(grades: Grades) -> dict[Pair, dict[str, int]]:
     """Collect what at least two judges have graded: pair -> judge -> grade, sorted by pair."""
-    found: dict[Pair, dict[str, int]] = {}
-    for judge, given in grades.items():
-        for pair, grade in given.items():
-            found.setdefault(Pair(*pair), {})[judge] = grade
-    return {pair: found[pair] for pair in sorted(found) if len(found[pair]) > 1}
+    units: dict[Pair, dict[str, int]] = {}
+    for judge, by_pair in grades.items():
+        for pair, grade in by_pair.items():
+            units.setdefault(Pair(*pair), {})[judge] = grade
+    return {pair: units[pair] for pair in sorted(units) if len(units[pair]) > 1}
 
 
 def disagreements(grades: Grades, *, least: int = 2) -> list[tuple[Pair, dict[str, int]]]:
     """List what judges should talk about: grades `least` or more apart, worst first."""
-    found = {
-        pair: given
-        for pair, given in shared_units(grades).items()
-        if max(given.values()) - min(given.values()) >= least
-    }
-    return sorted(found.items(), key=lambda f: (min(f[1].values()) - max(f[1].values()), f[0]))
-
-
-def cohen_kappa(first: Sequence[int], second: Sequence[int], *, quadratic: bool = False) -> float:
-    """Agreement of two judges beyond chance.
-
-    Args:
-        first: Grades.
-        second: The other judge's, of the same pairs in the same order.
-        quadratic: Weigh a disagreement by the square of its size, for ordered grades.
-
-    Returns:
-        At most 1; 0 is what chance gives; NaN where only one grade occurs.
-
-    Raises:
-        InputError: Different lengths, or no grade.
-
-    References:
-        Cohen, A coefficient of agreement for nominal scales, EPM 20, 1960; Weighted kappa,
-        Psychological Bulletin 70, 1968.
-    """
-    if len(first) != len(second) or not len(first):
-        msg = f"both judges must grade the same pairs, got {len(first)} and {len(second)} grades"
-        raise InputError(msg)
-    values = _values([{"": grade} for grade in (*first, *second)])
-    table = np.zeros((1, len(values), len(values)))
-    for a, b in zip(first, second, strict=True):
-        table[0, values.index(a), values.index(b)] += 1
-    return float(_kappa(table, values if quadratic else None)[0])
-
-
-def krippendorff_alpha(units: Sequence[Sequence[int]], *, level: Level = "ordinal") -> float:
-    """Agreement of any number of judges beyond chance, with any of their grades missing.
-
-    Args:
-        units: The grades that each pair got, in any order; pairs with fewer than two count nothing.
-        level: How far apart two grades are: `nominal` (different or not), `ordinal` (by how many
-            grades given lie between), `interval` (by their difference).
-
-    Returns:
-        At most 1; 0 is what chance gives; NaN where only one grade occurs.
-
-    Raises:
-        InputError: An unknown level, or no pair with two grades.
-
-    References:
-        Krippendorff, Computing Krippendorff's alpha-reliability, 2011.
-        Hayes and Krippendorff, Answering the call for a standard reliability measure for coding
-        data, Communication Methods and Measures 1, 2007.
-    """
-    rated = [dict(enumerate(unit)) for unit in units if len(unit) > 1]
-    if level not in LEVELS or not rated:
-        msg = (
-            f"level must be one of {', '.join(LEVELS)} and a pair must have two grades, got "
-            f"{level!r} and {len(rated)} such pairs"
-        )
-        raise InputError(msg)
-    values = _values(rated)
-    table = sum(_coincidences(unit.values(), values) for unit in rated)
-    return float(_alpha(np.asarray(table)[None], values, level)[0])
-
-
-def _values(units: Iterable[Mapping[Any, int]]) -> tuple[int, ...]:
-    values = sorted({grade for unit in units for grade in unit.values()})
-    if len(values) > MAX_GRADES:
-        msg = f"grades must take at most {MAX_GRADES} values, got {len(values)}"
-        raise InputError(msg)
-    return tuple(values)
-
-
-def _coincidences(given: Iterable[int], values: Sequence[int]) -> Tables:
-    """Count ordered pairs of grades within one unit, each grade weighing one in all."""
-    grades = [values.index(grade) for grade in given]
-    counts = np.bincount(grades, minlength=len(values)).astype(np.float64)
-    table: Tables = (np.outer(counts, counts) - np.diag(counts)) / (len(grades) - 1)
-    return table
-
-
-def _equal(tables: Tables) -> Tables:
-    found: Tables = np.trace(tables, axis1=1, axis2=2) / tables.sum(axis=(1, 2))
-    return found
-
-
-def _kappa(tables: Tables, values: Sequence[int] | None = None) -> Tables:
-    """(n,) kappas of (n, n_grades, n_grades) counts; weighed by squares where values are given."""
-    n_grades = tables.shape[1]
-    apart = 1 - np.eye(n_grades)
-    if values is not None:
-        apart = np.subtract.outer(values, values).astype(np.float64) ** 2
-    rows, columns = tables.sum(axis=2), tables.sum(axis=1)
-    seen = (tables * apart).sum(axis=(1, 2))
-    chance = np.einsum("ni,nj,ij->n", rows, columns, apart) / tables.sum(axis=(1, 2))
-    return _one_minus(seen, chance)
-
-
-def _alpha(tables: Tables, values: Sequence[int], level: Level) -> Tables:
-    """(n,) alphas of (n, n_grades, n_grades) coincidences."""
-    counts = tables.sum(axis=2)  # (n, n_grades)
-    total = counts.sum(axis=1)
-    n_grades = len(values)
-    if level == "ordinal":
-        # Grades given from one to the other, half of those at both ends.
-        middle = np.cumsum(counts, axis=1) - counts / 2
-        apart = (middle[:, :, None] - middle[:, None, :]) ** 2
-    else:
-        gaps = np.subtract.outer(values, values).astype(np.float64) ** 2
-        apart = (gaps if level == "interval" else 1 - np.eye(n_grades))[None]
-    seen = (tables * apart).sum(axis=(1, 2))
-    expected = counts[:, :, None] * counts[:, None, :]
-    chance = (expected * apart).sum(axis=(1, 2)) / np.maximum(total - 1, 1)
-    return _one_minus(seen, chance)
-
-
-def _one_minus(seen: Tables, chance: Tables) -> Tables:
-    safe = np.where(chance > 0, chance, np.nan)
-    found: Tables = 1 - seen / safe
-    return found
-
-
-def _interval(
-    tables: Tables,
-    clusters: Sequence[str],
-    statistic: Callable[[Tables], Tables],
-    samples: int,
-    seed: int,
-) -> Interval:
-    """Estimate a statistic of summed tables, and its percentile bootstrap interval."""
-    names, cluster_of = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
-    sums = np.zeros((len(names), *tables.shape[1:]))
-    np.add.at(sums, cluster_of, tables)
-    times = np.random.default_rng(seed).multinomial(
-        len(names), np.full(len(names), 1 / len(names)), size=samples
-    )
-    drawn = np.einsum("sc,cij->sij", times.astype(np.float64), sums)
-    cloud = statistic(drawn)
-    cloud = cloud[np.isfinite(cloud)]  # a resample in which one grade alone occurs says nothing
-    whole = float(statistic(tables.sum(axis=0)[None])[0])
-    if not len(cloud):
-        return Interval(whole, float("nan"), float("nan"))
-    return Interval(whole, *map(float, np.percentile(cloud, [2.5, 97.5])))
+    far_apart = [
+        (pair, unit)
+        for pair, unit in shared_units(grades).items()
+        if max(unit.values()) - min(unit.values()) >= least
+    ]
+    return sorted(far_apart, key=lambda f: (min(f[1].values()) - max(f[1].values()), f[0]))

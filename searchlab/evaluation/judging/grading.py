@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from searchlab.errors import NotFoundError
 from searchlab.evaluation.judging.journal import Item
+from searchlab.evaluation.judging.notebook import NotebookSession
 from searchlab.evaluation.judging.pools import Pair, Pool
-from searchlab.evaluation.judging.session import Pictures, Sitting
+from searchlab.evaluation.judging.session import Pictures
 
 if TYPE_CHECKING:
     from searchlab.library.library import Library
@@ -18,7 +19,7 @@ GRADES: Mapping[int | str, str] = {0: "not relevant", 1: "related", 2: "relevant
 _LARGE, _SMALL = "regular", "thumb"
 
 
-class Grading(Sitting):
+class Grading(NotebookSession):
     """A judge who grades the photos of a pool, without knowing who found them.
 
     Example:

@@ -1,18 +1,17 @@
-"""How a sitting and agreement look where nothing is live: on the web, in a saved notebook."""
+"""A judging session and agreement where nothing is live: on the web, in a saved notebook."""
 
 from __future__ import annotations
 
 import base64
 import html
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from searchlab.evaluation.judging.agreement import Agreement, PairAgreement
+from searchlab.evaluation.judging.coefficients import PairAgreement
 from searchlab.evaluation.judging.journal import Item
+from searchlab.evaluation.judging.session import JudgingSession
+from searchlab.evaluation.significance import Interval
 from searchlab.photos.cards import STYLE
 from searchlab.photos.images.decode import as_rgb, thumbnail
-
-if TYPE_CHECKING:
-    from searchlab.evaluation.judging.session import Sitting
 
 _QUERIES = 4
 _PHOTOS = 8
@@ -32,28 +31,28 @@ _STYLE = f"""{STYLE}
 """
 
 
-def sitting_html(sitting: Sitting) -> str:
+def session_html(session: JudgingSession) -> str:
     """Render how far a judge has come: a bar, and the first queries with photos and choices."""
     by_query: dict[str, list[Item]] = {}
-    for item in sitting.items:
+    for item in session.items:
         by_query.setdefault(item[0], []).append(item)
-    blocks = [_block(sitting, items) for items in list(by_query.values())[:_QUERIES]]
-    share = 100 * sitting.n_done / max(1, len(sitting.items))
+    blocks = [_block(session, items) for items in list(by_query.values())[:_QUERIES]]
+    share = 100 * session.n_done / max(1, len(session.items))
     rest = len(by_query) - len(blocks)
     more = f"<p>and {rest:,} more queries</p>" if rest > 0 else ""
     return _sheet(
-        f"<b>{html.escape(str(sitting))}</b>"
+        f"<b>{html.escape(str(session))}</b>"
         f'<div class="searchlab-track"><div style="width:{share:.1f}%"></div></div>'
         f"{''.join(blocks)}{more}"
     )
 
 
-def _block(sitting: Sitting, items: list[Item]) -> str:
+def _block(session: JudgingSession, items: list[Item]) -> str:
     """Render one query: what was asked, then a strip of photos or two of them."""
-    scenes = [(item, sitting.scene(item)) for item in items[:_PHOTOS]]
+    scenes = [(item, session.scene(item)) for item in items[:_PHOTOS]]
     first = scenes[0][1]
     lang = html.escape(first["lang"])
-    said = _said(sitting, items[0]) if len(first["sides"]) == 2 else ""
+    said = _said(session, items[0]) if len(first["sides"]) == 2 else ""
     asked = (
         f'<div><b lang="{lang}" dir="auto">{html.escape(first["query"])}</b> '
         f'<span class="searchlab-small">{lang}</span> {html.escape(said)}</div>'
@@ -62,7 +61,7 @@ def _block(sitting: Sitting, items: list[Item]) -> str:
         strips = [f'<div class="strip half">{_pictures(side)}</div>' for side in first["sides"]]
         return f'{asked}<div class="strip two">{"".join(strips)}</div>'
     photos = "".join(
-        f"<figure>{_pictures(scene['sides'][0])}<figcaption>{html.escape(_said(sitting, item))}"
+        f"<figure>{_pictures(scene['sides'][0])}<figcaption>{html.escape(_said(session, item))}"
         "</figcaption></figure>"
         for item, scene in scenes
     )
@@ -70,29 +69,35 @@ def _block(sitting: Sitting, items: list[Item]) -> str:
     return f'{asked}<div class="strip">{photos}{rest}</div>'
 
 
-def _said(sitting: Sitting, item: Item) -> str:
-    entry = sitting.journal.latest.get(item)
+def _said(session: JudgingSession, item: Item) -> str:
+    entry = session.journal.latest.get(item)
     if entry is None:
         return "to judge"
     if entry.choice is None:
         return "skipped"
-    name = sitting.choices.get(entry.choice, "")
+    name = session.choices.get(entry.choice, "")
     return f"{entry.choice} {name}" if isinstance(entry.choice, int) else name
 
 
-def agreement_html(found: Agreement) -> str:
-    """Render agreement: figures for each two judges, and what they confuse."""
+def agreement_html(alpha: Interval, n_pairs: int, pairs: Sequence[PairAgreement]) -> str:
+    """Render agreement: figures for each two judges, and what they confuse.
+
+    Args:
+        alpha: Krippendorff's, over all judges.
+        n_pairs: Pairs that at least two judges have graded.
+        pairs: For each two judges.
+    """
     rows = "".join(
         f"<tr><td>{html.escape(' and '.join(pair.judges))}</td>"
         f'<td class="number">{pair.n_pairs:,}</td><td>{pair.percent}</td><td>{pair.kappa}</td>'
         f"<td>{pair.kappa_quadratic}</td></tr>"
-        for pair in found.pairs
+        for pair in pairs
     )
     heads = ("judges", "pairs", "equal", "kappa", "weighted kappa")
     head = "".join(f"<th>{name}</th>" for name in heads)
-    tables = "".join(_confusion(pair) for pair in found.pairs)
+    tables = "".join(_confusion(pair) for pair in pairs)
     return _sheet(
-        f"<p><b>Krippendorff's alpha {found.alpha}</b> over {found.n_pairs:,} pairs, ordered "
+        f"<p><b>Krippendorff's alpha {alpha}</b> over {n_pairs:,} pairs, ordered "
         "grades, 95 % intervals by bootstrap over queries</p>"
         f"<table><tr>{head}</tr>{rows}</table>{tables}"
     )

@@ -1,4 +1,4 @@
-// The browser side of a sitting: draws `view`, sends what the judge does, decides nothing.
+// The browser side of a judging session: draws `view`, sends what the judge does, decides nothing.
 // All text is set as text, never as markup: queries are other people's words.
 
 const PATIENCE_MS = 3000;

@@ -13,7 +13,7 @@ from searchlab.errors import InputError, MismatchError
 from searchlab.evaluation.judging.agreement import Grades
 from searchlab.evaluation.judging.journal import Journal
 from searchlab.evaluation.judging.pools import Pair, Pool
-from searchlab.evaluation.judging.proportions import most_at_95
+from searchlab.evaluation.judging.proportions import upper_bound_95
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets import Dataset
@@ -153,4 +153,4 @@ def missed(pool: Pool, qrels: Qrels) -> Missed:
     given = [qrels.get(pair.query_id, {}).get(pair.photo_id) for pair in pool.drawn]
     graded = [grade for grade in given if grade is not None]
     n_relevant = sum(grade >= 1 for grade in graded)
-    return Missed(len(graded), n_relevant, most_at_95(n_relevant, len(graded)))
+    return Missed(len(graded), n_relevant, upper_bound_95(n_relevant, len(graded)))

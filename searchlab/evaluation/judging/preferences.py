@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from searchlab.errors import ConflictError, InputError
 from searchlab.evaluation.judging.journal import Item
-from searchlab.evaluation.judging.proportions import share_interval, sign_test
-from searchlab.evaluation.judging.session import Pictures, Sitting
+from searchlab.evaluation.judging.notebook import NotebookSession
+from searchlab.evaluation.judging.proportions import proportion_interval, sign_test
+from searchlab.evaluation.judging.session import Pictures
 from searchlab.evaluation.significance import Interval
 from searchlab.search.queries import check_count
 
@@ -64,7 +65,7 @@ class Outcome:
         )
 
 
-class BlindComparison(Sitting):
+class BlindComparison(NotebookSession):
     """A judge who compares two systems without knowing which stands where.
 
     Which side a system takes is drawn by the seed for each query, as often left as right. Queries
@@ -183,7 +184,7 @@ class BlindComparison(Sitting):
             ties,
             self._n_same,
             sum(side == "left" for side in said.values()),
-            share_interval(wins + ties / 2, len(said)),
+            proportion_interval(wins + ties / 2, len(said)),
             sign_test(wins, losses),
         )
 

@@ -1,6 +1,6 @@
-"""Sitting: one judge in front of a list of things to judge, with a journal under the pen.
+"""A judging session: one judge and a list of things to judge; every choice goes to a journal.
 
-What a sitting shows and takes is plain values, so that a widget, a test and a simulated judge use
+What a session shows and takes is plain values, so that a widget, a test and a simulated judge use
 it alike. It goes on where the journal ends.
 """
 
@@ -12,24 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from searchlab.errors import InputError, MissingExtraError, quote
+from searchlab.errors import InputError, quote
 from searchlab.evaluation.judging.journal import Choice, Item, Journal, open_journal
-
-if TYPE_CHECKING:
-    from searchlab.evaluation.judging.widget import JudgingWidget
 
 Pictures: TypeAlias = Callable[[str], bytes]
 """photo_id -> the bytes of a picture that browsers show, empty where there is none."""
 
 
-class Sitting(ABC):
+class JudgingSession(ABC):
     """A judge at work.
 
     Attributes:
         journal: Where every choice goes at once.
         items: What is judged, in the order shown.
+        listeners: Called whenever another thing is shown.
     """
 
     what: ClassVar[str]
@@ -48,7 +46,7 @@ class Sitting(ABC):
         self.journal: Journal = open_journal(journal, what=self.what, pool_id=pool_id, judge=judge)
         self._pictures = pictures
         self._numbers = {item: number for number, item in enumerate(self.items)}
-        self._widget: JudgingWidget | None = None
+        self.listeners: list[Callable[[], None]] = []
         self.number = self._next_open(0)
         self._shown_at = time.perf_counter()
 
@@ -85,7 +83,7 @@ class Sitting(ABC):
         """Record a choice for what is shown, and go on to the next that is open.
 
         Raises:
-            InputError: It is no choice of this sitting, or all is done.
+            InputError: It is no choice of this session, or all is done.
         """
         fits = any(type(choice) is type(value) and choice == value for value in self.choices)
         if self.current is None or not (choice is None or fits):
@@ -148,24 +146,6 @@ class Sitting(ABC):
             "scene": None if item is None else self.scene(item),
         }
 
-    def widget(self) -> JudgingWidget:
-        """The widget that shows this sitting; one and the same each time.
-
-        Raises:
-            MissingExtraError: The notebook extra is not installed.
-        """
-        if self._widget is None:
-            try:
-                from searchlab.evaluation.judging.widget import JudgingWidget
-            except ImportError as error:
-                msg = (
-                    f"judging in a notebook must have anywidget, got {str(error)!r}; "
-                    "pip install 'searchlab[notebooks]'"
-                )
-                raise MissingExtraError(msg) from error
-            self._widget = JudgingWidget(self)
-        return self._widget
-
     def picture(self, photo_id: str) -> bytes:
         """Bytes of a picture, empty where there is none."""
         return self._pictures(photo_id)
@@ -178,20 +158,6 @@ class Sitting(ABC):
         who = f"{self.what} by {self.journal.judge}"
         return f"{who}: {self.n_done} of {len(self.items)}{skipped}{pace}"
 
-    def _repr_html_(self) -> str:
-        from searchlab.evaluation.judging.html import sitting_html
-
-        return sitting_html(self)
-
-    def _ipython_display_(self) -> None:
-        """Show the widget, and before it a sheet that stays readable where no widget lives."""
-        from IPython.display import HTML, display
-
-        widget = self.widget()
-        sheet = f'<div id="{widget.sheet_id}">{self._repr_html_()}</div>'
-        display(HTML(sheet))  # type: ignore[no-untyped-call]
-        display(widget)  # type: ignore[no-untyped-call]
-
     def _next_open(self, start: int) -> int:
         known = self.journal.latest
         n_items = len(self.items)
@@ -201,5 +167,5 @@ class Sitting(ABC):
     def _go(self, number: int) -> None:
         self.number = number
         self._shown_at = time.perf_counter()
-        if self._widget is not None:
-            self._widget.show()
+        for show in self.listeners:
+            show()

@@ -1,4 +1,4 @@
-"""A simulated judge: clicks through a sitting as a person would, knows the answers, errs at times.
+"""A simulated judge: clicks through a session as a person would, knows the answers, errs at times.
 
 It shows that a study is big enough before people are asked, and that the machinery gives back what
 was put in.
@@ -27,7 +27,7 @@ def simulate_judge(
     """Grade what is open, sending what the browser would send.
 
     Args:
-        grading: The sitting.
+        grading: The session.
         truth: query_id -> photo_id -> grade; what is missing is not relevant.
         error: Chance of a grade that is one step off, 0 to 1; a tenth of it for photos that are
             not relevant, for nobody often takes a wrench for a frog.
@@ -56,7 +56,7 @@ def simulate_preferences(
     """Prefer the side with the better photos further up, and take neither where they are equal.
 
     Args:
-        comparison: The sitting.
+        comparison: The session.
         truth: query_id -> photo_id -> grade; what is missing is not relevant.
         error: Chance of a preference at random, 0 to 1.
         seed: Of the errors.

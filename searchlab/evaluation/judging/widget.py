@@ -1,4 +1,4 @@
-"""The widget of a sitting: buttons and keys in the browser, every choice made in Python.
+"""The widget of a judging session: buttons and keys in the browser, every choice made in Python.
 
 ipywidgets alone hears no keys. anywidget is an ipywidgets widget whose browser side is the plain
 script beside this file; it is installed with the package and sent by the kernel, so that nothing is
@@ -8,25 +8,23 @@ fetched from elsewhere.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import anywidget
 import traitlets
 
 from searchlab.errors import SearchlabError
-
-if TYPE_CHECKING:
-    from searchlab.evaluation.judging.session import Sitting
+from searchlab.evaluation.judging.session import JudgingSession
 
 _HERE = Path(__file__).parent
 
 
 class JudgingWidget(anywidget.AnyWidget):
-    """Shows what a sitting shows, and hands on what the judge does.
+    """Shows what a session shows, and hands on what the judge does.
 
     Attributes:
-        view: What is shown now; see `Sitting.view`.
+        view: What is shown now; see `JudgingSession.view`.
         problem: What went wrong with the last choice, empty if nothing.
         heard: Messages taken so far, so that the browser knows when nobody listens.
         sheet_id: Of the static sheet in the page, which a live widget hides.
@@ -40,18 +38,19 @@ class JudgingWidget(anywidget.AnyWidget):
     heard = traitlets.Int(0).tag(sync=True)
     sheet_id = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, sitting: Sitting) -> None:
-        super().__init__(view=sitting.view(), sheet_id=f"searchlab-{uuid4().hex}")
-        self._sitting = sitting
+    def __init__(self, session: JudgingSession) -> None:
+        super().__init__(view=session.view(), sheet_id=f"searchlab-{uuid4().hex}")
+        self._session = session
+        session.listeners.append(self.show)
         self.on_msg(self._heard)
 
     def show(self) -> None:
-        """Send what the sitting shows to the browser."""
-        self.view = self._sitting.view()
+        """Send what the session shows to the browser."""
+        self.view = self._session.view()
 
     def _heard(self, _widget: object, message: object, _buffers: object) -> None:
         try:
-            self._sitting.act(message if isinstance(message, dict) else {})
+            self._session.act(message if isinstance(message, dict) else {})
             self.problem = ""
         except (SearchlabError, OSError) as error:
             # A judge looks at the pictures, not at a log.
@@ -62,5 +61,5 @@ class JudgingWidget(anywidget.AnyWidget):
         bundle = super()._repr_mimebundle_(**kwargs)
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         if data:
-            data["text/plain"] = f"{self._sitting}; run this notebook to judge on"
+            data["text/plain"] = f"{self._session}; run this notebook to judge on"
         return bundle

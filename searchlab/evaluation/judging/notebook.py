@@ -1,0 +1,45 @@
+"""A judging session in a notebook: the widget, and a sheet for where no widget lives."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from searchlab.errors import MissingExtraError
+from searchlab.evaluation.judging.html import session_html
+from searchlab.evaluation.judging.session import JudgingSession
+
+if TYPE_CHECKING:
+    from searchlab.evaluation.judging.widget import JudgingWidget
+
+
+class NotebookSession(JudgingSession):
+    """A judging session that shows itself in a notebook."""
+
+    @cached_property
+    def widget(self) -> JudgingWidget:
+        """The widget that shows this session; one and the same each time.
+
+        Raises:
+            MissingExtraError: The notebook extra is not installed.
+        """
+        try:
+            from searchlab.evaluation.judging.widget import JudgingWidget
+        except ImportError as error:
+            msg = (
+                f"judging in a notebook must have anywidget, got {str(error)!r}; "
+                "pip install 'searchlab[notebooks]'"
+            )
+            raise MissingExtraError(msg) from error
+        return JudgingWidget(self)
+
+    def _repr_html_(self) -> str:
+        return session_html(self)
+
+    def _ipython_display_(self) -> None:
+        """Show the widget, and before it a sheet that stays readable where no widget lives."""
+        from IPython.display import HTML, display
+
+        sheet = f'<div id="{self.widget.sheet_id}">{self._repr_html_()}</div>'
+        display(HTML(sheet))  # type: ignore[no-untyped-call]
+        display(self.widget)  # type: ignore[no-untyped-call]
