@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from searchlab.errors import InputError
 from searchlab.evaluation.metrics import (
-    METRIC_NAMES,
+    METRICS,
     cutoff,
     evaluate,
     latency,
@@ -328,7 +328,7 @@ def test_judged_is_not_condensed():
         parse_metric("judged@10/condensed")
 
 
-@pytest.mark.parametrize("name", METRIC_NAMES)
+@pytest.mark.parametrize("name", METRICS)
 def test_every_metric_has_a_line_in_the_description_of_the_names(name):
     assert f"\n    {name}@k " in sys.modules[parse_metric.__module__].__doc__
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from searchlab.errors import DataError, NotFoundError
@@ -28,6 +29,10 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "flickr8k-steered": lambda: steered(flickr8k(), "flickr8k-steered", least=2),
     "stamps": stamps,
 }
+"""Name of a dataset -> what loads it; filled by entry points of `searchlab.datasets` as well."""
+
+for _entry in entry_points(group="searchlab.datasets"):
+    DATASETS.setdefault(_entry.name, lambda entry=_entry: entry.load()())
 
 
 def load_dataset(name: str | Path) -> Dataset:

@@ -6,13 +6,21 @@ metrics.
 
 from __future__ import annotations
 
-from searchlab.evaluation.metrics.names import METRIC_NAMES, Metric, cutoff, parse_metric, run_depth
+from searchlab.evaluation.metrics.names import (
+    METRICS,
+    Metric,
+    MetricKind,
+    cutoff,
+    parse_metric,
+    run_depth,
+)
 from searchlab.evaluation.metrics.quality import Qrels, Run, check_judgments, evaluate, per_query
 from searchlab.evaluation.metrics.search import latency, recall_at_k
 
 __all__ = [
-    "METRIC_NAMES",
+    "METRICS",
     "Metric",
+    "MetricKind",
     "Qrels",
     "Run",
     "check_judgments",

@@ -20,27 +20,35 @@ it wants runs as deep as the collection, see `run_depth`, and photos that were j
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from searchlab.errors import InputError
 
-RANX_NAMES = {
-    "ndcg": "ndcg",
-    "ndcg_exp": "ndcg_burges",
-    "recall": "recall",
-    "success": "hit_rate",
-    "mrr": "mrr",
-    "map": "map",
-    "precision": "precision",
-}
+_METRIC = re.compile(r"(\w+)@([1-9][0-9]{0,5})(/condensed)?(?:/l([2-9]|[1-9][0-9]{1,2}))?")
 
-METRIC_NAMES = (*RANX_NAMES, "judged")
+ScoreQuery: TypeAlias = Callable[[Mapping[str, int], Sequence[str], "Metric"], float]
+"""Grades of a query (photo_id -> grade), its first k answers, the metric -> 0 to 1."""
 
-_GRADED = ("ndcg", "ndcg_exp")
-_METRIC = re.compile(
-    rf"({'|'.join(METRIC_NAMES)})@([1-9][0-9]{{0,5}})(/condensed)?(?:/l([2-9]|[1-9][0-9]{{1,2}}))?"
-)
+
+@dataclass(frozen=True, slots=True)
+class MetricKind:
+    """How a metric is computed, and what its name may ask for.
+
+    Attributes:
+        ranx: What ranx calls it; where it computes the metric, `score` is not needed.
+        score: Scores one query.
+        has_levels: Whether it tells relevant from not relevant, so that `/l2` means something.
+        can_condense: Whether it means something once unjudged photos are dropped.
+        gain: What a grade is worth, for captions; empty where grades are not weighed.
+    """
+
+    ranx: str = ""
+    score: ScoreQuery | None = None
+    has_levels: bool = True
+    can_condense: bool = True
+    gain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ class Metric:
     """A metric, taken apart.
 
     Attributes:
-        name: One of `METRIC_NAMES`.
+        name: A name in `METRICS`.
         k: How many answers count.
         condensed: Whether unjudged photos are dropped first.
         least: Grade from which a photo is relevant.
@@ -60,6 +68,24 @@ class Metric:
     least: int = 1
 
 
+def score_judged(grades: Mapping[str, int], answers: Sequence[str], metric: Metric) -> float:
+    """Return the share of answers that somebody judged, 0 where there is none."""
+    return sum(photo_id in grades for photo_id in answers) / max(1, len(answers))
+
+
+METRICS: dict[str, MetricKind] = {
+    "ndcg": MetricKind("ndcg", has_levels=False, gain="linear gain"),
+    "ndcg_exp": MetricKind("ndcg_burges", has_levels=False, gain="gain 2^grade - 1"),
+    "recall": MetricKind("recall"),
+    "success": MetricKind("hit_rate"),
+    "mrr": MetricKind("mrr"),
+    "map": MetricKind("map"),
+    "precision": MetricKind("precision"),
+    "judged": MetricKind(score=score_judged, has_levels=False, can_condense=False),
+}
+"""Name of a metric, without its cut-off -> how it is computed."""
+
+
 def parse_metric(text: str) -> Metric:
     """Take a metric's name apart.
 
@@ -69,20 +95,20 @@ def parse_metric(text: str) -> Metric:
     Raises:
         InputError: The metric is not supported; the message lists those that are.
     """
-    found = _METRIC.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
-        supported = ", ".join(f"{name}@k" for name in METRIC_NAMES)
+    match = _METRIC.fullmatch(text) if isinstance(text, str) else None
+    if match is None or match[1] not in METRICS:
+        supported = ", ".join(f"{name}@k" for name in METRICS)
         msg = (
             f"a metric must be one of {supported}, with k from 1 to 999999, then /condensed or "
             f"/l2 (to /l999) or both in this order, got {text!r}"
         )
         raise InputError(msg)
-    name, k, condensed, level = found.groups()
-    if level is not None and name in (*_GRADED, "judged"):
+    name, k, condensed, level = match.groups()
+    if level is not None and not METRICS[name].has_levels:
         msg = f"{name} must have no level, since it does not ask what is relevant, got {text!r}"
         raise InputError(msg)
-    if condensed is not None and name == "judged":
-        msg = f"judged must not be condensed, since all that is left is judged, got {text!r}"
+    if condensed is not None and not METRICS[name].can_condense:
+        msg = f"{name} must not be condensed, since all that is left is judged, got {text!r}"
         raise InputError(msg)
     return Metric(name, int(k), condensed is not None, int(level or 1))
 

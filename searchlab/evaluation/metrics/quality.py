@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from searchlab.errors import InputError, quote
 from searchlab.evaluation.datasets.judgments import MAX_GRADE, is_grade, is_padding
-from searchlab.evaluation.metrics.names import RANX_NAMES, Metric, parse_metric
+from searchlab.evaluation.metrics.names import METRICS, Metric, ScoreQuery, parse_metric
 
 Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
 """query_id -> photo_id -> grade; 1 and above is relevant."""
@@ -65,15 +65,21 @@ def per_query(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, NDArr
     parsed = check_judgments(qrels, metrics)
     judged = [qrels[query_id] for query_id in sorted(qrels)]
     answers = _answers(qrels, run)
+    condensed = [
+        [photo_id for photo_id in answer if photo_id in grades]
+        for grades, answer in zip(judged, answers, strict=True)
+    ]
     values = {}
     for name, metric in parsed.items():
-        if metric.name == "judged":
-            values[name] = _judged_shares(judged, answers, metric.k)
-    by_ranx = sorted(parsed.keys() - values.keys(), key=lambda name: _prepared(parsed[name]))
-    for (condensed, least), names in groupby(by_ranx, key=lambda name: _prepared(parsed[name])):
-        lists = _condensed(judged, answers) if condensed else answers
+        score = METRICS[metric.name].score
+        if score is not None:
+            lists = condensed if metric.condensed else answers
+            values[name] = _score_each(score, judged, lists, metric)
+    by_ranx = sorted(parsed.keys() - values.keys(), key=lambda name: _preparation(parsed[name]))
+    for (condense, least), names in groupby(by_ranx, key=lambda name: _preparation(parsed[name])):
+        lists = condensed if condense else answers
         relevant = [_relevant(grades, least) for grades in judged]
-        values |= _scored(relevant, lists, {name: parsed[name] for name in names})
+        values |= _score_by_ranx(relevant, lists, {name: parsed[name] for name in names})
     return {metric: values[metric] for metric in metrics}
 
 
@@ -140,8 +146,8 @@ def _answers(qrels: Qrels, run: Run) -> list[list[str]]:
     padding = {photo for photo in set().union(*answers) if is_padding(photo)}
     for query_id, answer in zip(sorted(qrels), answers, strict=True):
         if padding and not padding.isdisjoint(answer):
-            found = next(photo for photo in answer if photo in padding)
-            msg = f"a run must name photos, no padding, got {quote(found)} for {query_id!r}"
+            wrong = next(photo for photo in answer if photo in padding)
+            msg = f"a run must name photos, no padding, got {quote(wrong)} for {query_id!r}"
             raise InputError(msg)
         if len(set(answer)) < len(answer):
             twice = next(photo for photo in answer if answer.count(photo) > 1)
@@ -152,26 +158,20 @@ def _answers(qrels: Qrels, run: Run) -> list[list[str]]:
     return answers
 
 
-def _judged_shares(
-    judged: Sequence[Collection[str]], answers: Sequence[Sequence[str]], k: int
+def _score_each(
+    score: ScoreQuery,
+    judged: Sequence[Mapping[str, int]],
+    answers: Sequence[Sequence[str]],
+    metric: Metric,
 ) -> NDArray[np.float64]:
-    shares = [
-        sum(photo in grades for photo in answer[:k]) / max(1, len(answer[:k]))
+    scores = [
+        score(grades, answer[: metric.k], metric)
         for grades, answer in zip(judged, answers, strict=True)
     ]
-    return np.array(shares, dtype=np.float64)
+    return np.array(scores, dtype=np.float64)
 
 
-def _condensed(
-    judged: Sequence[Collection[str]], answers: Sequence[Sequence[str]]
-) -> list[list[str]]:
-    return [
-        [photo for photo in answer if photo in grades]
-        for grades, answer in zip(judged, answers, strict=True)
-    ]
-
-
-def _prepared(metric: Metric) -> tuple[bool, int]:
+def _preparation(metric: Metric) -> tuple[bool, int]:
     """Say what must be done to runs and judgments before ranx sees them."""
     return metric.condensed, metric.least
 
@@ -182,7 +182,7 @@ def _relevant(grades: Mapping[str, int], least: int) -> dict[str, int]:
     return dict(sorted(relevant.items(), key=lambda item: -item[1]))
 
 
-def _scored(
+def _score_by_ranx(
     relevant: Sequence[Mapping[str, int]],
     answers: Sequence[Sequence[str]],
     metrics: Mapping[str, Metric],
@@ -234,12 +234,12 @@ def _ranked_array(
 def _ranx(
     judged: NDArray[np.float64], ranked: NDArray[np.float64], metrics: Mapping[str, Metric]
 ) -> dict[str, NDArray[np.float64]]:
-    names = {name: f"{RANX_NAMES[metric.name]}@{metric.k}" for name, metric in metrics.items()}
+    names = {name: f"{METRICS[metric.name].ranx}@{metric.k}" for name, metric in metrics.items()}
     # Asked for the values of a single metric, ranx ends in a KeyError; so that one is asked twice.
-    wanted = list(names.values()) if len(names) > 1 else list(names.values()) * 2
+    repeated = list(names.values()) if len(names) > 1 else list(names.values()) * 2
     with _RANX_LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numba and matplotlib, which ranx imports, warn freely
         import ranx
 
-        scores = ranx.evaluate(judged, ranked, wanted, return_mean=False, threads=1)
-    return {name: np.asarray(scores[asked], dtype=np.float64) for name, asked in names.items()}
+        scores = ranx.evaluate(judged, ranked, repeated, return_mean=False, threads=1)
+    return {name: np.asarray(scores[theirs], dtype=np.float64) for name, theirs in names.items()}

@@ -163,8 +163,7 @@ class _Verifier:
         checks: list[Check] = []
         models, missing = model_checks(manifest)
         try:
-            benchmark = SEARCH_QUALITY if asked else str(values["benchmark"])
-            checks += machine_checks(benchmark, manifest)
+            checks += machine_checks(benchmark_of(values), manifest)
             checks += config_checks(values)
             if asked:
                 dataset = self._dataset(str(values["dataset"])).only(asked)
@@ -244,7 +243,12 @@ def _kept(cache: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _is_result(values: Values) -> bool:
+def benchmark_of(values: Mapping[str, Any]) -> str:
+    """Name the study of a record: every result of a configuration is measured alike."""
+    return SEARCH_QUALITY if _is_result(values) else str(values["benchmark"])
+
+
+def _is_result(values: Mapping[str, Any]) -> bool:
     """Whether it is the result of a configuration, even where its files were taken off it."""
     return "intervals" in values and "config_id" in values and "evidence" not in values
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 
 from searchlab.evaluation.comparison import Comparison
-from searchlab.evaluation.metrics import parse_metric
+from searchlab.evaluation.metrics import METRICS, parse_metric
 from searchlab.evaluation.significance.power import POWER
 
 _CHOSEN = "*"
@@ -72,8 +72,8 @@ def leaderboard_caption(comparison: Comparison, columns: Collection[str]) -> str
 def _gain(comparison: Comparison) -> str:
     """Say what a grade is worth in those of the metrics that weigh grades."""
     names = {parse_metric(name).name for name in comparison.results[0].intervals}
-    gains = {"ndcg": "linear gain in ndcg", "ndcg_exp": "gain 2^grade - 1 in ndcg_exp"}
-    return "".join(f"; {gain}" for name, gain in gains.items() if name in names)
+    gains = ((name, kind.gain) for name, kind in METRICS.items() if name in names)
+    return "".join(f"; {gain} in {name}" for name, gain in gains if gain)
 
 
 def _explain_ranks(comparison: Comparison, columns: Collection[str]) -> str:
