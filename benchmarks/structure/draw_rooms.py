@@ -76,7 +76,7 @@ def _room(room: str, does: str, top: int) -> str:
             f'<rect {box} width="{RIGHT - LEFT}" fill="{hue}" fill-opacity="0.09"/>',
             f'<rect {box} width="5" fill="{hue}"/>',
             _text(LEFT + 18, top + 22, 15, hue, room, weight=600),
-            _text(LEFT + 112, top + 22, 13, INK, does.replace("`", "")),
+            _text(LEFT + 120, top + 22, 13, INK, does.replace("`", "")),
         ]
     )
 

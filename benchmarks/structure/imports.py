@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -27,6 +28,12 @@ def room_of(module: str) -> str:
     return first if (PACKAGE / first).is_dir() else ""
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """Parse a file of Python, once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports_of(path: Path, *, only_on_import: bool = False) -> list[str]:
     """List the modules of searchlab that a file imports: within functions and for types too.
 
@@ -35,8 +42,8 @@ def imports_of(path: Path, *, only_on_import: bool = False) -> list[str]:
         only_on_import: Leave out what is imported within functions and for types. A line with a
             comment `# circle: why` is left out in any case.
     """
-    text = path.read_text(encoding="utf-8")
-    excused = [n for n, line in enumerate(text.splitlines(), 1) if "# circle: " in line]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    excused = {number for number, line in enumerate(lines, 1) if "# circle: " in line}
     names: list[str] = []
 
     def visit(node: ast.AST) -> None:
@@ -54,7 +61,7 @@ def imports_of(path: Path, *, only_on_import: bool = False) -> list[str]:
         for child in ast.iter_child_nodes(node):
             visit(child)
 
-    visit(ast.parse(text))
+    visit(tree_of(path))
     return sorted({name for name in names if name in MODULES and name != "searchlab"})
 
 

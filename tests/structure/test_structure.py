@@ -1,10 +1,8 @@
 """The package's own shape: rooms, public names, light imports, short files."""
 
 import ast
-import functools
 import graphlib
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,12 +10,10 @@ from pathlib import Path
 import pytest
 
 import searchlab
+from benchmarks.structure.draw_rooms import DRAWING, draw
+from benchmarks.structure.imports import MODULES, PACKAGE, ROOMS, imports_of, room_of, tree_of
 from searchlab import errors
 
-PACKAGE = Path(searchlab.__file__).parent
-
-# The rooms stand top to bottom in the docstring of the package, each on a line of its own.
-ROOMS = re.findall(r"^    (\w+)  ", searchlab.__doc__, flags=re.MULTILINE)
 MOST_AT_THE_ROOT = 6
 
 HEAVY = (
@@ -36,50 +32,6 @@ MAX_LINES = 400
 TESTS = Path(__file__).parents[1]
 # What has tests and is no room of the package, and what tests share.
 MORE_TESTS = {"benchmarks", "notebooks", "spec", "structure", "support"}
-
-
-def module_name(path):
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    return ".".join(parts).removesuffix(".__init__")
-
-
-MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-@functools.cache
-def tree_of(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def imports_of(path, *, only_on_import=False):
-    """List the modules of searchlab that a file imports: within functions and for types too."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    excused = {number for number, line in enumerate(lines, 1) if "# circle: " in line}
-    imported = []
-
-    def visit(node):
-        for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        late = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        if only_on_import and (for_types or late):
-            return
-        if getattr(node, "lineno", 0) in excused:
-            return
-        if isinstance(node, ast.Import):
-            imported.extend(alias.name for alias in node.names)
-        if isinstance(node, ast.ImportFrom):
-            below = [f"{node.module}.{alias.name}" for alias in node.names]
-            imported.extend([name for name in below if name in MODULES] or [node.module])
-        for child in ast.iter_child_nodes(node):
-            visit(child)
-
-    visit(tree_of(path))
-    return sorted({name for name in imported if name in MODULES and name != "searchlab"})
-
-
-def room_of(module):
-    """Name the room of a module; of one at the root, nothing."""
-    first = module.split(".")[1]
-    return first if (PACKAGE / first).is_dir() else ""
 
 
 # -- rooms ------------------------------------------------------------------------------------
@@ -118,6 +70,11 @@ def test_no_modules_import_each_other_in_a_circle():
     """Late imports and those for types count too; a comment `# circle: why` excuses a line."""
     needs = {name: imports_of(path) for name, path in MODULES.items()}
     assert len(list(graphlib.TopologicalSorter(needs).static_order())) == len(MODULES)
+
+
+def test_the_drawing_of_the_rooms_is_made_from_the_imports_of_today():
+    """Otherwise: python -m benchmarks.structure.draw_rooms."""
+    assert DRAWING.read_text(encoding="utf-8") == draw()
 
 
 def test_imports_are_absolute():
