@@ -31,6 +31,8 @@ from tests.support.independent_client import (
 )
 from tests.support.served import serving
 
+pytestmark = pytest.mark.slow
+
 COLORS = ("red", "green", "blue", "yellow", "black", "white")
 THREADS = 6
 

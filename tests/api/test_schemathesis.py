@@ -15,6 +15,8 @@ from schemathesis.engine import Status, events, from_schema
 
 from tests.support.spec_server import corpus
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = int(os.environ.get("SEARCHLAB_FUZZ", "3"))
 SEED = int(os.environ.get("SEARCHLAB_FUZZ_SEED", "1"))
 PHASES = ("examples", "coverage", "fuzzing", "stateful")

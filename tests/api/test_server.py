@@ -31,6 +31,8 @@ from searchlab.errors import ConflictError, InputError, SearchlabError
 from searchlab.library.library import open_library
 from tests.support.served import create_key, run_command, serving
 
+pytestmark = pytest.mark.slow
+
 APP = """
 import asyncio, os, sys
 from searchlab.cli import searchlab

@@ -336,6 +336,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_four_processes_may_migrate_at_once(url):
     workers = [start(MIGRATE, url) for _ in range(4)]
     for worker in workers:

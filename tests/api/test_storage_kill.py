@@ -14,6 +14,8 @@ from searchlab.api.accounts.values import utc_now
 from searchlab.errors import DataError
 from tests.support.databases import BACKENDS, fresh_database, psql, run, start
 
+pytestmark = pytest.mark.slow
+
 # Each count leaves a witness in the same transaction: an account named after it.
 COUNT = """
 import asyncio, os, sys

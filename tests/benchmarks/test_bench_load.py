@@ -77,6 +77,7 @@ SENDERS = pytest.mark.parametrize("send", [by_hand, by_wrk])
 # -- asking -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @SENDERS
 def test_answers_are_counted_and_latency_is_that_of_an_answer(server, send):
     found = send(Ask(f"{server}/a?q=b", headers={"x-api-key": "k"}))
@@ -87,12 +88,14 @@ def test_answers_are_counted_and_latency_is_that_of_an_answer(server, send):
     assert 0 < found.p50_ms <= found.p95_ms <= found.p99_ms < 1e3 * found.seconds
 
 
+@pytest.mark.slow
 @SENDERS
 def test_another_status_is_counted_as_refused(server, send):
     found = send(Ask(f"{server}/gone"))
     assert found.refused == found.requests > 0
 
 
+@pytest.mark.slow
 @SENDERS
 def test_a_body_is_sent_as_it_is(server, send):
     body = bytes(range(256)) * 3
@@ -100,6 +103,7 @@ def test_a_body_is_sent_as_it_is(server, send):
     assert set(Asked.seen) == {("POST", "/a", "k", body)}
 
 
+@pytest.mark.slow
 @SENDERS
 def test_a_new_text_is_never_asked_twice(server, send):
     send(Ask(f"{server}/a?q={NEW_TEXT}&per_page=%2320"))
@@ -137,6 +141,7 @@ def test_a_connection_that_breaks_is_counted_as_failed():
 # -- rounds -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_target_is_measured_over_every_number_of_connections(server):
     targets = [Target(Ask(f"{server}/{name}"), [], {"endpoint": name}) for name in ("here", "gone")]
     rows = measure_in_turn(targets, rounds=2, connections=(1, 2), seconds=0.05, progress=Progress())
@@ -146,6 +151,7 @@ def test_every_target_is_measured_over_every_number_of_connections(server):
         assert row["errors"] == (row["requests"] if row["endpoint"] == "gone" else 0)
 
 
+@pytest.mark.slow
 def test_no_more_connections_are_opened_than_a_target_takes(server):
     target = Target(Ask(f"{server}/a"), [], {"endpoint": "a"}, most_connections=1)
     rows = measure_in_turn(

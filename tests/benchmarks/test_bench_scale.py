@@ -115,12 +115,14 @@ def _sleep(seconds):
     return seconds
 
 
+@pytest.mark.slow
 def test_a_process_that_takes_too_long_is_ended_and_one_in_time_answers():
     with pytest.raises(TimeoutError, match="not within 1 s"):
         in_fresh_process(_sleep, 30, limit_s=1)
     assert in_fresh_process(_sleep, 0.01, limit_s=30) == 0.01
 
 
+@pytest.mark.slow
 def test_memory_of_its_own_leaves_out_what_is_mapped(tmp_path):
     np.save(tmp_path / "rows.npy", np.ones((4_000, 1_000), dtype=np.float32))
     before = Usage.now()

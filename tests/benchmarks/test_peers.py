@@ -15,7 +15,7 @@ from searchlab.studies.vectors.made import made_vectors
 ROOT = Path(__file__).resolve().parents[2]
 K = 10
 # Other people's packages warn as they please.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from searchlab.evaluation.datasets import bundled_root
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
 
+pytestmark = pytest.mark.slow
+
 FEW = ("skimage-chelsea", "skimage-coffee", "sklearn-flower")
 
 

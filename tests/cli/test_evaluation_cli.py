@@ -56,6 +56,7 @@ def evaluate(run, shades, cache, tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_datasets_are_listed_with_what_is_in_them_or_why_they_are_not_here(run):
     done = run("datasets")
     assert done.exit_code == 0

@@ -20,6 +20,8 @@ from searchlab.photos.photo import photo_id_of
 from tests.support.independent_client import check_page, check_photo, check_success
 from tests.support.served import serving
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parents[2]
 BUNDLED = HERE / "datasets" / "demo"
 README = (HERE / "README.md").read_text(encoding="utf-8")

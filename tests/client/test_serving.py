@@ -13,6 +13,8 @@ from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
 from searchlab.library.scan import check_root
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def library(tmp_path):

@@ -151,6 +151,7 @@ def both() -> Dataset:
     return load_dataset("demo-steered")
 
 
+@pytest.mark.slow
 def test_revisions_that_are_quoted_stay(demo, alike, both):
     assert demo.revision == "68e087cbaa90"
     assert demo_queries(demo).revision == "a8aeee4d804e"

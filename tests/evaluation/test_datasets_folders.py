@@ -223,6 +223,7 @@ def test_a_dataset_survives_a_round_trip(folder, tmp_path, pictures):
     assert own == [pictures, pictures]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["demo", "demo-similar", "demo-steered"])
 def test_what_ships_survives_a_round_trip(tmp_path, name):
     dataset = load_dataset(name)

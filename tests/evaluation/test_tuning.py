@@ -309,6 +309,7 @@ def command(*arguments):
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_sealed_config_and_leaves_what_is_in_force(library):
     made = library(60, "clustered")
     before = made.engine
@@ -328,6 +329,7 @@ def test_the_command_writes_a_sealed_config_and_leaves_what_is_in_force(library)
     assert open_library(made.folder).engine.config == config
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("out", ["nowhere/tuned.json", "tuned.txt"])
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(library, tmp_path, out):
     made = library(10, "clustered")
@@ -336,6 +338,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(libr
     assert "--out must name a .json file" in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_nothing_half_written(library):
     made = library(60, "clustered")
     before = sorted(path.name for path in made.folder.iterdir())

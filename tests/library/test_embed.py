@@ -381,6 +381,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
+@pytest.mark.slow
 def test_long_narrow_pictures_do_not_pile_up_in_memory(tmp_path):
     script = _LONG.replace("SIZE", "(300, 16_000)")
     done = subprocess.run(

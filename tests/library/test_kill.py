@@ -19,6 +19,8 @@ from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
 from searchlab.library.scan import check_root
 
+pytestmark = pytest.mark.slow
+
 EXACT = Config(model="palette")
 GRAPH = Config(model="palette", index="hnsw", step_rows=0, depth=5)
 

@@ -111,10 +111,18 @@ def migrated_folder(tmp_path_factory):
     return place
 
 
-@pytest.fixture(scope="session", params=sorted(SPECS))
+NEED_TORCH = ("onnx", "openclip")
+
+
+def contract_of(name):
+    """Put a name under the contract; importing torch and an export take their time."""
+    return pytest.param(name, marks=[pytest.mark.slow] if name in NEED_TORCH else [])
+
+
+@pytest.fixture(scope="session", params=map(contract_of, sorted(SPECS)))
 def spec(request):
     name = request.param
-    if name in ("onnx", "openclip"):
+    if name in NEED_TORCH:
         for module in ("torch", "open_clip"):
             if not _has(module):
                 pytest.skip(f"{module} is not installed")
@@ -279,6 +287,7 @@ def test_a_text_needs_neither_torch_nor_an_image_tower(spec):
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_text_leaves_the_image_tower_of_an_export_unread(request):
     pytest.importorskip("onnx", exc_type=ImportError)
     folder = request.getfixturevalue("onnx_folder")

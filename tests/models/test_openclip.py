@@ -30,6 +30,8 @@ from searchlab.models.openclip.embedder import OpenClipEmbedder
 from searchlab.models.openclip.torchvision_shim import import_torchvision
 from searchlab.models.preprocess import Preprocess
 
+pytestmark = pytest.mark.slow
+
 if importlib.util.find_spec("torch") is None or importlib.util.find_spec("open_clip") is None:
     pytest.skip("needs the extra clip", allow_module_level=True)
 

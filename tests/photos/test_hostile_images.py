@@ -551,6 +551,7 @@ print(json.dumps([found, (after - before) // 1024]))
 """
 
 
+@pytest.mark.slow
 def test_the_worst_of_them_need_memory_for_their_pixels_and_no_more():
     place = str(__file__).rpartition("/")[0]
     done = subprocess.run(

@@ -136,6 +136,7 @@ def test_a_first_page_asks_the_clusters_for_a_page_and_no_more(build, monkeypatc
     assert asked[1:] == [(24, 0.1), (40, 0.1)]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(query=queries())
 def test_a_recall_that_is_asked_for_is_kept_on_every_page(build, exact, query):

@@ -56,6 +56,7 @@ def test_the_registry_is_what_a_config_may_name():
     assert sorted(INDEXES) == sorted(INDEX_KINDS)
 
 
+@pytest.mark.slow
 def test_only_a_clustered_index_needs_numba(kind):
     code = (
         "import sys, numpy as np\n"

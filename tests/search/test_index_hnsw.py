@@ -347,6 +347,7 @@ def test_an_ef_below_1_is_refused(spread, spread_asked, ef_search):
 # -- threads that build -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [0, 2, 5])
 def test_several_threads_build_as_good_a_graph(many, asked, threads):
     index = HnswIndex(many, threads=threads)

@@ -151,6 +151,7 @@ def test_a_stretch_grows_with_the_recall_asked_for():
 # -- exact answers ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     n=st.integers(0, 300),
     dim=st.integers(1, 40),

@@ -132,6 +132,7 @@ def test_a_line_without_end_is_passed_over_in_bounded_memory(tmp_path, monkeypat
     assert peak < 2_000_000
 
 
+@pytest.mark.slow
 def test_a_long_dump_takes_no_more_memory_than_a_short_one(tmp_path):
     path = tmp_path / "dump.jsonl"
     line = json.dumps(pexels(1)) + "\n"

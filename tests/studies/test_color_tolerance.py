@@ -281,6 +281,7 @@ def test_a_filter_that_loses_photos_when_widened_is_found_out(monkeypatch):
     assert found["n_lost"] == 5
 
 
+@pytest.mark.slow
 def test_the_bundled_photos_have_the_colours_that_the_library_gives_them():
     found = bundled_shades()
     assert len(found) == 349

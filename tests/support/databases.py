@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.api.accounts.tables import METADATA
 
-BACKENDS = ("sqlite", "postgresql")
+BACKENDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 HOSTILE = ("\0", "a\0b", "\ud800", "x\udfff")
 ODD = ("'; DROP TABLE accounts; --", '%s %(x)s :x ? $1 {} "', "🦊𝒳", "Ω̂ 中文 العربية", "\\x00")
 _NUMBERS = itertools.count(1)

@@ -28,6 +28,8 @@ from searchlab.training.adapt.adaptation import adapt
 from searchlab.training.adapt.pairs import part_of
 from searchlab.training.adapt.training import Settings, Trainer
 
+pytestmark = pytest.mark.slow
+
 QUICK = Settings(rounds=6)
 APART = "tiles:1:0.7"
 
