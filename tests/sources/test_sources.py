@@ -1,11 +1,9 @@
 """Upstream libraries: a record of each becomes one in searchlab's words, with links and credit."""
 
-from pathlib import Path
-
 import pytest
 
-import searchlab
 from searchlab.errors import InputError
+from searchlab.evaluation.datasets import bundled_root
 from searchlab.photos.photo import PHOTO_FIELDS, URL_SIZES, web_url
 from searchlab.sources import SOURCES, source_named
 from searchlab.sources.markup import first_link, plain_text
@@ -426,9 +424,6 @@ def test_the_table_has_a_line_a_field_and_a_column_a_library():
     assert all(title.title in lines[0] for title in SOURCES.values())
 
 
-def test_the_table_in_the_readme_is_the_generated_one():
-    readme = Path(searchlab.__file__).parent.parent / "README.md"
-    text = readme.read_text(encoding="utf-8") if readme.exists() else ""
-    if "| field | Unsplash |" not in text:
-        pytest.skip("the README has no such table")
+def test_the_table_of_the_photo_libraries_is_the_generated_one():
+    text = (bundled_root() / "SOURCES.md").read_text(encoding="utf-8")
     assert fields_table() in text

@@ -1,4 +1,4 @@
-"""The table of the README: for each library and field of a photo, where the field comes from."""
+"""The table of datasets/SOURCES.md: for each library and field of a photo, where it comes from."""
 
 from __future__ import annotations
 
