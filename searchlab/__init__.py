@@ -1,7 +1,7 @@
 """Research, evaluate and serve semantic search over stock photos.
 
-The public names are listed below in `__all__`. The rooms, top to bottom; each imports only from
-itself and from those under it:
+The public names are listed below, each with its module. The rooms, top to bottom; each imports
+only from itself and from those under it:
 
     cli         the command line, and the demo
     client      a Python client of the HTTP API
@@ -25,11 +25,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from searchlab.cli.demo import build_demo_library as build_demo_library
+    from searchlab.client.serving import serve_locally as serve_locally
     from searchlab.config import Config as Config
     from searchlab.errors import SearchlabError as SearchlabError
     from searchlab.evaluation.config_grids import grid as grid
+    from searchlab.evaluation.datasets import Dataset as Dataset
     from searchlab.evaluation.datasets import load_dataset as load_dataset
+    from searchlab.evaluation.datasets import read_dataset as read_dataset
     from searchlab.evaluation.experiments import Experiment as Experiment
+    from searchlab.evaluation.metrics import evaluate as evaluate
+    from searchlab.evaluation.promotion import promote as promote
+    from searchlab.evaluation.recommending import recommend as recommend
+    from searchlab.evaluation.reporting.diff import compare as compare
+    from searchlab.evaluation.reports import Report as Report
+    from searchlab.evaluation.reports import load_report as load_report
+    from searchlab.evaluation.results import Result as Result
+    from searchlab.evaluation.significance import bootstrap_interval as bootstrap_interval
+    from searchlab.evaluation.significance import permutation_test as permutation_test
     from searchlab.evaluation.tuning.tune import tune as tune
     from searchlab.library.ingest import index_photos as index_photos
     from searchlab.library.library import Library as Library
@@ -47,41 +60,37 @@ __version__ = "0.1.0"
 # Name to module: each is imported when it is first used, so that `import searchlab` is quick.
 _HOMES = {
     "Config": "config",
+    "Dataset": "evaluation.datasets",
     "Experiment": "evaluation.experiments",
     "Library": "library.library",
     "Page": "search.queries",
     "PhotoFilter": "search.filters.photo_filter",
     "Query": "search.queries",
+    "Report": "evaluation.reports",
+    "Result": "evaluation.results",
     "SearchlabError": "errors",
     "adapt": "training.adapt.adaptation",
+    "bootstrap_interval": "evaluation.significance",
+    "build_demo_library": "cli.demo",
+    "compare": "evaluation.reporting.diff",
     "create_library": "library.library",
+    "evaluate": "evaluation.metrics",
     "grid": "evaluation.config_grids",
     "index_photos": "library.ingest",
     "load_dataset": "evaluation.datasets",
     "load_model": "models",
+    "load_report": "evaluation.reports",
     "migrate": "training.migrate.migration",
     "open_library": "library.library",
+    "permutation_test": "evaluation.significance",
+    "promote": "evaluation.promotion",
+    "read_dataset": "evaluation.datasets",
+    "recommend": "evaluation.recommending",
+    "serve_locally": "client.serving",
     "tune": "evaluation.tuning.tune",
 }
 
-__all__ = [
-    "Config",
-    "Experiment",
-    "Library",
-    "Page",
-    "PhotoFilter",
-    "Query",
-    "SearchlabError",
-    "adapt",
-    "create_library",
-    "grid",
-    "index_photos",
-    "load_dataset",
-    "load_model",
-    "migrate",
-    "open_library",
-    "tune",
-]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
