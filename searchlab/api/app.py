@@ -22,23 +22,23 @@ from searchlab.api.accounts.rates import Rates
 from searchlab.api.accounts.replays import Replays
 from searchlab.api.docs import pages as docs_page
 from searchlab.api.http import media
-from searchlab.api.http.context import Services, exchange_of
+from searchlab.api.http.client_waits import ClientWaits
+from searchlab.api.http.context import Services, context_of
 from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.media import Renditions
-from searchlab.api.http.middleware import App, Front, unauthorized
+from searchlab.api.http.middleware import App, Middleware, unauthorized
 from searchlab.api.http.threads import Threads
-from searchlab.api.http.waiting import Waiting
 from searchlab.api.ops.logs import Log, forward_library_logs
 from searchlab.api.ops.metrics import Metrics
 from searchlab.api.routes import collections, facets, photos, search, system, usage
 from searchlab.api.settings import Settings
-from searchlab.api.snapshots.live_library import Edition, Shelf
+from searchlab.api.snapshots.live_library import LiveLibrary, ServedSnapshot
 from searchlab.api.wire.envelope import encode_failure
 from searchlab.api.wire.errors import Problem, problem_of
 from searchlab.api.wire.operations import operation_of
 
 
-def create_app(settings: Settings | None = None) -> Front:
+def create_app(settings: Settings | None = None) -> Middleware:
     """Build the ASGI application of one worker.
 
     Args:
@@ -61,7 +61,7 @@ def create_app(settings: Settings | None = None) -> Front:
         state=State({"log": log}),
         request_max_body_size=None,  # each operation bounds its own body
     )
-    return Front(
+    return Middleware(
         cast(App, app), services=lambda: app.state.services, log=log, methods=_methods(app)
     )
 
@@ -84,17 +84,17 @@ def _opened(settings: Settings, log: Log) -> Any:
             services = await asyncio.to_thread(_open, settings, stack)
             app.state.services = services
 
-            def swapped(edition: Edition) -> None:
-                _tell(services.metrics, edition)
+            def swapped(snapshot: ServedSnapshot) -> None:
+                _tell(services.metrics, snapshot)
                 services.metrics.count_swap("done")
-                log.event("new snapshot in force", snapshot=edition.engine.snapshot_id)
+                log.event("new snapshot in force", snapshot=snapshot.engine.snapshot_id)
 
             def failed(error: Exception) -> None:
                 services.metrics.count_swap("failed")
                 log.error("a new snapshot cannot be opened; the old one goes on", error)
 
             watching = asyncio.create_task(
-                services.shelf.watch(settings.poll_s, swapped=swapped, failed=failed)
+                services.live_library.watch(settings.poll_s, swapped=swapped, failed=failed)
             )
             yield
             watching.cancel()
@@ -104,7 +104,9 @@ def _opened(settings: Settings, log: Log) -> Any:
 
 
 def _open(settings: Settings, stack: AsyncExitStack) -> Services:
-    shelf = Shelf(settings.data)  # first, so that no database is made where there is no library
+    live_library = LiveLibrary(
+        settings.data
+    )  # first, so that no database is made where there is no library
     database = open_database(settings.database_url or sqlite_url(settings.data))
     stack.callback(database.close)
     database.migrate()
@@ -116,15 +118,16 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     shared = Path(settings.run_folder) if settings.run_folder else None
     rates = Rates(shared and shared / "rates", settings.rate_per_second, settings.rate_burst)
     stack.callback(rates.close)
-    metrics = Metrics()
-    _tell(metrics, shelf.current)
+    metrics = Metrics(shared)
+    stack.callback(metrics.close)
+    _tell(metrics, live_library.current)
     slots = DecodeSlots(settings.decode_slots, timeout_s=settings.decode_timeout_s)
     stack.callback(slots.close)
-    renditions = Renditions(shelf)
+    renditions = Renditions(live_library)
     stack.callback(renditions.close)
     return Services(
         settings=settings,
-        shelf=shelf,
+        live_library=live_library,
         database=database,
         keys=keys,
         meter=meter,
@@ -134,7 +137,7 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
         slots=slots,
         renditions=renditions,
         metrics=metrics,
-        waiting=Waiting(metrics, settings.max_in_flight),
+        client_waits=ClientWaits(metrics, settings.max_in_flight),
         **threads,
     )
 
@@ -152,24 +155,24 @@ def _threads(stack: AsyncExitStack) -> dict[str, Threads]:
     return found
 
 
-def _tell(metrics: Metrics, edition: Edition) -> None:
-    engine = edition.engine
+def _tell(metrics: Metrics, snapshot: ServedSnapshot) -> None:
+    engine = snapshot.engine
     metrics.describe_snapshot(engine.snapshot_id, engine.config.config_id, len(engine.table))
 
 
 async def _keyed(request: Request[Any, Any, Any]) -> None:
-    """Hold the door once more: no operation answers anybody whom Front did not let in."""
+    """Hold the door once more: no operation answers anybody whom Middleware did not let in."""
     # Not one of Litestar's guards: for each it copies the handler, at every request.
     handler = request.scope["route_handler"]
-    if operation_of(handler.opt) is not None and exchange_of(request).caller is None:
+    if operation_of(handler.opt) is not None and context_of(request).caller is None:
         raise unauthorized(request.app.state.services)
 
 
 def _refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     problem = problem_of(error)
-    exchange = exchange_of(request)
-    status, body = encode_failure(exchange, problem)
+    context = context_of(request)
+    status, body = encode_failure(context, problem)
     if status >= 500 and not isinstance(error, Problem):
-        request.app.state.log.error("a request failed", error, request_id=exchange.request_id)
+        request.app.state.log.error("a request failed", error, request_id=context.request_id)
     headers = problem.headers if isinstance(problem, Problem) else {}
     return Response(body, status_code=status, media_type=MediaType.JSON, headers=headers)

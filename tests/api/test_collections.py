@@ -13,7 +13,7 @@ from searchlab.api.accounts import idempotency as replaying
 from searchlab.api.accounts.accounts import Caller
 from searchlab.api.accounts.database import BusyError, UnreachableDatabaseError, UnstorableError
 from searchlab.api.accounts.replays import InFlightError, Replay
-from searchlab.api.http.context import Exchange, attach
+from searchlab.api.http.context import RequestContext, attach
 from searchlab.api.http.threads import Threads
 from searchlab.api.wire.errors import KINDS, Invalid, problem_of
 from searchlab.config import Config
@@ -74,9 +74,9 @@ def delete_photo_from_library(place, served, name):
     (place / "photos" / name).unlink()
     index(place)
     assert current_id(place / "library") != before
-    shelf = served.app._services().shelf
+    live_library = served.app._services().live_library
     pause = threading.Event()
-    while shelf.current.engine.snapshot_id == before:
+    while live_library.current.engine.snapshot_id == before:
         pause.wait(0.01)
 
 
@@ -222,9 +222,9 @@ def request_to(store, threads):
 
     services = SimpleNamespace(replays=store, in_database=in_database)
     scope = {"query_string": b""}
-    exchange = Exchange()
-    exchange.caller = Caller(1, "key_1", "free")
-    attach(scope, exchange)
+    context = RequestContext()
+    context.caller = Caller(1, "key_1", "free")
+    attach(scope, context)
     return SimpleNamespace(
         app=SimpleNamespace(state=SimpleNamespace(services=services)),
         headers={replaying.HEADER: "k"},

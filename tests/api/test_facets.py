@@ -8,10 +8,10 @@ from litestar import Litestar, Response
 from litestar.datastructures import State
 from litestar.testing import TestClient
 
-from searchlab.api.http.context import Exchange, attach, exchange_of
+from searchlab.api.http.context import RequestContext, attach, context_of
 from searchlab.api.routes import facets
 from searchlab.api.snapshots.facet_lists import FacetLists
-from searchlab.api.snapshots.later import Later
+from searchlab.api.snapshots.lazy import Lazy
 from searchlab.api.wire.envelope import encode_failure
 from searchlab.api.wire.errors import problem_of
 from searchlab.api.wire.license_links import LIBRARIES, LICENSES, NOT_EVALUATED, license_url
@@ -38,12 +38,12 @@ ODD_NAMES = (
 
 
 def _refuse(request, error):
-    status, body = encode_failure(exchange_of(request), problem_of(error))
+    status, body = encode_failure(context_of(request), problem_of(error))
     return Response(body, status_code=status, media_type="application/json")
 
 
 def _made(table):
-    photographers = Later(lambda: Photographers(table))
+    photographers = Lazy(lambda: Photographers(table))
     photographers.get()
     return photographers
 
@@ -53,7 +53,7 @@ class Stage:
 
     def __init__(self, table):
         self.shown = SimpleNamespace(facets=FacetLists(table), photographers=_made(table))
-        services = SimpleNamespace(shelf=SimpleNamespace(current=self.shown))
+        services = SimpleNamespace(live_library=SimpleNamespace(current=self.shown))
         self.app = Litestar(
             facets.ROUTES,
             exception_handlers={Exception: _refuse},
@@ -63,7 +63,7 @@ class Stage:
 
     async def __call__(self, scope, receive, send):
         if scope["type"] == "http":
-            attach(scope, Exchange())
+            attach(scope, RequestContext())
         await self.app(scope, receive, send)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab.api.snapshots.live_library import Shelf
+from searchlab.api.snapshots.live_library import LiveLibrary
 from searchlab.config import Config
 from searchlab.errors import DataError
 from searchlab.library.ingest import index_photos
@@ -70,9 +70,9 @@ def first_page(client, **asked):
 
 def wait_for(served, folder):
     """Wait until the state in force is the one on disk."""
-    shelf = served.app._services().shelf
+    live_library = served.app._services().live_library
     for _ in range(500):
-        current = shelf.current
+        current = live_library.current
         if current.engine.snapshot_id == current_id(folder) and current.live is None:
             return
         time.sleep(0.02)
@@ -165,8 +165,8 @@ def test_a_state_that_cannot_be_opened_leaves_the_old_one_answering(served, plac
     assert len(first_page(served.client, q="red")[0]) == 11
 
 
-def shelf_of(served):
-    return served.app._services().shelf
+def live_library_of(served):
+    return served.app._services().live_library
 
 
 def test_whoever_looks_for_new_states_outlives_a_moment_without_one(served, place):
@@ -182,8 +182,8 @@ def test_whoever_looks_for_new_states_outlives_a_moment_without_one(served, plac
 
 @pytest.mark.parametrize("error", [MemoryError("no memory"), DataError("too many open files")])
 def test_a_state_that_could_not_be_opened_is_tried_again(served, place, monkeypatch, capfd, error):
-    shelf, tries = shelf_of(served), []
-    show = shelf._show
+    live_library, tries = live_library_of(served), []
+    show = live_library._show
 
     def fail_twice(engine):
         tries.append(engine.snapshot_id)
@@ -191,7 +191,7 @@ def test_a_state_that_could_not_be_opened_is_tried_again(served, place, monkeypa
             raise error
         return show(engine)
 
-    monkeypatch.setattr(shelf, "_show", fail_twice)
+    monkeypatch.setattr(live_library, "_show", fail_twice)
     put(place, 601)
     index(place)
     wait_for(served, place / "library")
@@ -211,7 +211,7 @@ def test_a_model_of_pictures_is_warm_when_the_state_comes_in(place, monkeypatch)
         return embed(engine, query)
 
     monkeypatch.setattr(SearchEngine, "reference_vector", watched)
-    Shelf(place / "library")
+    LiveLibrary(place / "library")
     assert "image" in seen
 
 
@@ -230,11 +230,11 @@ def test_a_model_of_pictures_is_warm_when_the_state_comes_in(place, monkeypatch)
     ],
 )
 def test_only_what_is_short_for_certain_is_ranked_on_the_event_loop(served, query, end, short):
-    edition = replace(shelf_of(served).current, quick=True)
-    assert edition.is_short(query, end) is short
-    assert not replace(edition, quick=False).is_short(query, end)
-    everything = np.ones(len(edition.engine.table), dtype=bool)
-    assert not replace(edition, live=everything).is_short(query, end)
+    snapshot = replace(live_library_of(served).current, quick=True)
+    assert snapshot.is_short(query, end) is short
+    assert not replace(snapshot, quick=False).is_short(query, end)
+    everything = np.ones(len(snapshot.engine.table), dtype=bool)
+    assert not replace(snapshot, live=everything).is_short(query, end)
 
 
 def test_texts_that_were_embedded_are_known_in_the_next_state(served, place, monkeypatch):
@@ -242,7 +242,7 @@ def test_texts_that_were_embedded_are_known_in_the_next_state(served, place, mon
     put(place, 602)
     index(place)
     wait_for(served, place / "library")
-    model = shelf_of(served).current.engine.model
+    model = live_library_of(served).current.engine.model
 
     def refuse(texts):
         pytest.fail(f"embedded again: {texts}")

@@ -331,7 +331,7 @@ def making(served, monkeypatch):
     def ask(contents, make_photo, **places):
         async def run():
             slots = DecodeSlots(1, **{"timeout_s": 5, "wait_s": 5, **places})
-            renditions = Renditions(served.app._services().shelf, slots=slots)
+            renditions = Renditions(served.app._services().live_library, slots=slots)
             files = Counting()
             monkeypatch.setattr(renditions, "_files", files)
             tasks = [

@@ -18,7 +18,7 @@ from searchlab.api.accounts.accounts import PLAN_NAMES, revoke_key
 from searchlab.api.accounts.plans import PLANS
 from searchlab.api.app import _keyed
 from searchlab.api.http import middleware as front
-from searchlab.api.http.context import Exchange, attach
+from searchlab.api.http.context import RequestContext, attach
 from searchlab.api.routes import search
 from searchlab.api.settings import Settings
 from searchlab.api.wire.errors import CODES, KINDS, Invalid, Problem, problem_of
@@ -243,7 +243,7 @@ def test_a_failure_of_ours_is_a_clean_500_without_its_reason(served, monkeypatch
         msg = "secret detail"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr(services.shelf.current.photos, "_parts", fail)
+    monkeypatch.setattr(services.live_library.current.photos, "_parts", fail)
     found = served.client.get(SEARCH, params={"q": "red"})
     assert found.status_code == 500
     assert found.json()["error"]["code"] == "INTERNAL_ERROR"
@@ -328,7 +328,7 @@ def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatc
         other = Dawdling(served, served.make_client(account="other").headers["x-api-key"])
         # Once all places are taken, nobody who may have to be waited for is let in.
         wait_until(lambda: metrics.waiting == 9)
-        monkeypatch.setattr(served.app._services().waiting, "_most", 9)
+        monkeypatch.setattr(served.app._services().client_waits, "_most", 9)
         third = served.make_client(account="third")
         status, found = Dawdling(served, third.headers["x-api-key"]).answer()
         assert (status, found["error"]["code"]) == (503, "OVERLOADED")
@@ -340,14 +340,8 @@ def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatc
 
 
 @pytest.fixture
-def own_server(folder):
-    with api(folder) as server:
-        yield server
-
-
-@pytest.fixture
-def hanging(monkeypatch, own_server):
-    """Makes calls to the database hang until the test is over: released before the server ends."""
+def hanging(monkeypatch):
+    """The questions to the database that are made to hang, until the test is over."""
     go_on = threading.Event()
     monkeypatch.setattr(front, "_ADMISSION_S", 0.2)
 
@@ -359,24 +353,26 @@ def hanging(monkeypatch, own_server):
     go_on.set()
 
 
-def test_a_database_that_hangs_holds_up_nobody_who_does_not_need_it(own_server, hanging):
-    hanging(own_server.app._services().keys, "find")
-    stranger = own_server.make_client(account="stranger")
-    with ThreadPoolExecutor(6) as clients:
-        requests = [clients.submit(stranger.get, "/api/v1/usage") for _ in range(6)]
-        assert own_server.anonymous.get("/docs/errors").status_code == 200
-        for answer in (request.result(20) for request in requests):
-            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "OVERLOADED")
-            assert answer.headers["retry-after"] == "1"
-            assert answer.headers["x-request-id"]
+def test_a_database_that_hangs_holds_up_nobody_who_does_not_need_it(folder, hanging):
+    with api(folder) as served:
+        hanging(served.app._services().keys, "find")
+        stranger = served.make_client(account="stranger")
+        with ThreadPoolExecutor(6) as clients:
+            asked = [clients.submit(stranger.get, "/api/v1/usage") for _ in range(6)]
+            assert served.anonymous.get("/docs/errors").status_code == 200
+            for found in (waiting.result(20) for waiting in asked):
+                assert (found.status_code, found.json()["error"]["code"]) == (503, "OVERLOADED")
+                assert found.headers["retry-after"] == "1"
+                assert found.headers["x-request-id"]
 
 
-def test_what_an_account_has_used_is_not_waited_for_without_end(own_server, hanging):
-    services = own_server.app._services()
-    hanging(services.meter, "used")
-    services.meter.known = lambda _caller: None
-    answer = own_server.client.get("/api/v1/usage")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "OVERLOADED")
+def test_what_an_account_has_used_is_not_waited_for_without_end(folder, hanging):
+    with api(folder) as served:
+        services = served.app._services()
+        hanging(services.meter, "used")
+        services.meter.known = lambda _caller: None
+        found = served.client.get("/api/v1/usage")
+        assert (found.status_code, found.json()["error"]["code"]) == (503, "OVERLOADED")
 
 
 def test_an_account_of_a_plan_that_is_none_is_told_so(served):
@@ -401,7 +397,7 @@ def test_a_key_that_is_asked_for_a_second_time_is_refused_the_same_way(served):
     scope = {"state": {}, "route_handler": search.search_by_text}
     request = SimpleNamespace(scope=scope, app=SimpleNamespace(state=SimpleNamespace()))
     request.app.state.services = served.app._services()
-    attach(request.scope, Exchange())
+    attach(request.scope, RequestContext())
     with pytest.raises(Problem) as refused:
         asyncio.run(_keyed(request))
     assert refused.value.headers == {"WWW-Authenticate": 'ApiKey header="x-api-key"'}

@@ -14,7 +14,7 @@ from searchlab.api.app import create_app
 from searchlab.api.docs.openapi import EncodedDocument, build_document, placed, places_of
 from searchlab.api.docs.openapi_answers import example_of
 from searchlab.api.docs.pages import ROUTES, errors_page, handlers_of, reference_page
-from searchlab.api.http.context import Exchange, attach
+from searchlab.api.http.context import RequestContext, attach
 from searchlab.api.ops.worker import HEAD_BYTES
 from searchlab.api.settings import Settings
 from searchlab.api.wire.errors import KINDS
@@ -325,7 +325,7 @@ class Pages:
 
     async def __call__(self, scope, receive, send):
         if scope["type"] == "http":
-            attach(scope, Exchange(base_url=HERE))
+            attach(scope, RequestContext(base_url=HERE))
         await self.app(scope, receive, send)
 
 

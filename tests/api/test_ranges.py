@@ -24,7 +24,7 @@ from searchlab.api.http import ranges
     ],
 )
 def test_the_bytes_that_a_header_asks_for_are_found(wanted, expected):
-    assert ranges.span_of(wanted, 100) == expected
+    assert ranges.parse_range(wanted, 100) == expected
 
 
 class Kept:
@@ -50,7 +50,7 @@ def sent_to(taker):
             await taker(message)
 
         source, facts = Kept(), {}
-        answer = ranges.Sent(AtHand(), source, headers={}, facts=facts)
+        answer = ranges.PictureAnswer(AtHand(), source, headers={}, facts=facts)
         await answer({"method": "GET"}, None, send)
         return messages, source.closed, facts
 

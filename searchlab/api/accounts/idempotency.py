@@ -15,7 +15,7 @@ from litestar.enums import MediaType
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.replays import Attempt, Replay
-from searchlab.api.http.context import Services, caller_of, exchange_of, services_of
+from searchlab.api.http.context import Services, caller_of, context_of, services_of
 from searchlab.api.wire.errors import Problem, invalid
 from searchlab.errors import InputError, SearchlabError, quote
 
@@ -73,7 +73,7 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
     except InputError as error:
         raise invalid(("header", HEADER), str(error), "idempotency_key") from None
     if before is not None:
-        exchange_of(request).headers["Idempotency-Replayed"] = "true"
+        context_of(request).headers["Idempotency-Replayed"] = "true"
         answer = Response(before.body, status_code=before.status, media_type=MediaType.JSON)
         yield Claim(answer, lambda _status, _body: None)
         return

@@ -9,7 +9,7 @@ from litestar import Request
 from searchlab.api.accounts.meter import Also
 from searchlab.api.accounts.plans import PLANS, Plan
 from searchlab.api.accounts.rates import seconds_left_in_month
-from searchlab.api.http.context import caller_of, exchange_of, services_of
+from searchlab.api.http.context import caller_of, context_of, services_of
 from searchlab.api.wire.errors import Problem
 from searchlab.errors import QuotaError
 
@@ -25,7 +25,7 @@ def check_quota(request: Request[Any, Any, Any]) -> None:
     Raises:
         Problem: It has.
     """
-    used = exchange_of(request).used
+    used = context_of(request).used
     if used is not None and used >= plan_of(request).requests_per_month:
         raise _used_up(request)
 
@@ -40,15 +40,15 @@ async def count_search(request: Request[Any, Any, Any], also: Also | None = None
     Raises:
         Problem: The month is used up; nothing is counted.
     """
-    exchange, plan = exchange_of(request), plan_of(request)
+    context, plan = context_of(request), plan_of(request)
     meter = services_of(request).meter
     try:
-        with exchange.timed("count"):
-            exchange.used = await meter.count(
+        with context.timed("count"):
+            context.used = await meter.count(
                 caller_of(request), limit=plan.requests_per_month, also=also
             )
     except QuotaError:
-        exchange.used = plan.requests_per_month
+        context.used = plan.requests_per_month
         raise _used_up(request) from None
 
 

@@ -20,7 +20,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
 from searchlab.api.docs.openapi import EncodedDocument, build_document
-from searchlab.api.http.context import exchange_of
+from searchlab.api.http.context import context_of
 from searchlab.api.wire.errors import KINDS, Kind
 
 _CODE = re.compile(r"`([^`]+)`")
@@ -133,7 +133,7 @@ def openapi_document(request: Request[Any, Any, Any]) -> Response[bytes]:
     state = request.app.state
     if "openapi" not in state:
         state.openapi = EncodedDocument(build_document(handlers_of(request.app)))
-    document = state.openapi.placed(base_url=exchange_of(request).base_url)
+    document = state.openapi.placed(base_url=context_of(request).base_url)
     # Without an address in the settings, the document's is the one that it was asked for at.
     headers = {"Cache-Control": "no-cache", "Access-Control-Allow-Origin": "*", "Vary": "Host"}
     return Response(document, media_type=MediaType.JSON, headers=headers)

@@ -1,4 +1,4 @@
-"""Exchange: what is known of a request while it is being answered; Services: what answers it."""
+"""RequestContext: what is known of a request as it is answered; Services: what answers it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from searchlab.api.accounts.meter import Meter
     from searchlab.api.accounts.rates import Rates, Verdict
     from searchlab.api.accounts.replays import Replays
+    from searchlab.api.http.client_waits import ClientWaits
     from searchlab.api.http.decode_slots import DecodeSlots
     from searchlab.api.http.media import Renditions
     from searchlab.api.http.threads import Threads
-    from searchlab.api.http.waiting import Waiting
     from searchlab.api.ops.metrics import Metrics
     from searchlab.api.settings import Settings
-    from searchlab.api.snapshots.live_library import Shelf
+    from searchlab.api.snapshots.live_library import LiveLibrary
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_KEY = "searchlab.exchange"
+_KEY = "searchlab.context"
 
 
 def _request_id() -> str:
@@ -42,7 +42,7 @@ def _request_id() -> str:
 
 
 @dataclass(slots=True)
-class Exchange:
+class RequestContext:
     """One request and its answer.
 
     Attributes:
@@ -92,7 +92,7 @@ class Services:
     """
 
     settings: Settings
-    shelf: Shelf
+    live_library: LiveLibrary
     database: Database
     keys: KeyRing
     meter: Meter
@@ -102,7 +102,7 @@ class Services:
     slots: DecodeSlots
     renditions: Renditions
     metrics: Metrics
-    waiting: Waiting
+    client_waits: ClientWaits
     database_threads: Threads
     key_threads: Threads
     search_threads: Threads
@@ -117,20 +117,20 @@ class Services:
         return await self.database_threads.run(work, *args, **kwargs)
 
 
-def attach(scope: Any, exchange: Exchange) -> None:
-    """Remember the exchange in an ASGI scope."""
-    scope.setdefault("state", {})[_KEY] = exchange
+def attach(scope: Any, context: RequestContext) -> None:
+    """Remember the context in an ASGI scope."""
+    scope.setdefault("state", {})[_KEY] = context
 
 
-def exchange_of(request: ASGIConnection[Any, Any, Any, Any]) -> Exchange:
-    """Return the exchange that a request belongs to."""
-    found: Exchange = request.scope["state"][_KEY]
+def context_of(request: ASGIConnection[Any, Any, Any, Any]) -> RequestContext:
+    """Return the context that a request belongs to."""
+    found: RequestContext = request.scope["state"][_KEY]
     return found
 
 
 def caller_of(request: Request[Any, Any, Any]) -> Caller:
     """Return whose request it is; every path of the API has passed the check of the key."""
-    caller = exchange_of(request).caller
+    caller = context_of(request).caller
     if caller is None:
         msg = "a route of the API must be asked with a key, got none"
         raise RuntimeError(msg)

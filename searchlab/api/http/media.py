@@ -15,12 +15,12 @@ from litestar import Request, route
 from litestar.types import ASGIApp
 
 from searchlab.api.http.caching import knows
-from searchlab.api.http.context import exchange_of, services_of
+from searchlab.api.http.context import context_of, services_of
 from searchlab.api.http.decode_slots import DecodeSlots
-from searchlab.api.http.ranges import Sent, span_of
+from searchlab.api.http.ranges import PictureAnswer, parse_range
 from searchlab.api.http.threads import overloaded
 from searchlab.api.snapshots.encoded_photos import version_of
-from searchlab.api.snapshots.live_library import Shelf
+from searchlab.api.snapshots.live_library import LiveLibrary
 from searchlab.errors import DataError, NotFoundError, quote
 from searchlab.library.renditions import RenditionFiles, Source
 from searchlab.library.scan import Root
@@ -46,15 +46,15 @@ T = TypeVar("T")
 class Renditions:
     """Finds pictures, makes what is not there yet, each once, a few at a time."""
 
-    def __init__(self, shelf: Shelf, *, slots: DecodeSlots | None = None) -> None:
-        """Serve the pictures of a shelf.
+    def __init__(self, live_library: LiveLibrary, *, slots: DecodeSlots | None = None) -> None:
+        """Serve the pictures of a library.
 
         Args:
-            shelf: The photos, and the library that they lie in.
+            live_library: The photos, and the library that they lie in.
             slots: Places to make pictures in; two that many may wait for if left out.
         """
-        self._shelf = shelf
-        self._folder = shelf.library.folder
+        self._live_library = live_library
+        self._folder = live_library.library.folder
         self._files = RenditionFiles(self._folder)
         self._slots = slots or DecodeSlots(2, timeout_s=30, wait_s=20, waiting=400, late=overloaded)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="media")
@@ -67,7 +67,7 @@ class Renditions:
         Raises:
             NotFoundError: There is none of this id.
         """
-        shown_now = self._shelf.current
+        shown_now = self._live_library.current
         return shown_now.engine.table.photo(shown_now.row_of(photo_id))
 
     async def open(self, photo: Photo, size: str) -> Source:
@@ -81,7 +81,7 @@ class Renditions:
             NotFoundError: The picture is gone, or not what was indexed any more.
             Problem: There is no room to make it (503).
         """
-        snapshot_id = self._shelf.current.engine.snapshot_id
+        snapshot_id = self._live_library.current.engine.snapshot_id
         if size == "full":
             return await self._aside(lambda: self._original(photo, snapshot_id))
         found = await self._aside(lambda: self._files.find(photo, size))
@@ -155,7 +155,7 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     tag = f'"{photo.sha256}-{size}"'
     headers = {"ETag": tag, "Cache-Control": FOREVER if versioned else FOR_A_WHILE}
     if knows(request.headers.get("if-none-match"), tag):
-        return Sent(renditions, None, headers=headers)
+        return PictureAnswer(renditions, None, headers=headers)
     source = await renditions.open(photo, size)
     kind = TYPES.get(source.kind)
     if kind is None:  # What is no picture any more, by whatever damage, is not sent as one.
@@ -173,8 +173,8 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     condition = request.headers.get("if-range")
     whole = condition is not None and condition != tag
     wanted = None if whole or request.method == "HEAD" else request.headers.get("range")
-    span, facts = span_of(wanted, source.size), exchange_of(request).facts
-    return Sent(renditions, source, headers=headers, span=span, facts=facts)
+    span, facts = parse_range(wanted, source.size), context_of(request).facts
+    return PictureAnswer(renditions, source, headers=headers, span=span, facts=facts)
 
 
 ROUTES: Final = [send_picture]

@@ -1,4 +1,4 @@
-"""Front: the ASGI layer before Litestar, the same for every request.
+"""Middleware: the ASGI layer before Litestar, the same for every request.
 
 It gives the request its id and clock, asks for the key before anything else is looked at, holds
 the rate, and on the way back adds the headers, the log line and the metrics. What escapes from
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 from searchlab.api.accounts.accounts import Caller
 from searchlab.api.accounts.plans import PLANS
 from searchlab.api.accounts.rates import rate_headers
-from searchlab.api.http.context import Exchange, Services, attach
+from searchlab.api.http.context import RequestContext, Services, attach
 from searchlab.api.http.cross_origin import CrossOrigin
 from searchlab.api.http.threads import overloaded
 from searchlab.api.ops.logs import Log
@@ -47,7 +47,7 @@ _ADMISSION_S = 3.0
 _LOCKED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
 
-class Front:
+class Middleware:
     """An ASGI application around another one."""
 
     def __init__(
@@ -79,11 +79,11 @@ class Front:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
-        passage = _Passage(self._services(), self._log, self._methods, scope, receive, send)
+        passage = _Request(self._services(), self._log, self._methods, scope, receive, send)
         await passage.run(self._app)
 
 
-class _Passage:
+class _Request:
     """One request on its way in and out."""
 
     def __init__(
@@ -101,7 +101,7 @@ class _Passage:
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._exchange = Exchange()
+        self._exchange = RequestContext()
         self._status = 0
         self._size = 0
         self._origin: bytes | None = None
@@ -137,7 +137,7 @@ class _Passage:
 
     def _enter(self) -> list[tuple[bytes, bytes]] | None:
         """Look at the headers; returns the answer to a preflight request."""
-        scope, services, exchange = self._scope, self._services, self._exchange
+        scope, services, context = self._scope, self._services, self._exchange
         size, host, requested = 0, b"", b""
         for name, value in scope["headers"]:
             size += len(name) + len(value) + 4
@@ -158,7 +158,7 @@ class _Passage:
         if target > MAX_TARGET_BYTES:
             msg = f"path and query must have at most {MAX_TARGET_BYTES:,} bytes, got {target:,}"
             raise Problem(msg, "URI_TOO_LONG")
-        exchange.base_url = services.settings.base_url or _address(scope, host)
+        context.base_url = services.settings.base_url or _address(scope, host)
         if self._under_api and scope["method"] == "OPTIONS" and requested and self._origin:
             answer = self._cross_origin().preflight(self._origin)
             self._origin = None  # answered here, headers and all
@@ -172,30 +172,30 @@ class _Passage:
             return
         dawdles = self._body_left or self._path.startswith(MEDIA_PREFIX)
         busy = services.metrics.in_flight > services.settings.max_in_flight
-        if busy or (dawdles and services.waiting.is_full):
+        if busy or (dawdles and services.client_waits.is_full):
             services.metrics.count_refusal("overload")
             raise overloaded()
 
     async def _admit(self) -> None:
         """Find out whose request it is, what it has used, and whether it comes too fast."""
-        services, exchange = self._services, self._exchange
+        services, context = self._services, self._exchange
         secret = self._keys[0].decode("latin-1") if len(self._keys) == 1 else ""
         caller = services.keys.remembered(secret)
         if caller is None and secret:
             caller = await self._ask(services.keys.find, secret)
         if caller is None:
             raise unauthorized(services)
-        exchange.caller = caller
+        context.caller = caller
         services.meter.touch(caller)
         if caller.plan not in PLANS:
             plans = ", ".join(PLANS)
             msg = f"the account's plan must be one of {plans}, got {caller.plan}; change the plan"
             raise Problem(msg, "FORBIDDEN")
-        exchange.used = services.meter.known(caller)
-        if exchange.used is None:
-            exchange.used = await self._ask(services.meter.used, caller)
-        exchange.verdict = services.rates.check(caller.key_id)
-        if not exchange.verdict.allowed:
+        context.used = services.meter.known(caller)
+        if context.used is None:
+            context.used = await self._ask(services.meter.used, caller)
+        context.verdict = services.rates.check(caller.key_id)
+        if not context.verdict.allowed:
             services.metrics.count_refusal("rate")
             rate = services.settings.rate_per_second
             msg = (
@@ -217,7 +217,7 @@ class _Passage:
 
     async def _in(self) -> Message:
         if self._body_left:
-            with self._services.waiting.receiving((self._exchange.caller or _NOBODY).key_id):
+            with self._services.client_waits.receiving((self._exchange.caller or _NOBODY).key_id):
                 message = await self._receive()
         else:
             message = await self._receive()
@@ -231,7 +231,7 @@ class _Passage:
             return
         self._size += len(message.get("body", b""))
         if message.get("more_body", False):  # only then the server waits until it is taken
-            with self._services.waiting.sending():
+            with self._services.client_waits.sending():
                 await self._send(message)
         else:
             await self._send(message)
@@ -246,13 +246,13 @@ class _Passage:
     def _headers(
         self, status: int, given: Iterable[tuple[bytes, bytes]]
     ) -> list[tuple[bytes, bytes]]:
-        exchange, headers = self._exchange, [*given]
+        context, headers = self._exchange, [*given]
         if self._scope["method"] == "OPTIONS" and "path_template" in self._scope:
             allowed = self._methods.get(self._scope["path_template"], b"OPTIONS")
             headers = [(n, allowed if n == b"allow" else v) for n, v in headers]
-        headers += [(n.lower().encode(), v.encode()) for n, v in exchange.headers.items()]
+        headers += [(n.lower().encode(), v.encode()) for n, v in context.headers.items()]
         names = {name.lower() for name, _ in headers}
-        headers.append((b"x-request-id", exchange.request_id.encode()))
+        headers.append((b"x-request-id", context.request_id.encode()))
         headers += _SECURITY
         if self._under_api or status >= 400:
             headers.append(_LOCKED)
@@ -262,18 +262,18 @@ class _Passage:
             headers.append((b"cache-control", b"no-store"))
         if self._under_api:
             headers += [pair for pair in self._limits() if pair[0] not in names]
-            if exchange.timings:
-                headers.append((b"server-timing", _timing(exchange)))
+            if context.timings:
+                headers.append((b"server-timing", _timing(context)))
             if self._origin is not None:
                 headers += self._cross_origin().headers(self._origin)
         return headers
 
     def _limits(self) -> list[tuple[bytes, bytes]]:
         # Asks nobody: an answer that is on its way must not fail for want of a number.
-        exchange = self._exchange
-        if exchange.caller is None or exchange.verdict is None or exchange.used is None:
+        context = self._exchange
+        if context.caller is None or context.verdict is None or context.used is None:
             return []
-        return rate_headers(exchange.verdict, PLANS[exchange.caller.plan], exchange.used)
+        return rate_headers(context.verdict, PLANS[context.caller.plan], context.used)
 
     async def _fail(self, error: Exception) -> None:
         problem = problem_of(error)
@@ -289,15 +289,15 @@ class _Passage:
         await self._send({"type": "http.response.body", "body": body})
 
     def _note(self) -> None:
-        exchange, scope, services = self._exchange, self._scope, self._services
-        took_ms = exchange.took_ms
+        context, scope, services = self._exchange, self._scope, self._services
+        took_ms = context.took_ms
         route = str(scope.get("path_template") or "unknown")
         services.metrics.finish_request(
             route=route, method=scope["method"], status=self._status, seconds=took_ms / 1e3
         )
-        caller = exchange.caller or _NOBODY
+        caller = context.caller or _NOBODY
         self._log.request(
-            request_id=exchange.request_id,
+            request_id=context.request_id,
             method=scope["method"],
             path=scope["path"],
             route=route,
@@ -307,9 +307,9 @@ class _Passage:
             key_id=caller.key_id,
             account_id=caller.account_id,
             plan=caller.plan,
-            snapshot=exchange.headers.get("X-Searchlab-Snapshot")
-            or services.shelf.current.engine.snapshot_id,
-            facts=exchange.facts,
+            snapshot=context.headers.get("X-Searchlab-Snapshot")
+            or services.live_library.current.engine.snapshot_id,
+            facts=context.facts,
         )
 
 
@@ -331,6 +331,6 @@ def _address(scope: Any, host: bytes) -> str:
     return f"{scope['scheme']}://{text}"
 
 
-def _timing(exchange: Exchange) -> bytes:
-    parts = [f"{name};dur={spent:.3f}" for name, spent in exchange.timings.items()]
-    return ", ".join([*parts, f"total;dur={exchange.took_ms:.3f}"]).encode()
+def _timing(context: RequestContext) -> bytes:
+    parts = [f"{name};dur={spent:.3f}" for name, spent in context.timings.items()]
+    return ", ".join([*parts, f"total;dur={context.took_ms:.3f}"]).encode()

@@ -23,7 +23,7 @@ class Reads(Protocol):
         """Read a piece from a place; at least one byte."""
 
 
-def span_of(wanted: str | None, size: int) -> range | None:
+def parse_range(wanted: str | None, size: int) -> range | None:
     """Find the bytes that a header `Range` asks for.
 
     Args:
@@ -45,7 +45,7 @@ def span_of(wanted: str | None, size: int) -> range | None:
     return range(first, min(last + 1, size)) if first < size else range(0)
 
 
-class Sent:
+class PictureAnswer:
     """The answer that sends a picture, the part of it that was asked for, or word of no change."""
 
     def __init__(

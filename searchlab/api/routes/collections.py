@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.collections import MAX_COLLECTIONS, MAX_PHOTOS
 from searchlab.api.accounts.idempotency import claim
-from searchlab.api.http.context import caller_of, exchange_of, services_of
+from searchlab.api.http.context import caller_of, context_of, services_of
 from searchlab.api.snapshots.saved_photos import with_thumbnail
 from searchlab.api.wire.envelope import Answer, enclose, succeed
 from searchlab.api.wire.errors import invalid
@@ -59,14 +59,14 @@ async def _changed_once(
     act: Callable[[Connection], dict[str, Any]],
 ) -> Response[bytes]:
     """Act and record the answer in one transaction, so that a repetition changes nothing."""
-    services, exchange = services_of(request), exchange_of(request)
+    services, context = services_of(request), context_of(request)
     async with claim(request, msgspec.json.encode(body)) as claimed:
         if claimed.replay is not None:
             return claimed.replay
 
         def work() -> bytes:
             with services.database.writing() as connection:
-                answer = enclose(exchange, success=True, data=act(connection))
+                answer = enclose(context, success=True, data=act(connection))
                 keep = claimed.keeping(200, answer)
                 if keep is not None:
                     keep(connection)
@@ -136,11 +136,11 @@ async def get_collection(
 ) -> Response[bytes]:
     """Get a collection with its photos."""
     services, account_id, number = services_of(request), caller_of(request).account_id, _id(request)
-    edition, base_url = services.shelf.current, exchange_of(request).base_url
+    snapshot, base_url = services.live_library.current, context_of(request).base_url
 
     def ask() -> dict[str, Any]:
         found = services.collections.get(account_id, number)
-        entries = [with_thumbnail(entry, edition, base_url) for entry in found["photos"]]
+        entries = [with_thumbnail(entry, snapshot, base_url) for entry in found["photos"]]
         return found | {"photos": entries}
 
     return await _read(request, ask)
@@ -197,11 +197,11 @@ async def add_photo(
         msg = f"photo_thumbnail_url must be an http or https URL, got {quote(url)}"
         raise invalid(("body", "photo_thumbnail_url"), msg, "url")
     services, account_id = services_of(request), caller_of(request).account_id
-    edition, base_url = services.shelf.current, exchange_of(request).base_url
+    snapshot, base_url = services.live_library.current, context_of(request).base_url
 
     def act(connection: Connection) -> dict[str, Any]:
         # Looked up here: an answer is given again also when the photo is gone.
-        photo = edition.engine.table.photo(edition.row_of(new.photo_id))
+        photo = snapshot.engine.table.photo(snapshot.row_of(new.photo_id))
         entry = services.collections.add_photo(
             connection,
             account_id,
@@ -211,7 +211,7 @@ async def add_photo(
             photo_source=photo.source if source is None else source,
             photo_photographer=photo.photographer_full_name if name is None else name,
         )
-        return with_thumbnail(entry, edition, base_url)
+        return with_thumbnail(entry, snapshot, base_url)
 
     return await _changed_once(request, new, act)
 

@@ -56,7 +56,7 @@ class Suggest(msgspec.Struct, frozen=True, kw_only=True):
 )
 async def list_colors(request: Request[Any, Any, Any]) -> Response[bytes]:
     """List the colour names."""
-    return answer_cached(request, services_of(request).shelf.current.facets.colors)
+    return answer_cached(request, services_of(request).live_library.current.facets.colors)
 
 
 @get(
@@ -67,7 +67,7 @@ async def list_colors(request: Request[Any, Any, Any]) -> Response[bytes]:
 )
 async def list_sources(request: Request[Any, Any, Any]) -> Response[bytes]:
     """List the upstream libraries."""
-    return answer_cached(request, services_of(request).shelf.current.facets.sources)
+    return answer_cached(request, services_of(request).live_library.current.facets.sources)
 
 
 @get(
@@ -80,7 +80,7 @@ async def list_sources(request: Request[Any, Any, Any]) -> Response[bytes]:
 )
 async def list_orientations(request: Request[Any, Any, Any]) -> Response[bytes]:
     """List the orientations."""
-    return answer_cached(request, services_of(request).shelf.current.facets.orientations)
+    return answer_cached(request, services_of(request).live_library.current.facets.orientations)
 
 
 @get(
@@ -94,7 +94,7 @@ async def list_orientations(request: Request[Any, Any, Any]) -> Response[bytes]:
 )
 async def list_licenses(request: Request[Any, Any, Any]) -> Response[bytes]:
     """List the licences."""
-    return answer_cached(request, services_of(request).shelf.current.facets.licenses)
+    return answer_cached(request, services_of(request).live_library.current.facets.licenses)
 
 
 @get(
@@ -138,7 +138,7 @@ async def get_photographer(request: Request[Any, Any, Any]) -> Response[bytes]:
 
 async def _photographers(request: Request[Any, Any, Any]) -> Photographers:
     services = services_of(request)
-    later = services.shelf.current.photographers
+    later = services.live_library.current.photographers
     return later.get() if later.is_made else await services.search_threads.run(later.get)
 
 

@@ -9,12 +9,12 @@ from litestar.params import FromPath
 
 from searchlab.api.accounts.quota import plan_of
 from searchlab.api.http.caching import answer_cached
-from searchlab.api.http.context import exchange_of, services_of
+from searchlab.api.http.context import context_of, services_of
 from searchlab.api.wire.operations import Operation
 from searchlab.api.wire.parameters import read
 from searchlab.api.wire.requests import OnePhoto
 from searchlab.api.wire.schema import Photo
-from searchlab.api.wire.selection import selected_fields
+from searchlab.api.wire.selection import select_fields
 
 
 @get(
@@ -31,11 +31,11 @@ from searchlab.api.wire.selection import selected_fields
 async def get_photo(request: Request[Any, Any, Any], photo_id: FromPath[str]) -> Response[bytes]:
     """Get one photo."""
     asked = read(OnePhoto, request)
-    fields = selected_fields(asked.fields, plan_of(request))
-    edition = services_of(request).shelf.current
-    row = edition.row_of(photo_id)
-    base_url = exchange_of(request).base_url
-    photo = edition.photos.record(row, 1.0, fields=fields, base_url=base_url)
+    fields = select_fields(asked.fields, plan_of(request))
+    snapshot = services_of(request).live_library.current
+    row = snapshot.row_of(photo_id)
+    base_url = context_of(request).base_url
+    photo = snapshot.photos.record(row, 1.0, fields=fields, base_url=base_url)
     return answer_cached(request, photo)
 
 

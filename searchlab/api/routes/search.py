@@ -11,16 +11,16 @@ from litestar.params import FromPath
 
 from searchlab.api.accounts.idempotency import Claim, claim
 from searchlab.api.accounts.quota import check_quota, count_search, plan_of
-from searchlab.api.http.context import caller_of, exchange_of, services_of
+from searchlab.api.http.context import caller_of, context_of, services_of
 from searchlab.api.http.uploads import fingerprint_of, read_picture, reference_of
-from searchlab.api.snapshots.live_library import Edition
+from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.api.wire.envelope import Answer, enclose
 from searchlab.api.wire.errors import Detail, Invalid
 from searchlab.api.wire.operations import Operation
 from searchlab.api.wire.parameters import read
 from searchlab.api.wire.requests import Conditions, ImageSearch, NextPage, Similar, TextSearch
 from searchlab.api.wire.schema import Pagination, Photo
-from searchlab.api.wire.selection import selected_fields
+from searchlab.api.wire.selection import select_fields
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query, Slice
@@ -44,7 +44,7 @@ def _audience(request: Request[Any, Any, Any], operation: str) -> str:
 
 async def _first_page(
     request: Request[Any, Any, Any],
-    edition: Edition,
+    snapshot: ServedSnapshot,
     query: Query,
     per_page: int,
     operation: str,
@@ -52,55 +52,55 @@ async def _first_page(
     reference: Embeddings | None = None,
 ) -> Slice:
     work = partial(
-        edition.engine.slice,
+        snapshot.engine.slice,
         query,
         per_page=per_page,
         audience=_audience(request, operation),
-        live=edition.live,
+        live=snapshot.live,
         reference=reference,
     )
-    if edition.is_short(query, per_page):
+    if snapshot.is_short(query, per_page):
         return work()
     return await services_of(request).search_threads.run(work)
 
 
 async def _next_page(
     request: Request[Any, Any, Any], cursor: str, operation: str
-) -> tuple[Edition, Slice]:
+) -> tuple[ServedSnapshot, Slice]:
     services, audience = services_of(request), _audience(request, operation)
-    here = services.shelf.library.open_cursor(cursor, audience=audience)
-    edition = await services.shelf.at(here.snapshot_id)
-    work = partial(edition.engine.slice, cursor=here, audience=audience, live=edition.live)
-    if edition.is_short(here.query, here.position + here.per_page):
-        return edition, work()
-    return edition, await services.search_threads.run(work)
+    here = services.live_library.library.open_cursor(cursor, audience=audience)
+    snapshot = await services.live_library.at(here.snapshot_id)
+    work = partial(snapshot.engine.slice, cursor=here, audience=audience, live=snapshot.live)
+    if snapshot.is_short(here.query, here.position + here.per_page):
+        return snapshot, work()
+    return snapshot, await services.search_threads.run(work)
 
 
 async def _answer(
     request: Request[Any, Any, Any],
-    edition: Edition,
+    snapshot: ServedSnapshot,
     found: Slice,
     fields: tuple[str, ...],
     claimed: Claim | None = None,
 ) -> Response[bytes]:
-    exchange, services = exchange_of(request), services_of(request)
-    exchange.timings.update(found.timings)
-    plan, engine = found.plan, edition.engine
-    exchange.headers |= {
+    context, services = context_of(request), services_of(request)
+    context.timings.update(found.timings)
+    plan, engine = found.plan, snapshot.engine
+    context.headers |= {
         "X-Searchlab-Config": engine.config.config_id,
         "X-Searchlab-Snapshot": engine.snapshot_id,
         "X-Searchlab-Plan": (
             f"{plan.mode}; candidates={plan.n_allowed}; selectivity={plan.selectivity:.6f}"
         ),
     }
-    exchange.facts |= {"plan_mode": plan.mode, "results": len(found.rows)}
-    with exchange.timed("serialise"):
-        photos = edition.photos.records(
-            found.rows.tolist(), found.scores.tolist(), fields=fields, base_url=exchange.base_url
+    context.facts |= {"plan_mode": plan.mode, "results": len(found.rows)}
+    with context.timed("serialise"):
+        photos = snapshot.photos.records(
+            found.rows.tolist(), found.scores.tolist(), fields=fields, base_url=context.base_url
         )
         more = found.next_cursor is not None
         body = enclose(
-            exchange,
+            context,
             success=True,
             data=photos,
             pagination=Pagination(found.per_page, more, found.next_cursor),
@@ -125,11 +125,11 @@ async def _answer(
 async def search_by_text(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Search photos by text and filters."""
     going_on = read(NextPage, request)
-    fields = selected_fields(going_on.fields, plan_of(request))
+    fields = select_fields(going_on.fields, plan_of(request))
     if going_on.cursor:
         check_quota(request)
-        edition, found = await _next_page(request, going_on.cursor, "text")
-        return await _answer(request, edition, found, fields)
+        snapshot, found = await _next_page(request, going_on.cursor, "text")
+        return await _answer(request, snapshot, found, fields)
     asked = read(TextSearch, request)
     query = Query(
         text=asked.q,
@@ -139,9 +139,9 @@ async def search_by_text(request: Request[Any, Any, Any]) -> Response[bytes]:
         limit=asked.limit,
     )
     check_quota(request)
-    edition = services_of(request).shelf.current
-    found = await _first_page(request, edition, query, asked.per_page, "text")
-    return await _answer(request, edition, found, fields)
+    snapshot = services_of(request).live_library.current
+    found = await _first_page(request, snapshot, query, asked.per_page, "text")
+    return await _answer(request, snapshot, found, fields)
 
 
 @post(
@@ -170,7 +170,7 @@ async def search_by_text(request: Request[Any, Any, Any]) -> Response[bytes]:
 async def search_by_image(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Search photos by a picture, or by an indexed photo."""
     going_on = read(NextPage, request)
-    fields = selected_fields(going_on.fields, plan_of(request))
+    fields = select_fields(going_on.fields, plan_of(request))
     asked = None if going_on.cursor else read(ImageSearch, request)
     picture = None
     if asked is not None:
@@ -181,15 +181,15 @@ async def search_by_image(request: Request[Any, Any, Any]) -> Response[bytes]:
             return claimed.replay
         if asked is None:
             check_quota(request)
-            edition, found = await _next_page(request, going_on.cursor or "", "image")
+            snapshot, found = await _next_page(request, going_on.cursor or "", "image")
         else:
-            edition, found = await _first_by_image(request, asked, picture)
-        return await _answer(request, edition, found, fields, claimed)
+            snapshot, found = await _first_by_image(request, asked, picture)
+        return await _answer(request, snapshot, found, fields, claimed)
 
 
 async def _first_by_image(
     request: Request[Any, Any, Any], asked: ImageSearch, picture: bytes | None
-) -> tuple[Edition, Slice]:
+) -> tuple[ServedSnapshot, Slice]:
     if (picture is None) == (asked.photo_id is None):
         came = "neither" if picture is None else "both"
         msg = f"a search must bring either the part image or photo_id, got {came}"
@@ -206,14 +206,16 @@ async def _first_by_image(
         limit=_capped(request, asked.limit, asked.per_page, by_photo=picture is None),
     )
     check_quota(request)
-    edition, reference = services.shelf.current, None
+    snapshot, reference = services.live_library.current, None
     if picture is None:
-        edition.row_of(asked.photo_id or "")
+        snapshot.row_of(asked.photo_id or "")
     else:
-        with exchange_of(request).timed("decode"):
-            reference = await services.slots.run(reference_of, edition.engine, query)
-    found = await _first_page(request, edition, query, asked.per_page, "image", reference=reference)
-    return edition, found
+        with context_of(request).timed("decode"):
+            reference = await services.slots.run(reference_of, snapshot.engine, query)
+    found = await _first_page(
+        request, snapshot, query, asked.per_page, "image", reference=reference
+    )
+    return snapshot, found
 
 
 def _capped(
@@ -241,21 +243,21 @@ async def similar_photos(
 ) -> Response[bytes]:
     """Photos similar to an indexed one."""
     going_on = read(NextPage, request)
-    fields = selected_fields(going_on.fields, plan_of(request))
+    fields = select_fields(going_on.fields, plan_of(request))
     operation = f"similar:{photo_id}"
     if going_on.cursor:
         check_quota(request)
-        edition, found = await _next_page(request, going_on.cursor, operation)
-        return await _answer(request, edition, found, fields)
+        snapshot, found = await _next_page(request, going_on.cursor, operation)
+        return await _answer(request, snapshot, found, fields)
     asked = read(Similar, request)
-    services_of(request).shelf.current.row_of(photo_id)
+    services_of(request).live_library.current.row_of(photo_id)
     limit = _capped(request, asked.limit, asked.per_page, by_photo=True)
     query = Query(photo_id=photo_id, limit=limit)
     check_quota(request)
-    edition = services_of(request).shelf.current
-    edition.row_of(photo_id)
-    found = await _first_page(request, edition, query, asked.per_page, operation)
-    return await _answer(request, edition, found, fields)
+    snapshot = services_of(request).live_library.current
+    snapshot.row_of(photo_id)
+    found = await _first_page(request, snapshot, query, asked.per_page, operation)
+    return await _answer(request, snapshot, found, fields)
 
 
 ROUTES = [search_by_text, search_by_image, similar_photos]

@@ -42,7 +42,7 @@ class Health(msgspec.Struct, frozen=True):
 async def health(request: Request[Any, Any, Any]) -> Response[Health]:
     """Say what is served; 503 while it is not."""
     services = services_of(request)
-    engine = services.shelf.current.engine
+    engine = services.live_library.current.engine
     ready = await _reachable(services)
     body = Health(
         status="ok" if ready else "not ready",

@@ -9,7 +9,7 @@ from litestar import Request, Response, get
 from searchlab.api.accounts import usage
 from searchlab.api.accounts.quota import plan_of
 from searchlab.api.accounts.values import utc_now
-from searchlab.api.http.context import caller_of, exchange_of, services_of
+from searchlab.api.http.context import caller_of, context_of, services_of
 from searchlab.api.wire.envelope import succeed
 from searchlab.api.wire.operations import Operation
 from searchlab.api.wire.parameters import read
@@ -28,7 +28,7 @@ async def get_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
     found = await services.in_database(
         usage.month, services.database, caller.account_id, today, limit=limit
     )
-    exchange_of(request).used = found["requests"]["used"]
+    context_of(request).used = found["requests"]["used"]
     return succeed(request, found)
 
 

@@ -1,4 +1,4 @@
-"""Shelf: the snapshot in force and those that cursors still page through, swapped while serving.
+"""LiveLibrary: the snapshot in force and those that cursors still page through.
 
 The new state is opened and warmed beside the old one, then takes its place between two requests.
 Photos that the new state lacks are gone as soon as it is seen, before it is even open.
@@ -20,7 +20,7 @@ from PIL import Image
 
 from searchlab.api.snapshots.encoded_photos import EncodedPhotos
 from searchlab.api.snapshots.facet_lists import FacetLists
-from searchlab.api.snapshots.later import Later
+from searchlab.api.snapshots.lazy import Lazy
 from searchlab.errors import ExpiredCursorError, NotFoundError
 from searchlab.library.library import open_library
 from searchlab.library.snapshots import current_id
@@ -42,7 +42,7 @@ _FEW_PHOTOS = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Edition:
+class ServedSnapshot:
     """One snapshot with all that its answers are made from.
 
     Attributes:
@@ -57,7 +57,7 @@ class Edition:
     engine: SearchEngine
     photos: EncodedPhotos
     facets: FacetLists
-    photographers: Later[Photographers]
+    photographers: Lazy[Photographers]
     live: NDArray[np.bool_] | None
     quick: bool
 
@@ -92,7 +92,7 @@ class Edition:
         return row
 
 
-class Shelf:
+class LiveLibrary:
     """The states of one library that a worker can answer from.
 
     Attributes:
@@ -112,14 +112,14 @@ class Shelf:
         self.n_swaps = 0
         self._mark = self._look()
         self._current = self._show(self.library.engine)
-        self._older: dict[str, Edition] = {}
+        self._older: dict[str, ServedSnapshot] = {}
 
     @property
-    def current(self) -> Edition:
+    def current(self) -> ServedSnapshot:
         """The state in force."""
         return self._current
 
-    async def at(self, snapshot_id: str) -> Edition:
+    async def at(self, snapshot_id: str) -> ServedSnapshot:
         """Return a state that cursors name.
 
         Raises:
@@ -131,7 +131,7 @@ class Shelf:
         engine, live = await asyncio.to_thread(self.library.kept, snapshot_id)
         known = self._older.get(snapshot_id)
         if known is None or known.engine is not engine or known.live is not live:
-            known = Edition(
+            known = ServedSnapshot(
                 engine=engine,
                 photos=EncodedPhotos(engine.table),
                 facets=current.facets,
@@ -146,7 +146,7 @@ class Shelf:
         self,
         poll_s: float,
         *,
-        swapped: Callable[[Edition], None],
+        swapped: Callable[[ServedSnapshot], None],
         failed: Callable[[Exception], None],
     ) -> None:
         """Look for a new state for ever.
@@ -187,11 +187,11 @@ class Shelf:
         found = os.stat(self.library.folder / "CURRENT")  # noqa: PTH116 - ten times as fast
         return found.st_ino, found.st_mtime_ns
 
-    def _show(self, engine: SearchEngine) -> Edition:
+    def _show(self, engine: SearchEngine) -> ServedSnapshot:
         if engine.model.reads == "image":
             engine.reference_vector(Query(image=Image.new("RGB", (64, 64))))
         took_ms = min(_search_ms(engine) for _ in range(_TRIALS))
-        return Edition(
+        return ServedSnapshot(
             engine=engine,
             photos=EncodedPhotos(engine.table),
             facets=FacetLists(engine.table),
@@ -201,9 +201,9 @@ class Shelf:
         )
 
 
-def _photographers(table: PhotoTable) -> Later[Photographers]:
+def _photographers(table: PhotoTable) -> Lazy[Photographers]:
     # Of a million photos they take a second, which no search needs to wait for.
-    found = Later(lambda: Photographers(table))
+    found = Lazy(lambda: Photographers(table))
     if len(table) <= _FEW_PHOTOS:
         found.get()
     return found

@@ -5,30 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
-from searchlab.api.snapshots.live_library import Edition
+from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.errors import NotFoundError
 
 
-def with_thumbnail(entry: dict[str, Any], edition: Edition, base_url: str) -> dict[str, Any]:
+def with_thumbnail(
+    entry: dict[str, Any], snapshot: ServedSnapshot, base_url: str
+) -> dict[str, Any]:
     """Fill in the thumbnail of an entry that was saved without one.
 
     It is never stored: the service may move, and the picture may change.
 
     Args:
         entry: As the storage has it.
-        edition: The state in force.
+        snapshot: The state in force.
         base_url: Address that links to our own pictures start with.
     """
     if entry["photo_thumbnail_url"] is not None:
         return entry
-    return entry | {"photo_thumbnail_url": _thumbnail(entry["photo_id"], edition, base_url)}
+    return entry | {"photo_thumbnail_url": _thumbnail(entry["photo_id"], snapshot, base_url)}
 
 
-def _thumbnail(photo_id: str, edition: Edition, base_url: str) -> str:
+def _thumbnail(photo_id: str, snapshot: ServedSnapshot, base_url: str) -> str:
     try:
-        row = edition.row_of(photo_id)
+        row = snapshot.row_of(photo_id)
     except NotFoundError:  # no longer in the library; neither is its picture
         return f"{base_url}{MEDIA_PREFIX}{photo_id}/thumb"
     # These two columns alone: a whole photo is twenty reads, and each gives way to other threads.
-    url, sha256 = (edition.engine.table.column(name)[row] for name in ("url_thumb", "sha256"))
-    return edition.photos.link(url, sha256, base_url=base_url)
+    url, sha256 = (snapshot.engine.table.column(name)[row] for name in ("url_thumb", "sha256"))
+    return snapshot.photos.link(url, sha256, base_url=base_url)

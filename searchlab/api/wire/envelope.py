@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from litestar import Request, Response
 
-from searchlab.api.http.context import Exchange, exchange_of
+from searchlab.api.http.context import RequestContext, context_of
 from searchlab.api.wire.errors import Invalid, Problem
 from searchlab.api.wire.schema import Pagination
 
@@ -43,7 +43,7 @@ class Answer(Response[bytes]):
 
 
 def enclose(
-    exchange: Exchange,
+    context: RequestContext,
     *,
     success: bool,
     data: Any = None,
@@ -55,7 +55,7 @@ def enclose(
         {
             "success": success,
             "data": data,
-            "meta": {"request_id": exchange.request_id, "took_ms": exchange.took_ms},
+            "meta": {"request_id": context.request_id, "took_ms": context.took_ms},
             "error": error,
             "pagination": pagination,
         }
@@ -70,13 +70,13 @@ def succeed(
     headers: Mapping[str, str] | None = None,
 ) -> Response[bytes]:
     """Answer 200 with `data`, which may be or hold `msgspec.Raw`."""
-    exchange = exchange_of(request)
-    with exchange.timed("serialise"):
-        body = enclose(exchange, success=True, data=data, pagination=pagination)
+    context = context_of(request)
+    with context.timed("serialise"):
+        body = enclose(context, success=True, data=data, pagination=pagination)
     return Answer(body, headers=headers or {})
 
 
-def encode_failure(exchange: Exchange, problem: Problem | Invalid) -> tuple[int, bytes]:
+def encode_failure(context: RequestContext, problem: Problem | Invalid) -> tuple[int, bytes]:
     """Encode what went wrong as status and body."""
     if isinstance(problem, Invalid):
         details = [detail._asdict() for detail in problem.details]
@@ -86,4 +86,4 @@ def encode_failure(exchange: Exchange, problem: Problem | Invalid) -> tuple[int,
         "message": problem.message,
         "details": problem.details,
     }
-    return problem.kind.status, enclose(exchange, success=False, error=error)
+    return problem.kind.status, enclose(context, success=False, error=error)

@@ -6,7 +6,7 @@ from searchlab.api.accounts.plans import Plan
 from searchlab.api.wire.errors import Problem
 
 
-def selected_fields(given: str | None, plan: Plan) -> tuple[str, ...]:
+def select_fields(given: str | None, plan: Plan) -> tuple[str, ...]:
     """Read the parameter `fields`.
 
     Args:

@@ -1,4 +1,4 @@
-"""Waiting: requests that wait for their clients, so that slow clients take no place of others."""
+"""ClientWaits: requests that wait for their clients; slow ones take no place of others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHARE = 4  # no key has more than this part of the places
 _LEAST = 8
 
 
-class Waiting:
+class ClientWaits:
     """Counts who waits for a client, of each key too.
 
     What waits is not in flight: a worker is full when it has too much to do, not when its clients

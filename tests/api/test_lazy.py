@@ -1,4 +1,4 @@
-"""Later: made once, by whoever asks first, and again after it could not be made."""
+"""Lazy: made once, by whoever asks first, and again after it could not be made."""
 
 import threading
 import time
@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from searchlab.api.snapshots.later import Later
+from searchlab.api.snapshots.lazy import Lazy
 
 
 def test_it_is_made_when_it_is_asked_for_and_not_before():
     calls = []
-    later = Later(lambda: calls.append(1) or "made")
+    later = Lazy(lambda: calls.append(1) or "made")
     assert (later.is_made, calls) == (False, [])
     assert (later.get(), later.get()) == ("made", "made")
     assert (later.is_made, calls) == (True, [1])
@@ -25,7 +25,7 @@ def test_many_threads_at_once_get_the_one_that_was_made():
         time.sleep(0.02)
         return object()
 
-    later, together = Later(make), threading.Barrier(8)
+    later, together = Lazy(make), threading.Barrier(8)
 
     def ask(_):
         together.wait()
@@ -45,7 +45,7 @@ def test_what_could_not_be_made_is_tried_again():
         if error is not None:
             raise error
 
-    later = Later(make)
+    later = Lazy(make)
     with pytest.raises(OSError, match="no room"):
         later.get()
     assert not later.is_made

@@ -1,4 +1,4 @@
-"""Later: what is made when it is first asked for, once, whoever asks."""
+"""Lazy: what is made when it is first asked for, once, whoever asks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Later(Generic[T]):
+class Lazy(Generic[T]):
     """A value that takes long to make and that few ask for.
 
     For several threads at once: one makes it, the others wait.
