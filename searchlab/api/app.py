@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from litestar import Litestar, Request, Response
+from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.enums import MediaType
 from litestar.routes import HTTPRoute
@@ -20,22 +20,20 @@ from searchlab.api.accounts.keyring import KeyRing
 from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.rates import Rates
 from searchlab.api.accounts.replays import Replays
-from searchlab.api.docs import pages as docs_page
-from searchlab.api.http import media
+from searchlab.api.docs import pages
 from searchlab.api.http.client_waits import ClientWaits
 from searchlab.api.http.context import Services, context_of
 from searchlab.api.http.decode_slots import DecodeSlots
-from searchlab.api.http.media import Renditions
-from searchlab.api.http.middleware import App, Middleware, unauthorized
+from searchlab.api.http.middleware import App, Middleware, require_key
+from searchlab.api.http.renditions import Renditions
 from searchlab.api.http.threads import Threads
 from searchlab.api.ops.logs import Log, forward_library_logs
 from searchlab.api.ops.metrics import Metrics
-from searchlab.api.routes import collections, facets, photos, search, system, usage
+from searchlab.api.routes import collections, facets, media, photos, search, system, usage
 from searchlab.api.settings import Settings
 from searchlab.api.snapshots.live_library import LiveLibrary, ServedSnapshot
 from searchlab.api.wire.envelope import encode_failure
 from searchlab.api.wire.errors import Problem, problem_of
-from searchlab.api.wire.operations import operation_of
 
 
 def create_app(settings: Settings | None = None) -> Middleware:
@@ -50,33 +48,34 @@ def create_app(settings: Settings | None = None) -> Middleware:
     settings = settings or Settings.from_env()
     log = Log(settings.log_format, access=settings.access_log)
     forward_library_logs(log)
-    modules = (search, photos, facets, collections, usage, system, media, docs_page)
+    operations = [*search.ROUTES, *photos.ROUTES, *facets.ROUTES]
+    operations += [*collections.ROUTES, *usage.ROUTES]
     app = Litestar(
-        route_handlers=[handler for module in modules for handler in module.ROUTES],
+        route_handlers=[
+            Router("/", route_handlers=operations, before_request=require_key),
+            *(*system.ROUTES, *media.ROUTES, *pages.ROUTES),
+        ],
         exception_handlers={Exception: _refuse},
-        before_request=_keyed,
-        lifespan=[_opened(settings, log)],
+        lifespan=[_open_services(settings, log)],
         openapi_config=None,
         logging_config=None,
         state=State({"log": log}),
         request_max_body_size=None,  # each operation bounds its own body
     )
-    return Middleware(
-        cast(App, app), services=lambda: app.state.services, log=log, methods=_methods(app)
-    )
+    return Middleware(cast(App, app), state=app.state, log=log, methods=_list_methods(app))
 
 
-def _methods(app: Litestar) -> dict[str, bytes]:
+def _list_methods(app: Litestar) -> dict[str, bytes]:
     """List the methods of each path; Litestar's own OPTIONS forgets all but one handler's."""
-    found: dict[str, set[str]] = {}
+    methods: dict[str, set[str]] = {}
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for handler in route.route_handlers:
-                found.setdefault(route.path_format, set()).update(map(str, handler.http_methods))
-    return {path: ", ".join(sorted(methods)).encode() for path, methods in found.items()}
+                methods.setdefault(route.path_format, set()).update(map(str, handler.http_methods))
+    return {path: ", ".join(sorted(names)).encode() for path, names in methods.items()}
 
 
-def _opened(settings: Settings, log: Log) -> Any:
+def _open_services(settings: Settings, log: Log) -> Any:
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
@@ -84,17 +83,17 @@ def _opened(settings: Settings, log: Log) -> Any:
             services = await asyncio.to_thread(_open, settings, stack)
             app.state.services = services
 
-            def swapped(snapshot: ServedSnapshot) -> None:
-                _tell(services.metrics, snapshot)
+            def on_swap(snapshot: ServedSnapshot) -> None:
+                _report(services.metrics, snapshot)
                 services.metrics.count_swap("done")
                 log.event("new snapshot in force", snapshot=snapshot.engine.snapshot_id)
 
-            def failed(error: Exception) -> None:
+            def on_failure(error: Exception) -> None:
                 services.metrics.count_swap("failed")
                 log.error("a new snapshot cannot be opened; the old one goes on", error)
 
             watching = asyncio.create_task(
-                services.live_library.watch(settings.poll_s, swapped=swapped, failed=failed)
+                services.live_library.watch(settings.poll_s, on_swap=on_swap, on_failure=on_failure)
             )
             yield
             watching.cancel()
@@ -110,7 +109,7 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     database = open_database(settings.database_url or sqlite_url(settings.data))
     stack.callback(database.close)
     database.migrate()
-    threads = _threads(stack)
+    threads = _start_threads(stack)
     keys = KeyRing(database)
     stack.callback(keys.close)
     meter = Meter(database)
@@ -118,9 +117,8 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     shared = Path(settings.run_folder) if settings.run_folder else None
     rates = Rates(shared and shared / "rates", settings.rate_per_second, settings.rate_burst)
     stack.callback(rates.close)
-    metrics = Metrics(shared)
-    stack.callback(metrics.close)
-    _tell(metrics, live_library.current)
+    metrics = Metrics()
+    _report(metrics, live_library.current)
     slots = DecodeSlots(settings.decode_slots, timeout_s=settings.decode_timeout_s)
     stack.callback(slots.close)
     renditions = Renditions(live_library)
@@ -142,30 +140,22 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     )
 
 
-def _threads(stack: AsyncExitStack) -> dict[str, Threads]:
+def _start_threads(stack: AsyncExitStack) -> dict[str, Threads]:
     cores = os.cpu_count() or 1
-    found = {
+    threads_of = {
         "database_threads": Threads("database", POOL_SIZE, waiting=128),
         "key_threads": Threads("keys", 4, waiting=256),
         "search_threads": Threads("search", cores, waiting=256),
         "health_threads": Threads("health", 1, waiting=64),
     }
-    for threads in found.values():
+    for threads in threads_of.values():
         stack.callback(threads.close)
-    return found
+    return threads_of
 
 
-def _tell(metrics: Metrics, snapshot: ServedSnapshot) -> None:
+def _report(metrics: Metrics, snapshot: ServedSnapshot) -> None:
     engine = snapshot.engine
     metrics.describe_snapshot(engine.snapshot_id, engine.config.config_id, len(engine.table))
-
-
-async def _keyed(request: Request[Any, Any, Any]) -> None:
-    """Hold the door once more: no operation answers anybody whom Middleware did not let in."""
-    # Not one of Litestar's guards: for each it copies the handler, at every request.
-    handler = request.scope["route_handler"]
-    if operation_of(handler.opt) is not None and context_of(request).caller is None:
-        raise unauthorized(request.app.state.services)
 
 
 def _refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -10,8 +10,8 @@ from PIL import Image
 from searchlab.api.accounts import collections as store
 from searchlab.api.accounts import database as database_module
 from searchlab.api.accounts import idempotency as replaying
-from searchlab.api.accounts.accounts import Caller
 from searchlab.api.accounts.database import BusyError, UnreachableDatabaseError, UnstorableError
+from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.replays import InFlightError, Replay
 from searchlab.api.http.context import RequestContext, attach
 from searchlab.api.http.threads import Threads
@@ -74,7 +74,7 @@ def delete_photo_from_library(place, served, name):
     (place / "photos" / name).unlink()
     index(place)
     assert current_id(place / "library") != before
-    live_library = served.app._services().live_library
+    live_library = served.app.services.live_library
     pause = threading.Event()
     while live_library.current.engine.snapshot_id == before:
         pause.wait(0.01)
@@ -151,7 +151,7 @@ def test_a_collection_that_has_as_many_photos_as_it_may_is_told_so(served, made,
 
 def test_a_database_that_others_hold_is_503_without_a_word_about_it(served, monkeypatch):
     monkeypatch.setattr(database_module, "BUSY_TIMEOUT_S", 0.01)
-    with served.app._services().database.writing():
+    with served.app.services.database.writing():
         answer = served.client.post(COLLECTIONS, json={"name": "dunes"})
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "1"

@@ -70,7 +70,7 @@ def first_page(client, **asked):
 
 def wait_for(served, folder):
     """Wait until the state in force is the one on disk."""
-    live_library = served.app._services().live_library
+    live_library = served.app.services.live_library
     for _ in range(500):
         current = live_library.current
         if current.engine.snapshot_id == current_id(folder) and current.live is None:
@@ -166,7 +166,7 @@ def test_a_state_that_cannot_be_opened_leaves_the_old_one_answering(served, plac
 
 
 def live_library_of(served):
-    return served.app._services().live_library
+    return served.app.services.live_library
 
 
 def test_whoever_looks_for_new_states_outlives_a_moment_without_one(served, place):
@@ -183,7 +183,7 @@ def test_whoever_looks_for_new_states_outlives_a_moment_without_one(served, plac
 @pytest.mark.parametrize("error", [MemoryError("no memory"), DataError("too many open files")])
 def test_a_state_that_could_not_be_opened_is_tried_again(served, place, monkeypatch, capfd, error):
     live_library, tries = live_library_of(served), []
-    show = live_library._show
+    show = live_library._serve
 
     def fail_twice(engine):
         tries.append(engine.snapshot_id)
@@ -191,13 +191,13 @@ def test_a_state_that_could_not_be_opened_is_tried_again(served, place, monkeypa
             raise error
         return show(engine)
 
-    monkeypatch.setattr(live_library, "_show", fail_twice)
+    monkeypatch.setattr(live_library, "_serve", fail_twice)
     put(place, 601)
     index(place)
     wait_for(served, place / "library")
     assert len(first_page(served.client, q="red")[0]) == 10
     assert tries == [current_id(place / "library")] * 3
-    text = served.app._services().metrics.expose().decode()
+    text = served.app.services.metrics.expose().decode()
     assert 'searchlab_swaps_total{outcome="done"} 1.0' in text
     assert 'searchlab_swaps_total{outcome="failed"} 1.0' in text
 

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from searchlab.api.http.decode_slots import DecodeSlots
-from searchlab.api.http.media import FOR_A_WHILE, FOREVER, Renditions
+from searchlab.api.http.renditions import Renditions
+from searchlab.api.routes.media import FOR_A_WHILE, FOREVER
 from searchlab.config import Config
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
@@ -331,7 +332,7 @@ def making(served, monkeypatch):
     def ask(contents, make_photo, **places):
         async def run():
             slots = DecodeSlots(1, **{"timeout_s": 5, "wait_s": 5, **places})
-            renditions = Renditions(served.app._services().live_library, slots=slots)
+            renditions = Renditions(served.app.services.live_library, slots=slots)
             files = Counting()
             monkeypatch.setattr(renditions, "_files", files)
             tasks = [

@@ -16,9 +16,9 @@ from searchlab import errors
 from searchlab.api.accounts import tables as schema
 from searchlab.api.accounts.accounts import PLAN_NAMES, revoke_key
 from searchlab.api.accounts.plans import PLANS
-from searchlab.api.app import _keyed
 from searchlab.api.http import middleware as front
 from searchlab.api.http.context import RequestContext, attach
+from searchlab.api.http.middleware import require_key
 from searchlab.api.routes import search
 from searchlab.api.settings import Settings
 from searchlab.api.wire.errors import CODES, KINDS, Invalid, Problem, problem_of
@@ -229,7 +229,7 @@ def test_links_start_with_the_address_that_is_configured(folder):
 
 def test_more_requests_than_the_worker_takes_on_are_sent_away(folder):
     with api(folder, max_in_flight=1) as served:
-        services = served.app._services()
+        services = served.app.services
         services.metrics.start_request()  # somebody else's
         found = served.client.get(SEARCH, params={"q": "red"})
         assert (found.status_code, found.json()["error"]["code"]) == (503, "OVERLOADED")
@@ -237,7 +237,7 @@ def test_more_requests_than_the_worker_takes_on_are_sent_away(folder):
 
 
 def test_a_failure_of_ours_is_a_clean_500_without_its_reason(served, monkeypatch, capfd):
-    services = served.app._services()
+    services = served.app.services
 
     def fail(*_):
         msg = "secret detail"
@@ -265,7 +265,7 @@ def test_options_name_every_method_of_a_path(served, path, allowed):
 
 def test_a_worker_that_is_full_still_says_that_it_is_well(folder):
     with api(folder, max_in_flight=1) as served:
-        metrics = served.app._services().metrics
+        metrics = served.app.services.metrics
         for _ in range(5):
             metrics.start_request()  # somebody else's
         for path in ("/health", "/ready", "/metrics"):
@@ -314,7 +314,7 @@ def wait_until(met):
 
 def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatch):
     with api(folder, max_in_flight=3) as served:
-        metrics = served.app._services().metrics
+        metrics = served.app.services.metrics
         slow = []
         for number in range(8):
             slow.append(Dawdling(served))
@@ -328,7 +328,7 @@ def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatc
         other = Dawdling(served, served.make_client(account="other").headers["x-api-key"])
         # Once all places are taken, nobody who may have to be waited for is let in.
         wait_until(lambda: metrics.waiting == 9)
-        monkeypatch.setattr(served.app._services().client_waits, "_most", 9)
+        monkeypatch.setattr(served.app.services.client_waits, "_most", 9)
         third = served.make_client(account="third")
         status, found = Dawdling(served, third.headers["x-api-key"]).answer()
         assert (status, found["error"]["code"]) == (503, "OVERLOADED")
@@ -355,7 +355,7 @@ def hanging(monkeypatch):
 
 def test_a_database_that_hangs_holds_up_nobody_who_does_not_need_it(folder, hanging):
     with api(folder) as served:
-        hanging(served.app._services().keys, "find")
+        hanging(served.app.services.keys, "find")
         stranger = served.make_client(account="stranger")
         with ThreadPoolExecutor(6) as clients:
             asked = [clients.submit(stranger.get, "/api/v1/usage") for _ in range(6)]
@@ -368,7 +368,7 @@ def test_a_database_that_hangs_holds_up_nobody_who_does_not_need_it(folder, hang
 
 def test_what_an_account_has_used_is_not_waited_for_without_end(folder, hanging):
     with api(folder) as served:
-        services = served.app._services()
+        services = served.app.services
         hanging(services.meter, "used")
         services.meter.known = lambda _caller: None
         found = served.client.get("/api/v1/usage")
@@ -396,10 +396,10 @@ def test_the_plans_are_those_that_keys_are_made_for():
 def test_a_key_that_is_asked_for_a_second_time_is_refused_the_same_way(served):
     scope = {"state": {}, "route_handler": search.search_by_text}
     request = SimpleNamespace(scope=scope, app=SimpleNamespace(state=SimpleNamespace()))
-    request.app.state.services = served.app._services()
+    request.app.state.services = served.app.services
     attach(request.scope, RequestContext())
     with pytest.raises(Problem) as refused:
-        asyncio.run(_keyed(request))
+        asyncio.run(require_key(request))
     assert refused.value.headers == {"WWW-Authenticate": 'ApiKey header="x-api-key"'}
 
 

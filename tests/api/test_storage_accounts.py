@@ -12,15 +12,13 @@ import sqlalchemy as sa
 from searchlab.api.accounts import keyring as keyring_module
 from searchlab.api.accounts.accounts import (
     PLAN_NAMES,
-    Caller,
     create_key,
     list_keys,
     plan_of,
     revoke_key,
 )
 from searchlab.api.accounts.database import open_database, sqlite_url
-from searchlab.api.accounts.keyring import KeyRing
-from searchlab.api.accounts.locks import Generation
+from searchlab.api.accounts.keyring import Caller, Generation, KeyRing
 from searchlab.api.accounts.plans import PLANS
 from searchlab.api.accounts.tables import api_keys
 from searchlab.errors import DataError, InputError, NotFoundError
@@ -278,7 +276,7 @@ def test_threads_may_ask_at_once_while_keys_come_and_go(database, ring):
 ASK = """
 import sys
 from searchlab.api.accounts.database import open_database
-from searchlab.api.accounts.keyring import KeyRing
+from searchlab.api.accounts.keyring import Generation, KeyRing
 ring = KeyRing(open_database(sys.argv[1]))
 for line in sys.stdin:
     caller = ring.find(line.strip())
@@ -309,9 +307,9 @@ def test_another_process_refuses_a_revoked_key_and_sees_a_changed_plan_at_once(d
 
 DIE_IN_A_CHANGE = """
 import sys
-from searchlab.api.accounts.accounts import changing_keys
+from searchlab.api.accounts.accounts import change_keys
 from searchlab.api.accounts.database import open_database
-with changing_keys(open_database(sys.argv[1])) as connection:
+with change_keys(open_database(sys.argv[1])) as connection:
     connection.exec_driver_sql("UPDATE accounts SET plan = 'scale'")
     print("in it", flush=True)
     sys.stdin.readline()

@@ -7,7 +7,7 @@ import signal
 import pytest
 import sqlalchemy as sa
 
-from searchlab.api.accounts.accounts import Caller
+from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.tables import accounts, usage_days, usage_months
 from searchlab.api.accounts.values import utc_now
@@ -21,7 +21,7 @@ COUNT = """
 import asyncio, os, sys
 from functools import partial
 from searchlab.errors import QuotaError
-from searchlab.api.accounts.accounts import Caller
+from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.database import open_database
 from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.tables import accounts

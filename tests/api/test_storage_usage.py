@@ -7,9 +7,9 @@ import pytest
 import sqlalchemy as sa
 
 from searchlab.api.accounts import usage
-from searchlab.api.accounts.accounts import Caller, create_key, list_keys, revoke_key
+from searchlab.api.accounts.accounts import create_key, list_keys, revoke_key
 from searchlab.api.accounts.database import BusyError
-from searchlab.api.accounts.keyring import KeyRing
+from searchlab.api.accounts.keyring import Caller, KeyRing
 from searchlab.api.accounts.meter import Meter, _Count
 from searchlab.api.accounts.tables import accounts, usage_days, usage_months
 from searchlab.api.accounts.values import days_back, months_back, utc_now

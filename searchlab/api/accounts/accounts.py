@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import secrets
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -16,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.database import Database
-from searchlab.api.accounts.locks import Generation
+from searchlab.api.accounts.keyring import SECRET_PREFIX, Generation, hash_secret, is_secret
 from searchlab.api.accounts.tables import accounts, api_keys
 from searchlab.api.accounts.values import is_storable, storable, utc_now
 from searchlab.errors import InputError, NotFoundError, quote
@@ -24,24 +22,7 @@ from searchlab.errors import InputError, NotFoundError, quote
 PLAN_NAMES = ("free", "starter", "growth", "scale")
 DEFAULT_PLAN = PLAN_NAMES[0]
 MAX_NAME = 100
-SECRET_LENGTH = 46
-_PREFIX = "sl_"
 _HINT_LENGTH = 9
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Whose key a request brought.
-
-    Attributes:
-        account_id: What collections, usage and cursors belong to.
-        key_id: The key itself.
-        plan: Name of the account's plan.
-    """
-
-    account_id: int
-    key_id: str
-    plan: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,34 +48,6 @@ class KeyRecord:
     revoked_at: datetime | None
     last_used_at: datetime | None
     hint: str
-
-
-def secret_sha256(secret: str) -> bytes:
-    """Return what is kept of a secret; 256 random bits need neither salt nor slowness."""
-    return hashlib.sha256(secret.encode()).digest()
-
-
-def is_secret(text: str) -> bool:
-    """Tell whether a text has the shape of a key's secret."""
-    return len(text) == SECRET_LENGTH and text.startswith(_PREFIX) and text.isascii()
-
-
-def find_caller(connection: Connection, secret: str) -> Caller | None:
-    """Return whose secret it is; None when it is nobody's, or revoked."""
-    if not is_secret(secret):
-        return None
-    digest = secret_sha256(secret)
-    row = connection.execute(_FIND, {"digest": digest}).one_or_none()
-    if row is None or not hmac.compare_digest(row.secret_sha256, digest):
-        return None
-    return Caller(row.account_id, row.id, row.plan)
-
-
-_FIND = (
-    sa.select(api_keys.c.id, api_keys.c.account_id, api_keys.c.secret_sha256, accounts.c.plan)
-    .join_from(api_keys, accounts)
-    .where(api_keys.c.secret_sha256 == sa.bindparam("digest"), api_keys.c.revoked_at.is_(None))
-)
 
 
 def plan_of(database: Database, account: str) -> str | None:
@@ -133,9 +86,9 @@ def create_key(
     if plan is not None and plan not in PLAN_NAMES:
         msg = f"plan must be one of {', '.join(PLAN_NAMES)}, got {quote(plan)}"
         raise InputError(msg)
-    secret = _PREFIX + secrets.token_urlsafe(32)
+    secret = SECRET_PREFIX + secrets.token_urlsafe(32)
     now = clock()
-    with changing_keys(database) as connection:
+    with change_keys(database) as connection:
         made = (
             database.insert(accounts)
             .values(name=account, plan=plan or DEFAULT_PLAN, created_at=now)
@@ -163,7 +116,7 @@ def create_key(
             "id": record.key_id,
             "account_id": row.id,
             "name": name,
-            "secret_sha256": secret_sha256(secret),
+            "secret_sha256": hash_secret(secret),
             "hint": record.hint,
             "created_at": now,
         }
@@ -202,10 +155,10 @@ def revoke_key(
         msg = f"key must be a key_id or the first {_HINT_LENGTH} characters of a key, got {told}"
         raise NotFoundError(msg)
     if is_secret(key):
-        wanted = api_keys.c.secret_sha256 == secret_sha256(key)
+        wanted = api_keys.c.secret_sha256 == hash_secret(key)
     else:
         wanted = (api_keys.c.id == key) | (api_keys.c.hint == key)
-    with changing_keys(database) as connection:
+    with change_keys(database) as connection:
         found = [_record(row) for row in connection.execute(_RECORDS.where(wanted)).mappings()]
         if not found:
             msg = (
@@ -227,12 +180,12 @@ def revoke_key(
 
 
 @contextmanager
-def changing_keys(database: Database) -> Iterator[Connection]:
+def change_keys(database: Database) -> Iterator[Connection]:
     """Open a transaction that changes keys or plans; no answer of before outlives it."""
     with ExitStack() as stack:
         if database.file is not None:
             generation = stack.enter_context(closing(Generation(database.file)))
-            stack.enter_context(generation.changing())
+            stack.enter_context(generation.change())
         yield stack.enter_context(database.writing())
 
 

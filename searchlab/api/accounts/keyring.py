@@ -1,16 +1,145 @@
-"""KeyRing: from the header `x-api-key` to whose it is, at every request."""
+"""Keys in force: from the header `x-api-key` to whose it is, at every request.
+
+FILE.generation, beside a SQLite file, tells all processes at once that the keys have changed: 8
+bytes; even, and another number after every change of keys; odd during one.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import mmap
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
-from searchlab.api.accounts.accounts import Caller, find_caller, is_secret, secret_sha256
-from searchlab.api.accounts.database import Database
-from searchlab.api.accounts.locks import Generation
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.database import Database
+from searchlab.api.accounts.locks import exclusive
+from searchlab.api.accounts.tables import accounts, api_keys
+from searchlab.errors import ConflictError, DataError
+
+SECRET_PREFIX = "sl_"
+SECRET_LENGTH = 46
 _KEPT_S = 5.0
 _MOST_KEPT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose key a request brought.
+
+    Attributes:
+        account_id: What collections, usage and cursors belong to.
+        key_id: The key itself.
+        plan: Name of the account's plan.
+    """
+
+    account_id: int
+    key_id: str
+    plan: str
+
+
+def hash_secret(secret: str) -> bytes:
+    """Return what is kept of a secret; 256 random bits need neither salt nor slowness."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def is_secret(text: str) -> bool:
+    """Tell whether a text has the shape of a key's secret."""
+    return len(text) == SECRET_LENGTH and text.startswith(SECRET_PREFIX) and text.isascii()
+
+
+def find_caller(connection: Connection, secret: str) -> Caller | None:
+    """Return whose secret it is; None when it is nobody's, or revoked."""
+    if not is_secret(secret):
+        return None
+    digest = hash_secret(secret)
+    row = connection.execute(_FIND, {"digest": digest}).one_or_none()
+    if row is None or not hmac.compare_digest(row.secret_sha256, digest):
+        return None
+    return Caller(row.account_id, row.id, row.plan)
+
+
+_FIND = (
+    sa.select(api_keys.c.id, api_keys.c.account_id, api_keys.c.secret_sha256, accounts.c.plan)
+    .join_from(api_keys, accounts)
+    .where(api_keys.c.secret_sha256 == sa.bindparam("digest"), api_keys.c.revoked_at.is_(None))
+)
+
+
+class Generation:
+    """A number that all processes see at once, read in a fraction of a microsecond.
+
+    An answer learnt under an even number stands as long as the number is the same. A process that
+    dies in the middle of a change leaves an odd number: answers are then asked for each time,
+    until `heal` finds that nobody is changing anything.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """Map the file beside a database file; it is made if need be.
+
+        Raises:
+            DataError: The folder cannot be written.
+        """
+        self._file = file
+        self._path = file.with_name(f"{file.name}.generation")
+        try:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                if os.fstat(handle).st_size < 8:
+                    os.ftruncate(handle, 8)
+                self._inode = os.fstat(handle).st_ino
+                self._map = mmap.mmap(handle, 8)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            msg = f"{self._path} must be a file that can be written, got: {error.strerror or error}"
+            raise DataError(msg) from error
+        # One aligned load or store of 8 bytes; it is never seen half done.
+        self._value = memoryview(self._map).cast("Q")
+
+    def read(self) -> int:
+        """Return the number."""
+        return self._value[0]
+
+    def current(self) -> Generation:
+        """Return itself, or another one if the file was replaced, as by a restored backup."""
+        try:
+            replaced = self._path.stat().st_ino != self._inode
+        except OSError:
+            replaced = True
+        return Generation(self._file) if replaced else self
+
+    @contextmanager
+    def change(self) -> Iterator[None]:
+        """Mark a change of keys: odd before the block, even and new after it."""
+        with exclusive(self._file):
+            self._value[0] |= 1
+            try:
+                yield
+            finally:
+                self._value[0] += 1
+
+    def heal(self) -> None:
+        """Make an odd number even if its writer is dead."""
+        try:
+            with exclusive(self._file, patience_s=0):
+                if self._value[0] & 1:
+                    self._value[0] += 1
+        except ConflictError:
+            return  # somebody is at it
+
+    def close(self) -> None:
+        """Unmap the file."""
+        self._value.release()
+        self._map.close()
 
 
 class _Known(NamedTuple):
@@ -37,7 +166,7 @@ class KeyRing:
         """Return whose secret it is if that is known without asking the database, else None."""
         if self._generation is None or not is_secret(secret):
             return None
-        return self._in_force(secret_sha256(secret), self._generation)
+        return self._in_force(hash_secret(secret), self._generation)
 
     def find(self, secret: str) -> Caller | None:
         """Return whose secret it is; None when it is nobody's, or revoked.
@@ -49,7 +178,7 @@ class KeyRing:
             return None
         if self._generation is None:
             return self._database.look_up(lambda connection: find_caller(connection, secret))
-        digest = secret_sha256(secret)
+        digest = hash_secret(secret)
         if known := self._in_force(digest, self._generation):
             return known
         self._generation = generation = self._generation.current()

@@ -12,32 +12,28 @@ import logging
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
-import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Connection
 
-from searchlab.api.accounts.accounts import Caller
 from searchlab.api.accounts.database import BusyError, Database
-from searchlab.api.accounts.settling import Outcome, copied, settle
-from searchlab.api.accounts.tables import api_keys, usage_days, usage_months
-from searchlab.api.accounts.values import days_back, month_of, months_back, utc_now
-from searchlab.errors import QuotaError
+from searchlab.api.accounts.keyring import Caller
+from searchlab.api.accounts.usage import UsageCounts, look_up_used
+from searchlab.api.accounts.values import utc_now
+from searchlab.errors import QuotaError, SearchlabError
 
-KEPT_DAYS = 90
-KEPT_MONTHS = 24
 _MOST_AT_ONCE = 500
 _FRESH_S = 1.0
 _MOST_REMEMBERED = 100_000
 _PATIENCE_S = 15.0  # longer than any lock is waited for; then it hangs
 _LOG = logging.getLogger(__name__)
 
+Outcome = int | Exception
 Also = Callable[[Connection], None]
 
 
@@ -94,10 +90,7 @@ class Meter:
         self._looking: set[int] = set()
         self._dated: dict[str, float] = {}
         self._pruned_on: date | None = None
-        self._add_month = _adding(database, usage_months, "account_id", "month").returning(
-            usage_months.c.requests
-        )
-        self._add_day = _adding(database, usage_days, "account_id", "day", "key_id")
+        self._counts = UsageCounts(database)
         self._thread = threading.Thread(target=self._run, name="searchlab-meter", daemon=True)
         self._thread.start()
 
@@ -123,16 +116,16 @@ class Meter:
         future: asyncio.Future[int] = loop.create_future()
         self.touch(caller)
         self._put(_Count(caller, limit, also, loop, future))
-        return await self._settled(future)
+        return await self._wait_for(future)
 
     async def flush(self) -> None:
         """Wait until everything noted so far is committed, last uses of keys included."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[int] = loop.create_future()
         self._put(_Flush(loop, future))
-        await self._settled(future)
+        await self._wait_for(future)
 
-    async def _settled(self, future: asyncio.Future[int]) -> int:
+    async def _wait_for(self, future: asyncio.Future[int]) -> int:
         # `asyncio.timeout` does the same for five times the price.
         patience = future.get_loop().call_later(_PATIENCE_S, self._give_up, future)
         try:
@@ -156,7 +149,7 @@ class Meter:
 
         None while they are not. What is older than a second is read anew behind the scenes.
         """
-        month, account_id = month_of(self._clock().date()), caller.account_id
+        month, account_id = f"{self._clock():%Y-%m}", caller.account_id
         known = self._used.get(account_id)
         if known is None or not known.is_fresh(month):
             with self._gate:
@@ -171,7 +164,7 @@ class Meter:
         Raises:
             DataError: The database cannot be reached.
         """
-        month = month_of(self._clock().date())
+        month = f"{self._clock():%Y-%m}"
         known = self._used.get(caller.account_id)
         if known and known.is_fresh(month):
             return known.requests
@@ -182,7 +175,7 @@ class Meter:
         with self._gate:
             if not self._closed:
                 self._closed = True
-                self._queue.put(self._taken())
+                self._queue.put(self._take())
                 self._queue.put(None)
         self._thread.join()
 
@@ -199,17 +192,16 @@ class Meter:
     def _hand_over(self) -> None:
         with self._gate:
             if self._gathered:
-                self._queue.put(self._taken())
+                self._queue.put(self._take())
 
-    def _taken(self) -> _Counted:
+    def _take(self) -> _Counted:
         taken, self._gathered = self._gathered, []
         return taken
 
     def _read(self, account_id: int, month: str) -> int:
-        values = {"of_account": account_id, "of_month": month}
-        found: int = self._database.look_up(lambda asked: asked.scalar(_USED, values)) or 0
-        self._remember(month, {account_id: found})
-        return found
+        used = look_up_used(self._database, account_id, month)
+        self._remember(month, {account_id: used})
+        return used
 
     def _remember(self, month: str, used: dict[int, int]) -> None:
         if len(self._used) >= _MOST_REMEMBERED:
@@ -230,7 +222,7 @@ class Meter:
             flushes = [item for item in items if isinstance(item, _Flush)]
             if closing or flushes or time.monotonic() - written_at >= _FRESH_S:
                 outcome = self._write_uses()
-                settle((item.loop, item.future, outcome) for item in flushes)
+                _settle((item.loop, item.future, outcome) for item in flushes)
                 written_at = time.monotonic()
             if closing:
                 return
@@ -247,52 +239,45 @@ class Meter:
                 came = self._queue.get_nowait()
         # Of a loop that ended in the midst of its turn.
         with self._gate:
-            return items + self._taken()
+            return items + self._take()
 
     def _answer(self, counts: list[_Count]) -> None:
-        wanted = [item for item in counts if not item.future.cancelled()]
-        if not wanted:
+        waiting = [item for item in counts if not item.future.cancelled()]
+        if not waiting:
             return
         today = self._clock().date()
         try:
             with self._database.writing() as connection:
-                outcomes, used = self._write(connection, wanted, today)
-            self._remember(month_of(today), used)
+                outcomes, used = self._write(connection, waiting, today)
+            self._remember(f"{today:%Y-%m}", used)
         except Exception as error:  # each waiter learns of it; the thread lives on
-            outcomes = [copied(error) for _ in wanted]
-        answered = zip(wanted, outcomes, strict=True)
-        settle((item.loop, item.future, outcome) for item, outcome in answered)
+            outcomes = [_copy(error) for _ in waiting]
+        answered = zip(waiting, outcomes, strict=True)
+        _settle((item.loop, item.future, outcome) for item, outcome in answered)
 
     def _write(
-        self, connection: Connection, wanted: list[_Count], today: date
+        self, connection: Connection, waiting: list[_Count], today: date
     ) -> tuple[list[Outcome], dict[int, int]]:
-        month = month_of(today)
-        outcomes: list[Outcome] = [0] * len(wanted)
+        month = f"{today:%Y-%m}"
+        outcomes: list[Outcome] = [0] * len(waiting)
         used: dict[int, int] = {}
         by_key: Counter[tuple[int, str]] = Counter()
         by_account: dict[int, list[int]] = defaultdict(list)
-        for place, item in enumerate(wanted):
+        for place, item in enumerate(waiting):
             by_account[item.caller.account_id].append(place)
         # In one order everywhere, so that no two processes wait for each other.
         for account_id, places in sorted(by_account.items()):
-            row = {"account_id": account_id, "month": month, "requests": len(places)}
-            most = connection.execute(self._add_month, row).scalar_one()
+            most = self._counts.add_to_month(connection, account_id, month, len(places))
             used[account_id] = most - len(places)
             for place in places:
-                item = wanted[place]
+                item = waiting[place]
                 outcomes[place] = self._outcome(connection, item, used[account_id] + 1, month)
                 if isinstance(outcomes[place], int):
                     used[account_id] += 1
                     by_key[account_id, item.caller.key_id] += 1
             if used[account_id] != most:
-                values = {"of_account": account_id, "of_month": month, "now": used[account_id]}
-                connection.execute(_SET_USED, values)
-        rows = [
-            {"account_id": account_id, "day": today, "key_id": key_id, "requests": count}
-            for (account_id, key_id), count in sorted(by_key.items())
-        ]
-        if rows:
-            connection.execute(self._add_day, rows)
+                self._counts.set_month(connection, account_id, month, used[account_id])
+        self._counts.add_to_day(connection, today, by_key)
         self._write_first_uses(connection, {key_id for _, key_id in by_key})
         return outcomes, used
 
@@ -303,7 +288,7 @@ class Meter:
         if not due:
             return
         moment = self._clock()
-        connection.execute(_TOUCH, [{"of_key": key_id, "at": moment} for key_id in due])
+        self._counts.mark_used(connection, dict.fromkeys(due, moment))
         if len(self._dated) >= _MOST_REMEMBERED:
             self._dated.clear()
         self._dated.update(dict.fromkeys(due, now))
@@ -339,10 +324,9 @@ class Meter:
             touched, self._touched = self._touched, {}
         if not touched:
             return 0
-        rows = [{"of_key": key_id, "at": moment} for key_id, moment in sorted(touched.items())]
         try:
             with self._database.writing() as connection:
-                connection.execute(_TOUCH, rows)
+                self._counts.mark_used(connection, touched)
         except Exception as error:
             with self._gate:
                 self._touched = touched | self._touched  # for the next time
@@ -356,39 +340,37 @@ class Meter:
         self._pruned_on = today
         try:
             with self._database.writing() as connection:
-                connection.execute(_OLD_DAYS, {"first": days_back(today, KEPT_DAYS)[0]})
-                connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
+                self._counts.delete_old(connection, today)
         except Exception as error:  # tomorrow is another day; who counts must not wait for ever
             _LOG.warning("old counts cannot be deleted today: %s", error)
 
 
-_USED = sa.select(usage_months.c.requests).where(
-    usage_months.c.account_id == sa.bindparam("of_account"),
-    usage_months.c.month == sa.bindparam("of_month"),
-)
-_SET_USED = (
-    usage_months.update()
-    .where(
-        usage_months.c.account_id == sa.bindparam("of_account"),
-        usage_months.c.month == sa.bindparam("of_month"),
-    )
-    .values(requests=sa.bindparam("now"))
-)
-_TOUCH = (
-    api_keys.update()
-    .where(
-        api_keys.c.id == sa.bindparam("of_key"),
-        api_keys.c.last_used_at.is_(None) | (api_keys.c.last_used_at < sa.bindparam("at")),
-    )
-    .values(last_used_at=sa.bindparam("at"))
-)
-_OLD_DAYS = usage_days.delete().where(usage_days.c.day < sa.bindparam("first"))
-_OLD_MONTHS = usage_months.delete().where(usage_months.c.month < sa.bindparam("first"))
+def _copy(error: Exception) -> Exception:
+    """Copy an error for one more waiter: raised in many tasks, one would gather all tracebacks."""
+    if not isinstance(error, SearchlabError):
+        return error
+    copy = type(error)(str(error))
+    copy.__cause__ = error
+    return copy
 
 
-def _adding(database: Database, table: sa.Table, *key: str) -> sqlite.Insert:
-    statement = database.insert(table)
-    return statement.on_conflict_do_update(
-        index_elements=key,
-        set_={"requests": table.c.requests + statement.excluded.requests},
-    )
+def _settle(
+    answers: Iterable[tuple[asyncio.AbstractEventLoop, asyncio.Future[int], Outcome]],
+) -> None:
+    """Give each future of each loop its outcome, from another thread."""
+    by_loop = defaultdict(list)
+    for loop, future, outcome in answers:
+        by_loop[loop].append((future, outcome))
+    for loop, settled in by_loop.items():
+        with suppress(RuntimeError):  # the loop has been closed; nobody waits any more
+            loop.call_soon_threadsafe(_tell, settled)
+
+
+def _tell(settled: list[tuple[asyncio.Future[int], Outcome]]) -> None:
+    for future, outcome in settled:
+        if future.done():
+            continue
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)

@@ -1,15 +1,90 @@
-"""What an account has used: by month, by day, by key; the specification's records."""
+"""What accounts have used, by month, by day and by key: written, read, deleted when it is old."""
 
 from __future__ import annotations
 
-from datetime import date
+from collections.abc import Mapping
+from datetime import date, datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.tables import api_keys, usage_days, usage_months
-from searchlab.api.accounts.values import as_timestamp, days_back, month_of, months_back
+from searchlab.api.accounts.values import as_timestamp, days_back, months_back
+
+KEPT_DAYS = 90
+KEPT_MONTHS = 24
+
+
+class UsageCounts:
+    """Writes counts, as a part of the transactions that it is given."""
+
+    def __init__(self, database: Database) -> None:
+        self._add_month = _add_or_insert(database, usage_months, "account_id", "month").returning(
+            usage_months.c.requests
+        )
+        self._add_day = _add_or_insert(database, usage_days, "account_id", "day", "key_id")
+
+    def add_to_month(
+        self, connection: Connection, account_id: int, month: str, requests: int
+    ) -> int:
+        """Add searches to an account's month; returns how many it has then."""
+        row = {"account_id": account_id, "month": month, "requests": requests}
+        total: int = connection.execute(self._add_month, row).scalar_one()
+        return total
+
+    def set_month(self, connection: Connection, account_id: int, month: str, used: int) -> None:
+        """Set the searches of an account's month, held since `add_to_month`."""
+        values = {"of_account": account_id, "of_month": month, "now": used}
+        connection.execute(_SET_USED, values)
+
+    def add_to_day(
+        self, connection: Connection, day: date, by_key: Mapping[tuple[int, str], int]
+    ) -> None:
+        """Add searches to a day.
+
+        Args:
+            connection: Open transaction.
+            day: In UTC.
+            by_key: Searches by account and key.
+        """
+        rows = [
+            {"account_id": account_id, "day": day, "key_id": key_id, "requests": requests}
+            for (account_id, key_id), requests in sorted(by_key.items())
+        ]
+        if rows:
+            connection.execute(self._add_day, rows)
+
+    def mark_used(self, connection: Connection, used_at: Mapping[str, datetime]) -> None:
+        """Set when keys were last used, where that is later than what is there."""
+        rows = [{"of_key": key_id, "at": moment} for key_id, moment in sorted(used_at.items())]
+        connection.execute(_TOUCH, rows)
+
+    def delete_old(self, connection: Connection, today: date) -> None:
+        """Delete the days and months that no record shows any more."""
+        connection.execute(_OLD_DAYS, {"first": days_back(today, KEPT_DAYS)[0]})
+        connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
+
+
+def _add_or_insert(database: Database, table: sa.Table, *key: str) -> sqlite.Insert:
+    statement = database.insert(table)
+    return statement.on_conflict_do_update(
+        index_elements=key,
+        set_={"requests": table.c.requests + statement.excluded.requests},
+    )
+
+
+def look_up_used(database: Database, account_id: int, month: str) -> int:
+    """Return the searches of an account's month, in the fewest round trips.
+
+    Raises:
+        DataError: The database cannot be reached.
+    """
+    values = {"of_account": account_id, "of_month": month}
+    used: int = database.look_up(lambda connection: connection.scalar(_USED, values)) or 0
+    return used
 
 
 def month(database: Database, account_id: int, today: date, *, limit: int) -> dict[str, Any]:
@@ -21,7 +96,7 @@ def month(database: Database, account_id: int, today: date, *, limit: int) -> di
         today: The day, in UTC.
         limit: Searches that the account's plan allows in a month.
     """
-    period = month_of(today)
+    period = f"{today:%Y-%m}"
     mine = (usage_months.c.account_id == account_id) & (usage_months.c.month == period)
     with database.reading() as connection:
         used = connection.scalar(sa.select(usage_months.c.requests).where(mine)) or 0
@@ -100,3 +175,27 @@ def _pairs(
     )
     with database.reading() as connection:
         return [(key, int(requests)) for key, requests in connection.execute(query)]
+
+
+_USED = sa.select(usage_months.c.requests).where(
+    usage_months.c.account_id == sa.bindparam("of_account"),
+    usage_months.c.month == sa.bindparam("of_month"),
+)
+_SET_USED = (
+    usage_months.update()
+    .where(
+        usage_months.c.account_id == sa.bindparam("of_account"),
+        usage_months.c.month == sa.bindparam("of_month"),
+    )
+    .values(requests=sa.bindparam("now"))
+)
+_TOUCH = (
+    api_keys.update()
+    .where(
+        api_keys.c.id == sa.bindparam("of_key"),
+        api_keys.c.last_used_at.is_(None) | (api_keys.c.last_used_at < sa.bindparam("at")),
+    )
+    .values(last_used_at=sa.bindparam("at"))
+)
+_OLD_DAYS = usage_days.delete().where(usage_days.c.day < sa.bindparam("first"))
+_OLD_MONTHS = usage_months.delete().where(usage_months.c.month < sa.bindparam("first"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -12,14 +14,8 @@ from searchlab.errors import InputError, quote
 MAX_ID = 2**63 - 1
 
 
-def utc_now() -> datetime:
-    """Return the current moment, aware, in UTC."""
-    return datetime.now(UTC)
-
-
-def month_of(day: date) -> str:
-    """Return the month of a day, `YYYY-MM`."""
-    return f"{day.year:04d}-{day.month:02d}"
+utc_now: Final[Callable[[], datetime]] = partial(datetime.now, UTC)
+"""The clock: the current moment, aware, in UTC."""
 
 
 def months_back(today: date, months: int) -> list[str]:

@@ -9,20 +9,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from searchlab.api.accounts.plans import PLANS, Plan
+
 if TYPE_CHECKING:
     from litestar import Request
     from litestar.connection import ASGIConnection
 
-    from searchlab.api.accounts.accounts import Caller
     from searchlab.api.accounts.collections import Collections
     from searchlab.api.accounts.database import Database
-    from searchlab.api.accounts.keyring import KeyRing
+    from searchlab.api.accounts.keyring import Caller, KeyRing
     from searchlab.api.accounts.meter import Meter
     from searchlab.api.accounts.rates import Rates, Verdict
     from searchlab.api.accounts.replays import Replays
     from searchlab.api.http.client_waits import ClientWaits
     from searchlab.api.http.decode_slots import DecodeSlots
-    from searchlab.api.http.media import Renditions
+    from searchlab.api.http.renditions import Renditions
     from searchlab.api.http.threads import Threads
     from searchlab.api.ops.metrics import Metrics
     from searchlab.api.settings import Settings
@@ -66,6 +67,18 @@ class RequestContext:
     timings: dict[str, float] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the caller's account.
+
+        Raises:
+            RuntimeError: Nobody's key was checked, which a route of the API never sees.
+        """
+        if self.caller is None:
+            msg = "a route of the API must be asked with a key, got none"
+            raise RuntimeError(msg)
+        return PLANS[self.caller.plan]
 
     @property
     def took_ms(self) -> float:
@@ -124,8 +137,8 @@ def attach(scope: Any, context: RequestContext) -> None:
 
 def context_of(request: ASGIConnection[Any, Any, Any, Any]) -> RequestContext:
     """Return the context that a request belongs to."""
-    found: RequestContext = request.scope["state"][_KEY]
-    return found
+    context: RequestContext = request.scope["state"][_KEY]
+    return context
 
 
 def caller_of(request: Request[Any, Any, Any]) -> Caller:
@@ -139,5 +152,5 @@ def caller_of(request: Request[Any, Any, Any]) -> Caller:
 
 def services_of(request: Request[Any, Any, Any]) -> Services:
     """Return what answers the request."""
-    found: Services = request.app.state.services
-    return found
+    services: Services = request.app.state.services
+    return services

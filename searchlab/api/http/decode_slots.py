@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from searchlab.api.http.multiparts import PART
-from searchlab.api.http.threads import overloaded
-from searchlab.api.wire.errors import invalid
+from searchlab.api.wire.errors import invalid, overloaded
 
 _MAX_BUFFERED = 256 * 2**20
 _WAITING_PER_SLOT = 8

@@ -12,24 +12,26 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any, TypeAlias, TypeVar
 
-from searchlab.api.accounts.accounts import Caller
+from litestar import Request
+from litestar.datastructures import State
+
+from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.plans import PLANS
 from searchlab.api.accounts.rates import rate_headers
-from searchlab.api.http.context import RequestContext, Services, attach
+from searchlab.api.http.context import RequestContext, Services, attach, context_of
 from searchlab.api.http.cross_origin import CrossOrigin
-from searchlab.api.http.threads import overloaded
 from searchlab.api.ops.logs import Log
 from searchlab.api.settings import API_PREFIX
 from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
 from searchlab.api.wire.envelope import encode_failure
-from searchlab.api.wire.errors import KINDS, Problem, problem_of
+from searchlab.api.wire.errors import KINDS, Problem, overloaded, problem_of
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Any, Receive, Send], Awaitable[None]]
-Asked = TypeVar("Asked")
-Answer = TypeVar("Answer")
+Subject = TypeVar("Subject")
+Reply = TypeVar("Reply")
 
 MAX_HEADER_BYTES = 16 * 1024
 MAX_TARGET_BYTES = 32 * 1024
@@ -54,7 +56,7 @@ class Middleware:
         self,
         app: App,
         *,
-        services: Callable[[], Services],
+        state: State,
         log: Log,
         methods: Mapping[str, bytes],
     ) -> None:
@@ -62,14 +64,20 @@ class Middleware:
 
         Args:
             app: What answers, Litestar's.
-            services: Returns what the worker has opened; called once it is ready.
+            state: The application's; holds `services` once the worker is ready.
             log: Takes a line for each request.
             methods: What `Allow` says of each path, by its template.
         """
         self._app = app
         self._methods = methods
-        self._services = services
+        self._state = state
         self._log = log
+
+    @property
+    def services(self) -> Services:
+        """What the worker has opened."""
+        services: Services = self._state.services
+        return services
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -79,8 +87,8 @@ class Middleware:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
-        passage = _Request(self._services(), self._log, self._methods, scope, receive, send)
-        await passage.run(self._app)
+        handled = _Request(self.services, self._log, self._methods, scope, receive, send)
+        await handled.run(self._app)
 
 
 class _Request:
@@ -124,7 +132,7 @@ class _Request:
                 else:
                     if self._under_api:
                         await self._admit()
-                    await app(scope, self._in, self._back)
+                    await app(scope, self._receive_on, self._send_on)
             except Exception as error:  # the last place that can still answer
                 if self._status:
                     raise
@@ -184,7 +192,7 @@ class _Request:
         if caller is None and secret:
             caller = await self._ask(services.keys.find, secret)
         if caller is None:
-            raise unauthorized(services)
+            raise _unauthorized(services)
         context.caller = caller
         services.meter.touch(caller)
         if caller.plan not in PLANS:
@@ -203,7 +211,7 @@ class _Request:
             )
             raise Problem(msg, "RATE_LIMITED")
 
-    async def _ask(self, question: Callable[[Asked], Answer], about: Asked) -> Answer:
+    async def _ask(self, question: Callable[[Subject], Reply], about: Subject) -> Reply:
         # The database may hang for as long as it likes; the other requests go on meanwhile.
         try:
             async with asyncio.timeout(_ADMISSION_S):
@@ -215,7 +223,7 @@ class _Request:
     def _cross_origin(self) -> CrossOrigin:
         return CrossOrigin(self._services.settings.cors_origins)
 
-    async def _in(self) -> Message:
+    async def _receive_on(self) -> Message:
         if self._body_left:
             with self._services.client_waits.receiving((self._exchange.caller or _NOBODY).key_id):
                 message = await self._receive()
@@ -225,7 +233,7 @@ class _Request:
             self._body_left = False
         return message
 
-    async def _back(self, message: Message) -> None:
+    async def _send_on(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             await self._start(message)
             return
@@ -244,9 +252,9 @@ class _Request:
         )
 
     def _headers(
-        self, status: int, given: Iterable[tuple[bytes, bytes]]
+        self, status: int, answered: Iterable[tuple[bytes, bytes]]
     ) -> list[tuple[bytes, bytes]]:
-        context, headers = self._exchange, [*given]
+        context, headers = self._exchange, [*answered]
         if self._scope["method"] == "OPTIONS" and "path_template" in self._scope:
             allowed = self._methods.get(self._scope["path_template"], b"OPTIONS")
             headers = [(n, allowed if n == b"allow" else v) for n, v in headers]
@@ -280,8 +288,8 @@ class _Request:
         status, body = encode_failure(self._exchange, problem)
         if status >= 500 and not isinstance(error, Problem):
             self._log.error("a request failed", error, request_id=self._exchange.request_id)
-        given = problem.headers if isinstance(problem, Problem) else {}
-        headers = [(name.lower().encode(), value.encode()) for name, value in given.items()]
+        extra = problem.headers if isinstance(problem, Problem) else {}
+        headers = [(name.lower().encode(), value.encode()) for name, value in extra.items()]
         headers.append((b"content-type", b"application/json"))
         headers.append((b"content-length", str(len(body)).encode()))
         await self._start({"status": status, "headers": headers})
@@ -316,7 +324,18 @@ class _Request:
 _NOBODY = Caller(account_id=0, key_id="", plan="")
 
 
-def unauthorized(services: Services) -> Problem:
+async def require_key(request: Request[Any, Any, Any]) -> None:
+    """Refuse, before any operation of the API, a request whose key was not checked above.
+
+    Raises:
+        Problem: It was not (401).
+    """
+    # Not one of Litestar's guards: for each it copies the handler, at every request.
+    if context_of(request).caller is None:
+        raise _unauthorized(request.app.state.services)
+
+
+def _unauthorized(services: Services) -> Problem:
     """Make the answer to a request without a key in force."""
     services.metrics.count_refusal("key")
     challenge = {"WWW-Authenticate": 'ApiKey header="x-api-key"'}

@@ -8,16 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from searchlab.api.wire.errors import KINDS, Problem
+from searchlab.api.wire.errors import overloaded
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-def overloaded(message: str = "") -> Problem:
-    """Make the answer to what there is no room for at the moment."""
-    message = message or KINDS["OVERLOADED"].example
-    return Problem(message, "OVERLOADED", headers={"Retry-After": "1"})
 
 
 class Threads:

@@ -7,14 +7,12 @@ from typing import Any
 from litestar import Request, Response, get
 from litestar.params import FromPath
 
-from searchlab.api.accounts.quota import plan_of
 from searchlab.api.http.caching import answer_cached
 from searchlab.api.http.context import context_of, services_of
 from searchlab.api.wire.operations import Operation
-from searchlab.api.wire.parameters import read
+from searchlab.api.wire.parameters import read, select_fields
 from searchlab.api.wire.requests import OnePhoto
 from searchlab.api.wire.schema import Photo
-from searchlab.api.wire.selection import select_fields
 
 
 @get(
@@ -31,7 +29,7 @@ from searchlab.api.wire.selection import select_fields
 async def get_photo(request: Request[Any, Any, Any], photo_id: FromPath[str]) -> Response[bytes]:
     """Get one photo."""
     asked = read(OnePhoto, request)
-    fields = select_fields(asked.fields, plan_of(request))
+    fields = select_fields(asked.fields, context_of(request).plan)
     snapshot = services_of(request).live_library.current
     row = snapshot.row_of(photo_id)
     base_url = context_of(request).base_url

@@ -3,111 +3,187 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from litestar import Request, Response, get, post
 from litestar.params import FromPath
 
 from searchlab.api.accounts.idempotency import Claim, claim
-from searchlab.api.accounts.quota import check_quota, count_search, plan_of
-from searchlab.api.http.context import caller_of, context_of, services_of
+from searchlab.api.accounts.rates import seconds_left_in_month
+from searchlab.api.http.context import RequestContext, caller_of, context_of, services_of
 from searchlab.api.http.uploads import fingerprint_of, read_picture, reference_of
 from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.api.wire.envelope import Answer, enclose
-from searchlab.api.wire.errors import Detail, Invalid
+from searchlab.api.wire.errors import Detail, Invalid, Problem
 from searchlab.api.wire.operations import Operation
-from searchlab.api.wire.parameters import read
+from searchlab.api.wire.parameters import read, select_fields
 from searchlab.api.wire.requests import Conditions, ImageSearch, NextPage, Similar, TextSearch
 from searchlab.api.wire.schema import Pagination, Photo
-from searchlab.api.wire.selection import select_fields
-from searchlab.models.protocol import Embeddings
+from searchlab.errors import QuotaError
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query, Slice
 
 _SEARCH = "/api/v1/search/photos"
 
+AnyRequest = Request[Any, Any, Any]
 
 _CONDITIONS = tuple(field.name for field in dataclasses.fields(PhotoFilter))
 _ANY_PHOTO = PhotoFilter()
-_UNASKED = {name: getattr(_ANY_PHOTO, name) for name in _CONDITIONS}
+_NO_CONDITIONS = {name: getattr(_ANY_PHOTO, name) for name in _CONDITIONS}
 
 
-def _filter(asked: Conditions) -> PhotoFilter:
-    conditions = {name: getattr(asked, name) for name in _CONDITIONS}
-    return _ANY_PHOTO if conditions == _UNASKED else PhotoFilter(**conditions)
+class _First(NamedTuple):
+    """A first page, as a request without a cursor asks for it."""
+
+    query: Query
+    per_page: int
 
 
-def _audience(request: Request[Any, Any, Any], operation: str) -> str:
-    return f"{caller_of(request).account_id}:{operation}"
+class _Page(NamedTuple):
+    """What counts of any page's request: the cursor, empty for the first page, and the fields."""
+
+    cursor: str
+    fields: tuple[str, ...]
 
 
-async def _first_page(
-    request: Request[Any, Any, Any],
-    snapshot: ServedSnapshot,
-    query: Query,
-    per_page: int,
+def _read_page(request: AnyRequest) -> _Page:
+    parameters = read(NextPage, request)
+    fields = select_fields(parameters.fields, context_of(request).plan)
+    return _Page(parameters.cursor or "", fields)
+
+
+def _make_filter(parameters: Conditions) -> PhotoFilter:
+    conditions = {name: getattr(parameters, name) for name in _CONDITIONS}
+    return _ANY_PHOTO if conditions == _NO_CONDITIONS else PhotoFilter(**conditions)
+
+
+async def _answer_page(
+    request: AnyRequest,
+    page: _Page,
     operation: str,
-    *,
-    reference: Embeddings | None = None,
-) -> Slice:
-    work = partial(
-        snapshot.engine.slice,
-        query,
-        per_page=per_page,
-        audience=_audience(request, operation),
-        live=snapshot.live,
-        reference=reference,
-    )
-    if snapshot.is_short(query, per_page):
-        return work()
-    return await services_of(request).search_threads.run(work)
-
-
-async def _next_page(
-    request: Request[Any, Any, Any], cursor: str, operation: str
-) -> tuple[ServedSnapshot, Slice]:
-    services, audience = services_of(request), _audience(request, operation)
-    here = services.live_library.library.open_cursor(cursor, audience=audience)
-    snapshot = await services.live_library.at(here.snapshot_id)
-    work = partial(snapshot.engine.slice, cursor=here, audience=audience, live=snapshot.live)
-    if snapshot.is_short(here.query, here.position + here.per_page):
-        return snapshot, work()
-    return snapshot, await services.search_threads.run(work)
-
-
-async def _answer(
-    request: Request[Any, Any, Any],
-    snapshot: ServedSnapshot,
-    found: Slice,
-    fields: tuple[str, ...],
+    read_first: Callable[[], _First],
     claimed: Claim | None = None,
 ) -> Response[bytes]:
+    """Answer the page that a cursor leads to, or the first one.
+
+    Args:
+        request: Of one of the searches.
+        page: What it says of any page.
+        operation: What cursors are bound to, beside the account.
+        read_first: Reads the rest of the request where it brings no cursor.
+        claimed: Takes down the answer in the transaction that counts it.
+    """
     context, services = context_of(request), services_of(request)
-    context.timings.update(found.timings)
-    plan, engine = found.plan, snapshot.engine
+    audience = f"{caller_of(request).account_id}:{operation}"
+    first = None if page.cursor else read_first()
+    _check_quota(request)
+    if first is None:
+        snapshot, ranked = await _rank_next(request, page.cursor, audience)
+    else:
+        snapshot, ranked = await _rank_first(request, first, audience)
+    context.timings.update(ranked.timings)
+    plan = ranked.plan
     context.headers |= {
-        "X-Searchlab-Config": engine.config.config_id,
-        "X-Searchlab-Snapshot": engine.snapshot_id,
+        "X-Searchlab-Config": snapshot.engine.config.config_id,
+        "X-Searchlab-Snapshot": snapshot.engine.snapshot_id,
         "X-Searchlab-Plan": (
             f"{plan.mode}; candidates={plan.n_allowed}; selectivity={plan.selectivity:.6f}"
         ),
     }
-    context.facts |= {"plan_mode": plan.mode, "results": len(found.rows)}
+    context.facts |= {"plan_mode": plan.mode, "results": len(ranked.rows)}
     with context.timed("serialise"):
-        photos = snapshot.photos.records(
-            found.rows.tolist(), found.scores.tolist(), fields=fields, base_url=context.base_url
-        )
-        more = found.next_cursor is not None
-        body = enclose(
-            context,
-            success=True,
-            data=photos,
-            pagination=Pagination(found.per_page, more, found.next_cursor),
-        )
-    await count_search(request, None if claimed is None else claimed.keeping(200, body))
+        body = _encode(context, snapshot, ranked, page.fields)
+    await _count_search(request, claimed, body)
     services.metrics.count_search(plan.mode)
     return Answer(body)
+
+
+async def _rank_first(
+    request: AnyRequest, first: _First, audience: str
+) -> tuple[ServedSnapshot, Slice]:
+    services = services_of(request)
+    snapshot, reference = services.live_library.current, None
+    query, per_page = first
+    if query.photo_id is not None:
+        snapshot.row_of(query.photo_id)
+    if query.image is not None:
+        with context_of(request).timed("decode"):
+            reference = await services.slots.run(reference_of, snapshot.engine, query)
+    rank = partial(
+        snapshot.engine.slice,
+        query,
+        per_page=per_page,
+        audience=audience,
+        live=snapshot.live,
+        reference=reference,
+    )
+    if snapshot.is_short(query, per_page):
+        return snapshot, rank()
+    return snapshot, await services.search_threads.run(rank)
+
+
+async def _rank_next(
+    request: AnyRequest, token: str, audience: str
+) -> tuple[ServedSnapshot, Slice]:
+    services = services_of(request)
+    cursor = services.live_library.library.open_cursor(token, audience=audience)
+    snapshot = await services.live_library.at(cursor.snapshot_id)
+    rank = partial(snapshot.engine.slice, cursor=cursor, audience=audience, live=snapshot.live)
+    if snapshot.is_short(cursor.query, cursor.position + cursor.per_page):
+        return snapshot, rank()
+    return snapshot, await services.search_threads.run(rank)
+
+
+def _encode(
+    context: RequestContext, snapshot: ServedSnapshot, ranked: Slice, fields: tuple[str, ...]
+) -> bytes:
+    photos = snapshot.photos.records(
+        ranked.rows.tolist(), ranked.scores.tolist(), fields=fields, base_url=context.base_url
+    )
+    has_more = ranked.next_cursor is not None
+    pagination = Pagination(ranked.per_page, has_more, ranked.next_cursor)
+    return enclose(context, success=True, data=photos, pagination=pagination)
+
+
+# -- the searches of a month ------------------------------------------------------------------
+
+
+def _check_quota(request: AnyRequest) -> None:
+    """Refuse a search of an account that has used up its month, before anything is computed."""
+    context = context_of(request)
+    if context.used is not None and context.used >= context.plan.requests_per_month:
+        raise _quota_exceeded(request)
+
+
+async def _count_search(request: AnyRequest, claimed: Claim | None, body: bytes) -> None:
+    """Count a search; returns when it is committed, so that no answer leaves uncounted."""
+    context = context_of(request)
+    limit = context.plan.requests_per_month
+    also = None if claimed is None else claimed.keeping(200, body)
+    try:
+        with context.timed("count"):
+            meter = services_of(request).meter
+            context.used = await meter.count(caller_of(request), limit=limit, also=also)
+    except QuotaError:
+        context.used = limit
+        raise _quota_exceeded(request) from None
+
+
+def _quota_exceeded(request: AnyRequest) -> Problem:
+    services_of(request).metrics.count_refusal("quota")
+    plan = context_of(request).plan
+    msg = (
+        f"the plan {plan.name} allows {plan.requests_per_month:,} searches a month, got one more; "
+        "wait for the next month (UTC), or change the plan"
+    )
+    wait = str(max(1, seconds_left_in_month()))
+    details = {"plan": plan.name, "limit": plan.requests_per_month}
+    return Problem(msg, "QUOTA_EXCEEDED", details=details, headers={"Retry-After": wait})
+
+
+# -- the operations ---------------------------------------------------------------------------
 
 
 @get(
@@ -122,26 +198,22 @@ async def _answer(
         problems=("INVALID_FIELDS", "CURSOR_EXPIRED", "QUOTA_EXCEEDED"),
     ).opt,
 )
-async def search_by_text(request: Request[Any, Any, Any]) -> Response[bytes]:
+async def search_by_text(request: AnyRequest) -> Response[bytes]:
     """Search photos by text and filters."""
-    going_on = read(NextPage, request)
-    fields = select_fields(going_on.fields, plan_of(request))
-    if going_on.cursor:
-        check_quota(request)
-        snapshot, found = await _next_page(request, going_on.cursor, "text")
-        return await _answer(request, snapshot, found, fields)
-    asked = read(TextSearch, request)
+    read_first = partial(_read_text_search, request)
+    return await _answer_page(request, _read_page(request), "text", read_first)
+
+
+def _read_text_search(request: AnyRequest) -> _First:
+    parameters = read(TextSearch, request)
     query = Query(
-        text=asked.q,
-        filter=_filter(asked),
-        sort_by=asked.sort_by,
-        score_threshold=asked.score_threshold,
-        limit=asked.limit,
+        text=parameters.q,
+        filter=_make_filter(parameters),
+        sort_by=parameters.sort_by,
+        score_threshold=parameters.score_threshold,
+        limit=parameters.limit,
     )
-    check_quota(request)
-    snapshot = services_of(request).live_library.current
-    found = await _first_page(request, snapshot, query, asked.per_page, "text")
-    return await _answer(request, snapshot, found, fields)
+    return _First(query, parameters.per_page)
 
 
 @post(
@@ -167,61 +239,44 @@ async def search_by_text(request: Request[Any, Any, Any]) -> Response[bytes]:
         ),
     ).opt,
 )
-async def search_by_image(request: Request[Any, Any, Any]) -> Response[bytes]:
+async def search_by_image(request: AnyRequest) -> Response[bytes]:
     """Search photos by a picture, or by an indexed photo."""
-    going_on = read(NextPage, request)
-    fields = select_fields(going_on.fields, plan_of(request))
-    asked = None if going_on.cursor else read(ImageSearch, request)
-    picture = None
-    if asked is not None:
-        services = services_of(request)
+    page, services = _read_page(request), services_of(request)
+    parameters, picture = ImageSearch(), None
+    if not page.cursor:
+        parameters = read(ImageSearch, request)
         picture = await read_picture(request, services.settings, services.slots)
     async with claim(request, await fingerprint_of(request, picture)) as claimed:
         if claimed.replay is not None:
             return claimed.replay
-        if asked is None:
-            check_quota(request)
-            snapshot, found = await _next_page(request, going_on.cursor or "", "image")
-        else:
-            snapshot, found = await _first_by_image(request, asked, picture)
-        return await _answer(request, snapshot, found, fields, claimed)
+        read_first = partial(_read_image_search, request, parameters, picture)
+        return await _answer_page(request, page, "image", read_first, claimed)
 
 
-async def _first_by_image(
-    request: Request[Any, Any, Any], asked: ImageSearch, picture: bytes | None
-) -> tuple[ServedSnapshot, Slice]:
-    if (picture is None) == (asked.photo_id is None):
+def _read_image_search(
+    request: AnyRequest, parameters: ImageSearch, picture: bytes | None
+) -> _First:
+    if (picture is None) == (parameters.photo_id is None):
         came = "neither" if picture is None else "both"
         msg = f"a search must bring either the part image or photo_id, got {came}"
         raise Invalid([Detail(("query", "photo_id"), msg, "one_of")])
-    services = services_of(request)
+    limit, per_page = parameters.limit, parameters.per_page
     query = Query(
-        text=asked.q,
+        text=parameters.q,
         image=picture,
-        photo_id=asked.photo_id,
-        text_alpha=asked.text_alpha,
-        filter=_filter(asked),
-        sort_by=asked.sort_by,
-        score_threshold=asked.score_threshold,
-        limit=_capped(request, asked.limit, asked.per_page, by_photo=picture is None),
+        photo_id=parameters.photo_id,
+        text_alpha=parameters.text_alpha,
+        filter=_make_filter(parameters),
+        sort_by=parameters.sort_by,
+        score_threshold=parameters.score_threshold,
+        limit=_cap_similar(request, limit, per_page) if picture is None else limit,
     )
-    check_quota(request)
-    snapshot, reference = services.live_library.current, None
-    if picture is None:
-        snapshot.row_of(asked.photo_id or "")
-    else:
-        with context_of(request).timed("decode"):
-            reference = await services.slots.run(reference_of, snapshot.engine, query)
-    found = await _first_page(
-        request, snapshot, query, asked.per_page, "image", reference=reference
-    )
-    return snapshot, found
+    return _First(query, per_page)
 
 
-def _capped(
-    request: Request[Any, Any, Any], limit: int | None, per_page: int, *, by_photo: bool
-) -> int | None:
-    if not by_photo or plan_of(request).similar_paged:
+def _cap_similar(request: AnyRequest, limit: int | None, per_page: int) -> int | None:
+    """Bound the photos that are similar to an indexed one as the plan has it."""
+    if context_of(request).plan.similar_paged:
         return limit
     return min(per_page, limit or per_page)
 
@@ -238,26 +293,16 @@ def _capped(
         problems=("INVALID_FIELDS", "NOT_FOUND", "CURSOR_EXPIRED", "QUOTA_EXCEEDED"),
     ).opt,
 )
-async def similar_photos(
-    request: Request[Any, Any, Any], photo_id: FromPath[str]
-) -> Response[bytes]:
+async def similar_photos(request: AnyRequest, photo_id: FromPath[str]) -> Response[bytes]:
     """Photos similar to an indexed one."""
-    going_on = read(NextPage, request)
-    fields = select_fields(going_on.fields, plan_of(request))
-    operation = f"similar:{photo_id}"
-    if going_on.cursor:
-        check_quota(request)
-        snapshot, found = await _next_page(request, going_on.cursor, operation)
-        return await _answer(request, snapshot, found, fields)
-    asked = read(Similar, request)
-    services_of(request).live_library.current.row_of(photo_id)
-    limit = _capped(request, asked.limit, asked.per_page, by_photo=True)
-    query = Query(photo_id=photo_id, limit=limit)
-    check_quota(request)
-    snapshot = services_of(request).live_library.current
-    snapshot.row_of(photo_id)
-    found = await _first_page(request, snapshot, query, asked.per_page, operation)
-    return await _answer(request, snapshot, found, fields)
+
+    def read_first() -> _First:
+        parameters = read(Similar, request)
+        services_of(request).live_library.current.row_of(photo_id)
+        limit = _cap_similar(request, parameters.limit, parameters.per_page)
+        return _First(Query(photo_id=photo_id, limit=limit), parameters.per_page)
+
+    return await _answer_page(request, _read_page(request), f"similar:{photo_id}", read_first)
 
 
 ROUTES = [search_by_text, search_by_image, similar_photos]

@@ -7,7 +7,6 @@ from typing import Any
 from litestar import Request, Response, get
 
 from searchlab.api.accounts import usage
-from searchlab.api.accounts.quota import plan_of
 from searchlab.api.accounts.values import utc_now
 from searchlab.api.http.context import caller_of, context_of, services_of
 from searchlab.api.wire.envelope import succeed
@@ -24,7 +23,7 @@ from searchlab.api.wire.schema import DailyUsage, MonthlyUsage, Usage, UsageByKe
 async def get_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Searches of the current month."""
     caller, services = caller_of(request), services_of(request)
-    limit, today = plan_of(request).requests_per_month, utc_now().date()
+    limit, today = context_of(request).plan.requests_per_month, utc_now().date()
     found = await services.in_database(
         usage.month, services.database, caller.account_id, today, limit=limit
     )

@@ -110,8 +110,8 @@ class LiveLibrary:
         """
         self.library = open_library(folder)
         self.n_swaps = 0
-        self._mark = self._look()
-        self._current = self._show(self.library.engine)
+        self._mark = self._read_mark()
+        self._current = self._serve(self.library.engine)
         self._older: dict[str, ServedSnapshot] = {}
 
     @property
@@ -146,29 +146,29 @@ class LiveLibrary:
         self,
         poll_s: float,
         *,
-        swapped: Callable[[ServedSnapshot], None],
-        failed: Callable[[Exception], None],
+        on_swap: Callable[[ServedSnapshot], None],
+        on_failure: Callable[[Exception], None],
     ) -> None:
         """Look for a new state for ever.
 
         Args:
             poll_s: Seconds between looks.
-            swapped: Told about each new state.
-            failed: Told when one cannot be opened, and again only of another reason; the old one
-                goes on answering, and the new one is tried again.
+            on_swap: Told about each new state.
+            on_failure: Told when one cannot be opened, and again only of another reason; the old
+                one goes on answering, and the new one is tried again.
         """
-        wait_s, told = poll_s, ""
+        wait_s, reported = poll_s, ""
         while True:
             await asyncio.sleep(wait_s)
             try:
-                mark = self._look()
+                mark = self._read_mark()
                 if mark != self._mark and await self._swap():
-                    swapped(self._current)
-                self._mark, wait_s, told = mark, poll_s, ""
+                    on_swap(self._current)
+                self._mark, wait_s, reported = mark, poll_s, ""
             except Exception as error:  # whatever it is: nobody else would ever look again
-                if repr(error) != told:
-                    failed(error)
-                wait_s, told = min(max(10 * poll_s, 2 * wait_s), _LONGEST_WAIT_S), repr(error)
+                if repr(error) != reported:
+                    on_failure(error)
+                wait_s, reported = min(max(10 * poll_s, 2 * wait_s), _LONGEST_WAIT_S), repr(error)
 
     async def _swap(self) -> bool:
         before = self._current
@@ -179,15 +179,15 @@ class LiveLibrary:
             _, live = await asyncio.to_thread(self.library.kept, before.engine.snapshot_id)
             self._current = replace(before, live=live)
         engine = await asyncio.to_thread(lambda: self.library.engine)
-        self._current = await asyncio.to_thread(self._show, engine)
+        self._current = await asyncio.to_thread(self._serve, engine)
         self.n_swaps += 1
         return True
 
-    def _look(self) -> tuple[int, int]:
-        found = os.stat(self.library.folder / "CURRENT")  # noqa: PTH116 - ten times as fast
-        return found.st_ino, found.st_mtime_ns
+    def _read_mark(self) -> tuple[int, int]:
+        status = os.stat(self.library.folder / "CURRENT")  # noqa: PTH116 - ten times as fast
+        return status.st_ino, status.st_mtime_ns
 
-    def _show(self, engine: SearchEngine) -> ServedSnapshot:
+    def _serve(self, engine: SearchEngine) -> ServedSnapshot:
         if engine.model.reads == "image":
             engine.reference_vector(Query(image=Image.new("RGB", (64, 64))))
         took_ms = min(_search_ms(engine) for _ in range(_TRIALS))
@@ -195,18 +195,18 @@ class LiveLibrary:
             engine=engine,
             photos=EncodedPhotos(engine.table),
             facets=FacetLists(engine.table),
-            photographers=_photographers(engine.table),
+            photographers=_index_photographers(engine.table),
             live=None,
             quick=took_ms <= _SHORT_MS,
         )
 
 
-def _photographers(table: PhotoTable) -> Lazy[Photographers]:
+def _index_photographers(table: PhotoTable) -> Lazy[Photographers]:
     # Of a million photos they take a second, which no search needs to wait for.
-    found = Lazy(lambda: Photographers(table))
+    photographers = Lazy(lambda: Photographers(table))
     if len(table) <= _FEW_PHOTOS:
-        found.get()
-    return found
+        photographers.get()
+    return photographers
 
 
 def _search_ms(engine: SearchEngine) -> float:

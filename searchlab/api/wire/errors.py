@@ -227,6 +227,12 @@ def invalid(loc: tuple[str | int, ...], msg: str, kind: str = "value_error") -> 
     return Invalid([Detail(loc, msg, kind)])
 
 
+def overloaded(message: str = "") -> Problem:
+    """Make the answer to what there is no room for at the moment."""
+    message = message or KINDS["OVERLOADED"].example
+    return Problem(message, "OVERLOADED", headers={"Retry-After": "1"})
+
+
 # The nearest class of an exception decides; a test walks the tree and misses none.
 CODES: dict[type[Exception], str] = {
     errors.SearchlabError: INTERNAL,

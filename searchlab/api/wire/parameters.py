@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from litestar import Request
 
+from searchlab.api.accounts.plans import Plan
 from searchlab.api.http.bodies import JSON_S, Body
 from searchlab.api.wire.errors import Detail, Invalid, Problem, invalid
 from searchlab.errors import quote
@@ -240,3 +241,28 @@ def _built(struct: type[Parameters], values: dict[str, Any], wrong: list[Detail]
     if wrong:
         raise Invalid(wrong)
     return struct(**values)
+
+
+def select_fields(listed: str | None, plan: Plan) -> tuple[str, ...]:
+    """Read the parameter `fields`.
+
+    Args:
+        listed: Comma-separated names; None for every field the plan allows.
+        plan: Of the caller.
+
+    Returns:
+        The names in the specification's order, each once.
+
+    Raises:
+        Problem: A name that is no Photo field, or not one of the plan; lists those that are.
+    """
+    if listed is None:
+        return plan.fields
+    names = [name.strip() for name in listed.split(",")]
+    unknown = sorted(set(names) - set(plan.fields))
+    if unknown:
+        accepted = ", ".join(plan.fields)
+        came = ", ".join(repr(name) for name in unknown[:5])[:200]
+        msg = f"fields must be names among {accepted}, got {came}"
+        raise Problem(msg, "INVALID_FIELDS", details={"accepted": list(plan.fields)})
+    return tuple(name for name in plan.fields if name in set(names))

@@ -1,0 +1,74 @@
+"""Media: the pictures that the `urls` of photo records lead to, without a key, cached for ever.
+
+An address names a photo and a size, never a file; what is sent has the type of its own first bytes,
+and can run nothing in a browser.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from litestar import Request, route
+from litestar.types import ASGIApp
+
+from searchlab.api.http.caching import knows
+from searchlab.api.http.context import context_of, services_of
+from searchlab.api.http.ranges import PictureAnswer, parse_range
+from searchlab.api.snapshots.encoded_photos import version_of
+from searchlab.errors import NotFoundError, quote
+from searchlab.photos.photo import URL_SIZES
+
+TYPES: Final = {
+    "JPEG": "image/jpeg",
+    "PNG": "image/png",
+    "WEBP": "image/webp",
+    "AVIF": "image/avif",
+    "GIF": "image/gif",
+    "TIFF": "image/tiff",
+}
+FOREVER: Final = "public, max-age=31536000, immutable"
+FOR_A_WHILE: Final = "public, max-age=300"
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+
+@route(
+    ["/media/{photo_id:str}", "/media/{photo_id:str}/{size:str}"],
+    http_method=["GET", "HEAD"],
+    status_code=200,
+    include_in_schema=False,
+)
+async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
+    """Send a picture of a photo, in the size that is named, else as it was indexed."""
+    renditions = services_of(request).renditions
+    photo = renditions.photo(request.path_params["photo_id"])
+    size = request.path_params.get("size", "full")
+    if size not in URL_SIZES:
+        msg = f"size must be one of {', '.join(URL_SIZES)}, got {quote(size)}"
+        raise NotFoundError(msg)
+    versioned = f"v={version_of(photo)}".encode() in request.scope["query_string"].split(b"&")
+    tag = f'"{photo.sha256}-{size}"'
+    headers = {"ETag": tag, "Cache-Control": FOREVER if versioned else FOR_A_WHILE}
+    if knows(request.headers.get("if-none-match"), tag):
+        return PictureAnswer(renditions, None, headers=headers)
+    source = await renditions.open(photo, size)
+    kind = TYPES.get(source.kind)
+    if kind is None:  # What is no picture any more, by whatever damage, is not sent as one.
+        source.close()
+        msg = f"the picture of photo {photo.photo_id} must be one that is known, got other bytes"
+        raise NotFoundError(msg)
+    ending = "jpg" if source.kind == "JPEG" else source.kind.lower()
+    headers |= {
+        "Content-Type": kind,
+        "Content-Disposition": f'inline; filename="{photo.photo_id}-{size}.{ending}"',
+        "Content-Security-Policy": _POLICY,
+        "Cross-Origin-Resource-Policy": "cross-origin",
+        "Accept-Ranges": "bytes",
+    }
+    condition = request.headers.get("if-range")
+    whole = condition is not None and condition != tag
+    wanted = None if whole or request.method == "HEAD" else request.headers.get("range")
+    span, facts = parse_range(wanted, source.size), context_of(request).facts
+    return PictureAnswer(renditions, source, headers=headers, span=span, facts=facts)
+
+
+ROUTES: Final = [send_picture]
