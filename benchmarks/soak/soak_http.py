@@ -42,6 +42,7 @@ from benchmarks.soak.settling import settle
 from benchmarks.soak.world import World
 from benchmarks.soak.writing import make_collections, make_keys
 from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.api.accounts.migrations import migrate
 from searchlab.cli.console import ConsoleProgress
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.library.ingest import index_photos
@@ -69,7 +70,7 @@ def prepare(library: Library, photos: Path) -> None:
         draw(photos / f"new-{number}.png", 1000 - number)
     index_photos(library, [check_root(photos)])
     database = open_database(sqlite_url(library.folder))
-    database.migrate()
+    migrate(database)
     database.close()
 
 

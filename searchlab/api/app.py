@@ -18,6 +18,7 @@ from searchlab.api.accounts.collections import Collections
 from searchlab.api.accounts.database import POOL_SIZE, open_database, sqlite_url
 from searchlab.api.accounts.keyring import KeyRing
 from searchlab.api.accounts.meter import Meter
+from searchlab.api.accounts.migrations import migrate
 from searchlab.api.accounts.rates import Rates
 from searchlab.api.accounts.replays import Replays
 from searchlab.api.docs import pages
@@ -108,7 +109,7 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     )  # first, so that no database is made where there is no library
     database = open_database(settings.database_url or sqlite_url(settings.data))
     stack.callback(database.close)
-    database.migrate()
+    migrate(database)
     threads = _start_threads(stack)
     keys = KeyRing(database)
     stack.callback(keys.close)

@@ -16,6 +16,7 @@ from searchlab.errors import InputError, NotFoundError, quote
 if TYPE_CHECKING:
     from searchlab.api.accounts.accounts import KeyRecord
     from searchlab.api.accounts.database import Database
+    from searchlab.api.accounts.migrations import migrate
 
 database_option = click.option(
     "--database-url",
@@ -111,7 +112,7 @@ def _database(data: Path, url: str | None) -> Iterator[Database]:
         url = sqlite_url(data)
     database = open_database(url)
     try:
-        database.migrate()
+        migrate(database)
         yield database
     finally:
         database.close()

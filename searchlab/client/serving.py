@@ -14,6 +14,7 @@ from pathlib import Path
 
 from searchlab.api.accounts.accounts import create_key
 from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.api.accounts.migrations import migrate
 from searchlab.client.clients import Client
 from searchlab.errors import DataError
 
@@ -84,7 +85,7 @@ def _address(server: subprocess.Popen[bytes], log: Path, start_s: float) -> str:
 def _key(url: str, plan: str) -> str:
     database = open_database(url)
     try:
-        database.migrate()
+        migrate(database)
         _, secret = create_key(database, account="local", name="local", plan=plan)
         return secret
     finally:

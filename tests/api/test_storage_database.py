@@ -9,7 +9,6 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from searchlab.api.accounts import database as module
-from searchlab.api.accounts.collections import Collections
 from searchlab.api.accounts.database import (
     BusyError,
     UnreachableDatabaseError,
@@ -17,8 +16,7 @@ from searchlab.api.accounts.database import (
     open_database,
     sqlite_url,
 )
-from searchlab.api.accounts.migrating import migrate, steps
-from searchlab.api.accounts.replays import Attempt, Replays
+from searchlab.api.accounts.migrations import migrate, read_steps
 from searchlab.api.accounts.tables import METADATA, VERSION, accounts, replays
 from searchlab.api.accounts.values import UtcMoment, utc_now
 from searchlab.errors import DataError, InputError, NotFoundError
@@ -83,7 +81,7 @@ def test_sqlite_in_a_folder_that_is_not_there_makes_none(tmp_path):
 def test_any_folder_can_hold_the_database(tmp_path, name):
     (tmp_path / name).mkdir()
     database = open_database(sqlite_url(tmp_path / name))
-    database.migrate()
+    migrate(database)
     database.close()
     assert (tmp_path / name / "api.db").is_file()
 
@@ -108,7 +106,7 @@ def test_a_server_that_cannot_be_reached_is_told_without_the_password():
     database = open_database("postgresql://user:geheim@localhost:1/name")
     told = "postgresql://localhost/name must be a database"
     with pytest.raises(UnreachableDatabaseError, match=told) as caught:
-        database.migrate()
+        migrate(database)
     assert "geheim" not in str(caught.value)
     with pytest.raises(UnreachableDatabaseError, match="Connection refused"):
         database.look_up(lambda connection: connection.scalar(sa.select(1)))
@@ -117,14 +115,14 @@ def test_a_server_that_cannot_be_reached_is_told_without_the_password():
 def test_a_file_that_is_no_database_is_told(tmp_path):
     (tmp_path / "api.db").write_bytes(b"no database at all " * 500)
     with pytest.raises(DataError, match="not a database"):
-        open_database(sqlite_url(tmp_path)).migrate()
+        migrate(open_database(sqlite_url(tmp_path)))
 
 
 @pytest.mark.parametrize("name", ["api.db", "api.db.lock"])
 def test_a_place_that_cannot_be_written_is_told(tmp_path, name):
     (tmp_path / name).mkdir()
     with pytest.raises(DataError, match="written, got"):
-        open_database(sqlite_url(tmp_path)).migrate()
+        migrate(open_database(sqlite_url(tmp_path)))
 
 
 def test_a_database_without_tables_says_so(url):
@@ -289,14 +287,14 @@ def test_migrations_make_the_tables_of_the_schema(database):
 
 
 def test_the_steps_follow_one_another_and_have_one_end():
-    assert [step.revision for step in steps().walk_revisions()] == ["0002", "0001"]
-    assert steps().get_heads() == [VERSION]
+    assert [step.revision for step in read_steps().walk_revisions()] == [VERSION]
+    assert read_steps().get_heads() == [VERSION]
 
 
 def test_the_version_is_known_and_none_before_there_is_one(url):
     database = open_database(url)
     assert database.version() is None
-    database.migrate()
+    migrate(database)
     assert database.version() == VERSION
     database.close()
 
@@ -310,7 +308,8 @@ def test_serving_loads_no_migrations_where_all_is_done_and_nothing_heavy(databas
     code = """
 import sys
 from searchlab.api.accounts import collections, database, keyring, meter, replays, usage
-database.open_database(sys.argv[1]).migrate()
+from searchlab.api.accounts.migrations import migrate
+migrate(database.open_database(sys.argv[1]))
 names = {name.split(".")[0] for name in sys.modules}
 heavy = {"alembic", "torch", "ranx", "matplotlib", "sklearn", "numba", "pandas", "numpy"}
 print(sorted(names & heavy))
@@ -322,16 +321,17 @@ print(sorted(names & heavy))
 def test_migrating_again_keeps_what_is_there(database):
     with database.writing() as connection:
         add_account(connection, "acme")
-    database.migrate()
+    migrate(database)
     assert names(database) == ["acme"]
 
 
 MIGRATE = """
 import sys
 from searchlab.api.accounts.database import open_database
+from searchlab.api.accounts.migrations import migrate
 sys.stdin.readline()
 database = open_database(sys.argv[1])
-database.migrate()
+migrate(database)
 print("done")
 """
 
@@ -356,123 +356,23 @@ def test_a_step_that_fails_leaves_nothing_behind(url, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("alembic.op.create_index", fail)
         with pytest.raises(KeyError):
-            database.migrate()
+            migrate(database)
     with database.reading() as connection:
         assert sa.inspect(connection).get_table_names() == []
-    database.migrate()
+    migrate(database)
     assert names(database) == []
     database.close()
 
 
 def test_a_database_of_a_newer_version_is_left_alone(url):
     database = open_database(url)
-    database.migrate()
+    migrate(database)
     with database.writing() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(
         DataError, match=f"must be of version {VERSION} or older, got '9999'; a newer"
     ):
-        database.migrate()
-    database.close()
-
-
-def add_entries(database, *addresses):
-    """Make the collection 1 with an entry for each address, as the first version did."""
-    with database.writing() as connection:
-        add_account(connection, "acme")
-        moment = "2024-02-29 12:00:00+00:00" if database.file is None else "2024-02-29 12:00:00"
-        connection.exec_driver_sql(
-            "INSERT INTO collections (account_id, name, is_public, created_at, updated_at) "
-            f"VALUES (1, 'dunes', {'false' if database.file is None else '0'}, "
-            f"'{moment}', '{moment}')"
-        )
-        for number, address in enumerate(addresses, start=1):
-            connection.exec_driver_sql(
-                "INSERT INTO collection_photos (collection_id, photo_id, photo_thumbnail_url, "
-                "photo_source, photo_photographer, added_at) "
-                f"VALUES (1, 'p{number}', '{address}', 'nasa', 'Ann', '{moment}')"
-            )
-
-
-def entries(database):
-    with database.reading() as connection:
-        return connection.exec_driver_sql(
-            "SELECT id, photo_thumbnail_url FROM collection_photos ORDER BY id"
-        ).all()
-
-
-def test_links_that_we_made_ourselves_and_scripts_are_forgotten_and_others_stay(url):
-    database = open_database(url)
-    migrate(database, to="0001")
-    add_entries(
-        database,
-        "http://evil.example/media/p1/thumb?v=0a1b2c3d",
-        "https://example.org/media/p1/thumb",
-        "javascript:alert(1)",
-        "",
-        "http://example.org/thumb.jpg",
-    )
-    database.migrate()
-    assert entries(database) == [
-        (1, None),
-        (2, "https://example.org/media/p1/thumb"),
-        (3, None),
-        (4, None),
-        (5, "http://example.org/thumb.jpg"),
-    ]
-    database.close()
-
-
-def test_an_entry_gets_no_id_of_before_the_migration(url):
-    database = open_database(url)
-    migrate(database, to="0001")
-    add_entries(database, "http://example.org/1", "http://example.org/2")
-    with database.writing() as connection:
-        connection.exec_driver_sql("DELETE FROM collection_photos")
-    database.migrate()
-    with database.writing() as connection:
-        connection.exec_driver_sql("DELETE FROM collections")
-        connection.exec_driver_sql("DELETE FROM accounts")
-    with database.writing() as connection:
-        add_account(connection, "beta")
-        account = connection.scalar(sa.select(accounts.c.id))
-        store = Collections(database)
-        made = store.create(connection, account, name="new")["id"]
-        added = store.add_photo(
-            connection,
-            account,
-            made,
-            photo_id="p",
-            photo_thumbnail_url=None,
-            photo_source="nasa",
-            photo_photographer="Ann",
-        )
-    assert (account, made, added["id"]) == (2, 2, 3)
-    database.close()
-
-
-def test_deleting_a_collection_deletes_its_entries_after_the_migration_too(url):
-    database = open_database(url)
-    migrate(database, to="0001")
-    add_entries(database, "http://example.org/1")
-    database.migrate()
-    with database.writing() as connection:
-        connection.exec_driver_sql("DELETE FROM collections")
-    assert entries(database) == []
-    database.close()
-
-
-def test_answers_of_before_the_migration_are_given_again(url):
-    database = open_database(url)
-    migrate(database, to="0001")
-    records, mine = Replays(database), Attempt(1, "POST", "/", "k", "f")
-    assert records.begin(mine) is None
-    with database.writing() as connection:
-        values = {"status": 200, "body": b'{"id":7}', "content_type": "application/json"}
-        connection.execute(replays.update().values(values))
-    assert records.begin(Attempt(1, "POST", "/", "open", "f")) is None
-    database.migrate()
-    assert records.begin(Attempt(1, "POST", "/", "k", "f")).body == b'{"id":7}'
+        migrate(database)
     database.close()
 
 

@@ -9,6 +9,7 @@ import httpx
 
 from searchlab.api.accounts.accounts import create_key
 from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.api.accounts.migrations import migrate
 from searchlab.api.app import create_app
 from searchlab.api.settings import Settings
 
@@ -74,7 +75,7 @@ def api(library, **changes):
     """Serve a library folder; yields `client`, `anonymous`, `key` and `make_client`."""
     settings = Settings(data=library, access_log=False, **changes)
     database = open_database(settings.database_url or sqlite_url(library))
-    database.migrate()
+    migrate(database)
 
     with loop_thread() as loop:
         app = create_app(settings)

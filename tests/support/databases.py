@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.api.accounts.migrations import migrate
 from searchlab.api.accounts.tables import METADATA
 
 BACKENDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
@@ -52,7 +53,7 @@ def _shared_url():
     psql("CREATE DATABASE shared")
     url = postgres_server().get_uri("shared")
     database = open_database(url)
-    database.migrate()
+    migrate(database)
     database.close()
     return url
 
@@ -75,7 +76,7 @@ def empty_url(backend, folder):
 def _template():
     with tempfile.TemporaryDirectory() as folder:
         database = open_database(sqlite_url(Path(folder)))
-        database.migrate()
+        migrate(database)
         database.close()
         return (Path(folder) / "api.db").read_bytes()
 

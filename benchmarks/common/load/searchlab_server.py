@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.common.load.processes import children_of
 from searchlab.api.accounts.accounts import create_key
 from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.api.accounts.migrations import migrate
 from searchlab.client.serving import COMMAND, READY
 
 MAIN = COMMAND[:-1]
@@ -101,7 +102,7 @@ def new_key(data: Path, *, account: str = "bench", plan: str = "scale") -> str:
     """Make a key for a library."""
     database = open_database(sqlite_url(data))
     try:
-        database.migrate()
+        migrate(database)
         return create_key(database, account=account, name="bench", plan=plan)[1]
     finally:
         database.close()

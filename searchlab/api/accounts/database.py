@@ -17,7 +17,6 @@ from sqlalchemy import event, exc
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
-from searchlab.api.accounts.tables import VERSION
 from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError, SearchlabError
 
 BUSY_TIMEOUT_S = 10.0
@@ -136,18 +135,6 @@ class Database:
         """Start an INSERT that can say what to do when the row is there."""
         # Both dialects have the same methods here, and one type is enough to write against.
         return sqlite.insert(table) if self.file is not None else postgresql.insert(table)  # type: ignore[return-value]
-
-    def migrate(self) -> None:
-        """Bring the tables to this version; nothing happens where they are. Safe at once by many.
-
-        Raises:
-            DataError: The database is of a newer version, or cannot be reached or written.
-        """
-        if self.version() == VERSION:
-            return  # no lock, and no import that takes longer than all the rest
-        from searchlab.api.accounts.migrating import migrate
-
-        migrate(self)
 
     def version(self) -> str | None:
         """Return the version of the tables; None while there are none.

@@ -263,13 +263,14 @@ def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
 
 def _check(settings: Settings) -> None:
     from searchlab.api.accounts.database import open_database, sqlite_url
+    from searchlab.api.accounts.migrations import migrate
     from searchlab.library.library import open_library
     from searchlab.library.snapshots import current_id
 
     library = open_library(settings.data)
     database = open_database(settings.database_url or sqlite_url(settings.data))
     try:
-        database.migrate()
+        migrate(database)
     finally:
         database.close()
     if current_id(library.folder) is None:

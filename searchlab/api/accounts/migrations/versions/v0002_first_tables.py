@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "0002"  # what was 0001 has never left a developer's machine
 down_revision = None
 
-# Written out, not taken from `schema` or `values`: those may move on, a step never changes.
+# Written out, not taken from `tables` or `values`: those may move on, a step never changes.
 _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _MOMENT = sa.DateTime(timezone=True)
 
@@ -75,7 +75,7 @@ def upgrade() -> None:
         sa.Column("id", _ID, nullable=False),
         sa.Column("collection_id", _ID, nullable=False),
         sa.Column("photo_id", sa.Text, nullable=False),
-        sa.Column("photo_thumbnail_url", sa.Text, nullable=False),
+        sa.Column("photo_thumbnail_url", sa.Text),
         sa.Column("photo_source", sa.Text, nullable=False),
         sa.Column("photo_photographer", sa.Text, nullable=False),
         sa.Column("added_at", _MOMENT, nullable=False),
@@ -90,6 +90,9 @@ def upgrade() -> None:
             "collection_id", "photo_id", name="uq_collection_photos_collection_id_photo_id"
         ),
         sqlite_autoincrement=True,
+    )
+    op.create_index(
+        "ix_collection_photos_collection_id_id", "collection_photos", ["collection_id", "id"]
     )
     op.create_table(
         "replays",
