@@ -388,7 +388,7 @@ def refuse(*_arguments):
 
 
 def test_a_day_on_which_nothing_can_be_deleted_stops_no_counting(database, clock, monkeypatch):
-    monkeypatch.setattr("searchlab.api.accounts.meter.days_back", refuse)
+    monkeypatch.setattr("searchlab.api.accounts.usage.days_back", refuse)
     meter = Meter(database, clock=clock)
     caller = caller_of(database)
     assert [run(meter.count(caller, limit=9)) for _ in range(3)] == [1, 2, 3]
