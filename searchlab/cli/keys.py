@@ -16,7 +16,6 @@ from searchlab.errors import InputError, NotFoundError, quote
 if TYPE_CHECKING:
     from searchlab.api.accounts.accounts import KeyRecord
     from searchlab.api.accounts.database import Database
-    from searchlab.api.accounts.migrations import migrate
 
 database_option = click.option(
     "--database-url",
@@ -101,6 +100,7 @@ def revoke(key: str, data: Path, database_url: str | None) -> None:
 @contextmanager
 def _database(data: Path, url: str | None) -> Iterator[Database]:
     from searchlab.api.accounts.database import open_database, sqlite_url
+    from searchlab.api.accounts.migrations import migrate
 
     if not url:
         if not (data / "library.json").is_file():
