@@ -91,19 +91,31 @@ def evaluate(name: str, out: Path, data: Path | None, force: bool, **options: An
 @_PHOTOS
 @click.option("--dataset", "name", help="Folder of a dataset of your own that they are of.")
 @click.option("--quick", is_flag=True, help="Seals and hashes only; compute nothing again.")
-def verify(paths: tuple[Path, ...], data: Path | None, name: str | None, quick: bool) -> None:
+@click.option(
+    "--renew",
+    "is_to_renew",
+    is_flag=True,
+    help="Let what is verified count as measured by the code of today; it keeps what it was "
+    "measured on.",
+)
+def verify(
+    paths: tuple[Path, ...], data: Path | None, name: str | None, quick: bool, is_to_renew: bool
+) -> None:
     """Check results, or folders of them: seal, surroundings, and the figures computed again.
 
     Ends with 1 if a file was changed, or a figure comes out differently here. What cannot be
     computed again here is said and counted. Times are never compared.
     """
+    if quick and is_to_renew:
+        msg = "--renew must compute figures again, got --quick as well; leave one of them out"
+        raise InputError(msg)
     from searchlab.cli.console import ConsoleProgress
     from searchlab.evaluation.datasets import load_dataset
+    from searchlab.evaluation.provenance.renew import renew
     from searchlab.evaluation.provenance.verify import verify as verify_all
 
     library, cache = _library(data)
-    counts: Counter[str] = Counter()
-    found = verify_all(
+    verifications = verify_all(
         paths,
         quick=quick,
         dataset=None if name is None else load_dataset(name),
@@ -111,10 +123,15 @@ def verify(paths: tuple[Path, ...], data: Path | None, name: str | None, quick: 
         cache=cache,
         progress=ConsoleProgress(stderr()),
     )
-    for verification in found:
+    done = []
+    for verification in verifications:
         click.echo(str(verification))
-        counts[verification.status] += 1
-    told = {
+        done.append(verification)
+    if is_to_renew:
+        for path in renew(done):
+            click.echo(f"renewed: {path}")
+    counts = Counter(verification.status for verification in done)
+    words = {
         "verified": "verified",
         "sealed": "sealed but not computed again",
         "not here": "cannot be recomputed here",
@@ -122,7 +139,7 @@ def verify(paths: tuple[Path, ...], data: Path | None, name: str | None, quick: 
     }
     n_files = sum(counts.values())
     files = "1 file" if n_files == 1 else f"{n_files} files"
-    listed = [f"{counts[status]} {words}" for status, words in told.items() if counts[status]]
+    listed = [f"{counts[status]} {meaning}" for status, meaning in words.items() if counts[status]]
     click.echo(f"{files}: {', '.join(listed)}")
     if counts["differs"]:
         msg = f"all must be as recorded, got {counts['differs']} of {files} that differ; see above"

@@ -12,7 +12,7 @@ from PIL import Image
 
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError, NotFoundError
-from searchlab.evaluation.datasets import DATASETS, Dataset, LabelledQuery
+from searchlab.evaluation.datasets import DATASETS
 from searchlab.evaluation.experiments import Experiment
 from searchlab.evaluation.promotion import BENCHMARK as PROMOTION
 from searchlab.evaluation.promotion import promote
@@ -28,31 +28,15 @@ from searchlab.evaluation.provenance.registry import STUDIES, Study, study_of
 from searchlab.evaluation.provenance.reproduce import differences
 from searchlab.evaluation.provenance.verify import verify, verify_result
 from searchlab.evaluation.results import load_result
-from searchlab.files import digest_of, sha256_of
-from searchlab.photos.photo import photo_id_of
 from searchlab.search.filters.photo_filter import PhotoFilter
+from tests.support.shades import make_shades, photo_id, reseal
 
-SHADES = {"red": "#e50000", "green": "#15b01a", "blue": "#0343df", "white": "#ffffff"}
 RESULTS = Path(__file__).parents[2] / "results"
-
-
-def photo_id(name):
-    return photo_id_of("shades", name)
 
 
 @pytest.fixture(scope="module")
 def shades(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shades")
-    records = []
-    for name, shade in SHADES.items():
-        Image.new("RGB", (32, 24), shade).save(folder / f"{name}.png")
-        file = str(folder / f"{name}.png")
-        records.append({"file": file, "source": "shades", "source_photo_id": name})
-    queries = tuple(LabelledQuery(f"en-{name}", "en", "graded", name) for name in SHADES)
-    queries += (LabelledQuery("like-red", "zxx", "graded", photo_id=photo_id("red")),)
-    qrels = {f"en-{name}": {photo_id(name): 1} for name in SHADES}
-    qrels["like-red"] = {photo_id("blue"): 2, photo_id("white"): 1}
-    return Dataset("shades", "r1", folder, None, queries, qrels, tuple(records))
+    return make_shades(tmp_path_factory.mktemp("shades"))
 
 
 @pytest.fixture(autouse=True)
@@ -72,15 +56,6 @@ def recorded(shades, cache, tmp_path):
     experiment = Experiment(shades, [config], cache=cache, out=tmp_path / "results")
     (result,) = experiment.run().results
     return result.path(tmp_path / "results")
-
-
-def reseal(path, change):
-    """Tamper as one who knows how seals are made."""
-    values = json.loads(path.read_text(encoding="utf-8"))
-    change(values)
-    values["files"] = {name: sha256_of(path.with_name(name)) for name in values["files"]}
-    path.write_text(json.dumps({**values, "digest": digest_of(values)}), encoding="utf-8")
-    read_measurement(path)
 
 
 def test_a_fresh_result_is_verified_and_everything_is_the_same(recorded, cache):

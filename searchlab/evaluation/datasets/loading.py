@@ -19,7 +19,15 @@ from searchlab.evaluation.datasets.external import (
 )
 from searchlab.evaluation.datasets.folders import read_dataset
 
+
+def find_plug_ins() -> dict[str, Callable[[], Dataset]]:
+    """Return what loads the datasets of other packages: entry points of `searchlab.datasets`."""
+    plug_ins = entry_points(group="searchlab.datasets")
+    return {entry.name: lambda entry=entry: entry.load()() for entry in plug_ins}
+
+
 DATASETS: dict[str, Callable[[], Dataset]] = {
+    **find_plug_ins(),
     "demo": demo,
     "demo-similar": lambda: similar(demo().select(kinds=["label", "title"]), "demo-similar"),
     "demo-steered": lambda: steered(demo(), "demo-steered"),
@@ -29,10 +37,7 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "flickr8k-steered": lambda: steered(flickr8k(), "flickr8k-steered", least=2),
     "stamps": stamps,
 }
-"""Name of a dataset -> what loads it; filled by entry points of `searchlab.datasets` as well."""
-
-for _entry in entry_points(group="searchlab.datasets"):
-    DATASETS.setdefault(_entry.name, lambda entry=_entry: entry.load()())
+"""Name of a dataset -> what loads it; a name of ours goes before one of another package."""
 
 
 def load_dataset(name: str | Path) -> Dataset:

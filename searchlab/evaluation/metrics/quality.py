@@ -65,10 +65,7 @@ def per_query(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, NDArr
     parsed = check_judgments(qrels, metrics)
     judged = [qrels[query_id] for query_id in sorted(qrels)]
     answers = _answers(qrels, run)
-    condensed = [
-        [photo_id for photo_id in answer if photo_id in grades]
-        for grades, answer in zip(judged, answers, strict=True)
-    ]
+    condensed = _condense(judged, answers)
     values = {}
     for name, metric in parsed.items():
         score = METRICS[metric.name].score
@@ -156,6 +153,15 @@ def _answers(qrels: Qrels, run: Run) -> list[list[str]]:
             )
             raise InputError(msg)
     return answers
+
+
+def _condense(
+    judged: Sequence[Mapping[str, int]], answers: Sequence[Sequence[str]]
+) -> list[list[str]]:
+    return [
+        [photo_id for photo_id in answer if photo_id in grades]
+        for grades, answer in zip(judged, answers, strict=True)
+    ]
 
 
 def _score_each(
