@@ -28,7 +28,8 @@ from rich.console import Console
 from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.cli.console import ConsoleProgress
 from searchlab.cli.demo import demo_configs
-from searchlab.config import UNCALIBRATED, Calibration, Config
+from searchlab.config import Config
+from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.evaluation.charts import chart, save_chart
 from searchlab.evaluation.datasets.dataset_library import dataset_library
 from searchlab.evaluation.provenance.manifest import data_hashes, make_manifest, models_of

@@ -33,10 +33,11 @@ from benchmarks.common.fresh_process import in_fresh_process
 from benchmarks.common.real_vectors import REAL, vector_set
 from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.cli.console import ConsoleProgress
+from searchlab.config import Config
 from searchlab.evaluation.charts import chart, look, save_chart
 from searchlab.evaluation.metrics import recall_at_k
 from searchlab.evaluation.provenance.manifest import make_manifest
-from searchlab.search.indexes import ExactIndex, HnswIndex
+from searchlab.search.indexes import ExactIndex, HnswIndex, open_index
 from searchlab.studies.vectors.made import VectorSet
 
 K = 20
@@ -76,16 +77,18 @@ def ask(folder: Path, graph: str) -> dict[str, Any]:
     """Open a graph and answer all queries with every `ef`; milliseconds and rows by kind and ef."""
     vectors = np.load(folder / "photos.npy", mmap_mode="r")
     started = time.perf_counter()
-    index = HnswIndex.open(folder / graph, vectors, labels=np.arange(len(vectors)))
+    index = open_index(
+        folder / graph, vectors, Config(index="hnsw"), labels=np.arange(len(vectors))
+    )
     found: dict[str, Any] = {"open_s": time.perf_counter() - started, "huge_mib": huge_mib()}
     for kind in KINDS:
         queries = np.load(folder / f"{kind}.npy")
         for ef in EFFORTS:
-            index.search(queries, K, ef_search=ef)
+            index.search(queries, K, effort=ef)
             milliseconds, rows = [], []
             for query in queries:
                 used = time.process_time()
-                answer = index.search(query[np.newaxis], K, ef_search=ef)
+                answer = index.search(query[np.newaxis], K, effort=ef)
                 milliseconds.append(1000 * (time.process_time() - used))
                 rows.append(answer)
             found[f"{kind} {ef}"] = (milliseconds, rows)

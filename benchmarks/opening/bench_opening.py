@@ -38,7 +38,7 @@ from searchlab.models import load_model
 from searchlab.models.canaries import Witness
 from searchlab.progress import Progress
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import build_index
 from searchlab.search.queries import Query
 from searchlab.studies.filters.atlas import Atlas
 from searchlab.studies.filters.atlas_engine import photo_table
@@ -56,7 +56,7 @@ def make_library(folder: Path, n: int, cache: Path, seed: int) -> dict[str, floa
     table = photo_table(Atlas(photos, n_queries=1, seed=seed).columns, "chance")
     library = create_library(folder)
     started = time.perf_counter()
-    index = INDEXES["clustered"](photos, config, table.labels)
+    index = build_index(photos, config, table.labels)
     built = time.perf_counter()
     write_snapshot(
         library.folder,

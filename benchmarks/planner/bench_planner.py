@@ -33,7 +33,7 @@ from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.tuning.chart import draw, table, verdict
 from searchlab.evaluation.tuning.index_costs import MAX_QUERIES, measure
 from searchlab.evaluation.tuning.tune import photos_asked
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import build_index
 from searchlab.search.indexes.hnsw import walk_length
 from searchlab.studies.vectors.made import VectorSet, made_vectors
 
@@ -73,7 +73,7 @@ def measured(made: VectorSet, config: Config, options: argparse.Namespace) -> di
         "text": lambda number: (texts[number % len(texts)], None),
     }
     started = time.perf_counter()
-    index = INDEXES[config.index](made.photos, config, np.arange(n))
+    index = build_index(made.photos, config)
     build_s = time.perf_counter() - started
     progress = ConsoleProgress(Console(stderr=True))
     found = measure(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from searchlab.cli.options import EXISTING_FILE, data_option, stderr, stdout
+from searchlab.config.indexes import load_index
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def tune(data: Path, seconds: float, seed: int, out: Path | None) -> None:
     if measured.rows:
         say(table(measured))
     say(verdict(measured, config))
-    if config.index != "exact":
+    if load_index(config.index).approximate:
         _write(path, measured, config, seed=seed)
         charts = f" and {path.stem}.png, .svg" if measured.rows else ""
         say(f"written: {path}{charts}; what is in force stays as it is until you say")

@@ -7,19 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from searchlab.config import INDEX_KINDS, Calibration, Config
+from searchlab.config import Config
+from searchlab.config.calibration import Calibration
+from searchlab.config.indexes import INDEXES, load_index
 from searchlab.errors import InputError
 from searchlab.models.shipped_calibration import calibrated
-
-# Choices that change nothing with an index are left at their defaults, so that nothing is tried
-# twice under two names.
-_OF_THE_GRAPH = ("M", "ef_construction", "ef_search", "step_rows", "build_threads")
-_OF_CLUSTERS = ("n_lists",)
-_IDLE = {
-    "exact": (*_OF_THE_GRAPH, *_OF_CLUSTERS, "depth", "seed", "recall", "tuning"),
-    "hnsw": _OF_CLUSTERS,
-    "clustered": _OF_THE_GRAPH,
-}
 
 
 def grid(
@@ -76,8 +68,10 @@ def _config(
     spec: str, index: str, calibration: Calibration | None, chosen: dict[str, Any]
 ) -> Config:
     config = Config(model=spec, index=index, **chosen)  # also refuses what the index does not read
-    kept = {name: value for name, value in chosen.items() if name not in _IDLE[index]}
-    config = calibrated(Config(model=spec, index=index, **kept))
+    # What changes nothing is left at its default, so that nothing is tried twice under two names.
+    idle = load_index(index).idle_fields
+    chosen = {name: value for name, value in chosen.items() if name not in idle}
+    config = calibrated(Config(model=spec, index=index, **chosen))
     return config if calibration is None else replace(config, calibration=calibration)
 
 
@@ -88,7 +82,7 @@ def _values(value: Any) -> Sequence[Any]:
 def _listed(name: str, values: Iterable[Any]) -> list[Any]:
     listed = list(values)
     if isinstance(values, str) or not listed:
-        known = f", such as {list(INDEX_KINDS)}" if name == "indexes" else ""
+        known = f", such as {list(INDEXES)}" if name == "indexes" else ""
         msg = f"{name} of a grid must be a list of at least one{known}, got {values!r}"
         raise InputError(msg)
     return listed

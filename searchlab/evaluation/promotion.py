@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from searchlab.config import Config
+from searchlab.config.indexes import load_index
 from searchlab.errors import ConflictError, DataError, InputError, SearchlabError
 from searchlab.evaluation.provenance.measurement import read_measurement, write_measurement
 from searchlab.evaluation.results import Result, incompatibility, load_result
@@ -68,7 +69,7 @@ def choose(group: Sequence[Result]) -> Result:
         fast,
         key=lambda result: (
             round(result.metrics["size_mib"], 3),
-            result.config.index != "exact",
+            load_index(result.config.index).approximate,
             -result.metrics[result.headline],
             result.name,
         ),

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
+from searchlab.config.indexes import load_index
 from searchlab.errors import DataError
 from searchlab.evaluation.datasets.judgments import read_run, write_run
 from searchlab.evaluation.provenance.measurement import (
@@ -173,9 +174,7 @@ def system_name(config: Config) -> str:
     >>> system_name(Config(model="mini", index="hnsw"))
     'mini × hnsw M=16 ef=100'
     """
-    c = config
-    index = f"hnsw M={c.M} ef={c.ef_search}" if c.index == "hnsw" else c.index
-    return f"{c.model} × {index}"
+    return f"{config.model} × {load_index(config.index).describe(config)}"
 
 
 def load_result(path: Path | str) -> Result:

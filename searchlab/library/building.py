@@ -17,7 +17,7 @@ from searchlab.models.canaries import Witness
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
-from searchlab.search.indexes import INDEXES, VectorIndex, updated_index
+from searchlab.search.indexes import VectorIndex, build_index, update_index
 
 
 def build_snapshot(
@@ -86,5 +86,5 @@ def _index(
     before: Snapshot | None, config: Config, vectors: Embeddings, labels: NDArray[np.int64]
 ) -> VectorIndex:
     if before is not None and before.config.index_id == config.index_id:
-        return updated_index(before.index, vectors, config, labels=labels)
-    return INDEXES[config.index](vectors, config, labels)
+        return update_index(before.index, vectors, config, labels=labels)
+    return build_index(vectors, config, labels)

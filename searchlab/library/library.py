@@ -42,7 +42,7 @@ from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
 from searchlab.search.cursors import KEY_BYTES, Cursor, read_key
 from searchlab.search.engine import SearchEngine
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import build_index
 from searchlab.search.queries import DEFAULT_PER_PAGE, Page, Query
 from searchlab.search.text_cache import TextVectors
 
@@ -280,7 +280,7 @@ class Library:
                 withheld=withheld,
             )
         started = time.perf_counter()
-        index = INDEXES[config.index](vectors, config, np.arange(len(vectors)))
+        index = build_index(vectors, config)
         texts = self._texts_of(model)
         built = SearchEngine(table, index, model, config, thumbnail=self.thumbnail, texts=texts)
         built.build_s = time.perf_counter() - started

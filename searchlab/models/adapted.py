@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from searchlab.config import UNCALIBRATED, Calibration
+from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from searchlab.config import UNCALIBRATED, Calibration
+from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.errors import InputError, MismatchError
 from searchlab.models.adapted import damaged, read_model_file
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config import Config, Curve
+from searchlab.config import Config
+from searchlab.config.calibration import Curve
 from searchlab.errors import ExpiredCursorError, InputError, MismatchError
 from searchlab.models.canaries import Witness
 from searchlab.models.protocol import Embedder, Embeddings

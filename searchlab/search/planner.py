@@ -6,21 +6,14 @@ from dataclasses import dataclass
 
 from searchlab.config import Config
 from searchlab.search.indexes import VectorIndex
-from searchlab.search.indexes.hnsw import walk_length
-from searchlab.search.queries import Mode, Query, QueryPlan
-
-# Photos that a clustered index scores one by one in the time of a search through its lists, where
-# nobody has measured it.
-_FEW = 200
-# In a library of no more photos than that, scoring all takes a tenth of a millisecond or two.
-_SMALL = 4_000
+from searchlab.search.queries import Query, QueryPlan
 
 
 @dataclass(frozen=True)
 class _Way:
-    """One way of answering, as `QueryPlan` tells it."""
+    """One way of answering, as a `QueryPlan` says it."""
 
-    mode: Mode
+    mode: str
     reason: str
     effort: float | None = None
     recall: float | None = None
@@ -75,36 +68,26 @@ def _tuned(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> 
     # The photo that a query brings is out of its own results, and that is no filter.
     share = 1.0 if n_allowed >= len(index) - 1 else n_allowed / len(index)
     least = max(config.recall, query.min_recall or 0)
-    found = config.measured.expected(query.kind, share, least=least)
-    if found is None:
+    point = config.measured.expected(query.kind, share, least=least)
+    if point is None:
         few = share < config.measured.shares[-1]
         return _Way("exact", f"scoring {n_allowed:,} photos costs least") if few else None
-    if n_allowed <= found.exact_below:
-        most = f"measured up to {found.exact_below:,}"
+    if n_allowed <= point.exact_below:
+        most = f"measured up to {point.exact_below:,}"
         return _Way("exact", f"scoring {n_allowed:,} photos costs no more than a search, {most}")
-    if query.min_recall is not None and found.recall < query.min_recall:
-        most = f"the most that was measured is {found.recall:.3f}"
+    if query.min_recall is not None and point.recall < query.min_recall:
+        most = f"the most that was measured is {point.recall:.3f}"
         return _Way("exact", f"a recall of {query.min_recall:g} is asked for and {most}")
-    reason = f"costs less than scoring {n_allowed:,} photos, measured from {found.exact_below:,} on"
-    effort = f"asked for a recall of {found.effort:g}"
-    if config.index == "hnsw":
-        effort = f"ef {found.effort:g}"
-    mode: Mode = "graph" if config.index == "hnsw" else "clustered"
-    return _Way(mode, f"a search, {effort}, {reason}", found.effort, found.recall, found.basis)
+    reason = f"costs less than scoring {n_allowed:,} photos, measured from {point.exact_below:,} on"
+    effort = index.describe_effort(point.effort)
+    return _Way(
+        index.mode, f"a search, {effort}, {reason}", point.effort, point.recall, point.basis
+    )
 
 
 def _untuned(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way:
     if query.min_recall is not None:
-        asked = f"a recall of {query.min_recall:g} is asked for"
-        return _Way("exact", f"{asked} and what a search finds was not measured")
-    if config.index == "clustered":
-        if n_allowed <= _FEW or len(index) <= _SMALL:
-            reason = f"scoring {n_allowed:,} photos costs no more than a search of the clusters"
-            return _Way("exact", reason)
-        reason = f"a search of the clusters costs less than scoring {n_allowed:,} photos"
-        return _Way("clustered", reason)
-    steps = walk_length(config.depth, n_allowed / max(len(index), 1))
-    if n_allowed <= steps * config.step_rows:
-        reason = f"scoring {n_allowed:,} photos costs less than {steps:,} graph steps"
-        return _Way("exact", reason)
-    return _Way("graph", f"{steps:,} graph steps cost less than scoring {n_allowed:,} photos")
+        aim = f"a recall of {query.min_recall:g} is asked for"
+        return _Way("exact", f"{aim} and what a search finds was not measured")
+    pays, reason = index.estimate(config, n_allowed)
+    return _Way(index.mode if pays else "exact", reason)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from searchlab.config import QueryKind
+from searchlab.config.calibration import QueryKind
 from searchlab.errors import InputError, quote
 from searchlab.photos.photo import Photo, check_fields
 from searchlab.search.filters.photo_filter import PhotoFilter
@@ -107,16 +107,13 @@ class Query:
         return "text" if self.text is not None else None
 
 
-Mode: TypeAlias = Literal["browse", "exact", "graph", "clustered"]
-
-
 @dataclass(frozen=True, kw_only=True)
 class QueryPlan:
     """How a query is answered, and why.
 
     Attributes:
-        mode: `browse` (no ranking by content), `exact` (no allowed photo missed), `graph` or
-            `clustered`.
+        mode: `browse` (no ranking by content), `exact` (no allowed photo missed), or what a search
+            of the index is called: `graph`, `clustered`.
         n_photos: Photos in the snapshot.
         n_allowed: Photos that the filter lets through.
         conditions: The filter in words.
@@ -129,7 +126,7 @@ class QueryPlan:
         recall_basis: What was measured, in words.
     """
 
-    mode: Mode
+    mode: str
     n_photos: int
     n_allowed: int
     conditions: str
@@ -154,11 +151,11 @@ class QueryPlan:
             f"{self.mode}: {self.reason}",
             f"filter: {self.conditions}: {share}; {self.scored_by}",
         ]
-        if self.mode in ("graph", "clustered"):
-            found = "not measured; run `searchlab tune`"
+        if self.mode not in ("browse", "exact"):
+            recall = "not measured; run `searchlab tune`"
             if self.expected_recall is not None:
-                found = f"{self.expected_recall:.3f}, {self.recall_basis}"
-            lines.append(f"expected recall: {found}")
+                recall = f"{self.expected_recall:.3f}, {self.recall_basis}"
+            lines.append(f"expected recall: {recall}")
         return "\n".join(lines)
 
 

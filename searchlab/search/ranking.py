@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config import Config, Curve
+from searchlab.config import Config
+from searchlab.config.calibration import Curve
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes import HnswIndex, Nearest, VectorIndex
+from searchlab.search.indexes.protocol import Nearest, VectorIndex
 from searchlab.search.queries import QueryPlan
 
 DIGITS = 6
@@ -94,20 +95,14 @@ def relevance(curve: Curve, cosines: NDArray[np.float32]) -> NDArray[np.float64]
 
 
 def _depths(index: VectorIndex, config: Config) -> tuple[int, ...]:
-    # A walk through a graph costs nearly the same for a page as for the whole depth.
-    one = isinstance(index, HnswIndex) or config.depth <= _FIRST
-    return (config.depth,) if one else (_FIRST, config.depth)
+    in_two = index.costs_by_depth and config.depth > _FIRST
+    return (_FIRST, config.depth) if in_two else (config.depth,)
 
 
 def _searched(
     index: VectorIndex, vector: Embeddings, k: int, plan: QueryPlan, allowed: Bitmap | None
 ) -> Nearest:
-    queries = vector[np.newaxis]
-    if isinstance(index, HnswIndex):
-        ef_search = None if plan.effort is None else int(plan.effort)
-        found = index.search(queries, k, allowed=allowed, ef_search=ef_search)
-    else:
-        found = index.search(queries, k, allowed=allowed, recall=plan.effort)
+    found = index.search(vector[np.newaxis], k, allowed=allowed, effort=plan.effort)
     filled = min(k, plan.n_allowed)
     return Nearest(found.rows[0, :filled], found.scores[0, :filled])
 

@@ -33,7 +33,7 @@ def test_another_kind_of_index_is_built_without_embedding_again(run, mine):
     assert done.code == 0, done.err
     engine = open_library(mine).engine
     assert engine.config.index == "clustered"
-    assert type(engine.index).__name__ == "ClusteredIndex"
+    assert type(engine.index).__name__ == "IvfIndex"
     assert run("search", "red", "--data", mine, "--min-recall", "1").code == 0
 
 

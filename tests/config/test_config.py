@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
+from searchlab.config import Config
+from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.files import digest_of
 

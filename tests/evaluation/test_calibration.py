@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab.config import FITTED_TEXT_ALPHA, UNCALIBRATED, Calibration, Config, Curve
+from searchlab.config import Config
+from searchlab.config.calibration import FITTED_TEXT_ALPHA, UNCALIBRATED, Calibration, Curve
 from searchlab.errors import DataError, InputError
 from searchlab.evaluation.calibration.curves import fit_curve, reliability
 from searchlab.evaluation.calibration.fit import fit_calibration, fit_top

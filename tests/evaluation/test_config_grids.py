@@ -1,6 +1,7 @@
 import pytest
 
-from searchlab.config import UNCALIBRATED, Config
+from searchlab.config import Config
+from searchlab.config.calibration import UNCALIBRATED
 from searchlab.errors import InputError
 from searchlab.evaluation.config_grids import grid
 from searchlab.models import load_model

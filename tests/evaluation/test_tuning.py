@@ -22,7 +22,7 @@ from searchlab.evaluation.tuning.index_costs import K, crossover, measure
 from searchlab.evaluation.tuning.tune import measure_library, photos_asked, tune
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import ExactIndex, build_index
 from searchlab.search.queries import Query
 from searchlab.studies.vectors.made import made_vectors
 
@@ -165,7 +165,7 @@ def asks(made):
 
 def measured_of(made, **choices):
     config = Config(model="given", **choices)
-    index = INDEXES[config.index](made.photos, config, np.arange(len(made.photos)))
+    index = build_index(made.photos, config, np.arange(len(made.photos)))
     return config, measure(index, config, asks(made), seconds=1e-9)
 
 
@@ -226,7 +226,7 @@ def test_an_index_that_misses_nothing_has_nothing_to_tune(made):
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_no_time_is_refused(made, seconds):
     with pytest.raises(InputError, match="seconds must be above 0"):
-        measure(INDEXES["exact"](made.photos, Config(), None), Config(), {}, seconds=seconds)
+        measure(ExactIndex(made.photos), Config(), {}, seconds=seconds)
 
 
 def test_the_chart_and_the_table_show_every_effort(measured, tmp_path):

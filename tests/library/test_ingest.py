@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from searchlab import create_library, index_photos
-from searchlab.config import UNCALIBRATED, Config
+from searchlab.config import Config
+from searchlab.config.calibration import UNCALIBRATED
 from searchlab.errors import InputError, MismatchError
 from searchlab.library import catalog
 from searchlab.library import scan as scan_module

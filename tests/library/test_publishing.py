@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from searchlab.config import UNCALIBRATED
+from searchlab.config.calibration import UNCALIBRATED
 from searchlab.errors import NotFoundError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import open_library

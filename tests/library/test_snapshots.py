@@ -20,7 +20,7 @@ from searchlab.library.snapshots import (
 )
 from searchlab.photos.photo import URL_SIZES, Photo, photo_id_of
 from searchlab.photos.table import PhotoTable
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import build_index
 
 
 def photo(name):
@@ -70,7 +70,7 @@ def save(folder):
             roots=roots,
             table=table,
             vectors=vectors,
-            index=INDEXES[kind](vectors, config, table.labels),
+            index=build_index(vectors, config, table.labels),
             next_label=next_label,
             canaries={"text": [0.0]},
             **options,

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -10,7 +9,7 @@ from searchlab.config import Config
 from searchlab.errors import InputError, MismatchError, NotFoundError
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import INDEXES, ExactIndex
 from searchlab.search.queries import Query
 from tests.support import engine_world
 from tests.support.engine_world import N, all_pages, ids, photo_id
@@ -49,8 +48,8 @@ def test_parts_that_do_not_belong_together_are_refused(
     table, vectors, toy_model, make_table, unit_vectors
 ):
     config = Config(model="toy", model_id=toy_model.model_id)
-    index = INDEXES["exact"](vectors, config, np.arange(N))
-    wide = INDEXES["exact"](unit_vectors(N, 17), config, np.arange(N))
+    index = ExactIndex(vectors)
+    wide = ExactIndex(unit_vectors(N, 17))
     for parts in ((make_table({}), index), (table, wide)):
         with pytest.raises(MismatchError, match="table, index and model must agree"):
             SearchEngine(*parts, toy_model, config)

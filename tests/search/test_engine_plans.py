@@ -126,7 +126,7 @@ def test_a_first_page_asks_the_clusters_for_a_page_and_no_more(build, monkeypatc
     asked, search = [], type(engine.index).search
 
     def counted(self, queries, k, **options):
-        asked.append((k, options["recall"]))
+        asked.append((k, options["effort"]))
         return search(self, queries, k, **options)
 
     monkeypatch.setattr(type(engine.index), "search", counted)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchlab.config import Calibration, Curve
+from searchlab.config.calibration import Calibration, Curve
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes.exact import cosines

@@ -9,12 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchlab.config import INDEX_KINDS, Config
+from searchlab.config import Config
 from searchlab.errors import InputError
 from searchlab.evaluation.metrics import recall_at_k
 from searchlab.models.protocol import unit_rows
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes import INDEXES, ExactIndex, VectorIndex, open_index, updated_index
+from searchlab.search.indexes import (
+    INDEXES,
+    ExactIndex,
+    VectorIndex,
+    build_index,
+    open_index,
+    update_index,
+)
 from searchlab.search.indexes.exact import cosines
 from tests.support.neighbor_checks import by_sorting, check_answers, check_nearest, check_same, only
 
@@ -32,7 +39,7 @@ def build(kind):
 
     def _build(vectors, labels=None, **settings):
         labels = np.arange(len(vectors)) if labels is None else labels
-        return INDEXES[kind](vectors, Config(index=kind, **settings), labels)
+        return build_index(vectors, Config(index=kind, **settings), labels)
 
     return _build
 
@@ -52,18 +59,14 @@ def index(build, vectors):
     return build(vectors)
 
 
-def test_the_registry_is_what_a_config_may_name():
-    assert sorted(INDEXES) == sorted(INDEX_KINDS)
-
-
 @pytest.mark.slow
 def test_only_a_clustered_index_needs_numba(kind):
     code = (
         "import sys, numpy as np\n"
         "from searchlab.config import Config\n"
-        "from searchlab.search.indexes import INDEXES\n"
+        "from searchlab.search.indexes import build_index\n"
         "rows = np.eye(16, dtype=np.float32)\n"
-        f"index = INDEXES[{kind!r}](rows, Config(index={kind!r}), np.arange(16))\n"
+        f"index = build_index(rows, Config(index={kind!r}), np.arange(16))\n"
         "index.search(rows, 3)\n"
         "index.nearest(rows[0], 3)\n"
         "print('numba' in sys.modules)"
@@ -240,12 +243,12 @@ def test_small_indexes_keep_the_contract(build, data):
 def test_an_index_of_a_changed_library_finds_what_is_there_now(kind, tmp_path, vectors, queries):
     rng = np.random.default_rng(12)
     config, labels = Config(index=kind), np.arange(800)
-    index = INDEXES[kind](vectors[labels], config, labels)
+    index = build_index(vectors[labels], config, labels)
     for first in (800, 950, 1_100):
         stay = rng.permutation(labels)[: len(labels) - 60]
         labels = rng.permutation(np.concatenate([stay, np.arange(first, min(first + 150, N))]))
         rows = vectors[labels]
-        index = updated_index(index, rows, config, labels=labels)
+        index = update_index(index, rows, config, labels=labels)
         assert len(index) == len(labels)
         allowed = rng.random(len(labels)) < 0.3
         found = index.search(queries, 10, allowed=allowed)
@@ -260,10 +263,10 @@ def test_an_index_of_a_changed_library_finds_what_is_there_now(kind, tmp_path, v
 
 def test_an_index_may_lose_all_photos_and_gain_others(kind, vectors, queries):
     config = Config(index=kind)
-    index = INDEXES[kind](vectors[:90], config, np.arange(90))
-    index = updated_index(index, vectors[:0], config, labels=np.zeros(0, dtype=np.int64))
+    index = build_index(vectors[:90], config, np.arange(90))
+    index = update_index(index, vectors[:0], config, labels=np.zeros(0, dtype=np.int64))
     assert index.search(queries[:1], 2).rows.tolist() == [[-1, -1]]
-    index = updated_index(index, vectors[90:150], config, labels=np.arange(90, 150))
+    index = update_index(index, vectors[90:150], config, labels=np.arange(90, 150))
     check_answers(index.search(queries, 5), vectors[90:150], queries, 5)
     check_nearest(index.nearest(queries[0], 7), vectors[90:150], queries[0], 7)
 
@@ -483,7 +486,7 @@ def test_a_saved_index_gives_the_same_answers(kind, tmp_path, unit_vectors, ef_s
     asked = unit_vectors(40, 32, clusters=N, seed=99)
     config = Config(index=kind, M=4, ef_construction=10, ef_search=ef_search)
     labels = np.random.default_rng(0).permutation(N)
-    index = INDEXES[kind](spread, config, labels)
+    index = build_index(spread, config, labels)
     index.save(tmp_path)
     opened = open_index(tmp_path, spread, config, labels=labels)
     assert len(opened) == N
@@ -516,7 +519,7 @@ def test_eight_threads_get_the_same_answers(index, queries):
 
 def test_nearest_is_the_same_from_an_index_that_was_saved(kind, tmp_path, vectors, queries):
     config = Config(index=kind)
-    INDEXES[kind](vectors, config, np.arange(N)).save(tmp_path)
+    build_index(vectors, config, np.arange(N)).save(tmp_path)
     opened = open_index(tmp_path, vectors, config, labels=np.arange(N))
     for k, at_least in ((30, -np.inf), (N, 0.3)):
         found = opened.nearest(queries[1], k, at_least=at_least)

@@ -9,7 +9,7 @@ from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.evaluation.metrics import recall_at_k
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes import INDEXES, ExactIndex, HnswIndex, open_index
+from searchlab.search.indexes import ExactIndex, HnswIndex, build_index, open_index
 from searchlab.search.indexes.hnsw import walk_length
 from tests.support.neighbor_checks import check_answers, check_same, only
 
@@ -90,7 +90,7 @@ def test_recall_rises_with_ef_search(unit_vectors):
 
 def test_deleted_rows_never_come_back(many):
     stay = np.flatnonzero(np.arange(4_000) % 10 != 0)
-    index = HnswIndex(many).updated(many[stay], stay)
+    index = HnswIndex(many).update(many[stay], stay)
     gone = many[::10]
     found = index.search(gone, 10)
     check_answers(found, many[stay], gone, 10)
@@ -101,7 +101,7 @@ def test_deleted_rows_never_come_back(many):
 def test_new_rows_between_old_ones_are_found_at_their_places(many):
     # The table is sorted by id, so a new photo moves all rows behind it; labels stay.
     labels = np.concatenate([[1_000], np.arange(500), [1_001], np.arange(500, 1_000), [1_002]])
-    index = HnswIndex(many[:1_000]).updated(many[labels], labels)
+    index = HnswIndex(many[:1_000]).update(many[labels], labels)
     found = index.search(many[labels], 1)
     assert (found.rows[:, 0] == np.arange(1_003)).mean() >= 0.99
     assert found.rows[[0, 501, 1_002], 0].tolist() == [0, 501, 1_002]
@@ -114,7 +114,7 @@ def test_a_graph_that_grew_and_shrank_again_and_again_stays_good(many, asked):
     for first in range(1_000, 4_000, 500):
         labels = np.concatenate([rng.permutation(labels)[:-150], np.arange(first, first + 500)])
         labels = rng.permutation(labels)
-        index = index.updated(many[labels], labels)
+        index = index.update(many[labels], labels)
         found = index.search(asked, 10)
         check_answers(found, many[labels], asked, 10)
         assert recall_at_k(found, ExactIndex(many[labels]).search(asked, 10)) >= 0.95
@@ -122,19 +122,19 @@ def test_a_graph_that_grew_and_shrank_again_and_again_stays_good(many, asked):
 
 def test_an_updated_graph_survives_the_disk(tmp_path, many, asked):
     stay = np.setdiff1d(np.arange(1_100), np.arange(0, 1_000, 7))
-    index = HnswIndex(many[:1_000]).updated(many[stay], stay)
+    index = HnswIndex(many[:1_000]).update(many[stay], stay)
     index.save(tmp_path)
-    opened = HnswIndex.open(tmp_path, many[stay], labels=stay)
+    opened = HnswIndex.open(tmp_path, many[stay], Config(), labels=stay)
     check_same(opened.search(asked, 10), index.search(asked, 10))
     check_answers(opened.search(many[:1_000:7], 5), many[stay], many[:1_000:7], 5)
-    again = opened.updated(many[stay[5:]], stay[5:])
+    again = opened.update(many[stay[5:]], stay[5:])
     check_answers(again.search(asked, 10), many[stay[5:]], asked, 10)
 
 
 def test_a_graph_can_lose_everything_and_start_again(many):
-    empty = HnswIndex(many[:50]).updated(many[:0], np.zeros(0, dtype=np.int64))
+    empty = HnswIndex(many[:50]).update(many[:0], np.zeros(0, dtype=np.int64))
     assert empty.search(many[:1], 2).rows.tolist() == [[-1, -1]]
-    index = empty.updated(many[50:60], np.arange(50, 60))
+    index = empty.update(many[50:60], np.arange(50, 60))
     assert index.search(many[55:56], 1).rows.tolist() == [[5]]
 
 
@@ -149,7 +149,7 @@ def graph_bytes(index, folder):
 )
 def test_the_graph_is_rebuilt_when_a_quarter_of_its_nodes_is_dead(tmp_path, many, n_gone, rebuilt):
     whole = graph_bytes(HnswIndex(many[:100]), tmp_path / "whole")
-    index = HnswIndex(many[:100]).updated(many[n_gone:100], np.arange(n_gone, 100))
+    index = HnswIndex(many[:100]).update(many[n_gone:100], np.arange(n_gone, 100))
     left = graph_bytes(index, tmp_path / "left")
     assert (left < whole) is rebuilt
     assert index.search(many[99:100], 1).rows.tolist() == [[99 - n_gone]]
@@ -158,7 +158,7 @@ def test_the_graph_is_rebuilt_when_a_quarter_of_its_nodes_is_dead(tmp_path, many
 def test_dead_nodes_of_several_updates_add_up(tmp_path, many):
     index = HnswIndex(many[:100])
     for n_gone in (15, 30, 45, 60):
-        index = index.updated(many[n_gone:100], np.arange(n_gone, 100))
+        index = index.update(many[n_gone:100], np.arange(n_gone, 100))
         check_answers(index.search(many[:20], 5), many[n_gone:100], many[:20], 5)
     whole = graph_bytes(HnswIndex(many[:100]), tmp_path / "whole")
     assert graph_bytes(index, tmp_path / "left") < whole
@@ -166,8 +166,8 @@ def test_dead_nodes_of_several_updates_add_up(tmp_path, many):
 
 def test_settings_survive_an_update(many):
     index = HnswIndex(many[:100], ef_search=17)
-    assert index.updated(many[1:100], np.arange(1, 100)).ef_search == 17
-    assert index.updated(many[90:100], np.arange(90, 100)).ef_search == 17
+    assert index.update(many[1:100], np.arange(1, 100)).ef_search == 17
+    assert index.update(many[90:100], np.arange(90, 100)).ef_search == 17
 
 
 def test_labels_must_be_as_many_as_rows(many):
@@ -190,7 +190,7 @@ def open_bytes(folder, graph_file, content, vectors, labels=None):
     path = folder / graph_file.name
     path.write_bytes(content)
     labels = np.arange(len(vectors)) if labels is None else labels
-    return HnswIndex.open(folder, vectors, labels=labels)
+    return HnswIndex.open(folder, vectors, Config(), labels=labels)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.0001, 0.001, 0.5, 0.999])
@@ -213,7 +213,7 @@ def test_a_longer_file_is_no_graph(tmp_path, graph_file, many):
 
 def test_a_missing_graph_is_named(tmp_path, graph_file, many):
     with pytest.raises(DataError, match=graph_file.name):
-        HnswIndex.open(tmp_path, many[:500], labels=np.arange(500))
+        HnswIndex.open(tmp_path, many[:500], Config(), labels=np.arange(500))
 
 
 @pytest.mark.parametrize(
@@ -231,13 +231,13 @@ def test_a_missing_graph_is_named(tmp_path, graph_file, many):
 )
 def test_a_graph_of_other_photos_is_refused(graph_file, many, labels):
     with pytest.raises(DataError, match=graph_file.name):
-        HnswIndex.open(graph_file.parent, many[: len(labels)], labels=labels)
+        HnswIndex.open(graph_file.parent, many[: len(labels)], Config(), labels=labels)
 
 
 def test_a_graph_of_other_vectors_is_refused(graph_file, many, unit_vectors):
     for others in (many[500:1_000], unit_vectors(500, 16), unit_vectors(500, 48)):
         with pytest.raises(DataError, match=graph_file.name):
-            HnswIndex.open(graph_file.parent, others, labels=np.arange(500))
+            HnswIndex.open(graph_file.parent, others, Config(), labels=np.arange(500))
 
 
 # -- how far it is walked ---------------------------------------------------------------------
@@ -309,7 +309,7 @@ def spread_asked(unit_vectors):
 def test_ef_search_of_a_query_does_what_that_of_the_index_does(spread, spread_asked, k, ef_search):
     index = HnswIndex(spread, M=6, ef_search=77)
     built_so = HnswIndex(spread, M=6, ef_search=ef_search)
-    found = index.search(spread_asked, k, ef_search=ef_search)
+    found = index.search(spread_asked, k, effort=ef_search)
     check_same(found, built_so.search(spread_asked, k))
 
 
@@ -319,19 +319,19 @@ def test_it_is_what_hnswlib_finds_with_that_ef(spread, spread_asked):
         index._graph.set_ef(ef_search)
         labels, _ = index._graph.knn_query(spread_asked, k=10, num_threads=1)
         index._graph.set_ef(1)
-        found = index.search(spread_asked, 10, ef_search=ef_search)
+        found = index.search(spread_asked, 10, effort=ef_search)
         assert [set(row) for row in found.rows.tolist()] == [set(row) for row in labels.tolist()]
 
 
 def test_threads_with_unlike_ef_do_not_disturb_each_other(spread, spread_asked):
     index = HnswIndex(spread, M=6)
     efforts = (1, 12, 50, 400)
-    alone = {ef: index.search(spread_asked, 10, ef_search=ef) for ef in efforts}
+    alone = {ef: index.search(spread_asked, 10, effort=ef) for ef in efforts}
     assert len({found.rows.tobytes() for found in alone.values()}) == len(efforts)
 
     def ask(number):
         ef, place = efforts[number % 4], number % len(spread_asked)
-        found = index.search(spread_asked[place : place + 1], 10, ef_search=ef)
+        found = index.search(spread_asked[place : place + 1], 10, effort=ef)
         return found.rows[0].tolist() == alone[ef].rows[place].tolist()
 
     with ThreadPoolExecutor(8) as pool:
@@ -340,8 +340,8 @@ def test_threads_with_unlike_ef_do_not_disturb_each_other(spread, spread_asked):
 
 @pytest.mark.parametrize("ef_search", [0, -5])
 def test_an_ef_below_1_is_refused(spread, spread_asked, ef_search):
-    with pytest.raises(InputError, match=f"ef_search must be at least 1, got {ef_search}"):
-        HnswIndex(spread[:50]).search(spread_asked, 3, ef_search=ef_search)
+    with pytest.raises(InputError, match=f"an ef_search of at least 1, got {ef_search}"):
+        HnswIndex(spread[:50]).search(spread_asked, 3, effort=ef_search)
 
 
 # -- threads that build -----------------------------------------------------------------------
@@ -355,7 +355,7 @@ def test_several_threads_build_as_good_a_graph(many, asked, threads):
     check_answers(found, many, asked, 10)
     assert recall_at_k(found, ExactIndex(many).search(asked, 10)) >= 0.95
     stay = np.arange(500, 4_000)
-    index = HnswIndex(many[:3_500], threads=threads).updated(many[stay], stay)
+    index = HnswIndex(many[:3_500], threads=threads).update(many[stay], stay)
     assert index.threads == threads
     found = index.search(asked, 10)
     check_answers(found, many[stay], asked, 10)
@@ -365,7 +365,7 @@ def test_several_threads_build_as_good_a_graph(many, asked, threads):
 def test_a_config_says_how_many_threads_build(tmp_path, many):
     config = Config(model="given", index="hnsw", build_threads=2)
     labels = np.arange(len(many))
-    built = INDEXES["hnsw"](many, config, labels)
+    built = build_index(many, config, labels)
     built.save(tmp_path)
     opened = open_index(tmp_path, many, config, labels=labels)
     for index in (built, opened):
@@ -393,7 +393,7 @@ def test_threads_below_0_are_refused(many):
 
 def test_a_graph_that_is_taken_over_may_be_searched_with_another_ef(vectors, queries):
     before = HnswIndex(vectors, ef_search=10)
-    after = before.updated(vectors, np.arange(N), ef_search=300)
+    after = before.update(vectors, np.arange(N), Config(index="hnsw", ef_search=300))
     assert (after.ef_search, before.ef_search) == (300, 10)
     again = HnswIndex(vectors, ef_search=300)
     found, wanted = after.search(queries, 10), again.search(queries, 10)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.evaluation.metrics import recall_at_k
 from searchlab.models.protocol import unit_rows
@@ -14,9 +15,9 @@ from searchlab.photos.columns import open_columns, save_columns
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import ExactIndex
 from searchlab.search.indexes.ivf.early_stop import STRETCHES, Stopping
-from searchlab.search.indexes.ivf.index import ClusteredIndex
+from searchlab.search.indexes.ivf.index import IvfIndex
 from searchlab.search.indexes.ivf.lists import lists_for
-from searchlab.search.indexes.ivf.search import scanned
+from searchlab.search.indexes.ivf.search import scan_lists
 from searchlab.studies.vectors.made import clustered, made_vectors, text_like
 from tests.support.neighbor_checks import check_answers
 
@@ -45,7 +46,7 @@ def queries(drawn):
 
 @pytest.fixture(scope="module")
 def index(vectors):
-    return ClusteredIndex(vectors)
+    return IvfIndex(vectors)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def test_a_filter_that_forbids_what_is_nearest_is_seen_through(index, exact, que
 
 def test_smooth_vectors_are_found_too():
     made = made_vectors("smooth-5k-32", n_queries=40)
-    index, exact = ClusteredIndex(made.photos), ExactIndex(made.photos)
+    index, exact = IvfIndex(made.photos), ExactIndex(made.photos)
     for queries in made.queries.values():
         assert recall_at_k(index.search(queries, 20), exact.search(queries, 20)) >= 0.98
 
@@ -118,7 +119,7 @@ def test_more_recall_reads_more_rows(index, queries):
             "bands": index._stopping.bands(recall, filtered=False),
         }
         rows = [
-            scanned(index._lists, query, None, 20, recall=recall, **known)[1]
+            scan_lists(index._lists, query, None, 20, recall=recall, **known)[1]
             for query in queries["text"]
         ]
         return sum(rows)
@@ -129,7 +130,7 @@ def test_more_recall_reads_more_rows(index, queries):
 
 
 def test_the_recall_of_a_call_goes_before_that_of_the_index(vectors, exact, queries):
-    careless = ClusteredIndex(vectors, recall=0.3)
+    careless = IvfIndex(vectors, recall=0.3)
     truth = exact.search(queries["text"], 20)
     low = recall_at_k(careless.search(queries["text"], 20), truth)
     assert low < recall_at_k(careless.search(queries["text"], 20, recall=0.99), truth)
@@ -144,7 +145,7 @@ def test_a_stretch_grows_with_the_recall_asked_for():
     assert STRETCHES[2] < stretch < STRETCHES[3]
     assert stopping.bands(0.965, filtered=False)[1] == STRETCHES[0]
     assert stopping.bands(0.999, filtered=True)[1] > STRETCHES[-1]
-    packed = Stopping.unpacked(stopping.packed(), DIM)
+    packed = Stopping.unpack(stopping.pack(), DIM)
     assert packed.bands(0.9, filtered=True) == pytest.approx(stopping.bands(0.9, filtered=True))
 
 
@@ -167,7 +168,7 @@ def test_nearest_is_the_exact_answer_bit_for_bit(n, dim, k, n_lists, share, at_l
     rng = np.random.default_rng(seed)
     made = unit_rows(rng.standard_normal((n, dim))) if n else np.zeros((0, dim), dtype=np.float32)
     vectors = np.repeat(made, twins, axis=0)[:n]
-    index = ClusteredIndex(vectors, n_lists=n_lists, threads=1)
+    index = IvfIndex(vectors, n_lists=n_lists, threads=1)
     allowed = None if share is None else Bitmap.of_mask(rng.random(n) < share)
     for query in (unit_rows(rng.standard_normal((1, dim)))[0], np.zeros(dim, dtype=np.float32)):
         exact = ExactIndex(vectors).nearest(query, k, allowed=allowed, at_least=at_least)
@@ -202,7 +203,7 @@ def test_queries_that_are_no_unit_rows_are_exact_too(index, exact, queries):
 @pytest.mark.parametrize("n_lists", [0, 1, 7, 1_000])
 def test_few_rows(unit_vectors, n, n_lists):
     vectors = unit_vectors(64, dim=10)[:n]
-    index = ClusteredIndex(vectors, n_lists=n_lists)
+    index = IvfIndex(vectors, n_lists=n_lists)
     queries = unit_vectors(3, dim=10, seed=5)
     for k in (1, 5, 100):
         check_answers(index.search(queries, k), vectors, queries, k)
@@ -210,13 +211,13 @@ def test_few_rows(unit_vectors, n, n_lists):
 
 def test_rows_that_are_all_the_same(unit_vectors):
     vectors = np.repeat(unit_vectors(1), 3_000, axis=0)
-    found = ClusteredIndex(vectors).search(vectors[:1], 5)
+    found = IvfIndex(vectors).search(vectors[:1], 5)
     assert found.scores[0].tolist() == pytest.approx([1.0] * 5)
 
 
 def test_twins_in_one_list_come_in_the_order_of_their_rows(vectors):
     twice = np.concatenate([vectors, vectors])
-    found = ClusteredIndex(twice).search(vectors[:20], 2)
+    found = IvfIndex(twice).search(vectors[:20], 2)
     assert found.rows.tolist() == [[row, row + N] for row in range(20)]
 
 
@@ -228,7 +229,7 @@ def test_mapped_strided_and_read_only_arrays(tmp_path, vectors, index, queries):
     asked.flags.writeable = False
     expected = index.search(queries["image"], 10)
     for given_vectors in (mapped, strided):
-        check_equal(ClusteredIndex(given_vectors).search(asked, 10), expected)
+        check_equal(IvfIndex(given_vectors).search(asked, 10), expected)
 
 
 def test_a_bitmap_and_a_mask_allow_the_same(index, queries, members):
@@ -242,7 +243,7 @@ def test_a_bitmap_and_a_mask_allow_the_same(index, queries, members):
 
 @pytest.mark.parametrize("gather_below", [1, N])
 def test_gathering_and_scanning_agree(vectors, exact, queries, members, gather_below):
-    index = ClusteredIndex(vectors, gather_below=gather_below)
+    index = IvfIndex(vectors, gather_below=gather_below)
     for mask in masks(members).values():
         found = index.search(queries["text"], 20, allowed=mask)
         assert recall_at_k(found, exact.search(queries["text"], 20, allowed=mask)) >= 0.98
@@ -253,27 +254,27 @@ def test_gathering_and_scanning_agree(vectors, exact, queries, members, gather_b
 )
 def test_settings_out_of_range_are_refused(vectors, arguments):
     with pytest.raises(InputError, match="must be"):
-        ClusteredIndex(vectors[:10], **arguments)
+        IvfIndex(vectors[:10], **arguments)
 
 
 def test_labels_and_lists_of_other_rows_are_refused(vectors, index):
     with pytest.raises(MismatchError, match="labels must be as many as rows"):
-        ClusteredIndex(vectors[:10], labels=np.arange(9))
+        IvfIndex(vectors[:10], labels=np.arange(9))
     with pytest.raises(MismatchError, match="lists must be of as many rows"):
-        ClusteredIndex(vectors[:10], lists=index._lists)
+        IvfIndex(vectors[:10], lists=index._lists)
 
 
 # -- the same again ---------------------------------------------------------------------------
 
 
 def test_threads_do_not_change_the_lists(vectors):
-    one, two = (ClusteredIndex(vectors, threads=threads)._lists for threads in (1, 3))
+    one, two = (IvfIndex(vectors, threads=threads)._lists for threads in (1, 3))
     for name in one.__dataclass_fields__:
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
 
 
 def test_another_seed_makes_other_lists(vectors, index):
-    other = ClusteredIndex(vectors, seed=1)
+    other = IvfIndex(vectors, seed=1)
     assert other._lists.rows.tolist() != index._lists.rows.tolist()
 
 
@@ -285,7 +286,7 @@ def test_a_batch_is_answered_as_its_queries_are_one_by_one(index, queries):
 
 
 def test_many_threads_may_search_at_once(vectors, queries):
-    index = ClusteredIndex(vectors)
+    index = IvfIndex(vectors)
     expected = index.search(queries["text"], 7).rows.tolist()
     found = []
 
@@ -313,9 +314,9 @@ def changed(vectors, *, gone, new):
     return np.ascontiguousarray(rows[order]), numbers[order]
 
 
-def test_an_updated_index_is_that_of_the_changed_library(index, drawn, queries):
+def test_an_update_index_is_that_of_the_changed_library(index, drawn, queries):
     vectors, labels = changed(drawn[:N], gone=7, new=near_rows(drawn, 500))
-    updated = index.updated(vectors, labels)
+    updated = index.update(vectors, labels)
     exact = ExactIndex(vectors)
     assert updated._lists.centres is index._lists.centres
     assert sorted(updated._lists.rows.tolist()) == list(range(len(vectors)))
@@ -332,9 +333,9 @@ def near_rows(drawn, count):
 
 
 def test_the_index_before_stays_as_it_was(vectors, queries):
-    index = ClusteredIndex(vectors)
+    index = IvfIndex(vectors)
     before = index.search(queries["image"], 5)
-    index.updated(*changed(vectors, gone=2, new=vectors[:0]))
+    index.update(*changed(vectors, gone=2, new=vectors[:0]))
     check_equal(index.search(queries["image"], 5), before)
 
 
@@ -344,23 +345,23 @@ def test_updates_upon_updates_are_exact(index, vectors, queries):
         kept = labels[np.arange(len(labels)) % 5 != step]
         vectors = vectors[np.arange(len(labels)) % 5 != step]
         labels = kept
-        updated = updated.updated(np.ascontiguousarray(vectors), labels)
+        updated = updated.update(np.ascontiguousarray(vectors), labels)
     query = queries["image"][0]
     check_equal(updated.nearest(query, 50), ExactIndex(vectors).nearest(query, 50))
 
 
 @pytest.mark.parametrize("count", [0, 1, 100])
 def test_a_library_that_shrinks_or_grows_much_gets_new_clusters(index, vectors, queries, count):
-    few = index.updated(vectors[:count].copy(), np.arange(count))
+    few = index.update(vectors[:count].copy(), np.arange(count))
     assert few.n_lists == lists_for(count) if count else few.n_lists == 0
-    again = few.updated(vectors, np.arange(N))
+    again = few.update(vectors, np.arange(N))
     assert again.n_lists == index.n_lists
     assert len(again.search(queries["image"], 5).rows) == len(queries["image"])
 
 
 def test_photos_of_a_kind_that_was_not_there_get_clusters_of_their_own(index, vectors):
     strange, _ = clustered(4_000, DIM, clusters=10, seed=77)
-    updated = index.updated(np.concatenate([vectors, strange]), np.arange(N + 4_000))
+    updated = index.update(np.concatenate([vectors, strange]), np.arange(N + 4_000))
     assert updated._lists.centres is not index._lists.centres
     assert updated._lists.spread < 1.1 * index._lists.spread
 
@@ -375,7 +376,7 @@ def saved(tmp_path, index):
 
 
 def test_a_saved_index_is_opened_by_memory_map_and_answers_the_same(saved, index, vectors, queries):
-    opened = ClusteredIndex.open(saved, vectors, labels=np.arange(N))
+    opened = IvfIndex.open(saved, vectors, Config(), labels=np.arange(N))
     assert not opened._lists.codes.flags.owndata
     assert not opened._lists.codes.flags.writeable
     for kind in queries.values():
@@ -386,9 +387,9 @@ def test_a_saved_index_is_opened_by_memory_map_and_answers_the_same(saved, index
 
 
 def test_an_opened_index_can_be_updated(saved, vectors, queries):
-    opened = ClusteredIndex.open(saved, vectors, labels=np.arange(N))
+    opened = IvfIndex.open(saved, vectors, Config(), labels=np.arange(N))
     rows, labels = changed(vectors, gone=9, new=vectors[:0])
-    updated = opened.updated(rows, labels)
+    updated = opened.update(rows, labels)
     check_equal(
         updated.nearest(queries["text"][0], 9), ExactIndex(rows).nearest(queries["text"][0], 9)
     )
@@ -396,14 +397,14 @@ def test_an_opened_index_can_be_updated(saved, vectors, queries):
 
 def test_an_index_without_rows_is_saved_and_opened(tmp_path):
     nothing = np.zeros((0, 12), dtype=np.float32)
-    ClusteredIndex(nothing).save(tmp_path)
-    opened = ClusteredIndex.open(tmp_path, nothing, labels=np.arange(0))
+    IvfIndex(nothing).save(tmp_path)
+    opened = IvfIndex.open(tmp_path, nothing, Config(), labels=np.arange(0))
     assert opened.search(np.ones((1, 12), dtype=np.float32), 3).rows.tolist() == [[-1] * 3]
 
 
 def check_refused(folder, vectors, match):
     with pytest.raises(DataError, match=match) as refused:
-        ClusteredIndex.open(folder, vectors, labels=np.arange(len(vectors)))
+        IvfIndex.open(folder, vectors, Config(), labels=np.arange(len(vectors)))
     assert "lists.columns" in str(refused.value)
     assert "index" in str(refused.value).split(";")[-1]
 

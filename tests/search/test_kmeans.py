@@ -7,7 +7,7 @@ import pytest
 
 from searchlab.models.protocol import Embeddings
 from searchlab.search.indexes.ivf import kmeans
-from searchlab.search.indexes.ivf.kmeans import assigned, trained_centres, unit
+from searchlab.search.indexes.ivf.kmeans import assign, train_centres, unit
 
 
 def scattered(n: int, dim: int = 24, *, n_scenes: int = 40, seed: int = 0) -> Embeddings:
@@ -25,12 +25,12 @@ def photos() -> Embeddings:
 
 @pytest.fixture(scope="module")
 def centres(photos: Embeddings) -> Embeddings:
-    return trained_centres(photos, 1_200, seed=3, threads=1)
+    return train_centres(photos, 1_200, seed=3, threads=1)
 
 
 def test_few_centres_are_all_looked_at(photos: Embeddings) -> None:
     some = photos[:300]
-    members, fits = assigned(photos, some, threads=2)
+    members, fits = assign(photos, some, threads=2)
     scores = photos.astype(np.float64) @ some.T.astype(np.float64)
     np.testing.assert_allclose(fits, scores.max(axis=1), atol=1e-5)
     np.testing.assert_allclose(scores[np.arange(len(photos)), members], fits, atol=1e-5)
@@ -39,7 +39,7 @@ def test_few_centres_are_all_looked_at(photos: Embeddings) -> None:
 def test_of_many_centres_hardly_any_row_misses_the_nearest(
     photos: Embeddings, centres: Embeddings
 ) -> None:
-    members, fits = assigned(photos, centres, threads=2)
+    members, fits = assign(photos, centres, threads=2)
     scores = photos @ centres.T
     assert len(centres) >= kmeans._MANY
     assert np.mean(members == scores.argmax(axis=1)) > 0.99
@@ -51,7 +51,7 @@ def test_rows_that_look_like_nothing_find_a_centre_too(centres: Embeddings) -> N
     rng = np.random.default_rng(1)
     strangers = unit(rng.standard_normal((500, centres.shape[1])))
     nothing = np.zeros((2, centres.shape[1]), dtype=np.float32)
-    members, fits = assigned(np.vstack([strangers, nothing]), centres, threads=1)
+    members, fits = assign(np.vstack([strangers, nothing]), centres, threads=1)
     assert np.isfinite(fits).all()
     assert ((members >= 0) & (members < len(centres))).all()
     # Without any structure a sixteenth of all centres still holds one that is nearly as near.
@@ -62,10 +62,10 @@ def test_rows_that_look_like_nothing_find_a_centre_too(centres: Embeddings) -> N
 def test_centres_and_members_do_not_depend_on_threads(
     photos: Embeddings, centres: Embeddings, threads: int
 ) -> None:
-    np.testing.assert_array_equal(trained_centres(photos, 1_200, seed=3, threads=threads), centres)
+    np.testing.assert_array_equal(train_centres(photos, 1_200, seed=3, threads=threads), centres)
     for one, other in zip(
-        assigned(photos, centres, threads=1),
-        assigned(photos, centres, threads=threads),
+        assign(photos, centres, threads=1),
+        assign(photos, centres, threads=threads),
         strict=True,
     ):
         np.testing.assert_array_equal(one, other)
@@ -75,12 +75,12 @@ def test_fewer_rows_than_centres_are_held_against_all_of_them(
     photos: Embeddings, centres: Embeddings
 ) -> None:
     some = photos[:70]
-    members, _ = assigned(some, centres, threads=1)
+    members, _ = assign(some, centres, threads=1)
     np.testing.assert_array_equal(members, (some @ centres.T).argmax(axis=1))
 
 
 def test_equal_centres_are_no_trouble() -> None:
     same = unit(np.ones((1_500, 8)))
-    members, fits = assigned(same, same, threads=1)
+    members, fits = assign(same, same, threads=1)
     np.testing.assert_allclose(fits, 1, atol=1e-6)
     assert ((members >= 0) & (members < len(same))).all()

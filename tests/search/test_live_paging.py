@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from searchlab.config import Config
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import build_index
 from searchlab.search.queries import Query
 
 N = 23
@@ -18,7 +18,7 @@ N = 23
 def engine(request, make_table, unit_vectors, toy_model):
     table = make_table(*({"orientation": "landscape"} for _ in range(N)))
     config = Config(model="toy", model_id=toy_model.model_id, index=request.param, depth=7)
-    index = INDEXES[request.param](unit_vectors(N), config, np.arange(N))
+    index = build_index(unit_vectors(N), config, np.arange(N))
     return SearchEngine(table, index, toy_model, config, snapshot_id="000001-00000000")
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from searchlab.config import Config
 from searchlab.config.operating_points import Reach, Tuning
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.indexes import INDEXES, ExactIndex
+from searchlab.search.indexes import ExactIndex, build_index, index_class
 from searchlab.search.planner import make_plan
 from searchlab.search.queries import Query
 
@@ -26,13 +26,17 @@ QUERIES = {
 }
 
 
-class Stub:
+def stub(config, n_photos):
     """As much of an index as a plan needs."""
 
-    approximate = True
+    class Stub(index_class(config)):
+        def __init__(self):
+            pass
 
-    def __len__(self):
-        return N
+        def __len__(self):
+            return n_photos
+
+    return Stub()
 
 
 def tuned(index="clustered", measured=MEASURED, **choices):
@@ -48,15 +52,8 @@ def tuned(index="clustered", measured=MEASURED, **choices):
     return replace(config, tuning=tuning)
 
 
-class Small(Stub):
-    """An index of as many photos as are scored whatever passes."""
-
-    def __len__(self):
-        return 4_000
-
-
-def plan(query, config, n_allowed=N, index=Stub):
-    return make_plan(query, index(), config, n_allowed)
+def plan(query, config, n_allowed=N, n_photos=N):
+    return make_plan(query, stub(config, n_photos), config, n_allowed)
 
 
 # -- what was measured is quoted --------------------------------------------------------------
@@ -166,7 +163,7 @@ def test_a_clustered_index_that_nobody_measured_scores_a_few_photos():
     assert plan(QUERIES["text"], config, 200).mode == "exact"
     assert plan(QUERIES["text"], config, 201).mode == "clustered"
     # Of a small library all, as that is exact and nobody notices.
-    assert plan(QUERIES["text"], config, 4_000, index=Small).mode == "exact"
+    assert plan(QUERIES["text"], config, 4_000, n_photos=4_000).mode == "exact"
 
 
 # -- a recall that is asked for ---------------------------------------------------------------
@@ -217,7 +214,7 @@ def test_a_recall_of_1_is_exact_whatever_was_measured():
 def test_a_graph_is_searched_with_the_ef_of_the_kind_of_query(unit_vectors):
     vectors = unit_vectors(200)
     config = Config(index="hnsw", depth=10)
-    index = INDEXES["hnsw"](vectors, config, np.arange(200))
+    index = build_index(vectors, config, np.arange(200))
     measured = {
         "image": [(10, (1.0,), 0), (80, (1.0,), 0)],
         "text": [(10, (0.9,), 0), (80, (1.0,), 0)],

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab.config import Curve
+from searchlab.config.calibration import Curve
 from searchlab.errors import InputError
 from searchlab.evaluation.calibration.scored_queries import (
     UNJUDGED,

@@ -15,7 +15,7 @@ from searchlab.config.operating_points import Reach, Tuning
 from searchlab.models.protocol import unit_rows
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import build_index
 from searchlab.search.queries import Query
 
 N = 300
@@ -69,7 +69,7 @@ def build(table, vectors, toy_model):
         config = Config(model="toy", model_id=toy_model.model_id, **choices)
         if effort is not None:
             config = replace(config, tuning=always(config, effort))
-        index = INDEXES[config.index](vectors, config, np.arange(len(vectors)))
+        index = build_index(vectors, config, np.arange(len(vectors)))
         return SearchEngine(
             table, index, model, config, **{"key": b"a key of tests"} | (parts or {})
         )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from searchlab.config import Curve
+from searchlab.config.calibration import Curve
 from searchlab.models.adapted import Head
 from searchlab.models.protocol import unit_rows
 from searchlab.training.adapt.pairs import Pairs, part_of

@@ -24,7 +24,7 @@ from searchlab.photos.colors import color_name
 from searchlab.photos.columns import Texts, pack_texts
 from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
 from searchlab.progress import Progress
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import build_index
 
 _NOISE = 0.5  # of the length of a row: neighbours of a photo, not copies of it
 _PHOTOS_OF_ONE = 16  # as many as a photographer of a large library has, on average
@@ -90,7 +90,7 @@ def synthetic_library(
         roots=(),
         table=table,
         vectors=vectors,
-        index=INDEXES[config.index](vectors, config, table.labels),
+        index=build_index(vectors, config, table.labels),
         next_label=n_photos,
         canaries=Witness.record(load_model(config.model)),
     )

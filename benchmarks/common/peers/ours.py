@@ -13,7 +13,7 @@ from benchmarks.common.peers import Peer
 from searchlab.config import Config
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes import INDEXES, HnswIndex
+from searchlab.search.indexes import HnswIndex, build_index
 from searchlab.studies.filters.atlas import Condition
 from searchlab.studies.filters.atlas_engine import Served
 
@@ -51,7 +51,7 @@ class ExactPeer(Peer):
             seed=self.seed,
             **self._more,
         )
-        self.index: Any = INDEXES[self._index](vectors, config, np.arange(len(vectors)))
+        self.index: Any = build_index(vectors, config)
         if columns:
             self._served = Served(columns, self.index, config)
 
@@ -94,7 +94,7 @@ class GraphPeer(ExactPeer):
     def set_effort(self, effort: int) -> None:
         """Set `ef_search`."""
         index: HnswIndex = self.index
-        self.index = index.updated(index.vectors, index.labels, ef_search=effort)
+        index.ef_search = effort
 
 
 class PlannedPeer(GraphPeer):
@@ -105,7 +105,7 @@ class PlannedPeer(GraphPeer):
 
 
 class ClusteredPeer(ExactPeer):
-    """`ClusteredIndex` alone; filtered, the engine over it.
+    """`IvfIndex` alone; filtered, the engine over it.
 
     Its effort is the recall that is asked for, in thousandths; 1000 is exact.
     """
@@ -119,7 +119,7 @@ class ClusteredPeer(ExactPeer):
     def load(self) -> None:
         """Build and ask once on next to nothing: numba and its kernels are loaded when needed."""
         rows = np.eye(64, dtype=np.float32)
-        index: Any = INDEXES["clustered"](rows, Config(model="given"), np.arange(len(rows)))
+        index = build_index(rows, Config(model="given", index="clustered"))
         index.search(rows[:1], 5)
         index.nearest(rows[0], 5)
 
@@ -142,7 +142,7 @@ class ClusteredPeer(ExactPeer):
 
 
 class Int8Peer(ClusteredPeer):
-    """`ClusteredIndex.nearest`: exact, by a scan of eight-bit rows and float32 scores of the best.
+    """`IvfIndex.nearest`: exact, by a scan of eight-bit rows and float32 scores of the best.
 
     Filtered, as the engine pages behind its depth and under a threshold.
     """

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from searchlab.config import Curve
+from searchlab.config.calibration import Curve
 from searchlab.errors import InputError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from searchlab.config import Calibration, Curve
+from searchlab.config.calibration import Calibration, Curve
 from searchlab.errors import InputError
 from searchlab.evaluation.calibration.curves import fit_curve
 from searchlab.evaluation.calibration.scored_queries import TOP, ScoredQueries, score_queries

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config import QueryKind
+from searchlab.config.calibration import QueryKind
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from searchlab.errors import InputError
 
 _PACKAGE = Path(__file__).parents[2]
 _MODULE_NAME = re.compile(r"\bsearchlab(\.\w+)+")
+_REGISTERED = re.compile(r"(searchlab(?:\.\w+)+):\w+")  # a class in a registry, imported when used
 _ONLY_TYPES = ("__future__", "collections.abc", "typing")
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -93,6 +94,8 @@ def _imports(path: Path, modules: dict[str, Path]) -> list[str]:
             found += [alias.name for alias in node.names]
         if isinstance(node, ast.ImportFrom) and node.module:
             found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += [match[1] for match in [_REGISTERED.fullmatch(node.value)] if match]
     return [name for name in found if name in modules]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchlab.config import Config
+from searchlab.config.indexes import load_index
 from searchlab.config.operating_points import Expected
 from searchlab.evaluation.charts import chart, look, save_chart
 from searchlab.evaluation.tuning.index_costs import Measured
@@ -35,8 +36,8 @@ def draw(measured: Measured, config: Config, path: Path) -> list[Path]:
             rows = [row for row in measured.rows if row["kind"] == kind]
             taken = usual(measured, config, kind)
             _draw_costs(axes[0, column], rows, taken)
-            effort = "with ef" if config.index == "hnsw" else "for a recall of"
-            axes[0, column].set_title(f"{kind} queries, searched {effort} {taken.effort:g}")
+            effort = load_index(config.index).describe_effort(taken.effort)
+            axes[0, column].set_title(f"{kind} queries, {effort}")
             _draw_recalls(axes[1, column], rows, config.recall)
         axes[0, 0].set_ylabel("median of a query (ms), lower is better")
         axes[1, 0].set_ylabel(f"recall of the first {measured.tuning.k}, higher is better")
@@ -127,7 +128,7 @@ def verdict(measured: Measured, config: Config) -> str:
     """Say in a sentence what the planner will do."""
     n_photos = measured.tuning.n_photos
     photos = "1 photo" if n_photos == 1 else f"{n_photos:,} photos"
-    if not config.index or config.index == "exact":
+    if not load_index(config.index).approximate:
         return (
             f"the exact index scores all of {photos} and misses nothing: there is nothing to tune"
         )

@@ -22,13 +22,11 @@ from searchlab.evaluation.metrics import recall_at_k
 from searchlab.models.protocol import Embeddings
 from searchlab.progress import Progress
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes import Neighbors, VectorIndex
-from searchlab.search.queries import DEFAULT_PER_PAGE, Mode, QueryPlan
+from searchlab.search.indexes import Neighbors, VectorIndex, index_class
+from searchlab.search.queries import DEFAULT_PER_PAGE, QueryPlan
 from searchlab.search.ranking import ranked
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
-RECALLS = (0.95, 0.98, 0.99, 0.995, 0.999)
-EFS = (50, 100, 200, 400, 800, 1600)
 K = DEFAULT_PER_PAGE
 MIN_QUERIES, MAX_QUERIES = 8, 256
 # A search that takes so many times what scoring all takes is not worth measuring further down.
@@ -130,12 +128,7 @@ def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
     """Return the efforts to measure, the least first; none where scoring all is plainly best."""
     if n_photos < 2 * K:
         return ()
-    if config.index == "clustered":
-        return RECALLS
-    if config.index == "hnsw":  # a walk keeps no fewer nodes in view than the depth of the head
-        least = min(config.depth, n_photos)
-        return tuple(float(ef) for ef in sorted({least, *EFS}) if least <= ef <= n_photos)
-    return ()
+    return index_class(config).efforts(config, n_photos)
 
 
 class _Probe:
@@ -163,9 +156,9 @@ class _Probe:
                 allowed = (self._all if allowed is None else allowed).without(own)
             true, exact_ms = self._timed(vector, allowed, "exact", None)
             # Scoring all has swept the caches clean; no effort is to pay for that.
-            self._timed(vector, allowed, "clustered", self._efforts[-1])
+            self._timed(vector, allowed, self._index.mode, self._efforts[-1])
             for effort in self._efforts:
-                found, ms = self._timed(vector, allowed, "clustered", effort)
+                found, ms = self._timed(vector, allowed, self._index.mode, effort)
                 rows.append(
                     {
                         "kind": kind,
@@ -181,7 +174,7 @@ class _Probe:
         return rows
 
     def _timed(
-        self, vector: Embeddings, allowed: Bitmap | None, mode: Mode, effort: float | None
+        self, vector: Embeddings, allowed: Bitmap | None, mode: str, effort: float | None
     ) -> tuple[Neighbors, float]:
         n_allowed = self._all.n if allowed is None else allowed.count
         plan = QueryPlan(

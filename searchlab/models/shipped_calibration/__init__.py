@@ -13,7 +13,8 @@ from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
 
-from searchlab.config import UNCALIBRATED, Calibration, Config
+from searchlab.config import Config
+from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.errors import DataError
 from searchlab.models import load_model
 

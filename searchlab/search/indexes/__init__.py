@@ -1,14 +1,17 @@
-"""Indexes behind one protocol: exact search, hnswlib's graph and the clustered scan."""
+"""Indexes behind one class: exact search, the graph of hnswlib, and the IVF index.
+
+`searchlab.config.indexes` lists them; a new one is a `VectorIndex` and one line there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
+from searchlab.config.indexes import INDEXES, load_index
 from searchlab.models.protocol import Embeddings
 from searchlab.search.indexes.exact import ExactIndex
 from searchlab.search.indexes.hnsw import HnswIndex
@@ -21,37 +24,31 @@ __all__ = [
     "Nearest",
     "Neighbors",
     "VectorIndex",
+    "build_index",
+    "index_class",
     "open_index",
-    "updated_index",
+    "update_index",
 ]
 
 
-def _hnsw(vectors: Embeddings, config: Config, labels: NDArray[np.int64]) -> VectorIndex:
-    return HnswIndex(
-        vectors,
-        M=config.M,
-        ef_construction=config.ef_construction,
-        ef_search=config.ef_search,
-        seed=config.seed,
-        threads=config.build_threads,
-        labels=labels,
-    )
+def index_class(config: Config) -> type[VectorIndex]:
+    """Return the class of the index that a config names."""
+    named: type[VectorIndex] = load_index(config.index)
+    return named
 
 
-def _clustered(vectors: Embeddings, config: Config, labels: NDArray[np.int64]) -> VectorIndex:
-    # numba takes a second to import, and no other index needs it.
-    from searchlab.search.indexes.ivf.index import ClusteredIndex
+def build_index(
+    vectors: Embeddings, config: Config, labels: NDArray[np.int64] | None = None
+) -> VectorIndex:
+    """Build the index that a config names.
 
-    return ClusteredIndex(
-        vectors, labels=labels, n_lists=config.n_lists, recall=config.recall, seed=config.seed
-    )
-
-
-INDEXES: dict[str, Callable[[Embeddings, Config, NDArray[np.int64]], VectorIndex]] = {
-    "exact": lambda vectors, _config, _labels: ExactIndex(vectors),
-    "hnsw": _hnsw,
-    "clustered": _clustered,
-}
+    Args:
+        vectors: (n_photos, dim) unit rows.
+        config: What it is built by.
+        labels: (n_photos,) numbers that stay the same when photos come and go; rows if left out.
+    """
+    labels = np.arange(len(vectors)) if labels is None else labels
+    return index_class(config).build(vectors, config, labels=labels)
 
 
 def open_index(
@@ -62,32 +59,10 @@ def open_index(
     Raises:
         DataError: Its files are missing, damaged or of other vectors.
     """
-    if config.index == "exact":
-        return ExactIndex(vectors)
-    if config.index == "clustered":
-        from searchlab.search.indexes.ivf.index import ClusteredIndex
-
-        return ClusteredIndex.open(
-            folder,
-            vectors,
-            labels=labels,
-            n_lists=config.n_lists,
-            recall=config.recall,
-            seed=config.seed,
-        )
-    return HnswIndex.open(
-        folder,
-        vectors,
-        labels=labels,
-        M=config.M,
-        ef_construction=config.ef_construction,
-        ef_search=config.ef_search,
-        seed=config.seed,
-        threads=config.build_threads,
-    )
+    return index_class(config).open(folder, vectors, config, labels=labels)
 
 
-def updated_index(
+def update_index(
     before: VectorIndex, vectors: Embeddings, config: Config, *, labels: NDArray[np.int64]
 ) -> VectorIndex:
     """Return the index of a changed library, which takes over what it can of the one before.
@@ -100,11 +75,6 @@ def updated_index(
         config: How it is searched may have changed.
         labels: (n_photos,) labels; one that was there before must carry the same vector.
     """
-    if isinstance(before, HnswIndex):
-        return before.updated(vectors, labels, ef_search=config.ef_search)
-    if config.index == "clustered":
-        from searchlab.search.indexes.ivf.index import ClusteredIndex
-
-        if isinstance(before, ClusteredIndex):
-            return before.updated(vectors, labels, recall=config.recall)
-    return INDEXES[config.index](vectors, config, labels)
+    if isinstance(before, index_class(config)):
+        return before.update(vectors, labels, config)
+    return build_index(vectors, config, labels)

@@ -1,21 +1,15 @@
-"""ExactIndex: every allowed row is scored; the oracle of all other indexes."""
+"""ExactIndex: every allowed row is scored; the oracle of all other indexes, and their last step."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.config import Config
+from searchlab.errors import InputError
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes.protocol import (
-    Allowed,
-    Nearest,
-    Neighbors,
-    check_nearest,
-    check_search,
-)
+from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
 
 # Matrix products round differently with their shape; rows this near to the k-th are scored again.
 _MARGIN = 1e-5
@@ -28,9 +22,10 @@ _GATHER_BELOW = 0.4
 _FEW = 500
 # Queries whose products with all rows are held at a time, 4 bytes a row each.
 _QUERIES = 16
+_OF_GRAPHS = ("M", "ef_construction", "ef_search", "step_rows", "build_threads")
 
 
-class ExactIndex:
+class ExactIndex(VectorIndex):
     """Nearest rows by scoring all of them.
 
     A first pass by matrix product finds the candidates, and `cosines` scores these again, so that
@@ -38,18 +33,15 @@ class ExactIndex:
     most are wanted, every one is scored by `cosines` at once.
     """
 
-    approximate = False
+    idle_fields = (*_OF_GRAPHS, "n_lists", "depth", "seed", "recall", "tuning")
 
     def __init__(self, vectors: Embeddings) -> None:
         self.vectors = vectors
 
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the vectors."""
-        return int(self.vectors.nbytes)
+    @classmethod
+    def build(cls, vectors: Embeddings, config: Config, *, labels: NDArray[np.int64]) -> ExactIndex:
+        """Take the vectors; see `VectorIndex.build`."""
+        return cls(vectors)
 
     def search(
         self,
@@ -58,19 +50,21 @@ class ExactIndex:
         *,
         allowed: Allowed | None = None,
         recall: float | None = None,
+        effort: float | None = None,
     ) -> Neighbors:
         """Find the k best rows of each query, exactly; see `VectorIndex.search`."""
         bits = check_search(self.vectors, queries, k, allowed, recall)
         rows = None if bits is None else bits.rows()
-        answers = empty_neighbors(len(queries), k)
         by_product = _by_product(len(self.vectors), k, rows)
+        read = len(self.vectors) if rows is None or by_product else len(rows)
+        answers = empty_neighbors(len(queries), k, rows_read=read)
         for start in range(0, len(queries), _QUERIES):
             some = queries[start : start + _QUERIES]
             products = _products(self.vectors, some) if by_product else [None] * len(some)
             for number, query in enumerate(some):
-                found = nearest_rows(self.vectors, query, k, rows=rows, products=products[number])
-                answers.rows[start + number, : len(found.rows)] = found.rows
-                answers.scores[start + number, : len(found.rows)] = found.scores
+                best = nearest_rows(self.vectors, query, k, rows=rows, products=products[number])
+                answers.rows[start + number, : len(best.rows)] = best.rows
+                answers.scores[start + number, : len(best.rows)] = best.scores
         return answers
 
     def nearest(
@@ -85,14 +79,90 @@ class ExactIndex:
         bits, least = check_nearest(self.vectors, query, k, allowed, at_least)
         return nearest(self.vectors, query, k, allowed=bits, least=least)
 
-    def save(self, folder: Path) -> None:
-        """Write nothing: the vectors are all there is."""
+
+def check_search(
+    vectors: Embeddings,
+    queries: Embeddings,
+    k: int,
+    allowed: Allowed | None,
+    recall: float | None = None,
+) -> Bitmap | None:
+    """Refuse arguments of `VectorIndex.search` that would be answered wrongly.
+
+    Returns:
+        The rows that may be found; None where all may.
+
+    Raises:
+        InputError: Says which argument and why.
+    """
+    dim = vectors.shape[1]
+    if queries.ndim != 2 or queries.shape[1] != dim:
+        msg = f"queries must have shape (n_queries, {dim}), got {queries.shape}"
+        raise InputError(msg)
+    if not np.isfinite(queries).all():
+        msg = "queries must be finite, got NaN or infinity"
+        raise InputError(msg)
+    if k < 1:
+        msg = f"k must be at least 1, got {k}"
+        raise InputError(msg)
+    if recall is not None and not 0 < recall <= 1:
+        msg = f"recall must be above 0 and at most 1, got {recall!r}"
+        raise InputError(msg)
+    return _bitmap(allowed, len(vectors))
 
 
-def empty_neighbors(n_queries: int, k: int) -> Neighbors:
+def check_nearest(
+    vectors: Embeddings, query: Embeddings, k: int, allowed: Allowed | None, at_least: float
+) -> tuple[Bitmap | None, np.float32]:
+    """Refuse arguments of `VectorIndex.nearest` that would be answered wrongly.
+
+    Returns:
+        The rows that may be found, None where all may; and the least float32 cosine that is not
+        below `at_least`.
+
+    Raises:
+        InputError: Says which argument and why.
+    """
+    dim = vectors.shape[1]
+    if query.shape != (dim,):
+        msg = f"query must have shape ({dim},), got {query.shape}"
+        raise InputError(msg)
+    if not np.isfinite(query).all():
+        msg = "query must be finite, got NaN or infinity"
+        raise InputError(msg)
+    if k < 0:
+        msg = f"k must be at least 0, got {k}"
+        raise InputError(msg)
+    if np.isnan(at_least):
+        msg = f"at_least must be a number, got {at_least!r}"
+        raise InputError(msg)
+    with np.errstate(over="ignore"):
+        least = np.float32(at_least)
+    if float(least) < at_least:
+        least = np.nextafter(least, np.float32(np.inf))
+    return _bitmap(allowed, len(vectors)), least
+
+
+def _bitmap(allowed: Allowed | None, n_photos: int) -> Bitmap | None:
+    if allowed is None:
+        return None
+    if not isinstance(allowed, Bitmap):
+        if allowed.shape != (n_photos,) or allowed.dtype != np.bool_:
+            got = f"{allowed.dtype} {allowed.shape}"
+            msg = f"allowed must be bool of shape ({n_photos},), got {got}"
+            raise InputError(msg)
+        allowed = Bitmap.of_mask(allowed)
+    elif allowed.n != n_photos:
+        msg = f"allowed must be over {n_photos} rows, got {allowed!r}"
+        raise InputError(msg)
+    return None if allowed.count == n_photos else allowed
+
+
+def empty_neighbors(n_queries: int, k: int, *, rows_read: int = 0) -> Neighbors:
     """Return answers of the right shape with every slot unfilled."""
     rows = np.full((n_queries, k), -1, dtype=np.int64)
-    return Neighbors(rows, np.full((n_queries, k), -np.inf, dtype=np.float32))
+    scores = np.full((n_queries, k), -np.inf, dtype=np.float32)
+    return Neighbors(rows, scores, np.full(n_queries, rows_read, dtype=np.int64))
 
 
 def cosines(vectors: Embeddings, query: Embeddings) -> NDArray[np.float32]:

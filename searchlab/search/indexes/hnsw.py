@@ -15,17 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes.exact import best_first, cosines_of, empty_neighbors, nearest
-from searchlab.search.indexes.protocol import (
-    Allowed,
-    Nearest,
-    Neighbors,
+from searchlab.search.indexes.exact import (
+    best_first,
     check_nearest,
     check_search,
+    cosines_of,
+    empty_neighbors,
+    nearest,
 )
+from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
 
 _GRAPH = "graph.hnsw"
 # The share of dead nodes at which walking around them costs more than a new graph.
@@ -33,6 +35,8 @@ _COMPACT_AT = 0.25
 _ADDED = 10_000
 # hnswlib's distances round otherwise than our cosines.
 _MARGIN = 1e-5
+# Values of `ef_search` that are worth measuring.
+_EFS = (50, 100, 200, 400, 800, 1600)
 
 
 def walk_length(k: int, share: float) -> int:
@@ -49,7 +53,7 @@ def walk_length(k: int, share: float) -> int:
     return math.ceil(max(1.3 * k, k + 3 * math.sqrt(k)) / max(share, 1e-9)) + 16
 
 
-class HnswIndex:
+class HnswIndex(VectorIndex):
     """Nearest rows by a navigable small-world graph over cosines.
 
     Nodes carry labels that stay the same when photos come and go; rows are positions in `vectors`.
@@ -60,6 +64,10 @@ class HnswIndex:
     """
 
     approximate = True
+    mode = "graph"
+    idle_fields = ("n_lists",)
+    # A walk costs nearly the same for a page as for the whole depth.
+    costs_by_depth = False
 
     def __init__(
         self,
@@ -116,8 +124,22 @@ class HnswIndex:
         _add(graph, self.vectors, self.labels, self.threads)
         return graph
 
-    def __len__(self) -> int:
-        return len(self.vectors)
+    @staticmethod
+    def built_from(config: Config) -> tuple[str, ...]:
+        """Name what changes the graph; see `VectorIndex.built_from`."""
+        names = ("M", "ef_construction", "seed")
+        # Every number of threads but one builds another graph each time.
+        return names if config.build_threads == 1 else (*names, "build_threads")
+
+    @staticmethod
+    def describe(config: Config) -> str:
+        """Name the graph by its links and its `ef_search`."""
+        return f"{config.index} M={config.M} ef={config.ef_search}"
+
+    @classmethod
+    def build(cls, vectors: Embeddings, config: Config, *, labels: NDArray[np.int64]) -> HnswIndex:
+        """Build the graph; see `VectorIndex.build`."""
+        return cls(vectors, labels=labels, **_settings(config))
 
     @property
     def size_bytes(self) -> int:
@@ -131,39 +153,41 @@ class HnswIndex:
         *,
         allowed: Allowed | None = None,
         recall: float | None = None,
-        ef_search: int | None = None,
+        effort: float | None = None,
     ) -> Neighbors:
         """Find the k best rows of each query; see `VectorIndex.search`.
 
-        A graph does not know its own recall: below 1, `ef_search` stands for what was measured.
+        A graph does not know its own recall: below 1, the effort stands for what was measured.
 
         Args:
             queries: (n_queries, dim) float32.
             k: Rows wanted, at least 1.
             allowed: Rows that may be found, as bits or as a mask; all if left out.
             recall: 1 scores every allowed row; below 1 it changes nothing.
-            ef_search: Nodes that a walk keeps in view for these queries, at least 1; that of the
-                index if left out.
+            effort: `ef_search`, nodes that a walk keeps in view, at least 1; that of the index if
+                left out.
         """
         bits = check_search(self.vectors, queries, k, allowed, recall)
-        effort = self.ef_search if ef_search is None else ef_search
-        if effort < 1:
-            msg = f"ef_search must be at least 1, got {ef_search}"
+        ef_search = self.ef_search if effort is None else int(effort)
+        if ef_search < 1:
+            msg = f"effort must be an ef_search of at least 1, got {effort}"
             raise InputError(msg)
         n_allowed = len(self.vectors) if bits is None else bits.count
         wanted = min(k, n_allowed)
-        answers = empty_neighbors(len(queries), k)
         if not wanted:
-            return answers
-        fetch = max(effort, walk_length(wanted, n_allowed / len(self.vectors)))
+            return empty_neighbors(len(queries), k)
+        fetch = max(ef_search, walk_length(wanted, n_allowed / len(self.vectors)))
         walks = recall != 1 and fetch < len(self.vectors)
-        for answer_rows, answer_scores, query in zip(*answers, queries, strict=True):
-            found = self._walked(query, wanted, bits, fetch) if walks else None
-            if found is None:
-                found = nearest(self.vectors, query, wanted, allowed=bits)
-            answer_rows[:wanted] = found.rows
-            answer_scores[:wanted] = found.scores
-        return answers
+        answers = empty_neighbors(len(queries), k)
+        rows_read = np.full(len(queries), fetch if walks else n_allowed)
+        for number, query in enumerate(queries):
+            best = self._search_graph(query, wanted, bits, fetch) if walks else None
+            if best is None:
+                best = nearest(self.vectors, query, wanted, allowed=bits)
+                rows_read[number] = n_allowed
+            answers.rows[number, :wanted] = best.rows
+            answers.scores[number, :wanted] = best.scores
+        return answers._replace(rows_read=rows_read)
 
     def nearest(
         self,
@@ -177,7 +201,7 @@ class HnswIndex:
         bits, least = check_nearest(self.vectors, query, k, allowed, at_least)
         return nearest(self.vectors, query, k, allowed=bits, least=least)
 
-    def _walked(
+    def _search_graph(
         self, query: Embeddings, wanted: int, allowed: Bitmap | None, fetch: int
     ) -> Nearest | None:
         """Return the best rows of a walk, or None where it met fewer than are wanted."""
@@ -203,8 +227,8 @@ class HnswIndex:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         return self._row_of_label[labels[0].astype(np.int64)], distances[0]
 
-    def updated(
-        self, vectors: Embeddings, labels: NDArray[np.int64], *, ef_search: int | None = None
+    def update(
+        self, vectors: Embeddings, labels: NDArray[np.int64], config: Config | None = None
     ) -> HnswIndex:
         """Return the index of a changed library: gone labels are marked, new ones added.
 
@@ -214,7 +238,7 @@ class HnswIndex:
         Args:
             vectors: (n_photos, dim) unit rows of the changed library.
             labels: (n_photos,) labels; one that was there before must carry the same vector.
-            ef_search: Of the new index; as before if left out.
+            config: With the `ef_search` of the new index; as before if left out.
         """
         gone = np.setdiff1d(self.labels, labels)
         new = np.flatnonzero(~np.isin(labels, self.labels))
@@ -223,7 +247,7 @@ class HnswIndex:
             "M": self._build["M"],
             "ef_construction": self._build["ef_construction"],
             "seed": self._build["random_seed"],
-            "ef_search": self.ef_search if ef_search is None else ef_search,
+            "ef_search": self.ef_search if config is None else config.ef_search,
             "threads": self.threads,
         }
         if dead > _COMPACT_AT * (dead + len(labels)):
@@ -242,22 +266,9 @@ class HnswIndex:
 
     @classmethod
     def open(
-        cls,
-        folder: Path,
-        vectors: Embeddings,
-        *,
-        labels: NDArray[np.int64],
-        M: int = 16,
-        ef_construction: int = 200,
-        ef_search: int = 100,
-        seed: int = 0,
-        threads: int = 1,
+        cls, folder: Path, vectors: Embeddings, config: Config, *, labels: NDArray[np.int64]
     ) -> HnswIndex:
-        """Open a saved graph over the vectors that it was built from.
-
-        Raises:
-            DataError: The file is missing or damaged, or belongs to other vectors.
-        """
+        """Open a saved graph over the vectors that it was built from; see `VectorIndex.open`."""
         import hnswlib
 
         path = folder / _GRAPH
@@ -269,16 +280,36 @@ class HnswIndex:
         except (RuntimeError, OverflowError, InputError) as error:
             msg = f"{path} must be this snapshot's graph, got: {error}; index again to rebuild it"
             raise DataError(msg) from error
-        return cls(
-            vectors,
-            M=M,
-            ef_construction=ef_construction,
-            ef_search=ef_search,
-            seed=seed,
-            threads=threads,
-            labels=labels,
-            graph=graph,
-        )
+        return cls(vectors, labels=labels, graph=graph, **_settings(config))
+
+    def estimate(self, config: Config, n_allowed: int) -> tuple[bool, str]:
+        """Hold the steps of a walk against the photos to score; see `VectorIndex.estimate`."""
+        steps = walk_length(config.depth, n_allowed / max(len(self), 1))
+        if n_allowed <= steps * config.step_rows:
+            return False, f"scoring {n_allowed:,} photos costs less than {steps:,} graph steps"
+        return True, f"{steps:,} graph steps cost less than scoring {n_allowed:,} photos"
+
+    @staticmethod
+    def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
+        """Return values of `ef_search`; see `VectorIndex.efforts`."""
+        # A walk keeps no fewer nodes in view than the depth of the head.
+        least = min(config.depth, n_photos)
+        return tuple(float(ef) for ef in sorted({least, *_EFS}) if least <= ef <= n_photos)
+
+    @staticmethod
+    def describe_effort(effort: float) -> str:
+        """Say how many nodes a walk keeps in view; see `VectorIndex.describe_effort`."""
+        return f"ef {effort:g}"
+
+
+def _settings(config: Config) -> dict[str, int]:
+    return {
+        "M": config.M,
+        "ef_construction": config.ef_construction,
+        "ef_search": config.ef_search,
+        "seed": config.seed,
+        "threads": config.build_threads,
+    }
 
 
 def _add(

@@ -1,14 +1,18 @@
-"""What every index offers: the k nearest allowed rows, always as many as there are."""
+"""VectorIndex: what every index offers, from how it is built to how hard it may be asked to look.
+
+An index is one class like this one and one line in `searchlab.config.indexes`.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import InputError
+from searchlab.config import Config
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 
@@ -22,43 +26,107 @@ class Neighbors(NamedTuple):
     Attributes:
         rows: (n_queries, k) int64 positions, padded with -1.
         scores: (n_queries, k) float32 cosines, padded with -inf.
+        rows_read: (n_queries,) int64 rows whose vector or code was scored for each query; of a
+            graph those that its walk returned, for hnswlib does not count the ones that it passed.
+            None where nobody counted.
     """
 
     rows: NDArray[np.int64]
     scores: NDArray[np.float32]
+    rows_read: NDArray[np.int64] | None = None
 
 
 class Nearest(NamedTuple):
-    """Exact answer to one query, best first.
+    """Answer to one query, best first.
 
     Attributes:
-        rows: (n_found,) int64 positions.
-        scores: (n_found,) float32 cosines.
+        rows: (n,) int64 positions.
+        scores: (n,) float32 cosines.
     """
 
     rows: NDArray[np.int64]
     scores: NDArray[np.float32]
 
 
-@runtime_checkable
-class VectorIndex(Protocol):
+class VectorIndex(ABC):
     """Nearest rows by cosine.
 
     Attributes:
         vectors: (n_photos, dim) unit rows, in the order of the photo table; may be memory-mapped.
-        approximate: Whether `search` may miss a neighbour.
+        approximate: Whether `search` may miss a neighbour; then there must be `estimate`, and
+            `efforts` where `searchlab tune` is to measure it.
+        mode: What plans call a search of this index.
+        idle_fields: Fields of a config that change nothing with it.
+        costs_by_depth: Whether a search of few rows costs less than one of many.
     """
 
     vectors: Embeddings
-    approximate: bool
+    approximate: ClassVar[bool] = False
+    mode: ClassVar[str] = "exact"
+    idle_fields: ClassVar[tuple[str, ...]] = ()
+    costs_by_depth: ClassVar[bool] = True
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return len(self.vectors)
 
     @property
     def size_bytes(self) -> int:
         """Bytes that the index holds, its vectors included."""
-        ...
+        return int(self.vectors.nbytes)
 
+    # -- from a config, on disk, and back -------------------------------------------------------
+
+    @staticmethod
+    def built_from(config: Config) -> tuple[str, ...]:
+        """Name the fields of a config that change what is built, apart from model and index."""
+        return ()
+
+    @staticmethod
+    def describe(config: Config) -> str:
+        """Name the index with what tells it apart in a comparison."""
+        return config.index
+
+    @classmethod
+    @abstractmethod
+    def build(cls, vectors: Embeddings, config: Config, *, labels: NDArray[np.int64]) -> Self:
+        """Build the index.
+
+        Args:
+            vectors: (n_photos, dim) unit rows.
+            config: With the fields of `built_from`, and how the index is searched.
+            labels: (n_photos,) numbers that stay the same when photos come and go, none twice.
+        """
+
+    def save(self, folder: Path) -> None:
+        """Write what the index adds to its vectors into a folder; nothing if not overridden."""
+        return
+
+    @classmethod
+    def open(
+        cls, folder: Path, vectors: Embeddings, config: Config, *, labels: NDArray[np.int64]
+    ) -> Self:
+        """Open what was saved, over the same vectors; built again if not overridden.
+
+        Raises:
+            DataError: Files are missing, damaged or of other vectors.
+        """
+        return cls.build(vectors, config, labels=labels)
+
+    def update(self, vectors: Embeddings, labels: NDArray[np.int64], config: Config) -> Self:
+        """Return the index of a changed library; built anew if not overridden.
+
+        This index may be used up by it, and must not be searched afterwards.
+
+        Args:
+            vectors: (n_photos, dim) unit rows of the changed library.
+            labels: (n_photos,) labels; one that was there before must carry the same vector.
+            config: With the same `index_id`; how the index is searched may have changed.
+        """
+        return self.build(vectors, config, labels=labels)
+
+    # -- searching ------------------------------------------------------------------------------
+
+    @abstractmethod
     def search(
         self,
         queries: Embeddings,
@@ -66,6 +134,7 @@ class VectorIndex(Protocol):
         *,
         allowed: Allowed | None = None,
         recall: float | None = None,
+        effort: float | None = None,
     ) -> Neighbors:
         """Find the k best rows of each query, ties by row.
 
@@ -76,16 +145,17 @@ class VectorIndex(Protocol):
                 out.
             recall: Share of the true neighbours that must be expected to be found, above 0 to 1;
                 the index's own setting if left out. 1 is exact.
+            effort: How hard to look, in the index's own unit; its own setting if left out.
 
         Returns:
             (n_queries, k) rows and cosines. min(k, allowed rows) slots are always filled.
 
         Raises:
-            InputError: Wrong shapes, k below 1, a recall out of range, or a component that is not
-                finite.
+            InputError: Wrong shapes, k below 1, a recall or effort out of range, or a component
+                that is not finite.
         """
-        ...
 
+    @abstractmethod
     def nearest(
         self,
         query: Embeddings,
@@ -108,86 +178,27 @@ class VectorIndex(Protocol):
         Raises:
             InputError: Wrong shapes, k below 0, or a number that is not finite.
         """
-        ...
 
-    def save(self, folder: Path) -> None:
-        """Write what the index adds to its vectors into a folder."""
-        ...
+    # -- what a search costs and finds: asked by the planner and by `searchlab tune` ---------------
 
+    def estimate(self, config: Config, n_allowed: int) -> tuple[bool, str]:
+        """Say whether a search costs less than scoring all allowed rows, where nobody measured.
 
-def check_search(
-    vectors: Embeddings,
-    queries: Embeddings,
-    k: int,
-    allowed: Allowed | None,
-    recall: float | None = None,
-) -> Bitmap | None:
-    """Refuse arguments of `VectorIndex.search` that would be answered wrongly.
+        Args:
+            config: How the index is searched.
+            n_allowed: Rows that may be found.
 
-    Returns:
-        The rows that may be found; None where all may.
+        Returns:
+            Whether it does, and why, in words.
+        """
+        return False, f"scoring {n_allowed:,} photos costs least"
 
-    Raises:
-        InputError: Says which argument and why.
-    """
-    dim = vectors.shape[1]
-    if queries.ndim != 2 or queries.shape[1] != dim:
-        msg = f"queries must have shape (n_queries, {dim}), got {queries.shape}"
-        raise InputError(msg)
-    if not np.isfinite(queries).all():
-        msg = "queries must be finite, got NaN or infinity"
-        raise InputError(msg)
-    if k < 1:
-        msg = f"k must be at least 1, got {k}"
-        raise InputError(msg)
-    if recall is not None and not 0 < recall <= 1:
-        msg = f"recall must be above 0 and at most 1, got {recall!r}"
-        raise InputError(msg)
-    return _bitmap(allowed, len(vectors))
+    @staticmethod
+    def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
+        """Return the efforts that are worth measuring, the least first; none if not overridden."""
+        return ()
 
-
-def check_nearest(
-    vectors: Embeddings, query: Embeddings, k: int, allowed: Allowed | None, at_least: float
-) -> tuple[Bitmap | None, np.float32]:
-    """Refuse arguments of `VectorIndex.nearest` that would be answered wrongly.
-
-    Returns:
-        The rows that may be found, None where all may; and the least float32 cosine that is not
-        below `at_least`.
-
-    Raises:
-        InputError: Says which argument and why.
-    """
-    dim = vectors.shape[1]
-    if query.shape != (dim,):
-        msg = f"query must have shape ({dim},), got {query.shape}"
-        raise InputError(msg)
-    if not np.isfinite(query).all():
-        msg = "query must be finite, got NaN or infinity"
-        raise InputError(msg)
-    if k < 0:
-        msg = f"k must be at least 0, got {k}"
-        raise InputError(msg)
-    if np.isnan(at_least):
-        msg = f"at_least must be a number, got {at_least!r}"
-        raise InputError(msg)
-    with np.errstate(over="ignore"):
-        least = np.float32(at_least)
-    if float(least) < at_least:
-        least = np.nextafter(least, np.float32(np.inf))
-    return _bitmap(allowed, len(vectors)), least
-
-
-def _bitmap(allowed: Allowed | None, n_photos: int) -> Bitmap | None:
-    if allowed is None:
-        return None
-    if not isinstance(allowed, Bitmap):
-        if allowed.shape != (n_photos,) or allowed.dtype != np.bool_:
-            got = f"{allowed.dtype} {allowed.shape}"
-            msg = f"allowed must be bool of shape ({n_photos},), got {got}"
-            raise InputError(msg)
-        allowed = Bitmap.of_mask(allowed)
-    elif allowed.n != n_photos:
-        msg = f"allowed must be over {n_photos} rows, got {allowed!r}"
-        raise InputError(msg)
-    return None if allowed.count == n_photos else allowed
+    @staticmethod
+    def describe_effort(effort: float) -> str:
+        """Say in words how hard a search looks."""
+        return f"effort {effort:g}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from searchlab.config import FITTED_TEXT_ALPHA, Calibration, Curve
+from searchlab.config.calibration import FITTED_TEXT_ALPHA, Calibration, Curve
 from searchlab.evaluation.calibration.scored_queries import Pairs, ScoredQueries, score_queries
 from searchlab.studies.calibration.reliability import Diagram, measure_reliability
 

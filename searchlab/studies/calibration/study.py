@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
+from searchlab.config import Config
+from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
 from searchlab.evaluation.calibration.fit import fit_calibration
 from searchlab.evaluation.calibration.scored_queries import halves, score_queries
 from searchlab.studies.calibration.readings import by_language, flat, read_at_alphas, read_with

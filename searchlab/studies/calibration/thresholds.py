@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config import Curve
+from searchlab.config.calibration import Curve
 from searchlab.errors import InputError
 from searchlab.evaluation.calibration.scored_queries import TOP, ScoredQueries
 from searchlab.evaluation.significance import Interval

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from searchlab.config import Config
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import build_index
 from searchlab.studies.filters.atlas import Atlas, Cell, measure_cell
 from searchlab.studies.filters.atlas_engine import Served
 from searchlab.studies.index.study import own_system
@@ -35,7 +33,7 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     vectors = made_vectors(str(measurement["dataset"]), n_queries=1, seed=seed).photos
     atlas = Atlas(vectors, n_queries=int(asked["n_queries"]), seed=seed)
     config = Config(model="given", seed=seed, **system)
-    index = INDEXES[config.index](vectors, config, np.arange(len(vectors)))
+    index = build_index(vectors, config)
     served = Served(atlas.columns, index, config)
     cells = []
     for row in measurement["cells"]:

@@ -214,7 +214,7 @@ def sweep(
         index = HnswIndex(vectors, M=M, ef_construction=ef_construction, seed=seed)
         about = {"build_s": time.perf_counter() - started, "size_mib": index.size_bytes / 2**20}
         for ef_search in ef_searches:
-            index = index.updated(vectors, index.labels, ef_search=ef_search)
+            index.ef_search = ef_search
             for kind, rows in queries.items():
                 measured = measure_search(one_by_one(index), vectors, rows, exact[kind], runs=runs)
                 table.append({"M": M, "ef_search": ef_search, "queries": kind, **measured, **about})

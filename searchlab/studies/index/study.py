@@ -10,7 +10,7 @@ import numpy as np
 from searchlab.config import Config
 from searchlab.errors import NotFoundError
 from searchlab.evaluation.metrics import recall_at_k
-from searchlab.search.indexes import INDEXES, ExactIndex, HnswIndex, Neighbors, VectorIndex
+from searchlab.search.indexes import ExactIndex, Neighbors, build_index
 from searchlab.studies.index.recall import scored
 from searchlab.studies.vectors.made import made_vectors
 
@@ -45,7 +45,7 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     asked, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
     made = made_vectors(str(measurement["dataset"]), n_queries=int(asked["n_queries"]), seed=seed)
     config = Config(model="given", seed=seed, **system)
-    index = INDEXES[config.index](made.photos, config, np.arange(len(made.photos)))
+    index = build_index(made.photos, config)
     deepest = max(point["k"] for point in measurement["points"])
     exact = {
         kind: ExactIndex(made.photos).search(rows, deepest) for kind, rows in made.queries.items()
@@ -53,10 +53,9 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     points = []
     for point in measurement["points"]:
         kind, k = point["queries"], point["k"]
-        index = _with_effort(index, point["effort"])
         queries = made.queries[kind]
-        aim = _recall(index, point["effort"])
-        found = [index.search(query[np.newaxis], k, recall=aim).rows[0] for query in queries]
+        effort = _effort(config, point["effort"])
+        found = [index.search(query[np.newaxis], k, effort=effort).rows[0] for query in queries]
         true = Neighbors(exact[kind].rows[:, :k], exact[kind].scores[:, :k])
         recall = recall_at_k(scored(made.photos, queries, found, k), true)
         points.append({"queries": kind, "k": k, "effort": point["effort"]})
@@ -64,12 +63,6 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     return {"points": points}
 
 
-def _with_effort(index: VectorIndex, effort: int | None) -> VectorIndex:
-    if not isinstance(index, HnswIndex) or effort is None:
-        return index
-    return index.updated(index.vectors, index.labels, ef_search=effort)
-
-
-def _recall(index: VectorIndex, effort: int | None) -> float | None:
-    # The graph's effort is its `ef_search`, that of other indexes the recall in thousandths.
-    return None if isinstance(index, HnswIndex) or effort is None else effort / 1000
+def _effort(config: Config, recorded: int | None) -> float | None:
+    # Recalls are recorded in thousandths.
+    return recorded / 1000 if recorded and config.index == "clustered" else recorded

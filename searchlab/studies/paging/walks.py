@@ -25,7 +25,7 @@ from searchlab.errors import InputError
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, PhotoTable
 from searchlab.search.engine import SearchEngine
-from searchlab.search.indexes import INDEXES, HnswIndex
+from searchlab.search.indexes import HnswIndex, build_index
 from searchlab.search.indexes.exact import nearest_rows
 from searchlab.search.queries import Query
 from searchlab.studies.paging.history import DIM, Photos, State
@@ -141,10 +141,9 @@ def pinned(first: State, looks: NDArray[np.float64], *, index: str) -> Turn:
         index: `exact` or `hnsw`.
     """
     config = Config(model="looks", model_id="looks", index=index, depth=50, **_GRAPH)
-    numbers = np.arange(len(first.photos))
     engine = SearchEngine(
         _table(first.photos),
-        INDEXES[index](first.vectors, config, numbers),
+        build_index(first.vectors, config),
         _LooksModel(first.seen(looks)),
         config,
     )
@@ -268,4 +267,4 @@ def _graph(state: State) -> HnswIndex:
 def _next_graph(graph: HnswIndex, before: State, now: State) -> HnswIndex:
     if now.version != before.version:
         return _graph(now)
-    return graph.updated(now.vectors, now.photos)
+    return graph.update(now.vectors, now.photos)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config import Calibration, Curve
+from searchlab.config.calibration import Calibration, Curve
 from searchlab.evaluation.calibration.scored_queries import TOP
 from searchlab.search.queries import Query
 from searchlab.studies.steering.conflicts import Pull

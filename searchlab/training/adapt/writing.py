@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
+from searchlab.config import Config
+from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
 from searchlab.errors import InputError
 from searchlab.evaluation.calibration.curves import fit_curve
 from searchlab.files import sync_folder, write_atomically

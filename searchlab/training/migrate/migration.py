@@ -19,7 +19,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config import UNCALIBRATED, Calibration, Config, Curve
+from searchlab.config import Config
+from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
 from searchlab.errors import InputError, MismatchError, NotFoundError, SearchlabError
 from searchlab.evaluation.significance import Interval
 from searchlab.library.cache import ContentCache

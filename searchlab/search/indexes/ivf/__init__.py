@@ -1,1 +1,1 @@
-"""The clustered (IVF) index: 8-bit codes, read cluster by cluster with the filter inside."""
+"""The IVF index, an inverted file: 8-bit codes, read cluster by cluster with the filter inside."""

@@ -23,7 +23,7 @@ from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.ivf.kmeans import blocks, unit
 from searchlab.search.indexes.ivf.lists import Lists
-from searchlab.search.indexes.ivf.search import scanned
+from searchlab.search.indexes.ivf.search import scan_lists
 
 STRETCHES = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6)
 _LONGEST = 8.0
@@ -58,18 +58,18 @@ class Stopping:
     reached: NDArray[np.float32]
 
     def bands(self, recall: float, *, filtered: bool) -> tuple[float, float, float, float]:
-        """Return what `scanning.scanned` is to be told for a recall."""
+        """Return what `scan_lists` needs for a recall."""
         near, far = (_stretch_for(curves[int(filtered)], recall) for curves in self.reached)
         return self.near, near, self.far, far
 
-    def packed(self) -> NDArray[np.float32]:
+    def pack(self) -> NDArray[np.float32]:
         """Return all numbers in one array."""
         numbers = np.array([self.usual, self.near, self.far], dtype=np.float32)
         return np.concatenate([numbers, self.reached.reshape(-1)])
 
     @classmethod
-    def unpacked(cls, numbers: NDArray[np.float32], dim: int) -> Stopping:
-        """Rebuild from `packed`; from nothing, what is safe where nothing was measured.
+    def unpack(cls, numbers: NDArray[np.float32], dim: int) -> Stopping:
+        """Rebuild from `pack`; from nothing, what is safe where nothing was measured.
 
         Raises:
             InputError: They are of another number.
@@ -91,13 +91,13 @@ def _stretch_for(curve: NDArray[np.float32], recall: float) -> float:
     return float(np.interp(recall, reached, STRETCHES))
 
 
-def held_rows(n: int, *, seed: int) -> NDArray[np.int64]:
+def hold_out(n: int, *, seed: int) -> NDArray[np.int64]:
     """Choose the rows to learn from, which no centre is made from; ascending."""
     count = _HELD if n >= _LEARNABLE else 0
     return np.sort(np.random.default_rng([seed, 1]).choice(n, size=count, replace=False))
 
 
-def learnt(
+def learn_stopping(
     lists: Lists, vectors: Embeddings, held: NDArray[np.int64], *, seed: int, threads: int
 ) -> Stopping:
     """Measure when a scan of these lists may stop.
@@ -110,31 +110,31 @@ def learnt(
         threads: Threads to work with.
     """
     if not len(held):
-        return Stopping.unpacked(np.zeros(0, dtype=np.float32), vectors.shape[1])
+        return Stopping.unpack(np.zeros(0, dtype=np.float32), vectors.shape[1])
     rng = np.random.default_rng([seed, 2])
     photos = np.ascontiguousarray(vectors[held], dtype=np.float32)
     noise = unit(rng.standard_normal(photos.shape))
     weight = np.float32(np.sqrt(1 - _TEXT_WEIGHT**2))
     kinds = (photos, unit(np.float32(_TEXT_WEIGHT) * photos + weight * noise))
-    usual = _usual(lists, photos)
+    usual = _estimate_usual(lists, photos)
     near, far = (np.sort((lists.centres @ queries.T).max(axis=0)) for queries in kinds)
-    masks = _masks(lists, held, rng)
+    masks = _make_masks(lists, held, rng)
 
-    def tried(queries: Embeddings) -> list[NDArray[np.float32]]:
+    def try_stretches(queries: Embeddings) -> list[NDArray[np.float32]]:
         curves = [
-            _reached(lists, queries, truths, Bitmap.of_mask(mask), usual=usual)
-            for truths, mask in zip(_truths(vectors, queries, masks), masks, strict=True)
+            _measure_recalls(lists, queries, truths, Bitmap.of_mask(mask), usual=usual)
+            for truths, mask in zip(_find_truths(vectors, queries, masks), masks, strict=True)
         ]
         return [curves[0], np.asarray(np.min(curves, axis=0))]
 
     # One thread a kind, however many there are: products are rounded in the same way.
     with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        reached = np.array(list(pool.map(tried, kinds)), dtype=np.float32)
+        reached = np.array(list(pool.map(try_stretches, kinds)), dtype=np.float32)
     tenth = len(held) // 10
     return Stopping(usual, float(near[tenth]), float(far[-tenth - 1]), reached)
 
 
-def _usual(lists: Lists, queries: Embeddings) -> float:
+def _estimate_usual(lists: Lists, queries: Embeddings) -> float:
     # What rows near to a query vary by is the most that its neighbours elsewhere are likely to;
     # twice that costs little, as soon more rows are scored than it counts for.
     products = lists.centres @ queries.T
@@ -152,7 +152,7 @@ def _usual(lists: Lists, queries: Embeddings) -> float:
     return 2 * float(np.median(ratios))
 
 
-def _masks(
+def _make_masks(
     lists: Lists, held: NDArray[np.int64], rng: np.random.Generator
 ) -> list[NDArray[np.bool_]]:
     # All, at random, and with the lists, so that most queries have nothing allowed in their own.
@@ -165,7 +165,7 @@ def _masks(
     return masks
 
 
-def _truths(
+def _find_truths(
     vectors: Embeddings, queries: Embeddings, masks: list[NDArray[np.bool_]]
 ) -> list[list[NDArray[np.int64]]]:
     # The nearest rows of each query under each mask, at most `_K`, in one pass over the vectors.
@@ -178,16 +178,16 @@ def _truths(
             above = (products > least[number]) & mask[block]
             for query in np.flatnonzero(above.any(axis=1)).tolist():
                 places = np.flatnonzero(above[query])
-                found = np.concatenate([scores[number][query], products[query, places]])
+                both = np.concatenate([scores[number][query], products[query, places]])
                 where = np.concatenate([rows[number][query], places + block.start])
-                best = np.argsort(-found, kind="stable")[:_K]
-                scores[number][query], rows[number][query] = found[best], where[best]
+                best = np.argsort(-both, kind="stable")[:_K]
+                scores[number][query], rows[number][query] = both[best], where[best]
                 if len(best) == _K:
-                    least[number, query] = found[best[-1]]
+                    least[number, query] = both[best[-1]]
     return rows
 
 
-def _reached(
+def _measure_recalls(
     lists: Lists,
     queries: Embeddings,
     truths: list[NDArray[np.int64]],
@@ -197,19 +197,19 @@ def _reached(
 ) -> NDArray[np.float32]:
     curve = np.ones(len(STRETCHES), dtype=np.float32)
     for number, stretch in enumerate(STRETCHES):
-        found = np.array(
+        shares = np.array(
             [
-                _found(lists, query, truth, allowed, usual=usual, stretch=stretch)
+                _find_share(lists, query, truth, allowed, usual=usual, stretch=stretch)
                 for query, truth in zip(queries, truths, strict=True)
             ]
         )
-        curve[number:] = found.mean()
+        curve[number:] = shares.mean()
         if curve[number] >= _ENOUGH:
             break
     return curve
 
 
-def _found(
+def _find_share(
     lists: Lists,
     query: Embeddings,
     truth: NDArray[np.int64],
@@ -221,7 +221,7 @@ def _found(
     if not len(truth):
         return 1.0
     bands = (1.0, stretch, 0.0, stretch)
-    rows, _ = scanned(
+    rows, _ = scan_lists(
         lists, query, allowed, len(truth), recall=_TRIED_RECALL, usual=usual, bands=bands
     )
     return float(np.isin(truth, rows).mean())

@@ -1,4 +1,4 @@
-"""ClusteredIndex: codes of a byte a component in clusters, scanned with the filter inside.
+"""IvfIndex: codes of a byte a component in clusters, scanned with the filter inside.
 
 Rows lie in the order of their clusters. A search scores the clusters' centres, scans the rows of
 the nearest ones that the filter lets through, stops when what is left is not expected to matter,
@@ -12,26 +12,35 @@ import dataclasses
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.columns import open_columns, save_columns
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes.exact import best_first, cosines_of, empty_neighbors, nearest
-from searchlab.search.indexes.ivf.early_stop import Stopping, held_rows, learnt
-from searchlab.search.indexes.ivf.kmeans import blocks
-from searchlab.search.indexes.ivf.lists import Lists, build_lists, packed, unpacked, updated_lists
-from searchlab.search.indexes.ivf.search import gathered, kept, scanned, swept
-from searchlab.search.indexes.protocol import (
-    Allowed,
-    Nearest,
-    Neighbors,
+from searchlab.search.indexes.exact import (
+    best_first,
     check_nearest,
     check_search,
+    cosines_of,
+    empty_neighbors,
+    nearest,
 )
+from searchlab.search.indexes.ivf.early_stop import Stopping, hold_out, learn_stopping
+from searchlab.search.indexes.ivf.kmeans import blocks
+from searchlab.search.indexes.ivf.lists import (
+    Lists,
+    build_lists,
+    pack_lists,
+    unpack_lists,
+    update_lists,
+)
+from searchlab.search.indexes.ivf.search import candidates, gather_rows, scan_lists, sweep_lists
+from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
 
 _FILE = "lists.columns"
 # New centres when there are this many times more or fewer rows than they were made from, or when
@@ -41,10 +50,16 @@ _DRIFTED = 1.1
 # Queries that a thread takes at a time.
 _TOGETHER = 8
 _PROBES = 16
+# Rows that are scored one by one in the time of a search through the lists.
+_FEW = 200
+# Of no more rows than that, scoring all takes a tenth of a millisecond or two.
+_SMALL = 4_000
+# Recalls that are worth measuring.
+_RECALLS = (0.95, 0.98, 0.99, 0.995, 0.999)
 
 
-class ClusteredIndex:
-    """Nearest rows by scanning the nearest clusters.
+class IvfIndex(VectorIndex):
+    """Nearest rows by scanning the nearest clusters; `clustered` in a config.
 
     References:
         Jegou et al., Product quantization for nearest neighbor search, TPAMI 33(1), 2011 (the
@@ -53,6 +68,8 @@ class ClusteredIndex:
     """
 
     approximate = True
+    mode = "clustered"
+    idle_fields = ("M", "ef_construction", "ef_search", "step_rows", "build_threads")
 
     def __init__(
         self,
@@ -101,18 +118,25 @@ class ClusteredIndex:
             msg = f"labels must be as many as rows, got {len(self.labels)} for {len(vectors)}"
             raise MismatchError(msg)
         if lists is None:
-            held = held_rows(len(vectors), seed=seed)
+            held = hold_out(len(vectors), seed=seed)
             lists = build_lists(vectors, n_lists, held=held, seed=seed, threads=self._threads)
-            stopping = learnt(lists, vectors, held, seed=seed, threads=self._threads)
-            lists = dataclasses.replace(lists, stopping=stopping.packed())
+            stopping = learn_stopping(lists, vectors, held, seed=seed, threads=self._threads)
+            lists = dataclasses.replace(lists, stopping=stopping.pack())
         elif len(lists.rows) != len(vectors):
             msg = f"lists must be of as many rows, got {len(lists.rows)} for {len(vectors)}"
             raise MismatchError(msg)
         self._lists = lists
-        self._stopping = Stopping.unpacked(lists.stopping, vectors.shape[1])
+        self._stopping = Stopping.unpack(lists.stopping, vectors.shape[1])
 
-    def __len__(self) -> int:
-        return len(self.vectors)
+    @staticmethod
+    def built_from(config: Config) -> tuple[str, ...]:
+        """Name what changes the lists; see `VectorIndex.built_from`."""
+        return ("n_lists", "seed")
+
+    @classmethod
+    def build(cls, vectors: Embeddings, config: Config, *, labels: NDArray[np.int64]) -> IvfIndex:
+        """Build the lists; see `VectorIndex.build`."""
+        return cls(vectors, labels=labels, **_settings(config))
 
     @property
     def size_bytes(self) -> int:
@@ -131,40 +155,48 @@ class ClusteredIndex:
         *,
         allowed: Allowed | None = None,
         recall: float | None = None,
+        effort: float | None = None,
     ) -> Neighbors:
-        """Find the k best rows of each query; see `VectorIndex.search`."""
-        bits = check_search(self.vectors, queries, k, allowed, recall)
-        aim = self.recall if recall is None else recall
+        """Find the k best rows of each query; see `VectorIndex.search`.
+
+        The effort is the recall: `effort` goes before `recall`, and both before the index's own.
+        """
+        aim = recall if effort is None else effort
+        bits = check_search(self.vectors, queries, k, allowed, aim)
+        aim = self.recall if aim is None else aim
         answers = empty_neighbors(len(queries), k)
+        rows_read = np.zeros(len(queries), dtype=np.int64)
         wanted = min(k, len(self.vectors) if bits is None else bits.count)
         if not wanted:
             return answers
 
         def answer(block: slice) -> None:
             for number in range(block.start, block.stop):
-                rows, scores = self._search_one(queries[number], wanted, bits, aim)
-                answers.rows[number, :wanted] = rows
-                answers.scores[number, :wanted] = scores
+                best, read = self._search_one(queries[number], wanted, bits, aim)
+                answers.rows[number, :wanted] = best.rows
+                answers.scores[number, :wanted] = best.scores
+                rows_read[number] = read
 
         if self._threads == 1 or len(queries) <= _TOGETHER:
             answer(slice(0, len(queries)))
         else:
             with ThreadPoolExecutor(self._threads) as pool:
                 list(pool.map(answer, blocks(len(queries), _TOGETHER)))
-        return answers
+        return answers._replace(rows_read=rows_read)
 
     def _search_one(
         self, query: Embeddings, wanted: int, allowed: Bitmap | None, recall: float
-    ) -> Nearest:
+    ) -> tuple[Nearest, int]:
+        """Return the best rows, and how many were read."""
         count = len(self.vectors) if allowed is None else allowed.count
-        if recall >= 1 or kept(wanted) >= count:
+        if recall >= 1 or candidates(wanted) >= count:
             return self._nearest(query, wanted, allowed, np.float32(-np.inf))
         lists = self._lists
         query = np.ascontiguousarray(query, dtype=np.float32)
         if allowed is not None and count <= self.gather_below:
-            rows = gathered(lists, query, allowed, wanted)
+            rows, read = gather_rows(lists, query, allowed, wanted), count
         else:
-            rows, _ = scanned(
+            rows, read = scan_lists(
                 lists,
                 query,
                 allowed,
@@ -173,7 +205,7 @@ class ClusteredIndex:
                 usual=self._stopping.usual,
                 bands=self._stopping.bands(recall, filtered=allowed is not None),
             )
-        return _best(self.vectors, query, rows, wanted)
+        return _best(self.vectors, query, rows, wanted), read
 
     def nearest(
         self,
@@ -185,26 +217,27 @@ class ClusteredIndex:
     ) -> Nearest:
         """Find the k best rows that are near enough, exactly; see `VectorIndex.nearest`."""
         bits, least = check_nearest(self.vectors, query, k, allowed, at_least)
-        return self._nearest(query, k, bits, least)
+        return self._nearest(query, k, bits, least)[0]
 
     def _nearest(
         self, query: Embeddings, k: int, allowed: Bitmap | None, least: np.float32
-    ) -> Nearest:
+    ) -> tuple[Nearest, int]:
+        """Return the best rows, and how many were read."""
         count = len(self.vectors) if allowed is None else allowed.count
         # One row in a hundred is read sooner than all clusters are looked through; and of a large k
         # rounding hides so much that every row would be scored again.
         few = allowed is not None and 100 * count <= len(self.vectors)
         if few or k < 1 or (4 * k >= count and least == -np.inf):
-            return nearest(self.vectors, query, k, allowed=allowed, least=least)
+            return nearest(self.vectors, query, k, allowed=allowed, least=least), count
         query = np.ascontiguousarray(query, dtype=np.float32)
-        rows = swept(self._lists, query, allowed, k, float(least))
-        found = _best(self.vectors, query, rows, k)
-        enough = np.count_nonzero(found.scores >= least)
-        return Nearest(found.rows[:enough], found.scores[:enough])
+        rows, read = sweep_lists(self._lists, query, allowed, k, float(least))
+        best = _best(self.vectors, query, rows, k)
+        enough = np.count_nonzero(best.scores >= least)
+        return Nearest(best.rows[:enough], best.scores[:enough]), read
 
-    def updated(
-        self, vectors: Embeddings, labels: NDArray[np.int64], *, recall: float | None = None
-    ) -> ClusteredIndex:
+    def update(
+        self, vectors: Embeddings, labels: NDArray[np.int64], config: Config | None = None
+    ) -> IvfIndex:
         """Return the index of a changed library; this one stays as it is.
 
         Photos that are new join the cluster that they are nearest to. The clusters are made anew
@@ -214,7 +247,7 @@ class ClusteredIndex:
         Args:
             vectors: (n_photos, dim) unit rows of the changed library.
             labels: (n_photos,) labels; one that was there before must carry the same vector.
-            recall: Of the new index; as before if left out.
+            config: With the `recall` of the new index; as before if left out.
         """
         before = np.argsort(self.labels, kind="stable")
         found = np.searchsorted(self.labels[before], labels)
@@ -226,16 +259,16 @@ class ClusteredIndex:
         made = float(self._lists.made[0])
         lists = None
         if made / _GROWN <= len(labels) <= made * _GROWN and len(labels):
-            lists = updated_lists(
+            lists = update_lists(
                 self._lists, now, vectors, np.flatnonzero(~known), threads=self._threads
             )
             if lists.spread > _DRIFTED * float(lists.made[1]):
                 lists = None
-        return ClusteredIndex(
+        return IvfIndex(
             vectors,
             labels=labels,
             n_lists=self._n_lists,
-            recall=self.recall if recall is None else recall,
+            recall=self.recall if config is None else config.recall,
             seed=self._seed,
             threads=self._threads,
             gather_below=self.gather_below,
@@ -244,44 +277,45 @@ class ClusteredIndex:
 
     def save(self, folder: Path) -> None:
         """Write the lists; vectors, labels and settings are the library's to keep."""
-        save_columns(folder / _FILE, packed(self._lists))
+        save_columns(folder / _FILE, pack_lists(self._lists))
 
     @classmethod
     def open(
-        cls,
-        folder: Path,
-        vectors: Embeddings,
-        *,
-        labels: NDArray[np.int64],
-        n_lists: int = 0,
-        recall: float = 0.99,
-        seed: int = 0,
-        threads: int = 0,
-        gather_below: int = 0,
-    ) -> ClusteredIndex:
-        """Open saved lists over the vectors that they were built from, by memory map.
-
-        Raises:
-            DataError: The file is missing or damaged, or belongs to other vectors.
-        """
+        cls, folder: Path, vectors: Embeddings, config: Config, *, labels: NDArray[np.int64]
+    ) -> IvfIndex:
+        """Open saved lists by memory map; see `VectorIndex.open`."""
         path = folder / _FILE
         try:
-            lists = unpacked(open_columns(path), *vectors.shape)
-            Stopping.unpacked(lists.stopping, vectors.shape[1])
+            lists = unpack_lists(open_columns(path), *vectors.shape)
+            Stopping.unpack(lists.stopping, vectors.shape[1])
             _check_probes(lists, vectors)
         except InputError as error:
             msg = f"{path} must be this snapshot's lists, got: {error}; index again to rebuild it"
             raise DataError(msg) from error
-        return cls(
-            vectors,
-            labels=labels,
-            n_lists=n_lists,
-            recall=recall,
-            seed=seed,
-            threads=threads,
-            gather_below=gather_below,
-            lists=lists,
-        )
+        return cls(vectors, labels=labels, lists=lists, **_settings(config))
+
+    def estimate(self, config: Config, n_allowed: int) -> tuple[bool, str]:
+        """Search unless few photos are to be scored; see `VectorIndex.estimate`."""
+        if n_allowed <= _FEW or len(self) <= _SMALL:
+            return (
+                False,
+                f"scoring {n_allowed:,} photos costs no more than a search of the clusters",
+            )
+        return True, f"a search of the clusters costs less than scoring {n_allowed:,} photos"
+
+    @staticmethod
+    def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
+        """Return recalls to ask for; see `VectorIndex.efforts`."""
+        return _RECALLS
+
+    @staticmethod
+    def describe_effort(effort: float) -> str:
+        """Say what recall is asked for; see `VectorIndex.describe_effort`."""
+        return f"asked for a recall of {effort:g}"
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    return {"n_lists": config.n_lists, "recall": config.recall, "seed": config.seed}
 
 
 def _best(vectors: Embeddings, query: Embeddings, rows: NDArray[np.int64], wanted: int) -> Nearest:

@@ -27,7 +27,7 @@ _NEAR_SHARE = 16
 _Nearest = Callable[[Embeddings], tuple[NDArray[np.int64], NDArray[np.float32]]]
 
 
-def trained_centres(vectors: Embeddings, n_lists: int, *, seed: int, threads: int) -> Embeddings:
+def train_centres(vectors: Embeddings, n_lists: int, *, seed: int, threads: int) -> Embeddings:
     """Find centres that rows lie close about.
 
     The same centres come out whatever `threads` is.
@@ -51,7 +51,7 @@ def trained_centres(vectors: Embeddings, n_lists: int, *, seed: int, threads: in
     sample = np.ascontiguousarray(vectors[rows], dtype=np.float32)
     centres = unit(sample[np.sort(rng.choice(size, size=n_lists, replace=False))])
     for _ in range(_ROUNDS):
-        members, fits = assigned(sample, centres, threads=threads)
+        members, fits = assign(sample, centres, threads=threads)
         sums = np.zeros(centres.shape)
         add_rows(sample, members, sums)
         empty = np.flatnonzero(np.bincount(members, minlength=n_lists) == 0)
@@ -61,7 +61,7 @@ def trained_centres(vectors: Embeddings, n_lists: int, *, seed: int, threads: in
     return centres
 
 
-def assigned(
+def assign(
     vectors: Embeddings, centres: Embeddings, *, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Find the centre that each row is nearest to, or of many centres one that is about as near.
@@ -83,13 +83,13 @@ def assigned(
     is_worth_it = _MANY <= len(centres) <= len(vectors)
     nearest = _grouped(centres) if is_worth_it else _flat(centres)
 
-    def assign(block: slice) -> None:
+    def assign_block(block: slice) -> None:
         rows = np.ascontiguousarray(vectors[block], dtype=np.float32)
         members[block], fits[block] = nearest(rows)
 
     # A product of matrices is rounded in the same way only where the number of threads is the same.
     with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        list(pool.map(assign, blocks(len(vectors), _BLOCK)))
+        list(pool.map(assign_block, blocks(len(vectors), _BLOCK)))
     return members, fits
 
 
@@ -104,8 +104,8 @@ def _flat(centres: Embeddings) -> _Nearest:
 
 def _grouped(centres: Embeddings) -> _Nearest:
     n_groups = round(math.sqrt(len(centres)))
-    middles = trained_centres(centres, n_groups, seed=0, threads=1)
-    group_of, _ = assigned(centres, middles, threads=1)
+    middles = train_centres(centres, n_groups, seed=0, threads=1)
+    group_of, _ = assign(centres, middles, threads=1)
     taken, group_of = np.unique(group_of, return_inverse=True)
     middles, n_groups = middles[taken], len(taken)
     order = np.argsort(group_of, kind="stable")
@@ -123,11 +123,11 @@ def _grouped(centres: Embeddings) -> _Nearest:
         for group in np.flatnonzero(np.diff(bounds)):
             some = asking[bounds[group] : bounds[group + 1]]
             scores = rows[some] @ grouped[starts[group] : starts[group + 1]].T
-            found = scores.argmax(axis=1)
-            fit = scores[np.arange(len(some)), found]
+            closest = scores.argmax(axis=1)
+            fit = scores[np.arange(len(some)), closest]
             better = fit > fits[some]
             fits[some[better]] = fit[better]
-            best[some[better]] = order[starts[group] + found[better]]
+            best[some[better]] = order[starts[group] + closest[better]]
         return best, fits
 
     return nearest

@@ -15,7 +15,7 @@ from searchlab.errors import InputError
 from searchlab.models.protocol import Embeddings
 from searchlab.search.indexes.ivf._kernels.clusters import add_rows, measure
 from searchlab.search.indexes.ivf._kernels.codes import encode
-from searchlab.search.indexes.ivf.kmeans import assigned, blocks, trained_centres, unit
+from searchlab.search.indexes.ivf.kmeans import assign, blocks, train_centres, unit
 
 _BLOCK = 16_384
 _LENGTH = 64
@@ -36,7 +36,7 @@ class Lists:
     """Rows in the order of their clusters.
 
     Attributes:
-        codes: (n, length) uint8, a row's components by `kernels.codes`; length is dim, rounded up.
+        codes: (n, length) uint8, a row's components by `_kernels.codes`; length is dim, rounded up.
         scales: (n,) float32 step of each code.
         errors: (n,) float32, never less than the distance of a row to its code.
         rows: (n,) int32 row number of each place, ascending within a list.
@@ -46,7 +46,7 @@ class Lists:
         radii: (n_lists,) float32, what no row is farther from its centre than.
         made: (2,) float32, how many rows the centres were made from, and their mean squared
             distance.
-        stopping: (4 * n_stretches + 3,) float32, what `stopping.Stopping` is made of.
+        stopping: (4 * n_stretches + 3,) float32, what `early_stop.Stopping` is made of.
     """
 
     codes: NDArray[np.uint8]
@@ -89,7 +89,7 @@ class Lists:
     @cached_property
     def coded_centres(self) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         """Return (n_lists, length) codes of the centres, and (n_lists,) their steps."""
-        codes, scales, _ = _encoded(self.centres, self.codes.shape[1])
+        codes, scales, _ = _encode(self.centres, self.codes.shape[1])
         return codes, scales
 
     @cached_property
@@ -126,12 +126,12 @@ def build_lists(
     if not n:
         return _empty(dim)
     wanted = min(n_lists or lists_for(n), n)
-    directions = trained_centres(vectors, wanted, seed=seed, threads=threads)
-    members, _ = assigned(vectors, directions, threads=threads)
-    return _laid_out(vectors, members, len(directions), held)
+    directions = train_centres(vectors, wanted, seed=seed, threads=threads)
+    members, _ = assign(vectors, directions, threads=threads)
+    return _lay_out(vectors, members, len(directions), held)
 
 
-def _laid_out(
+def _lay_out(
     vectors: Embeddings, members: NDArray[np.int64], n_lists: int, held: NDArray[np.int64]
 ) -> Lists:
     n, dim = vectors.shape
@@ -149,7 +149,7 @@ def _laid_out(
     np.subtract.at(sums, members[held], vectors[held])
     counted = sizes - np.bincount(members[held], minlength=n_lists)
     centres = (sums / np.maximum(counted, 1)[:, np.newaxis]).astype(np.float32)
-    squares, radii = _measured(codes, scales, errors, members[rows], centres)
+    squares, radii = _measure(codes, scales, errors, members[rows], centres)
     made = np.array([n, squares.sum() / n], dtype=np.float32)
     return Lists(
         codes,
@@ -159,51 +159,55 @@ def _laid_out(
         _offsets(sizes),
         centres,
         squares.astype(np.float32),
-        _above(radii),
+        _round_up(radii),
         made,
         np.zeros(0, dtype=np.float32),
     )
 
 
-def updated_lists(
-    lists: Lists, kept: NDArray[np.int64], vectors: Embeddings, new: NDArray[np.int64], threads: int
+def update_lists(
+    lists: Lists,
+    row_now: NDArray[np.int64],
+    vectors: Embeddings,
+    new: NDArray[np.int64],
+    threads: int,
 ) -> Lists:
     """Return the lists of a changed library, about the same centres.
 
     Args:
         lists: Of the library before.
-        kept: (n_before,) int64 row that each row before has now; -1 where it is gone.
+        row_now: (n_before,) int64 row that each row before has now; -1 where it is gone.
         vectors: (n, dim) unit rows now.
         new: (n_new,) int64 ascending rows that were not there before.
         threads: Threads to work with.
     """
-    before = kept[lists.rows]
+    before = row_now[lists.rows]
     places = np.flatnonzero(before >= 0)
     list_of = np.repeat(np.arange(len(lists.sizes)), lists.sizes)[places]
     added = np.ascontiguousarray(vectors[new], dtype=np.float32)
-    joined, _ = assigned(added, unit(lists.centres), threads=threads)
-    codes, scales, errors = _encoded(added, lists.codes.shape[1])
-    gained, radii = _measured(codes, scales, errors, joined, lists.centres)
+    joined, _ = assign(added, unit(lists.centres), threads=threads)
+    codes, scales, errors = _encode(added, lists.codes.shape[1])
+    gained, radii = _measure(codes, scales, errors, joined, lists.centres)
     members = np.concatenate([list_of, joined])
     rows = np.concatenate([before[places], new])
     order = np.lexsort((rows, members))
     sizes = np.bincount(members, minlength=len(lists.sizes))
     staying = np.bincount(list_of, minlength=len(lists.sizes))
     return Lists(
-        _picked(lists.codes, codes, places, order),
+        _merge_codes(lists.codes, codes, places, order),
         np.concatenate([lists.scales[places], scales])[order],
         np.concatenate([lists.errors[places], errors])[order],
         rows[order].astype(np.int32),
         _offsets(sizes),
         lists.centres,
         (lists.squares * (staying / np.maximum(lists.sizes, 1)) + gained).astype(np.float32),
-        np.maximum(lists.radii, _above(radii)),
+        np.maximum(lists.radii, _round_up(radii)),
         lists.made,
         lists.stopping,
     )
 
 
-def _picked(
+def _merge_codes(
     old: NDArray[np.uint8],
     new: NDArray[np.uint8],
     places: NDArray[np.int64],
@@ -219,7 +223,7 @@ def _picked(
     return codes
 
 
-def _encoded(
+def _encode(
     vectors: Embeddings, length: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.float32]]:
     n = len(vectors)
@@ -229,7 +233,7 @@ def _encoded(
     return codes, scales, errors
 
 
-def _measured(
+def _measure(
     codes: NDArray[np.uint8],
     scales: NDArray[np.float32],
     errors: NDArray[np.float32],
@@ -241,7 +245,7 @@ def _measured(
     return squares, radii
 
 
-def _above(values: NDArray[np.float64]) -> NDArray[np.float32]:
+def _round_up(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.nextafter(values.astype(np.float32), np.float32(np.inf))
 
 
@@ -269,7 +273,7 @@ def _empty(dim: int) -> Lists:
     )
 
 
-def packed(lists: Lists) -> Mapping[str, NDArray[Any]]:
+def pack_lists(lists: Lists) -> Mapping[str, NDArray[Any]]:
     """Return the arrays as columns: of one dimension, floats by their bits."""
     arrays = {field.name: getattr(lists, field.name).reshape(-1) for field in fields(lists)}
     return {
@@ -278,7 +282,7 @@ def packed(lists: Lists) -> Mapping[str, NDArray[Any]]:
     }
 
 
-def unpacked(columns: Mapping[str, NDArray[Any]], n: int, dim: int) -> Lists:
+def unpack_lists(columns: Mapping[str, NDArray[Any]], n: int, dim: int) -> Lists:
     """Rebuild lists from columns, and check that they are of `n` rows of `dim` components.
 
     Raises:

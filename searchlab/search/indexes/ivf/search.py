@@ -16,15 +16,15 @@ from searchlab.search.indexes.ivf.lists import Lists
 _NO_WORDS = np.zeros(0, dtype=np.uint64)
 
 
-def kept(wanted: int) -> int:
-    """Return how many rows to keep at most, so that the best `wanted` are among them.
+def candidates(wanted: int) -> int:
+    """Say how many rows to score again, so that the best `wanted` are among them.
 
     Codes order rows that score nearly the same by chance.
     """
     return 2 * wanted + 64
 
 
-def scanned(
+def scan_lists(
     lists: Lists,
     query: Embeddings,
     allowed: Bitmap | None,
@@ -60,7 +60,7 @@ def scanned(
         _NO_WORDS if allowed is None else allowed.words,
         len(lists.rows) if allowed is None else allowed.count,
         wanted,
-        kept(wanted),
+        candidates(wanted),
         lists.error,
         (1 - recall) * wanted,
         usual,
@@ -70,7 +70,7 @@ def scanned(
     return rows, scored
 
 
-def gathered(lists: Lists, query: Embeddings, allowed: Bitmap, wanted: int) -> NDArray[np.int64]:
+def gather_rows(lists: Lists, query: Embeddings, allowed: Bitmap, wanted: int) -> NDArray[np.int64]:
     """Score every allowed row by its code, and return the best, ascending."""
     rows: NDArray[np.int64] = gather(
         lists.codes,
@@ -81,27 +81,27 @@ def gathered(lists: Lists, query: Embeddings, allowed: Bitmap, wanted: int) -> N
         allowed.words,
         allowed.count,
         wanted,
-        kept(wanted),
+        candidates(wanted),
         lists.error,
     )
     rows.sort()
     return rows
 
 
-def swept(
+def sweep_lists(
     lists: Lists, query: Embeddings, allowed: Bitmap | None, wanted: int, least: float
-) -> NDArray[np.int64]:
+) -> tuple[NDArray[np.int64], int]:
     """Find every allowed row that may be among the best `wanted` with a cosine of `least`.
 
     Returns:
-        Ascending rows; no row of the exact answer is missing.
+        Ascending rows, of which no row of the exact answer is missing, and how many were scored.
     """
     norm = float(np.linalg.norm(query.astype(np.float64)))
     # What sums of products can be off by in float32, in the cosine that is compared as in ours.
     slack = 4 * len(query) * 2.0**-24 * norm * lists.longest
     # Not by BLAS, whose threads wait for each other longer than this takes.
     products = cosines(lists.centres, query)
-    rows: NDArray[np.int64] = sweep(
+    rows, scored = sweep(
         lists.codes,
         lists.scales,
         lists.rows,
@@ -116,6 +116,6 @@ def swept(
         least,
         lists.longest,
         slack,
-    )[0]
+    )
     rows.sort()
-    return rows
+    return rows, scored
