@@ -355,6 +355,15 @@ def test_a_study_computes_its_figures_again(measured, monkeypatch):
     assert found.differences == ("rows[1].recall: recorded 0.8, now 0.75",)
 
 
+def test_a_record_that_says_why_it_is_outdated_is_told_as_sealed(measured, monkeypatch):
+    toy_study(monkeypatch, lambda measurement: {"metrics": {"share": 0.75}})
+    assert verify_result(measured).status == "differs"
+    reseal(measured, lambda values: values["manifest"].update({"outdated": "the toy was mended"}))
+    answer = verify_result(measured)
+    assert answer.status == "sealed"
+    assert answer.remark.endswith("and outdated: the toy was mended")
+
+
 def test_a_measurement_of_no_study_is_not_passed_as_sealed(measured, monkeypatch):
     monkeypatch.delitem(STUDIES, "toy_study")
     found = verify_result(measured)

@@ -96,6 +96,9 @@ def verify(
     Raises:
         InputError: A file that is no JSON, such as a report.
         NotFoundError: A path is not there, or a folder holds no JSON file.
+
+    A record whose manifest says under `outdated` why today's code answers otherwise is told as
+    such, and not as one that differs.
     """
     files = [file for path in paths for file in _files(Path(path))]
     with _kept(cache) as folder:
@@ -197,6 +200,8 @@ class _Verifier:
             if recompute is None:
                 return replace(found, remark=_not_recomputed(values))
             differing = differences(values, recompute(values))
+        if differing and (why := values["manifest"].get("outdated")):
+            return replace(found, remark=f"{_measured_at(values)}, and outdated: {why}")
         if differing:
             return _differing(found, differing)
         return replace(found, status="verified", remark="computed again, with the same figures")
@@ -281,6 +286,11 @@ def _not_here(why: object) -> str:
 
 def _not_recomputed(values: Mapping[str, Any]) -> str:
     return (
-        f"seal and surroundings checked; {study_of(values['benchmark']).sealed}: "
+        f"{_measured_at(values)}; {study_of(values['benchmark']).sealed}: "
         f"measure again with `{values['manifest'].get('command', '')}`"
     )
+
+
+def _measured_at(values: Mapping[str, Any]) -> str:
+    commit = values["manifest"].get("commit")
+    return f"sealed, measured at commit {commit}" if commit else "sealed, at an unknown commit"
