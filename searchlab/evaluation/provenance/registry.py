@@ -45,7 +45,10 @@ class Study:
 
 
 STUDIES: dict[str, Study] = {
-    "adapt": Study(("searchlab.training.adapt",), sealed="it trains, on photos that do not ship"),
+    "adapt": Study(
+        ("searchlab.training", "searchlab.evaluation.datasets"),
+        sealed="it trains, on photos that do not ship",
+    ),
     "calibration": Study(
         ("searchlab.studies.calibration.study",),
         recompute="searchlab.studies.calibration.study:recompute",
@@ -58,43 +61,75 @@ STUDIES: dict[str, Study] = {
         recompute="searchlab.studies.color.tolerance:recompute",
     ),
     "descriptions": Study(
-        ("searchlab.photos.descriptions", "searchlab.models"), sealed="its photos do not ship"
+        ("searchlab.photos", "searchlab.models", "searchlab.evaluation.datasets"),
+        sealed="its photos do not ship",
     ),
-    "embedding": Study(("searchlab.library.embed", "searchlab.models"), sealed=_TIMES),
-    "facets": Study(("searchlab.search.filters.facets",), sealed=_TIMES),
+    "embedding": Study(
+        (
+            "searchlab.library.embed",
+            "searchlab.models",
+            "searchlab.evaluation.datasets",
+            "searchlab.search.text_cache",
+        ),
+        sealed=_TIMES,
+    ),
+    "facets": Study(("searchlab.search.filters",), sealed=_TIMES),
     "filters": Study(
         ("searchlab.studies.filters.study",), recompute="searchlab.studies.filters.study:recompute"
     ),
     "graph": Study(
-        ("searchlab.studies.vectors.made", "searchlab.evaluation.metrics"), sealed=_TIMES
+        (
+            "searchlab.studies.vectors.made",
+            "searchlab.evaluation.metrics",
+            "searchlab.evaluation.datasets",
+            "searchlab.search.indexes",
+        ),
+        sealed=_TIMES,
     ),
-    "http": Study(("searchlab.api",), sealed=_TIMES),
+    "http": Study(
+        ("searchlab.api", "searchlab.evaluation.metrics", "searchlab.library"), sealed=_TIMES
+    ),
     "index": Study(
-        ("searchlab.studies.index.study",), recompute="searchlab.studies.index.study:recompute"
+        ("searchlab.studies.index.study", "searchlab.photos.images"),
+        recompute="searchlab.studies.index.study:recompute",
     ),
     "mini": Study(("searchlab.training", "searchlab.models"), sealed="it needs the teacher"),
-    "opening": Study(("searchlab.studies.filters.atlas_engine",), sealed=_TIMES),
+    "opening": Study(
+        ("searchlab.studies.filters.atlas_engine", "searchlab.library"), sealed=_TIMES
+    ),
     "paging": Study(
         ("searchlab.studies.paging.study",), recompute="searchlab.studies.paging.study:recompute"
     ),
-    "planner": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
+    "planner": Study(
+        ("searchlab.evaluation.tuning.tune", "searchlab.studies.vectors.made"), sealed=_TIMES
+    ),
     "promotion": Study(
         ("searchlab.evaluation.experiments",), sealed="it is held to the result it names"
     ),
-    "scale": Study(("searchlab.studies.filters.atlas_engine",), sealed=f"{_TIMES}; {_PEERS}"),
+    "scale": Study(
+        ("searchlab.studies.filters.atlas_engine", "searchlab.studies.vectors.scaling"),
+        sealed=f"{_TIMES}; {_PEERS}",
+    ),
     "search_quality": Study(
-        ("searchlab.evaluation.experiments",), sealed="results are ranked again"
+        ("searchlab.evaluation.experiments", "searchlab.evaluation.config_grids"),
+        sealed="results are ranked again",
     ),
     "serving": Study(("searchlab.api", "searchlab.cli"), sealed=_TIMES),
-    "sources": Study(("searchlab.sources",), sealed=_TIMES),
+    "sources": Study(("searchlab.sources", "searchlab.evaluation.datasets"), sealed=_TIMES),
     "steering": Study(
         ("searchlab.studies.steering.study",),
         recompute="searchlab.studies.steering.study:recompute",
     ),
-    "structure": Study(("searchlab.api",), sealed="it counts files of one checkout"),
+    "structure": Study(
+        ("searchlab.api", "searchlab.evaluation.datasets", "searchlab.evaluation.metrics"),
+        sealed="it counts files of one checkout",
+    ),
     "targets": Study(("searchlab.evaluation.reporting.lookup",), sealed="it reads other records"),
     "tuning": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
-    "accelerator": Study(("searchlab.models",), sealed=f"{_TIMES}, with an accelerator"),
+    "accelerator": Study(
+        ("searchlab.models", "searchlab.photos.images", "searchlab.evaluation.datasets"),
+        sealed=f"{_TIMES}, with an accelerator",
+    ),
 }
 """Name of a benchmark -> its study."""
 
