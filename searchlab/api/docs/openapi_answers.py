@@ -59,32 +59,32 @@ HEADERS: dict[str, Any] = {
 }
 
 
-def _headers(*names: str, may: tuple[str, ...] = ()) -> dict[str, Any]:
+def _refer_to(*names: str, may: tuple[str, ...] = ()) -> dict[str, Any]:
     always = {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *names)}
     return always | {name: {"$ref": f"#/components/headers/{name}"} for name in may}
 
 
-def schema_ref(kind: Any) -> dict[str, Any]:
+def refer_to(kind: Any) -> dict[str, Any]:
     """Refer to a type, which `schemas` describes."""
     (schema,), _ = msgspec.json.schema_components([kind], ref_template=_SCHEMAS)
     return schema
 
 
-def success_of(operation: Operation, *, cached: bool) -> dict[str, Any]:
+def describe_success(operation: Operation, *, cached: bool) -> dict[str, Any]:
     """Describe the answer 200 of an operation, and 304 where it is `cached`."""
     envelope = {
         "success": {"const": True},
-        "data": schema_ref(operation.data),
-        "meta": schema_ref(AnswerMeta),
+        "data": refer_to(operation.data),
+        "meta": refer_to(AnswerMeta),
         "error": {"type": "null"},
-        "pagination": schema_ref(Pagination) if operation.paginated else {"type": "null"},
+        "pagination": refer_to(Pagination) if operation.paginated else {"type": "null"},
     }
     example = {
         "success": True,
-        "data": example_of(operation.data),
+        "data": make_example(operation.data),
         "meta": _META,
         "error": None,
-        "pagination": example_of(Pagination) if operation.paginated else None,
+        "pagination": make_example(Pagination) if operation.paginated else None,
     }
     names = ["RateLimit", "RateLimit-Policy", "Cache-Control"]
     if operation.paginated:
@@ -98,7 +98,7 @@ def success_of(operation: Operation, *, cached: bool) -> dict[str, Any]:
     answers = {
         "200": {
             "description": operation.summary,
-            "headers": _headers(*names, may=tuple(may)),
+            "headers": _refer_to(*names, may=tuple(may)),
             "content": {
                 _JSON: {
                     "schema": {
@@ -114,12 +114,12 @@ def success_of(operation: Operation, *, cached: bool) -> dict[str, Any]:
     if cached:
         answers["304"] = {
             "description": "The answer at hand is still right; no body.",
-            "headers": _headers("ETag", "Cache-Control", "RateLimit", "RateLimit-Policy"),
+            "headers": _refer_to("ETag", "Cache-Control", "RateLimit", "RateLimit-Policy"),
         }
     return answers
 
 
-def failures_of(operation: Operation, *, checked: bool) -> dict[str, Any]:
+def describe_failures(operation: Operation, *, checked: bool) -> dict[str, Any]:
     """Describe the errors of an operation; `checked` where it validates anything."""
     codes = {*_OF_EVERY_OPERATION, *operation.problems}
     if operation.replayable:
@@ -131,7 +131,7 @@ def failures_of(operation: Operation, *, checked: bool) -> dict[str, Any]:
     answers = {
         str(status): {"$ref": f"#/components/responses/{kinds[0].code}"}
         if len(kinds) == 1
-        else _failure(kinds)
+        else _describe_failure(kinds)
         for status, kinds in by_status.items()
     }
     if checked:
@@ -139,13 +139,13 @@ def failures_of(operation: Operation, *, checked: bool) -> dict[str, Any]:
     return dict(sorted(answers.items()))
 
 
-def _failure(kinds: list[Kind]) -> dict[str, Any]:
+def _describe_failure(kinds: list[Kind]) -> dict[str, Any]:
     code = {"enum": [kind.code for kind in kinds]}
     envelope = {
         "success": {"const": False},
         "data": {"type": "null"},
-        "meta": schema_ref(AnswerMeta),
-        "error": {"allOf": [schema_ref(Failure), {"properties": {"code": code}}]},
+        "meta": refer_to(AnswerMeta),
+        "error": {"allOf": [refer_to(Failure), {"properties": {"code": code}}]},
         "pagination": {"type": "null"},
     }
     examples = {
@@ -170,24 +170,24 @@ def _failure(kinds: list[Kind]) -> dict[str, Any]:
     schema = {"type": "object", "properties": envelope, "required": list(envelope)}
     return {
         "description": "\n".join(f"`{k.code}`: {k.meaning} {k.fix}" for k in kinds),
-        "headers": _headers(*names, may=tuple(may)),
+        "headers": _refer_to(*names, may=tuple(may)),
         "content": {_JSON: {"schema": schema, "examples": examples}},
     }
 
 
-def responses() -> dict[str, Any]:
+def describe_errors() -> dict[str, Any]:
     """Describe every error by its code, and a failed validation as `INVALID`."""
     msg = "per_page must be an integer <= 100, got 101"
     example = {"detail": [{"loc": ["query", "per_page"], "msg": msg, "type": "out_of_range"}]}
     invalid = {
         "description": "A value is missing, of the wrong type, out of range or cannot be combined.",
-        "headers": _headers(may=("RateLimit", "RateLimit-Policy")),
-        "content": {_JSON: {"schema": schema_ref(Refusal), "example": example}},
+        "headers": _refer_to(may=("RateLimit", "RateLimit-Policy")),
+        "content": {_JSON: {"schema": refer_to(Refusal), "example": example}},
     }
-    return {code: _failure([kind]) for code, kind in KINDS.items()} | {"INVALID": invalid}
+    return {code: _describe_failure([kind]) for code, kind in KINDS.items()} | {"INVALID": invalid}
 
 
-def schemas(types: Iterable[Any]) -> dict[str, Any]:
+def describe_schemas(types: Iterable[Any]) -> dict[str, Any]:
     """Describe types and what they are made of."""
     every = [*types, AnswerMeta, Pagination, Failure, Refusal]
     _, components = msgspec.json.schema_components(every, ref_template=_SCHEMAS)
@@ -197,26 +197,26 @@ def schemas(types: Iterable[Any]) -> dict[str, Any]:
     return dict(sorted(components.items()))
 
 
-def example_of(kind: Any) -> Any:
+def make_example(kind: Any) -> Any:
     """Make up a value of a type, of the examples that its fields bring."""
     (schema,), components = msgspec.json.schema_components([kind], ref_template="{name}")
-    return _example(schema, components)
+    return _make_example(schema, components)
 
 
-def _example(schema: dict[str, Any], components: dict[str, Any]) -> Any:
+def _make_example(schema: dict[str, Any], components: dict[str, Any]) -> Any:
     if "$ref" in schema:
-        return _example(components[schema["$ref"]], components)
-    for given in ("examples", "enum"):
-        if given in schema:
-            return schema[given][0]
-    for given in ("const", "default"):
-        if given in schema:
-            return schema[given]
+        return _make_example(components[schema["$ref"]], components)
+    for keyword in ("examples", "enum"):
+        if keyword in schema:
+            return schema[keyword][0]
+    for keyword in ("const", "default"):
+        if keyword in schema:
+            return schema[keyword]
     if "anyOf" in schema:
-        return _example(schema["anyOf"][0], components)
+        return _make_example(schema["anyOf"][0], components)
     if schema["type"] == "object":
         fields = schema.get("properties", {})
-        return {name: _example(field, components) for name, field in fields.items()}
+        return {name: _make_example(field, components) for name, field in fields.items()}
     if schema["type"] == "array":
-        return [_example(schema["items"], components)]
+        return [_make_example(schema["items"], components)]
     return {"integer": 1, "number": 1.0, "boolean": False, "null": None}.get(schema["type"], "")

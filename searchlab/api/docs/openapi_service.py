@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from searchlab import __version__
+from searchlab.api.docs.openapi_answers import refer_to
+from searchlab.api.routes.system import Health
 from searchlab.photos.photo import URL_SIZES
 
 _TAGS = ["Service"]
@@ -11,30 +16,19 @@ _OPEN: list[Any] = []
 _REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
 _NOT_FOUND = {"$ref": "#/components/responses/NOT_FOUND"}
 _OVERLOADED = {"$ref": "#/components/responses/OVERLOADED"}
-_HEALTH = {
-    "type": "object",
-    "properties": {
-        "status": {"enum": ["ok", "not ready"]},
-        "ready": {"type": "boolean"},
-        "version": {"type": "string"},
-        "snapshot_id": {"type": "string"},
-        "config_id": {"type": "string"},
-        "n_photos": {"type": "integer", "minimum": 0},
-    },
-    "required": ["status", "ready", "version", "snapshot_id", "config_id", "n_photos"],
-}
-_HEALTHY = {
-    "status": "ok",
-    "ready": True,
-    "version": "0.1.0",
-    "snapshot_id": "000012-5d41402a",
-    "config_id": "ddd102c1",
-    "n_photos": 349,
-}
+_HEALTHY = Health(
+    status="ok",
+    ready=True,
+    version=__version__,
+    snapshot_id="000012-5d41402a",
+    config_id="ddd102c1",
+    n_photos=349,
+)
+_NOT_READY = msgspec.structs.replace(_HEALTHY, status="not ready", ready=False)
 _PICTURES = ("image/jpeg", "image/png", "image/webp", "image/avif", "image/gif", "image/tiff")
 
 
-def _picture(description: str) -> dict[str, Any]:
+def _describe_picture(description: str) -> dict[str, Any]:
     return {
         "description": description,
         "headers": _REQUEST_ID
@@ -88,8 +82,8 @@ SERVICE_PATHS: dict[str, Any] = {
                 },
             ],
             "responses": {
-                "200": _picture("The picture."),
-                "206": _picture("The part that `Range` asks for."),
+                "200": _describe_picture("The picture."),
+                "206": _describe_picture("The part that `Range` asks for."),
                 "304": {"description": "The picture at hand is still right; no body."},
                 "404": _NOT_FOUND,
                 "416": {"description": "The picture is shorter than `Range` asks for."},
@@ -107,11 +101,16 @@ SERVICE_PATHS: dict[str, Any] = {
                 str(status): {
                     "description": description,
                     "headers": _REQUEST_ID,
-                    "content": {"application/json": {"schema": _HEALTH, "example": example}},
+                    "content": {
+                        "application/json": {
+                            "schema": refer_to(Health),
+                            "example": msgspec.to_builtins(example),
+                        }
+                    },
                 }
                 for status, description, example in (
                     (200, "It can.", _HEALTHY),
-                    (503, "It cannot yet.", _HEALTHY | {"status": "not ready", "ready": False}),
+                    (503, "It cannot yet.", _NOT_READY),
                 )
             },
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import sqlalchemy as sa
@@ -30,12 +30,12 @@ class Health(msgspec.Struct, frozen=True):
         n_photos: Photos in it.
     """
 
-    status: str
+    status: Literal["ok", "not ready"]
     ready: bool
     version: str
     snapshot_id: str
     config_id: str
-    n_photos: int
+    n_photos: Annotated[int, msgspec.Meta(ge=0)]
 
 
 @get(["/health", "/ready"], name="health", summary="Whether this server can answer")
