@@ -63,8 +63,8 @@ def noted(text, *claims):
 
 
 def problems(text, results, *claims, **kwargs):
-    found = check_text(noted(text, *claims) if claims else text, results, **kwargs)
-    return [str(problem) for problem in found]
+    whole = noted(text, *claims) if claims else text
+    return [str(problem) for problem in check_text(whole, results, **kwargs)]
 
 
 # -- the repository ---------------------------------------------------------------------------
@@ -72,8 +72,8 @@ def problems(text, results, *claims, **kwargs):
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_number_in_prose_agrees_with_its_source(path):
-    found = check_file(path, Results(ROOT / "results"))
-    assert [str(problem) for problem in found] == []
+    results = Results(ROOT / "results")
+    assert [str(problem) for problem in check_file(path, results)] == []
 
 
 @pytest.mark.parametrize(
@@ -162,10 +162,10 @@ BROKEN = [
 
 @pytest.mark.parametrize(("number", "source", "says"), BROKEN)
 def test_a_number_that_disagrees_is_named_with_its_line(number, source, says, results):
-    found = problems(f"One.\nTwo.\n\nIt is {number} here.\n", results, ("It is {}", source))
-    assert len(found) == 1
-    assert found[0].startswith("text:4: ")
-    assert says in found[0]
+    text = f"One.\nTwo.\n\nIt is {number} here.\n"
+    (problem,) = problems(text, results, ("It is {}", source))
+    assert problem.startswith("text:4: ")
+    assert says in problem
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,8 @@ def test_a_number_that_disagrees_is_named_with_its_line(number, source, says, re
     ],
 )
 def test_a_number_without_a_source_is_named_with_its_line(text, bare, results):
-    found = problems(f"with 5,998 photos\n\n{text}\n", results)
-    assert found == [f"text:3: {bare} must name its source, got none"]
+    bare_numbers = problems(f"with 5,998 photos\n\n{text}\n", results)
+    assert bare_numbers == [f"text:3: {bare} must name its source, got none"]
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def test_what_is_no_claim_needs_no_source(text, results):
 
 
 def test_a_range_is_two_numbers_and_no_minus(results):
-    found = problems("from 0.2-0.3 on", results)
-    assert [problem.split()[1] for problem in found] == ["0.2", "0.3"]
+    bare_numbers = problems("from 0.2-0.3 on", results)
+    assert [problem.split()[1] for problem in bare_numbers] == ["0.2", "0.3"]
 
 
 @given(value=st.floats(-1000, 1000), digits=st.integers(0, 6))

@@ -137,8 +137,8 @@ def check_text(
     Returns:
         What is wrong, in the order of the text; empty if nothing is.
     """
-    readable = _blanked(text, _NO_TEXT)
-    prose = _blanked(readable, [*_NO_PROSE, _COMMENT])
+    readable = _blank(text, _NO_TEXT)
+    prose = _blank(readable, [*_NO_PROSE, _COMMENT])
     numbers = {number.start(): number for number in _NUMBER.finditer(prose)}
     problems = []
     sourced: set[int] = set()
@@ -149,7 +149,7 @@ def check_text(
             continue
         sourced.update(number.start() for number in places[0])
         problems.extend(_disagreements(claim, places[0], results, asserted))
-    bare = _blanked(prose, _NO_CLAIM)
+    bare = _blank(prose, _NO_CLAIM)
     for number in _NUMBER.finditer(bare):
         is_figure = "." in number[0] or "%" in number[0]
         if is_figure and number.start() not in sourced:
@@ -206,7 +206,7 @@ def _disagreements(
     left = list(numbers)
     for verb, rest in claim.sources:
         try:
-            used = _held(verb, rest, left, results, asserted)
+            used = _check_source(verb, rest, left, results, asserted)
         except SearchlabError as error:
             yield (left or numbers)[0].start(), str(error)
             return
@@ -217,7 +217,7 @@ def _disagreements(
         yield left[0].start(), message
 
 
-def _held(
+def _check_source(
     verb: str,
     rest: str,
     numbers: Sequence[re.Match[str]],
@@ -248,11 +248,13 @@ def _check_asserted(condition: str, printed: str, asserted: Sequence[str]) -> No
     if not any(condition in line for line in asserted):
         msg = f"{condition!r} must stand in an assertion of the notebook, got none"
         raise InputError(msg)
-    plain = abs(_plain(printed))
-    said = [Decimal(n[0]) for n in re.finditer(r"(?<![\w.])\d+(?:\.\d+)?", condition)]
-    as_share = plain / 100
-    between = len(said) == 2 and any(min(said) < one < max(said) for one in (plain, as_share))
-    if not between and plain not in said and as_share not in said:
+    number = abs(_parse_number(printed))
+    bounds = [Decimal(n[0]) for n in re.finditer(r"(?<![\w.])\d+(?:\.\d+)?", condition)]
+    as_share = number / 100
+    between = len(bounds) == 2 and any(
+        min(bounds) < one < max(bounds) for one in (number, as_share)
+    )
+    if not between and number not in bounds and as_share not in bounds:
         msg = f"the text says {printed}, the assertion {condition!r} does not"
         raise InputError(msg)
 
@@ -277,33 +279,33 @@ def _values(expression: str, results: Results) -> list[float]:
     return [times * (a - b if joined[1] == "-" else a / b)]
 
 
-def _figures(value: Any, said: str) -> list[float]:
+def _figures(value: Any, source: str) -> list[float]:
     value = interval_of(value)
     figures = value if isinstance(value, list) else [value]
     if not figures or any(isinstance(n, bool) or not isinstance(n, int | float) for n in figures):
-        msg = f"{said} must name a number or a list of numbers, got {str(value)[:60]}"
+        msg = f"{source} must name a number or a list of numbers, got {str(value)[:60]}"
         raise InputError(msg)
     return [float(figure) for figure in figures]
 
 
 def _agrees(verb: str, printed: str, value: float) -> bool:
-    plain = _plain(printed)
+    number = _parse_number(printed)
     if verb == "below":
-        return value < plain
+        return value < number
     if verb == "above":
-        return value > plain
-    place = int(plain.as_tuple().exponent)
+        return value > number
+    place = int(number.as_tuple().exponent)
     if verb == "about":
-        place = int(plain.normalize().as_tuple().exponent)
+        place = int(number.normalize().as_tuple().exponent)
     slack = 0.5 * 10.0**place
-    return abs(value - float(plain)) <= slack * (1 + 1e-9)
+    return abs(value - float(number)) <= slack * (1 + 1e-9)
 
 
-def _plain(printed: str) -> Decimal:
+def _parse_number(printed: str) -> Decimal:
     return Decimal(printed.replace("%", "").replace(",", "").replace("−", "-").strip())
 
 
-def _blanked(text: str, patterns: Iterable[re.Pattern[str]]) -> str:
+def _blank(text: str, patterns: Iterable[re.Pattern[str]]) -> str:
     """Put spaces in the place of what matches, so that all else keeps its place."""
     for pattern in patterns:
         text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)

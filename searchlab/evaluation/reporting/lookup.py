@@ -48,7 +48,7 @@ class Results:
         if path not in self._read:
             try:
                 text = path.read_text(encoding="utf-8")
-                self._read[path] = _lines(text) if path.suffix == ".tsv" else json.loads(text)
+                self._read[path] = _parse_tsv(text) if path.suffix == ".tsv" else json.loads(text)
             except (OSError, ValueError) as error:
                 msg = f"{path} must be a file of results, got: {error}"
                 raise DataError(msg) from error
@@ -61,8 +61,8 @@ class Results:
             pattern: Relative to the folder; may hold `*`.
             where: `KEY=VALUE & KEY=VALUE`, which the file's values must meet.
         """
-        found = sorted(self.folder.glob(pattern))
-        return [path for path in found if not where or _meets(self.values(path), where)]
+        paths = sorted(self.folder.glob(pattern))
+        return [path for path in paths if not where or _meets(self.values(path), where)]
 
     def file(self, pattern: str, where: str = "") -> Path:
         """Return the one file that a pattern names.
@@ -70,13 +70,13 @@ class Results:
         Raises:
             InputError: There is none, or more than one.
         """
-        found = self.files(pattern, where)
-        if len(found) != 1:
-            names = ", ".join(path.relative_to(self.folder).as_posix() for path in found) or "none"
-            said = f"{pattern}[{where}]" if where else pattern
-            msg = f"{said} must name one file of {self.folder}, got {names}"
+        paths = self.files(pattern, where)
+        if len(paths) != 1:
+            names = ", ".join(path.relative_to(self.folder).as_posix() for path in paths) or "none"
+            name = f"{pattern}[{where}]" if where else pattern
+            msg = f"{name} must name one file of {self.folder}, got {names}"
             raise InputError(msg)
-        return found[0]
+        return paths[0]
 
     def find(self, reference: str) -> Any:
         """Return the value that a reference names.
@@ -108,12 +108,14 @@ def pick(values: Any, path: str, *, what: str = "the values") -> Any:
         >>> pick({"rows": [{"ef": 10, "r@1": 0.5}, {"ef": 20, "r@1": 0.75}]}, "rows[ef=20].r@1")
         0.75
     """
-    found = list(_readings(values, "" if path == "." else path))
-    if len(found) != 1:
-        how_many = f"{len(found)} readings" if found else f"nothing; {_stopped(values, path)}"
+    readings = list(_readings(values, "" if path == "." else path))
+    if len(readings) != 1:
+        how_many = (
+            f"{len(readings)} readings" if readings else f"nothing; {_say_how_far(values, path)}"
+        )
         msg = f"{path!r} must name one value of {what}, got {how_many}"
         raise InputError(msg)
-    return found[0]
+    return readings[0]
 
 
 def interval_of(value: Any) -> Any:
@@ -125,7 +127,7 @@ def interval_of(value: Any) -> Any:
     return value
 
 
-def _lines(text: str) -> list[dict[str, Any]]:
+def _parse_tsv(text: str) -> list[dict[str, Any]]:
     head, *lines = (line.split("\t") for line in text.splitlines())
     return [{name: _cell(cell) for name, cell in zip(head, line, strict=False)} for line in lines]
 
@@ -161,28 +163,28 @@ def _entries(values: list[Any], where: str) -> list[Any]:
 
 def _meets(values: Any, where: str) -> bool:
     for condition in where.split("&"):
-        key, _, wanted = condition.partition("=")
-        found = list(_readings(values, key.strip()))
-        if len(found) != 1 or not _same(found[0], wanted.strip()):
+        key, _, expected = condition.partition("=")
+        readings = list(_readings(values, key.strip()))
+        if len(readings) != 1 or not _same(readings[0], expected.strip()):
             return False
     return True
 
 
-def _same(value: Any, wanted: str) -> bool:
+def _same(value: Any, expected: str) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value) == wanted
+        return str(value) == expected
     try:
-        return float(wanted) == value
+        return float(expected) == value
     except ValueError:
         return False
 
 
-def _stopped(values: Any, path: str) -> str:
+def _say_how_far(values: Any, path: str) -> str:
     """Say how far a path goes and what there is from there on."""
     for end in range(len(path), 0, -1):
-        found = list(_readings(values, path[:end]))
-        if len(found) == 1 and (end == len(path) or path[end] in ".["):
-            return f"{path[:end]!r} has {_contents(found[0])}"
+        readings = list(_readings(values, path[:end]))
+        if len(readings) == 1 and (end == len(path) or path[end] in ".["):
+            return f"{path[:end]!r} has {_contents(readings[0])}"
     return f"there is {_contents(values)}"
 
 

@@ -56,8 +56,8 @@ def render(spec: str, results: Results) -> str:
     if kind == "contents" and not words:
         return _contents(results)
     if kind == "rows" and len(words) > 2:
-        found = results.find(f"{words[0]} {words[1]}")
-        return _table(_records(found, spec), words[2:])
+        values = results.find(f"{words[0]} {words[1]}")
+        return _table(_records(values, spec), words[2:])
     if kind == "files" and len(words) > 1:
         records = [results.values(path) for path in results.files(words[0])]
         if records:
@@ -88,14 +88,14 @@ def write_tables(path: Path, results: Results) -> list[str]:
     text = path.read_text(encoding="utf-8")
     problems = []
 
-    def made(table: re.Match[str]) -> str:
+    def make(table: re.Match[str]) -> str:
         try:
             return f"{table[1]}{render(table['spec'], results)}{table[4]}"
         except SearchlabError as error:
             problems.append(f"{table['spec']}: {error}")
             return table[0]
 
-    new = TABLE.sub(made, text)
+    new = TABLE.sub(make, text)
     if new != text:
         write_atomically(path, new.encode())
     return problems
@@ -116,12 +116,12 @@ def _contents(results: Results) -> str:
     return _markdown(["benchmark", "dataset", "files"], rows, left=3)
 
 
-def _records(found: Any, spec: str) -> list[Mapping[str, Any]]:
-    if isinstance(found, Mapping) and all(isinstance(value, Mapping) for value in found.values()):
-        return [{"key": key, **value} for key, value in found.items()]
-    if isinstance(found, list) and found and all(isinstance(one, Mapping) for one in found):
-        return list(found)
-    msg = f"{spec!r} must name a list or dict of records, got {str(found)[:60]}"
+def _records(values: Any, spec: str) -> list[Mapping[str, Any]]:
+    if isinstance(values, Mapping) and all(isinstance(value, Mapping) for value in values.values()):
+        return [{"key": key, **value} for key, value in values.items()]
+    if isinstance(values, list) and values and all(isinstance(one, Mapping) for one in values):
+        return list(values)
+    msg = f"{spec!r} must name a list or dict of records, got {str(values)[:60]}"
     raise InputError(msg)
 
 
@@ -130,7 +130,7 @@ def _table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     heads = [(c["head"] or c["path"]).replace("_", " ") for c in parsed if c is not None]
     rows = [
         [
-            _printed(_cell(record, c["path"], records), c["digits"], bool(c["percent"]))
+            _print_value(_cell(record, c["path"], records), c["digits"], bool(c["percent"]))
             for c in parsed
             if c is not None
         ]
@@ -152,10 +152,10 @@ def _cell(record: Mapping[str, Any], path: str, records: Sequence[Mapping[str, A
         raise
 
 
-def _printed(value: Any, digits: str | None, percent: bool) -> str:
+def _print_value(value: Any, digits: str | None, percent: bool) -> str:
     value = interval_of(value)
     if isinstance(value, list) and len(value) == 3:
-        mean, low, high = (_printed(one, digits, percent) for one in value)
+        mean, low, high = (_print_value(one, digits, percent) for one in value)
         return f"{mean} [{low}, {high}]"
     if value is None:
         return "-"
