@@ -16,7 +16,7 @@ only from itself and from those under it:
     photos      what a photo is: record, pixels, colours, licence, table
     config      every choice that changes a ranking or a score, and its hash
 
-Under all of them: `errors`, `files`, `progress`, and `_numba`, how kernels are compiled.
+Under all of them: `errors`, `files`, `plugins`, `progress`, and `_numba`, how kernels are compiled.
 """
 
 from __future__ import annotations

@@ -161,9 +161,7 @@ def search(data: Path, **options: Any) -> None:
     query = None if options["cursor"] else _query(options)
     page = library.search(query, per_page=options["per_page"], cursor=options["cursor"])
     if options["html"] is not None:
-        from searchlab.photos.cards import page_html
-
-        body = page_html(page, title=options["text"] or "")
+        body = page.to_html(title=options["text"] or "")
         write_text(options["html"], f'<!doctype html><meta charset="utf-8">{body}')
     if options["as_json"]:
         answer = {

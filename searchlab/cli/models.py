@@ -1,4 +1,4 @@
-"""The commands on models: list, export, build, adapt, migrate."""
+"""The commands on models: list, check, export, build, adapt, migrate."""
 
 from __future__ import annotations
 
@@ -24,8 +24,35 @@ def list_models() -> None:
     import inspect
 
     from searchlab import models as package
+    from searchlab.models.registry import constructor_of, model_names
 
-    click.echo(inspect.getdoc(package))
+    text = inspect.getdoc(package) or ""
+    click.echo(text)
+    for name in model_names():
+        if f"\n    {name}" not in text:
+            summary = (inspect.getdoc(constructor_of(name)) or "").partition("\n")[0]
+            click.echo(f"    {name:<39} {summary}".rstrip())
+
+
+@models.command("check")
+@click.argument("spec")
+def check(spec: str) -> None:
+    """Try on a model what every model promises; ends with 1 where it breaks a promise.
+
+    For a model of your own: searchlab models check toy
+    """
+    from searchlab.models import load_model
+    from searchlab.models.contract import check_model
+
+    problems = []
+    for promise, problem in check_model(spec):
+        click.echo(f"broken  {promise}: {problem}" if problem else f"kept    {promise}")
+        problems.append(problem)
+    broken = len(list(filter(None, problems)))
+    if broken:
+        msg = f"{spec} must keep the promises of a model, got {broken} broken of {len(problems)}"
+        raise SearchlabError(msg)
+    click.echo(f"{load_model(spec).model_id} keeps all {len(problems)} promises")
 
 
 @models.command("export")

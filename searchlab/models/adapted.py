@@ -25,6 +25,7 @@ from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.registry import load_model
 
 MODEL_FILE: Final = "model.json"
 HEADS_FILE: Final = "heads.npz"
@@ -88,7 +89,7 @@ def heads_id(base_id: str, image: Head, text: Head) -> str:
     return f"adapted-{short}-{digest.hexdigest()[:12]}"
 
 
-class AdaptedEmbedder:
+class AdaptedEmbedder(Embedder):
     """A base model and its heads; see `Embedder` for the contract.
 
     Args:
@@ -105,6 +106,7 @@ class AdaptedEmbedder:
     """
 
     reads: Literal["image", "text"] = "image"
+    shared = False  # cheap to make, and its folder may be written again
 
     def __init__(
         self,
@@ -127,11 +129,6 @@ class AdaptedEmbedder:
         self._lock = threading.Lock()
         if hasattr(base, "tags"):
             self.tags = self._tags
-
-    @property
-    def parts(self) -> tuple[tuple[Embedder, float], ...]:
-        """Itself: an adapted model is a plain model, and may be a part of a hybrid."""
-        return ((self, 1.0),)
 
     def fingerprints(self) -> dict[str, str]:
         """Hash the heads with the weights below; photos and texts are read as the base does."""
@@ -230,12 +227,11 @@ def damaged(path: Path, error: Exception) -> DataError:
     return DataError(f"{path} must be as it was written, got: {error}; make the model again")
 
 
-def load_adapted(folder: str, load: Any) -> AdaptedEmbedder:
+def load_adapted(folder: str) -> AdaptedEmbedder:
     """Load what `searchlab models adapt` wrote.
 
     Args:
         folder: Path of the model.
-        load: Loads the model below by its spec.
 
     Raises:
         NotFoundError: There is no such folder, or the base cannot be had.
@@ -262,7 +258,7 @@ def load_adapted(folder: str, load: Any) -> AdaptedEmbedder:
         recorded = str(values["model_id"])
     except Exception as error:  # numpy and zipfile share no base of theirs
         raise damaged(place, error) from error
-    base: Embedder = load(spec)
+    base = load_model(spec)
     if base.model_id != base_id:
         msg = (
             f"{place} must stand on the model that it was trained on, {base_id}, got "

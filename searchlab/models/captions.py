@@ -12,9 +12,10 @@ from searchlab.errors import InputError
 from searchlab.models.mini.artefacts import MINI_DATA, fingerprint, read_record
 from searchlab.models.mini.text import TEXT_FILES, TEXT_WEIGHTS, TOKENIZER_FILES, TextTower
 from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.models.registry import load_model
 
 
-class CaptionsEmbedder:
+class CaptionsEmbedder(Embedder):
     """Embed descriptions and queries alike with the text tower of `mini`.
 
     A photo that comes with words (title, description, keywords) is found through them in any of
@@ -33,11 +34,6 @@ class CaptionsEmbedder:
         self.dim = int(read_record(folder)["dim"])
         self.model_id = f"captions-{fingerprint(folder, TEXT_FILES, 'summed')}"
         self._tower = TextTower(folder, dim=self.dim)
-
-    @property
-    def parts(self) -> tuple[tuple[Embedder, float], ...]:
-        """Itself: `captions` is a plain model."""
-        return ((self, 1.0),)
 
     def fingerprints(self) -> dict[str, str]:
         """Hash the text tower and its pieces; descriptions are read as they are."""
@@ -72,3 +68,9 @@ class CaptionsEmbedder:
             "give their descriptions to encode_texts, or use a model that reads pixels such as mini"
         )
         raise InputError(msg)
+
+
+def load_captions() -> CaptionsEmbedder:
+    """Load the model of descriptions, whose files are those of `mini` and are checked with it."""
+    load_model("mini")
+    return CaptionsEmbedder()

@@ -18,6 +18,7 @@ from PIL import Image
 from searchlab.errors import InputError, MismatchError
 from searchlab.models.inputs import rgb_images
 from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
+from searchlab.models.registry import load_model
 
 
 def parse_weights(text: str) -> list[tuple[str, float]]:
@@ -51,7 +52,7 @@ def _normalised(parts: Sequence[tuple[Embedder, float]]) -> tuple[tuple[Embedder
     return tuple(sorted(rounded, key=lambda part: part[0].name))
 
 
-class HybridEmbedder:
+class HybridEmbedder(Embedder):
     """A weighted fusion of plain models.
 
     The name is canonical, parts sorted and weights summing to 1: equal hybrids have equal names.
@@ -66,6 +67,8 @@ class HybridEmbedder:
         reads: `"image"` if any part reads pixels. A library then gives each part pixels or
             descriptions, by the part's own `reads`; see `join`.
     """
+
+    shared = False  # made of models that are shared themselves
 
     def __init__(self, parts: Sequence[tuple[Embedder, float]]) -> None:
         names = [model.name for model, _ in parts]
@@ -151,3 +154,8 @@ class HybridEmbedder:
             for part, (_, weight) in zip(rows, self._parts, strict=True)
         ]
         return unit_rows(np.concatenate(weighted, axis=1))
+
+
+def load_hybrid(weights: str) -> HybridEmbedder:
+    """Load several models as one, such as `"mini=0.7,captions=0.3"`; see `HybridEmbedder`."""
+    return HybridEmbedder([(load_model(spec), weight) for spec, weight in parse_weights(weights)])

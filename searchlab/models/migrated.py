@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.errors import InputError, MismatchError
 from searchlab.models.adapted import damaged, read_model_file
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.registry import load_model
 
 MAP_FILE: Final = "map.npz"
 
@@ -55,7 +56,7 @@ def map_id(old_id: str, new_id: str, linear_map: LinearMap) -> str:
     return f"migrated-{short}-{digest.hexdigest()[:12]}"
 
 
-class MigratedEmbedder:
+class MigratedEmbedder(Embedder):
     """The new model, in a library whose older photos have mapped vectors.
 
     Args:
@@ -70,6 +71,7 @@ class MigratedEmbedder:
     """
 
     reads: Literal["image", "text"] = "image"
+    shared = False  # cheap to make, and its folder may be written again
 
     def __init__(
         self,
@@ -91,11 +93,6 @@ class MigratedEmbedder:
         if hasattr(base, "tags"):
             self.tags = base.tags
 
-    @property
-    def parts(self) -> tuple[tuple[Embedder, float], ...]:
-        """Itself: a plain model."""
-        return ((self, 1.0),)
-
     def fingerprints(self) -> dict[str, str]:
         """Hash the map, and the old model that it starts from, with the weights of the new one."""
         below = self.base.fingerprints()
@@ -110,12 +107,11 @@ class MigratedEmbedder:
         return self.base.encode_images(images)
 
 
-def load_migrated(folder: str, load: Any) -> MigratedEmbedder:
+def load_migrated(folder: str) -> MigratedEmbedder:
     """Load what `searchlab models migrate` wrote.
 
     Args:
         folder: Path of the model.
-        load: Loads the new model by its spec.
 
     Raises:
         NotFoundError: There is no such folder, or the new model cannot be had.
@@ -136,7 +132,7 @@ def load_migrated(folder: str, load: Any) -> MigratedEmbedder:
             linear_map = LinearMap(arrays["linear"], arrays["bias"])
     except Exception as error:  # numpy and zipfile share no base of theirs
         raise damaged(place, error) from error
-    base: Embedder = load(spec)
+    base = load_model(spec)
     if base.model_id != new_id:
         msg = (
             f"{place} must stand on the model that it was mapped to, {new_id}, got "

@@ -36,7 +36,7 @@ class Embedder(Protocol):
     @property
     def parts(self) -> tuple[tuple[Embedder, float], ...]:
         """The plain models and weights that make up this one; itself for a plain model."""
-        ...
+        return ((self, 1.0),)
 
     def fingerprints(self) -> dict[str, str]:
         """Hash apart what `model_id` holds together: `weights`, `preprocessing`, `tokenizer`.

@@ -8,10 +8,9 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from searchlab.search.queries import Hit, Page
+from searchlab.photos.photo import Photo
 
 STYLE = """
 .searchlab-page{font:13px/1.4 system-ui,sans-serif;color:#222;background:#fff;padding:8px}
@@ -30,32 +29,47 @@ STYLE = """
 """
 
 
-def page_html(page: Page, *, title: str = "") -> str:
-    """Render a page of results as one self-contained piece of HTML.
-
-    Args:
-        page: The results.
-        title: A heading, such as the query's words.
-    """
-    heading = f"<h4>{html.escape(title)}</h4>" if title else ""
-    more = "More pages follow." if page.has_more else "This is the last page."
-    summary = f"{len(page)} of up to {page.per_page} results. {more}"
-    cards = (_card(place, hit) for place, hit in enumerate(page, start=page.start))
-    return sheet_html(cards, heading=heading, summary=f"{page.plan.explain()}\n{summary}")
-
-
-def sheet_html(cards: Iterable[str], *, heading: str = "", summary: str = "") -> str:
-    """Lay out cards in a grid.
+def sheet_html(cards: Iterable[str], *, title: str = "", summary: str = "") -> str:
+    """Lay out cards in a grid, as one self-contained piece of HTML.
 
     Args:
         cards: Markup of each, in order.
-        heading: Markup above them.
+        title: Heading above them, such as the query's words.
         summary: Text between heading and cards.
     """
-    said = f'<p class="searchlab-plan">{html.escape(summary)}</p>' if summary else ""
+    heading = f"<h4>{html.escape(title)}</h4>" if title else ""
+    paragraph = f'<p class="searchlab-plan">{html.escape(summary)}</p>' if summary else ""
     return (
-        f'<style>{STYLE}</style><div class="searchlab-page">{heading}{said}'
+        f'<style>{STYLE}</style><div class="searchlab-page">{heading}{paragraph}'
         f'<div class="searchlab-grid">{"".join(cards)}</div></div>'
+    )
+
+
+def photo_card(
+    photo: Photo, *, place: int, score: float | None = None, thumbnail: Path | None = None
+) -> str:
+    """Render a photo of a library with its credit.
+
+    Args:
+        photo: The record.
+        place: In the results, from 1.
+        score: From 0 to 1.
+        thumbnail: File of the small picture, which becomes a part of the markup.
+    """
+    image = ""
+    if thumbnail is not None and thumbnail.exists():
+        data = base64.b64encode(thumbnail.read_bytes()).decode()
+        image = f"data:image/webp;base64,{data}"
+    size = f"{photo.width} × {photo.height}, {html.escape(photo.source)}"
+    return card_html(
+        image=image,
+        alt=photo.alt_description,
+        place=place,
+        score=score,
+        color_name=photo.color_name,
+        color_hex=photo.color_hex,
+        name=photo.source_description or photo.alt_description,
+        lines=[size, photo.attribution["html"]],
     )
 
 
@@ -107,25 +121,3 @@ def _chip(color_name: str, color_hex: str) -> str:
     shade = html.escape(color_hex)
     chip = f'<span class="searchlab-chip" style="background:{shade}"></span>'
     return f"<div>{chip}{html.escape(color_name)} {shade}</div>"
-
-
-def _card(place: int, hit: Hit) -> str:
-    photo = hit.photo
-    size = f"{photo.width} × {photo.height}, {html.escape(photo.source)}"
-    return card_html(
-        image=_image(hit),
-        alt=photo.alt_description,
-        place=place,
-        score=hit.relevance_score,
-        color_name=photo.color_name,
-        color_hex=photo.color_hex,
-        name=photo.source_description or photo.alt_description,
-        lines=[size, photo.attribution["html"]],
-    )
-
-
-def _image(hit: Hit) -> str:
-    if hit.thumbnail is None or not hit.thumbnail.exists():
-        return ""
-    data = base64.b64encode(hit.thumbnail.read_bytes()).decode()
-    return f"data:image/webp;base64,{data}"

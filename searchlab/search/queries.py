@@ -245,9 +245,19 @@ class Page:
         return "\n".join([f"<Page of {len(self)} results, {more}>", *lines])
 
     def _repr_html_(self) -> str:
-        from searchlab.photos.cards import page_html
+        return self.to_html()
 
-        return page_html(self)
+    def to_html(self, *, title: str = "") -> str:
+        """Render the page as one self-contained piece of HTML, under a heading if one is given."""
+        from searchlab.photos.cards import photo_card, sheet_html
+
+        more = "More pages follow." if self.has_more else "This is the last page."
+        summary = f"{len(self)} of up to {self.per_page} results. {more}"
+        cards = (
+            photo_card(hit.photo, place=place, score=hit.relevance_score, thumbnail=hit.thumbnail)
+            for place, hit in enumerate(self, start=self.start)
+        )
+        return sheet_html(cards, title=title, summary=f"{self.plan.explain()}\n{summary}")
 
 
 def check_count(name: str, value: int, most: int) -> int:

@@ -39,7 +39,7 @@ def model_id(folder: Path) -> str:
     return f"mini-{fingerprint(folder, (*TEXT_FILES, IMAGE_FILE), framing.PREPROCESSING)}"
 
 
-class MiniEmbedder:
+class MiniEmbedder(Embedder):
     """Joint image-text model `mini`; see `Embedder` for the contract.
 
     Each tower is read, and checked against its canaries, when it is first used: searching by text
@@ -65,11 +65,6 @@ class MiniEmbedder:
         self._lock = threading.Lock()
         self._texts: TextTower | None = None
         self._session: InferenceSession | None = None
-
-    @property
-    def parts(self) -> tuple[tuple[Embedder, float], ...]:
-        """Itself: `mini` is a plain model."""
-        return ((self, 1.0),)
 
     def fingerprints(self) -> dict[str, str]:
         """Hash both towers, the framing of photos, and the pieces that texts are cut into."""
@@ -167,6 +162,22 @@ class MiniEmbedder:
                 check_canaries("the image tower of mini", canaries, found, tolerance=0.05)
                 self._session = session
             return self._session
+
+
+def load_mini() -> MiniEmbedder:
+    """Load the model that ships, whose files must be those that it was released with.
+
+    Raises:
+        DataError: They are others.
+    """
+    model = MiniEmbedder()
+    if model.model_id != model.recorded_id:
+        msg = (
+            f"the files in {model.folder} must be those of {model.recorded_id}, "
+            f"got {model.model_id}; install searchlab again"
+        )
+        raise DataError(msg)
+    return model
 
 
 def open_session(path: Path, threads: int) -> InferenceSession:

@@ -33,9 +33,10 @@ MAX_TEXT: Final = 2_000
 """Code points of a text that are read, as in `searchlab.models.openclip.embedder`."""
 
 _BATCH = 32
+_PRECISIONS = ("fp32", "int8")
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(Embedder):
     """An exported model.
 
     Args:
@@ -82,11 +83,6 @@ class OnnxEmbedder:
         self._lock = threading.Lock()
         self._sessions: dict[str, Any] = {}
         self._tokenizers: dict[str, ClipTokenizer] = {}
-
-    @property
-    def parts(self) -> tuple[tuple[Embedder, float], ...]:
-        """The model itself, with weight 1."""
-        return ((self, 1.0),)
 
     @property
     def folder(self) -> Path:
@@ -214,6 +210,14 @@ class OnnxEmbedder:
     @property
     def _at_once(self) -> int:
         return 1 if self._precision == "int8" else _BATCH
+
+
+def load_onnx(source: str) -> OnnxEmbedder:
+    """Load an export: `FOLDER`, or `FOLDER:fp32` or `FOLDER:int8` for a precision of one's own."""
+    folder, colon, precision = source.rpartition(":")
+    if colon and precision in _PRECISIONS:
+        return OnnxEmbedder(folder, precision=precision)
+    return OnnxEmbedder(source)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def export_onnx(spec: str, folder: str | Path, *, int8: bool = True) -> ExportRe
 
 
 def _exportable_model(spec: str) -> OpenClipEmbedder:
-    from searchlab.models import load_model
+    from searchlab.models.registry import load_model
 
     if not spec.startswith("openclip:"):
         msg = f"only models of open_clip can be exported, 'openclip:...', got {spec!r}"

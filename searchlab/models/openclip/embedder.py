@@ -32,7 +32,7 @@ _ACCELERATED_BATCH: Final = 128
 _MOST_CACHED_WORDS: Final = 100_000
 
 
-class OpenClipEmbedder:
+class OpenClipEmbedder(Embedder):
     """A model of open_clip.
 
     Args:
@@ -85,11 +85,6 @@ class OpenClipEmbedder:
         self.images_at_once = _BATCH if self._device.type == "cpu" else _ACCELERATED_BATCH
         self.precision = precision
         self._feed = Feed(self.preprocess, self._device, precision, self.images_at_once)
-
-    @property
-    def parts(self) -> tuple[tuple[Embedder, float], ...]:
-        """The model itself, with weight 1."""
-        return ((self, 1.0),)
 
     @property
     def module(self) -> Any:

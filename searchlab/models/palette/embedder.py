@@ -149,7 +149,7 @@ def _cells() -> NDArray[np.float64]:
     return centres
 
 
-class PaletteEmbedder:
+class PaletteEmbedder(Embedder):
     """Embeds a picture as its colours, and a text as the colours that it names.
 
     Reads colour names and hex codes; see `searchlab.models.palette.words` for the languages. A text
@@ -165,11 +165,6 @@ class PaletteEmbedder:
         self.input_size = _SIDE
         self.model_id = f"palette-{self._digest()}"
         self._lock = threading.Lock()
-
-    @property
-    def parts(self) -> tuple[tuple[Embedder, float], ...]:
-        """The model itself, with weight 1."""
-        return ((self, 1.0),)
 
     def _digest(self) -> str:
         settings = (_VERSION, _SIDE, _LIGHTNESS, _REACH, _SPREAD_IMAGE, _SPREAD_TEXT, _BACKGROUND)
