@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from searchlab.library.library import create_library as create_library
     from searchlab.library.library import open_library as open_library
     from searchlab.models import load_model as load_model
+    from searchlab.models import register_model as register_model
     from searchlab.search.filters.photo_filter import PhotoFilter as PhotoFilter
     from searchlab.search.queries import Page as Page
     from searchlab.search.queries import Query as Query
@@ -86,6 +87,7 @@ _HOMES = {
     "promote": "evaluation.promotion",
     "read_dataset": "evaluation.datasets",
     "recommend": "evaluation.recommending",
+    "register_model": "models",
     "serve_locally": "client.serving",
     "tune": "evaluation.tuning.tune",
 }
