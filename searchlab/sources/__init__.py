@@ -1,7 +1,8 @@
 """Upstream libraries: one small file each turns the library's own records into searchlab's.
 
 A library's file says how its records are read, how its five sizes are addressed, what its guideline
-asks a credit to say, and how its API is searched. To add one: write the file, list it here.
+asks a credit to say, and how its API is searched. To add one: write the file, list it here; or name
+its `Source` in a package of your own as an entry point `searchlab.sources`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from searchlab.errors import InputError, quote
+from searchlab.plugins import load_plugin, plugin_names
 from searchlab.sources.providers import (
     europeana,
     flickr,
@@ -27,7 +29,7 @@ from searchlab.sources.providers import (
 )
 from searchlab.sources.source import Source
 
-_ALL: Final[tuple[Source, ...]] = (
+_SHIPPED: Final[tuple[Source, ...]] = (
     unsplash.SOURCE,
     pexels.SOURCE,
     pixabay.SOURCE,
@@ -43,8 +45,11 @@ _ALL: Final[tuple[Source, ...]] = (
     europeana.SOURCE,
     wordpress.SOURCE,
 )
-SOURCES: Final = {source.name: source for source in _ALL}
+SOURCES: Final = {source.name: source for source in _SHIPPED}
 """Libraries by name: the nine of the service, then those that followed."""
+
+PLUGINS: Final = "searchlab.sources"
+"""Entry points by which other packages add libraries."""
 
 
 def source_named(name: str) -> Source:
@@ -52,8 +57,11 @@ def source_named(name: str) -> Source:
 
     Raises:
         InputError: There is none of that name.
+        MismatchError: It belongs to a plugin that cannot be imported.
     """
-    if name not in SOURCES:
-        msg = f"source must be one of {', '.join(SOURCES)}, got {quote(name)}"
+    source: Source | None = SOURCES.get(name) or load_plugin(PLUGINS, name)
+    if source is None:
+        listed = ", ".join([*SOURCES, *plugin_names(PLUGINS)])
+        msg = f"source must be one of {listed}, got {quote(name)}"
         raise InputError(msg)
-    return SOURCES[name]
+    return source

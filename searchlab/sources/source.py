@@ -66,6 +66,7 @@ class Source:
         inside: Keys that lead from an answer of its API to the list of records.
         gives: Photo fields that its records tell, besides the ids, links and credit that all tell.
         one_license: All its photos have the same licence, which their records leave out.
+        terms_url: Page of the terms that hold for all its photos; empty where each has its own.
         search: Walks through the results of a query; None where there is no public API.
         key: The user's key; None where nobody needs one.
         apart: Takes an entry with several pictures apart, one entry a picture.
@@ -79,6 +80,7 @@ class Source:
     inside: tuple[str, ...]
     gives: tuple[str, ...]
     one_license: bool = False
+    terms_url: str = ""
     search: Callable[[str], Walk] | None = None
     key: Key | None = None
     apart: Callable[[Values], list[Values]] = lambda entry: [entry]

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from searchlab.photos.licenses import NAMED, license_url
+from searchlab.sources import SOURCES
 
 __all__ = ["LIBRARIES", "LICENSES", "NOT_EVALUATED", "license_url", "source_license_url"]
 
@@ -22,14 +23,9 @@ NOT_EVALUATED: Final = "https://rightsstatements.org/vocab/CNE/1.0/"
 LIBRARIES: Final = {
     "burst": "https://www.shopify.com/stock-photos/licenses/shopify-some-rights-reserved",
     "nappy": "https://nappy.co/license",
-    "nasa": "https://www.nasa.gov/nasa-brand-center/images-and-media/",
-    "pexels": "https://www.pexels.com/license/",
-    "pixabay": "https://pixabay.com/service/license-summary/",
-    "rawpixel": "https://www.rawpixel.com/services/licenses",
-    "stocksnap": "https://stocksnap.io/license",
-    "unsplash": "https://unsplash.com/license",
+    **{source.name: source.terms_url for source in SOURCES.values() if source.terms_url},
 }
-"""Libraries with one set of terms."""
+"""Pages of the libraries with one set of terms; two of them come through aggregators alone."""
 
 LICENSES: Final = {name: terms.url for name, terms in NAMED.items() if terms.url}
 """Licences by name, those of Creative Commons that follow a pattern excepted."""

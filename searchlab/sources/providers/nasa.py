@@ -95,6 +95,7 @@ SOURCE = Source(
     name="nasa",
     title="NASA Images",
     home=_HOME,
+    terms_url="https://www.nasa.gov/nasa-brand-center/images-and-media/",
     record=record,
     inside=("collection", "items"),
     gives=(

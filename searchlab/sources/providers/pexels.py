@@ -69,6 +69,7 @@ SOURCE = Source(
     name="pexels",
     title="Pexels",
     home=_HOME,
+    terms_url=f"{_HOME}/license/",
     record=record,
     inside=("photos",),
     gives=(

@@ -89,6 +89,7 @@ SOURCE = Source(
     name="pixabay",
     title="Pixabay",
     home=_HOME,
+    terms_url=f"{_HOME}/service/license-summary/",
     record=record,
     inside=("hits",),
     gives=(

@@ -89,6 +89,7 @@ SOURCE = Source(
     name="rawpixel",
     title="Rawpixel",
     home=_HOME,
+    terms_url=f"{_HOME}/services/licenses",
     record=record,
     inside=("results",),
     gives=(

@@ -69,6 +69,7 @@ SOURCE = Source(
     name="stocksnap",
     title="StockSnap",
     home=_HOME,
+    terms_url=f"{_HOME}/license",
     record=record,
     inside=("results",),
     gives=(

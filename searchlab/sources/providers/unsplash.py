@@ -73,6 +73,7 @@ SOURCE = Source(
     name="unsplash",
     title="Unsplash",
     home=_HOME,
+    terms_url=f"{_HOME}/license",
     record=record,
     inside=("results",),
     gives=(
