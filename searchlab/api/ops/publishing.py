@@ -23,15 +23,18 @@ def put_in_force(library: Library, file: Path) -> None:
         SearchlabError: It cannot be put in force, such as one of other weights; says why.
     """
     config = Config.load(file)
-    found = library.snapshot()
-    if found is None or found.config.config_id == config.config_id:
+    snapshot = library.snapshot()
+    if snapshot is None or snapshot.config.config_id == config.config_id:
         return
     command = [sys.executable, "-P", "-m", "searchlab.api.ops.publishing"]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, str(library.folder), str(file)], stdout=subprocess.PIPE, text=True, check=False
     )
-    if done.returncode:
-        msg = done.stdout.strip() or f"{file} must be put in force, got an error; it is shown above"
+    if process.returncode:
+        msg = (
+            process.stdout.strip()
+            or f"{file} must be put in force, got an error; it is shown above"
+        )
         raise SearchlabError(msg)
 
 
@@ -43,9 +46,9 @@ def publish(library: Library, config: Config) -> str:
         NotFoundError: Nothing was indexed yet, or there is no such model.
     """
     config = config.with_model_id(load_model(config.model).model_id)
-    found = library.snapshot()
-    if found is not None and found.config.config_id == config.config_id:
-        return found.snapshot_id
+    snapshot = library.snapshot()
+    if snapshot is not None and snapshot.config.config_id == config.config_id:
+        return snapshot.snapshot_id
     return library.publish(config)
 
 

@@ -3,6 +3,11 @@
 It opens the socket that all workers listen on, so a connection that waits while a worker is
 replaced is answered by another one. Workers hear of its end by their standard input: they stop
 even if it is killed. It answers no request itself and loads no model.
+
+Granian 2.8 brings a supervisor, which breaks what is promised here (tried with one worker): 78
+requests were refused while a killed worker was replaced, a second death within 5.5 s ended the
+server, a second server on the port started as if it were free, workers outlived a parent that was
+killed, and an application that could not start was served all the same.
 """
 
 from __future__ import annotations
@@ -49,7 +54,7 @@ class _Worker:
     number: int
     process: subprocess.Popen[bytes] | None = None
     reports: int = -1
-    heard: bytes = b""
+    unread: bytes = b""
     reason: str = ""
     ready: bool = False
     started: float = 0.0
@@ -58,10 +63,10 @@ class _Worker:
 
 
 class Supervisor:
-    """Keeps so many workers alive until it is told to stop.
+    """Keeps so many workers alive until it is to stop.
 
     Attributes:
-        stopping: Whether it has been told to.
+        stopping: Whether `stop` was called.
     """
 
     def __init__(self, settings: Settings, listener: socket.socket, *, app: str = APP) -> None:
@@ -85,7 +90,7 @@ class Supervisor:
         self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
         self._selector = selectors.DefaultSelector()
         self.stopping = False
-        self._told_at = 0.0
+        self._stopped_at = 0.0
         self._wake, self._woken = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
@@ -97,14 +102,14 @@ class Supervisor:
         return [worker.process.pid for worker in self._workers if worker.process is not None]
 
     def stop(self) -> None:
-        """Have `run` end; told again a second later, do not wait for running requests either.
+        """Have `run` end; called again a second later, do not wait for running requests either.
 
         Safe in a signal handler.
         """
         now = time.monotonic()
         if not self.stopping:
-            self.stopping, self._told_at = True, now
-        elif now - self._told_at > _IMPATIENT_S:
+            self.stopping, self._stopped_at = True, now
+        elif now - self._stopped_at > _IMPATIENT_S:
             for worker in self._workers:
                 if worker.process is not None:
                     worker.process.kill()
@@ -128,13 +133,13 @@ class Supervisor:
                 raise SearchlabError(worker.reason or _DIED_EARLY)
 
     def run(self, note: Callable[[str], None]) -> None:
-        """Replace workers that die, until told to stop.
+        """Replace workers that die, until `stop` is called.
 
         Args:
-            note: Told of each that died.
+            note: Takes a line about each that died.
         """
         while not self.stopping:
-            for worker in self._wait(self._patience()):
+            for worker in self._wait(self._seconds_to_next_start()):
                 about = f": {worker.reason}" if worker.reason else ""
                 note(f"worker {worker.number} died{about}; starting another")
             for worker in self._workers:
@@ -160,7 +165,7 @@ class Supervisor:
                 process.wait()
         for worker in self._workers:
             if worker.process is not None:
-                self._forget(worker)
+                self._release(worker)
         self._selector.close()
         self._wake.close()
         self._woken.close()
@@ -185,7 +190,7 @@ class Supervisor:
             raise
         finally:
             os.close(theirs)
-        worker.reports, worker.heard, worker.reason, worker.ready = ours, b"", "", False
+        worker.reports, worker.unread, worker.reason, worker.ready = ours, b"", "", False
         worker.started = time.monotonic()
         self._selector.register(ours, selectors.EVENT_READ, worker)
 
@@ -199,17 +204,17 @@ class Supervisor:
                     self._woken.recv(1024)
                 continue
             data = os.read(worker.reports, 65_536)
-            *lines, worker.heard = (worker.heard + data).split(b"\n")
+            *lines, worker.unread = (worker.unread + data).split(b"\n")
             for line in lines:
                 report = msgspec.json.decode(line)
                 worker.ready = report["event"] == "ready"
                 worker.reason = report["message"]
             if not data:
-                self._bury(worker)
+                self._note_death(worker)
                 died.append(worker)
         return died
 
-    def _bury(self, worker: _Worker) -> None:
+    def _note_death(self, worker: _Worker) -> None:
         process = worker.process
         if process is None:
             return
@@ -222,16 +227,16 @@ class Supervisor:
         worker.failures = 0 if steady else worker.failures
         worker.due = time.monotonic() + _RETRY_S[min(worker.failures, len(_RETRY_S) - 1)]
         worker.failures += 1
-        self._forget(worker)
+        self._release(worker)
 
-    def _forget(self, worker: _Worker) -> None:
+    def _release(self, worker: _Worker) -> None:
         self._selector.unregister(worker.reports)
         os.close(worker.reports)
         if worker.process is not None and worker.process.stdin is not None:
             worker.process.stdin.close()
         worker.process, worker.ready = None, False
 
-    def _patience(self) -> float | None:
+    def _seconds_to_next_start(self) -> float | None:
         due = [worker.due for worker in self._workers if worker.process is None]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
@@ -241,7 +246,7 @@ def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
 
     Args:
         settings: What to serve, where and how.
-        stream: Told in one line when it answers.
+        stream: Where a line is written once it answers.
 
     Raises:
         SearchlabError: It cannot be served: no library, a database out of reach, a port in use, a
@@ -281,7 +286,7 @@ def _check(settings: Settings) -> None:
 def _supervise(settings: Settings, listener: socket.socket, stream: TextIO) -> None:
     log = Log(settings.log_format)
     supervisor = Supervisor(settings, listener)
-    with _told_to_stop_by_signals(supervisor):
+    with _stop_on_signals(supervisor):
         try:
             supervisor.start(lambda: _check(settings))
             if not supervisor.stopping:
@@ -344,11 +349,11 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def _told_to_stop_by_signals(supervisor: Supervisor) -> Iterator[None]:
-    def told(number: int, frame: FrameType | None) -> None:
+def _stop_on_signals(supervisor: Supervisor) -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
         supervisor.stop()
 
-    before = {number: signal.signal(number, told) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:

@@ -1,6 +1,6 @@
-"""Worker: one process that answers. `server` starts it, tells it when to stop and hears from it.
+"""Worker: one process that answers. `server` starts it, reads its reports and ends it.
 
-It listens only once it is warm, so a connection is either refused or answered. Told to stop, it
+It listens only once it is warm, so a connection is either refused or answered. Asked to stop, it
 takes no new connection, finishes what it is working on and closes what it has opened.
 """
 
@@ -32,7 +32,7 @@ BACKLOG = 2048
 HEAD_TIMEOUT_MS = 30_000
 # Above what the API itself refuses in its own words, below what would cost memory.
 HEAD_BYTES = 128 * 1024
-# Time that running requests have to finish in once the worker is told to stop.
+# Time that running requests have to finish in once the worker is to stop.
 GRACE_S = 20.0
 # A thread that computes holds up the event loop for so long, each time that the loop waits for it.
 _SWITCH_S = 0.001
@@ -46,7 +46,7 @@ _QUIET: dict[str, Any] = {
 
 
 class Report(msgspec.Struct):
-    """What a worker tells its server, one JSON line each.
+    """What a worker sends to its server, one JSON line each.
 
     Attributes:
         event: `ready`, or `failed` where it cannot start.
@@ -61,25 +61,25 @@ class Lifespan:
     """The start and the end of an ASGI application."""
 
     def __init__(self, app: Callable[..., Any]) -> None:
-        self._asked: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-        self._answered: asyncio.Queue[str] = asyncio.Queue()
+        self._events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+        self._answers: asyncio.Queue[str] = asyncio.Queue()
         scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.3"}, "state": {}}
-        self._task = asyncio.ensure_future(app(scope, self._asked.get, self._send))
+        self._task = asyncio.ensure_future(app(scope, self._events.get, self._send))
 
     async def _send(self, message: dict[str, Any]) -> None:
-        await self._answered.put(message["type"])
+        await self._answers.put(message["type"])
 
     async def startup(self) -> None:
         """Have the application open what it needs; what it raises is raised here."""
-        await self._ask("startup")
+        await self._run_event("startup")
 
     async def shutdown(self) -> None:
         """Have it close all that again."""
-        await self._ask("shutdown")
+        await self._run_event("shutdown")
 
-    async def _ask(self, what: str) -> None:
-        await self._asked.put({"type": f"lifespan.{what}"})
-        answer = asyncio.ensure_future(self._answered.get())
+    async def _run_event(self, what: str) -> None:
+        await self._events.put({"type": f"lifespan.{what}"})
+        answer = asyncio.ensure_future(self._answers.get())
         await asyncio.wait({answer, self._task}, return_when=asyncio.FIRST_COMPLETED)
         if not answer.done() or answer.result() != f"lifespan.{what}.complete":
             answer.cancel()
@@ -88,7 +88,7 @@ class Lifespan:
             raise RuntimeError(msg)
 
 
-class _Listening(Server):
+class _SocketServer(Server):
     """Granian on a socket that outlives this process."""
 
     def __init__(self, app: Callable[..., Any], listener: socket.socket) -> None:
@@ -113,12 +113,12 @@ class _Listening(Server):
 
 
 async def work(app_path: str, listener: socket.socket, report: Callable[[Report], None]) -> int:
-    """Answer until told to stop, by SIGTERM or by the end of standard input.
+    """Answer until SIGTERM, or the end of standard input.
 
     Args:
         app_path: `module:function` that makes the ASGI application.
         listener: Bound, not listening yet.
-        report: Tells the server.
+        report: Sends a report to the server.
 
     Returns:
         The exit code.
@@ -127,7 +127,7 @@ async def work(app_path: str, listener: socket.socket, report: Callable[[Report]
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    _watch_standard_input(loop, stop)
+    _stop_at_end_of_input(loop, stop)
     try:
         module, _, name = app_path.partition(":")
         app = getattr(importlib.import_module(module), name)()
@@ -135,7 +135,7 @@ async def work(app_path: str, listener: socket.socket, report: Callable[[Report]
         await lifespan.startup()
         listener.listen(BACKLOG)
     except (SearchlabError, OSError, ExceptionGroup) as error:
-        reason = _reason(error)
+        reason = _find_reason(error)
         if reason is None:
             raise
         report(Report("failed", str(reason)))
@@ -143,7 +143,7 @@ async def work(app_path: str, listener: socket.socket, report: Callable[[Report]
     # What was opened lives as long as the process; the collector need not look at it again.
     gc.collect()
     gc.freeze()
-    server: Any = _Listening(app, listener)
+    server: Any = _SocketServer(app, listener)
     serving = asyncio.ensure_future(server.serve())
     stopping = asyncio.ensure_future(stop.wait())
     report(Report("ready"))
@@ -155,14 +155,14 @@ async def work(app_path: str, listener: socket.socket, report: Callable[[Report]
     return code
 
 
-def _reason(error: Exception) -> Exception | None:
+def _find_reason(error: Exception) -> Exception | None:
     # What the application's start raises, its framework wraps in groups.
     if not isinstance(error, ExceptionGroup):
         return error if isinstance(error, SearchlabError | OSError) else None
-    return next(filter(None, map(_reason, error.exceptions)), None)
+    return next(filter(None, map(_find_reason, error.exceptions)), None)
 
 
-def _watch_standard_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     # Its other end is closed when the server dies, however it dies.
     def read() -> None:
         if not os.read(0, 1024):
@@ -199,9 +199,9 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 def _raise_open_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    limit = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 if __name__ == "__main__":
