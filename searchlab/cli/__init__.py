@@ -8,6 +8,7 @@ import click
 
 from searchlab import __version__
 from searchlab.cli.evaluation import datasets, evaluate, verify
+from searchlab.cli.extras import explain_missing
 from searchlab.cli.keys import keys
 from searchlab.cli.library import check, demo, index, search
 from searchlab.cli.models import models
@@ -52,6 +53,11 @@ def main() -> None:
         _stop(str(error), 2)
     except SearchlabError as error:
         _stop(str(error), 1)
+    except ModuleNotFoundError as error:
+        message = explain_missing(error)
+        if message is None:
+            raise
+        _stop(message, 2)
     except BrokenPipeError:  # whoever read has seen enough
         sys.stderr.close()
         sys.exit(0)

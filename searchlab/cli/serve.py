@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from searchlab.cli.extras import require_extra
 from searchlab.cli.keys import database_option
 from searchlab.cli.options import EXISTING_FILE, data_option
 from searchlab.errors import SearchlabError
@@ -114,10 +115,11 @@ def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None
     library, `searchlab keys create` and `searchlab keys revoke` take effect while it runs. Every
     option can also be given as an environment variable, such as SEARCHLAB_PORT.
     """
-    from searchlab.api.ops.server import serve as run
-    from searchlab.api.settings import Settings
-
     try:
+        require_extra("serve")
+        from searchlab.api.ops.server import serve as run
+        from searchlab.api.settings import Settings
+
         settings = Settings(
             max_upload_bytes=max_upload_mib * _MIB, database_url=database_url or "", **options
         )
