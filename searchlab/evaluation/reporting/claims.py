@@ -166,7 +166,7 @@ def read_claims(text: str) -> list[Claim]:
     Args:
         text: Markdown; without such a comment it makes no claims.
     """
-    claims = []
+    claims: list[Claim] = []
     for comment in _NUMBERS.finditer(text):
         start = comment.start("body")
         for line in comment["body"].splitlines(keepends=True):
