@@ -366,7 +366,8 @@ def test_all_that_a_page_loads_is_shipped_with_it(client, path, n_assets):
         assert asset.content == shipped.read_bytes()
 
 
-def test_no_style_loads_anything_from_elsewhere():
+def test_no_style_loads_anything_from_elsewhere_and_no_service_checks_the_document():
+    assert "validatorUrl: null" in (STATIC / "reference.js").read_text(encoding="utf-8")
     for style in STATIC.rglob("*.css"):
         text = style.read_text(encoding="utf-8")
         assert "@import" not in text

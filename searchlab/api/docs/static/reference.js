@@ -46,8 +46,8 @@ function withoutValues(parameter) {
   const first = example ?? Object.values(examples)[0]?.value;
   if (parameter.required) return { ...rest, schema, ...(first === undefined ? {} : { example: first }) };
   const { default: preset, ...bare } = schema;
-  const told = [[first, "For example"], [preset, "Default"]].filter(([value]) => value !== undefined);
-  const lines = told.map(([value, word]) => `${word} \`${value}\`.`);
+  const hints = [[first, "For example"], [preset, "Default"]].filter(([value]) => value !== undefined);
+  const lines = hints.map(([value, word]) => `${word} \`${value}\`.`);
   return { ...rest, schema: bare, description: [rest.description, ...lines].filter(Boolean).join(" ") };
 }
 
@@ -69,6 +69,7 @@ async function start() {
   const page = SwaggerUIBundle({
     spec,
     dom_id: "main",
+    validatorUrl: null, // it would ask a service elsewhere
     deepLinking: true,
     tryItOutEnabled: true,
     displayRequestDuration: true,
