@@ -49,7 +49,7 @@ def grid(
     combined = [
         dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())
     ]
-    found: dict[str, Config] = {}
+    configs: dict[str, Config] = {}
     for spec, calibration, index in itertools.product(
         _listed("models", models),
         _listed("calibrations", calibrations),
@@ -57,11 +57,11 @@ def grid(
     ):
         for chosen in combined:
             config = _config(spec, index, calibration, chosen)
-            found[config.config_id] = config
-    if not found:
+            configs[config.config_id] = config
+    if not configs:
         msg = f"a grid must have a value for each choice, got {choices}"
         raise InputError(msg)
-    return list(found.values())
+    return list(configs.values())
 
 
 def _config(

@@ -134,8 +134,8 @@ class Experiment:
                 whose own filter shuts out a photo that is relevant to it.
         """
         progress = progress or Progress()
-        found = {} if force else self._recorded(replace_unlike=replace_unlike)
-        todo = [config for config in self.configs if config.config_id not in found]
+        results = {} if force else self._recorded(replace_unlike=replace_unlike)
+        todo = [config for config in self.configs if config.config_id not in results]
         if todo:
             opened = opened_library(
                 self.dataset,
@@ -151,8 +151,8 @@ class Experiment:
                     result, run = self.measure(config, library, progress, label=label)
                     if self.out is not None:
                         result.save(self.out, run=run)
-                    found[config.config_id] = result
-        return Report([found[config.config_id] for config in self.configs], seed=self.seed)
+                    results[config.config_id] = result
+        return Report([results[config.config_id] for config in self.configs], seed=self.seed)
 
     def _say_what_is_missing(self, library: Library, progress: Progress) -> None:
         n_photos = len(self.dataset.photo_ids)
@@ -169,7 +169,7 @@ class Experiment:
             return {}
         library = self.library
         photos = None if library is None else searched_photos(library.engine.table, self.dataset)
-        found = {}
+        results = {}
         for config in self.configs:
             name = config.config_id
             path = measurement_path(self.out, self.benchmark, self.dataset.name, name)
@@ -188,8 +188,8 @@ class Experiment:
                 drawn_alike = result.manifest.get("seed") == self.seed
                 setting = self._setting(photos or self._all_photos(result))
                 if drawn_alike and result.setting == setting:
-                    found[name] = result
-        return found
+                    results[name] = result
+        return results
 
     def _all_photos(self, result: Result) -> dict[str, Any]:
         # Made for the dataset, a library holds the photos that the revision of the dataset tells.
@@ -290,7 +290,7 @@ class Experiment:
         intervals = bootstrap_intervals(
             values, groups=scores.langs, clusters=scores.about, seed=self.seed
         )
-        quality = {name: found.macro.mean for name, found in intervals.items()}
+        quality = {name: averages.macro.mean for name, averages in intervals.items()}
         cost = {
             **latency(seconds),
             "text_ms": text_ms,

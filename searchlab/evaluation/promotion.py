@@ -127,7 +127,7 @@ def promote(
         "config_id": result.config_id,
         "config": result.config.to_dict(),
         "metrics": result.to_dict()["metrics"],
-        "intervals": {name: list(found.macro) for name, found in result.intervals.items()},
+        "intervals": {name: list(averages.macro) for name, averages in result.intervals.items()},
         "evidence": {
             "benchmark": result.benchmark,
             "headline": result.headline,
@@ -227,9 +227,9 @@ def _by_interval(result: Result, there: dict[str, Any], name: str) -> Standing:
     if unlike:
         return Standing(name, None, "; ".join(unlike))
     held = Interval(*there["intervals"][result.headline])
-    found = result.intervals[result.headline].macro
-    reason = f"{result.headline} is {found} against {held}"
-    return Standing(name, held.low > found.high, reason)
+    interval = result.intervals[result.headline].macro
+    reason = f"{result.headline} is {interval} against {held}"
+    return Standing(name, held.low > interval.high, reason)
 
 
 def _refuse(result: Result, path: Path, standing: Standing, *, replace_unlike: bool) -> None:

@@ -177,8 +177,8 @@ class Recommendation:
     def _points(self, lang: str) -> tuple[Point, ...]:
         rows = []
         for result in self.report.results:
-            found = result.intervals[result.headline]
-            quality = found.macro if lang == ALL else found.groups[lang]
+            intervals = result.intervals[result.headline]
+            quality = intervals.macro if lang == ALL else intervals.groups[lang]
             ms = result.metrics["text_ms"] + result.metrics["p50_ms"]
             rows.append((result, quality, ms, result.metrics["size_mib"]))
         prices = [(-quality.mean, ms, mib) for _, quality, ms, mib in rows]
@@ -235,11 +235,11 @@ class Recommendation:
         return f"{text}; {points[0].name} has {gap:.3f} more, which may be chance"
 
     def _limits(self) -> str:
-        found = [power.detectable for power in self.report.powers.values()]
-        if not found or not np.isfinite(max(found)):
+        sizes = [power.detectable for power in self.report.powers.values()]
+        if not sizes or not np.isfinite(max(sizes)):
             return "These queries are too few to show small differences; add some."
         return (
-            f"These queries show differences of {min(found):.3f} to {max(found):.3f} four times in "
+            f"These queries show differences of {min(sizes):.3f} to {max(sizes):.3f} four times in "
             "five; smaller ones would often be missed."
         )
 

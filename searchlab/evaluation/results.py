@@ -140,7 +140,7 @@ class Result:
             "task": self.task,
             "parameters": {"metrics": list(self.intervals), "seed": self.manifest.get("seed")},
             "metrics": {name: round(value, 6) for name, value in self.metrics.items()},
-            "intervals": {name: _plain(found) for name, found in self.intervals.items()},
+            "intervals": {name: _plain(intervals) for name, intervals in self.intervals.items()},
             "n_queries": self.n_queries,
             "photos": self.photos,
             "manifest": self.manifest,
@@ -204,7 +204,9 @@ def load_result(path: Path | str) -> Result:
             dataset_revision=values["dataset_revision"],
             config=config,
             metrics=dict(values["metrics"]),
-            intervals={name: _intervals(found) for name, found in values["intervals"].items()},
+            intervals={
+                name: _intervals(values_of) for name, values_of in values["intervals"].items()
+            },
             photos=dict(values["photos"]),
             manifest=dict(values["manifest"]),
             scores=_read_scores(scores),
@@ -232,12 +234,12 @@ def incompatibility(a: Result, b: Result, *, timings: bool = True) -> str | None
     Returns:
         Each thing that differs with both of its values, such as `"dataset demo and stamps"`.
     """
-    found, other = _setting(a), _setting(b)
+    setting, other = _setting(a), _setting(b)
     if not timings:
-        del found["machine"]
+        del setting["machine"]
     differing = [
         f"{name} {_told(name, value, other[name])}"
-        for name, value in found.items()
+        for name, value in setting.items()
         if value != other[name]
     ]
     return "; ".join(differing) or None
@@ -265,14 +267,14 @@ def _told(name: str, value: Any, other: Any) -> str:
     return f"{value} and {other}"
 
 
-def _plain(found: GroupedIntervals) -> dict[str, Any]:
+def _plain(intervals: GroupedIntervals) -> dict[str, Any]:
     def rounded(interval: Interval) -> list[float]:
         return [round(value, 6) for value in interval]
 
     return {
-        "macro": rounded(found.macro),
-        "micro": rounded(found.micro),
-        "langs": {lang: rounded(interval) for lang, interval in found.groups.items()},
+        "macro": rounded(intervals.macro),
+        "micro": rounded(intervals.micro),
+        "langs": {lang: rounded(interval) for lang, interval in intervals.groups.items()},
     }
 
 

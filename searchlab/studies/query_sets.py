@@ -64,6 +64,8 @@ class Asked:
         yield from (one for one in (self.text, self.similar, self.steered) if one is not None)
 
 
-def engine_of(library: Library, config: Config, asked: Asked) -> SearchEngine:
+def engine_of(library: Library, config: Config, query_set: Asked) -> SearchEngine:
     """Build an engine over the photos of a collection, as its queries may see them."""
-    return library.engine_for(config, withheld=asked.text.withheld, photo_ids=asked.text.photo_ids)
+    return library.engine_for(
+        config, withheld=query_set.text.withheld, photo_ids=query_set.text.photo_ids
+    )

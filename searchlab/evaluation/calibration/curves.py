@@ -125,11 +125,11 @@ def reliability(
     mass = np.bincount(bin_of, weights=w, minlength=bins)
     filled = mass > 0
     promised = np.bincount(bin_of, weights=w * x, minlength=bins)[filled] / mass[filled]
-    kept = np.bincount(bin_of, weights=w * y, minlength=bins)[filled] / mass[filled]
+    relevant_shares = np.bincount(bin_of, weights=w * y, minlength=bins)[filled] / mass[filled]
     shares = mass[filled] / mass.sum()
-    rows = zip(promised, kept, mass[filled], strict=True)
+    rows = zip(promised, relevant_shares, mass[filled], strict=True)
     return Reliability(
-        ece=float((shares * np.abs(promised - kept)).sum()),
+        ece=float((shares * np.abs(promised - relevant_shares)).sum()),
         brier=float(np.average((x - y) ** 2, weights=w)),
         base_rate=float(np.average(y, weights=w)),
         bins=[Bin(float(score), float(share), round(float(count))) for score, share, count in rows],

@@ -124,27 +124,27 @@ def score_queries(engine: SearchEngine, dataset: Dataset) -> ScoredQueries:
         raise InputError(msg)
     ids = engine.table.photo_ids(range(len(engine.table)))
     row_of = {photo_id: row for row, photo_id in enumerate(ids)}
-    asked = [query for query in dataset.queries if _can_be_asked(query, dataset, row_of)]
-    if not asked:
+    queries = [query for query in dataset.queries if _can_be_asked(query, dataset, row_of)]
+    if not queries:
         msg = f"the engine must hold photos that queries of {dataset.name!r} look for, got none"
         raise InputError(msg)
-    engine.warm([query.text for query in asked if query.text is not None])
-    vectors = np.empty((len(asked), engine.model.dim), dtype=np.float32)
-    allowed = np.empty((len(asked), len(ids)), dtype=np.bool_)
-    grades = np.full((len(asked), len(ids)), UNJUDGED, dtype=np.int16)
-    for place, labelled in enumerate(asked):
+    engine.warm([query.text for query in queries if query.text is not None])
+    vectors = np.empty((len(queries), engine.model.dim), dtype=np.float32)
+    allowed = np.empty((len(queries), len(ids)), dtype=np.bool_)
+    grades = np.full((len(queries), len(ids)), UNJUDGED, dtype=np.int16)
+    for place, labelled in enumerate(queries):
         query = labelled.query()
         vectors[place] = engine.query_vector(query)
-        found = engine.allowed(query)
-        allowed[place] = True if found is None else found.mask()
+        passing = engine.allowed(query)
+        allowed[place] = True if passing is None else passing.mask()
         for photo_id, grade in dataset.qrels[labelled.query_id].items():
             if photo_id in row_of:
                 grades[place, row_of[photo_id]] = grade
     cosines = vectors @ np.asarray(engine.index.vectors).T
     return ScoredQueries(
         kind=_KINDS[dataset.task],
-        langs=tuple(query.lang for query in asked),
-        about=tuple(photo_about(query, dataset) for query in asked),
+        langs=tuple(query.lang for query in queries),
+        about=tuple(photo_about(query, dataset) for query in queries),
         cosines=np.where(allowed, cosines, np.float32(-np.inf)),
         grades=grades,
     )

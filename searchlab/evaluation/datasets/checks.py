@@ -56,11 +56,11 @@ def check_run(
         InputError: A rule is broken; the message has the rule and what breaks it.
     """
     references = {query.query_id: query.photo_id for query in queries}
-    found = {photo_id for answer in run.values() for photo_id in answer}
+    ranked = {photo_id for answer in run.values() for photo_id in answer}
     for rule, broken in (
         ("answer known queries only", run.keys() - references.keys()),
-        ("find photos, no padding", {photo for photo in found if not is_id(photo)}),
-        ("find photos of the dataset only", found - photo_ids),
+        ("find photos, no padding", {photo for photo in ranked if not is_id(photo)}),
+        ("find photos of the dataset only", ranked - photo_ids),
         (
             "name a photo once for each query",
             {query_id for query_id, answer in run.items() if len(set(answer)) < len(answer)},

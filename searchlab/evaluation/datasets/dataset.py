@@ -118,12 +118,12 @@ class Dataset:
         Raises:
             InputError: A language or a kind has no query, or no query is left.
         """
-        for what, wanted, known in (
+        for what, chosen, known in (
             ("languages", languages, self.languages),
             ("kinds", kinds, sorted({query.kind for query in self.queries})),
         ):
-            if isinstance(wanted, str) or not set(wanted or ()) <= set(known):
-                msg = f"{what} must be a list of some of {', '.join(known)}, got {quote(wanted)}"
+            if isinstance(chosen, str) or not set(chosen or ()) <= set(known):
+                msg = f"{what} must be a list of some of {', '.join(known)}, got {quote(chosen)}"
                 raise InputError(msg)
         return self._keep(
             lambda query: (
@@ -138,12 +138,12 @@ class Dataset:
         Raises:
             InputError: No query is named, or one that is not in the dataset.
         """
-        wanted = set(query_ids)
-        unknown = sorted(wanted - self.qrels.keys())
-        if unknown or not wanted:
+        chosen = set(query_ids)
+        unknown = sorted(chosen - self.qrels.keys())
+        if unknown or not chosen:
             msg = f"query_ids must be ids of queries of {self.name!r}, got {unknown[:5] or 'none'}"
             raise InputError(msg)
-        return self._keep(lambda query: query.query_id in wanted)
+        return self._keep(lambda query: query.query_id in chosen)
 
     def sample(self, languages: Sequence[str], per_language: int, seed: int) -> Dataset:
         """Keep a few queries of each language, for a quick evaluation.
@@ -165,11 +165,11 @@ class Dataset:
         if missing or not languages:
             msg = f"languages must be among {', '.join(self.languages)}, got {missing}"
             raise InputError(msg)
-        kept: set[str] = set()
+        drawn: set[str] = set()
         for language in set(languages):
             ids = [query.query_id for query in self.queries if query.lang == language]
-            kept |= set(sorted(ids, key=lambda i: _sha256(f"{seed}:{i}"))[:per_language])
-        return self._keep(lambda query: query.query_id in kept)
+            drawn |= set(sorted(ids, key=lambda i: _sha256(f"{seed}:{i}"))[:per_language])
+        return self._keep(lambda query: query.query_id in drawn)
 
     def under(self, filter: PhotoFilter, table: PhotoTable) -> Dataset:
         """Ask the same queries under a filter, and look for the photos that pass it.
@@ -199,11 +199,11 @@ class Dataset:
             )
             raise InputError(msg)
         passing = judged.intersection(table.photo_ids(np.flatnonzero(filter.mask(table))))
-        kept = {
+        left = {
             query_id: {photo: grade for photo, grade in grades.items() if photo in passing}
             for query_id, grades in self.qrels.items()
         }
-        qrels = {i: grades for i, grades in kept.items() if max(grades.values(), default=0) >= 1}
+        qrels = {i: grades for i, grades in left.items() if max(grades.values(), default=0) >= 1}
         if not qrels:
             msg = f"a filter must let a relevant photo of {self.name!r} through, got {filter}"
             raise InputError(msg)
@@ -228,27 +228,27 @@ class Dataset:
         Raises:
             InputError: They do not fit together.
         """
-        asked = tuple(queries)
+        listed = tuple(queries)
         return replace(
             self,
             name=name,
-            revision=_sha256(f"{self.revision}{contents(asked, qrels)}")[:12],
-            queries=asked,
+            revision=_sha256(f"{self.revision}{contents(listed, qrels)}")[:12],
+            queries=listed,
             qrels={query_id: dict(grades) for query_id, grades in qrels.items()},
             n_dropped=0,
             part_of="",
         )
 
-    def _keep(self, wanted: Callable[[LabelledQuery], bool]) -> Dataset:
-        kept = tuple(query for query in self.queries if wanted(query))
-        if len(kept) == len(self.queries):
+    def _keep(self, is_chosen: Callable[[LabelledQuery], bool]) -> Dataset:
+        chosen = tuple(query for query in self.queries if is_chosen(query))
+        if len(chosen) == len(self.queries):
             return self
         whole = self.part_of or self.revision
         return replace(
             self,
-            revision=_sha256(f"{whole}{[query.query_id for query in kept]}")[:12],
-            queries=kept,
-            qrels={query.query_id: self.qrels[query.query_id] for query in kept},
+            revision=_sha256(f"{whole}{[query.query_id for query in chosen]}")[:12],
+            queries=chosen,
+            qrels={query.query_id: self.qrels[query.query_id] for query in chosen},
             part_of=whole,
         )
 

@@ -76,10 +76,10 @@ def steered(base: Dataset, name: str, *, least: int = 1) -> Dataset:
         relevant = _relevant(base, query, least=least)
         if len(relevant) >= 2:
             reference = _drawn(relevant)
-            asked = LabelledQuery(
+            labelled = LabelledQuery(
                 query.query_id, query.lang, query.kind, query.text, photo_id=reference
             )
-            queries.append(asked)
+            queries.append(labelled)
             grades = dict(base.qrels[query.query_id])
             del grades[reference]
             qrels[query.query_id] = grades

@@ -78,7 +78,9 @@ def flickr8k_similar() -> Dataset:
     folder, records = _flickr8k_photos()
     path = folder / "image_qrels.tsv"
     grades = _judgments(path, "flickr", query="query_photo_id", grade="grade")
-    qrels = {name: found for name, found in grades.items() if max(found.values()) >= _CLEAR}
+    qrels = {
+        name: by_photo for name, by_photo in grades.items() if max(by_photo.values()) >= _CLEAR
+    }
     queries = [
         LabelledQuery(name, NO_LANGUAGE, "graded", photo_id=photo_id_of("flickr", name))
         for name in qrels
@@ -128,9 +130,9 @@ def _judgments(
     path: Path, source: str, *, query: str = "query_id", grade: str = "relevance"
 ) -> dict[str, dict[str, int]]:
     """Read judgments of photos that are named as one source names them."""
-    found: dict[str, dict[str, int]] = {}
+    by_query: dict[str, dict[str, int]] = {}
     for row in read_rows(path):
-        grades = found.setdefault(row[query], {})
+        grades = by_query.setdefault(row[query], {})
         photo_id = photo_id_of(source, row["photo_id"])
         if photo_id in grades:
             msg = (
@@ -138,4 +140,4 @@ def _judgments(
             )
             raise InputError(msg)
         grades[photo_id] = int(row[grade])
-    return found
+    return by_query

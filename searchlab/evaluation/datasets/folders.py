@@ -130,9 +130,9 @@ def _lacking(path: Path) -> str:
 def _records(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise NotFoundError(_lacking(path))
-    for found in read_records(path):
-        if isinstance(found, Problem):
-            msg = f"{found.where} must be a record, got: {found.reason}"
+    for entry in read_records(path):
+        if isinstance(entry, Problem):
+            msg = f"{entry.where} must be a record, got: {entry.reason}"
             raise InputError(msg)
     lines = path.read_text("utf-8").split("\n")
     records: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
@@ -168,8 +168,8 @@ def _queries(path: Path, known: Mapping[str, str]) -> list[LabelledQuery]:
         raise InputError(msg) from error
     unknown = sorted({name for row in rows for name in row} - set(_COLUMNS))
     if unknown or (rows and "query_id" not in rows[0]):
-        found = unknown or sorted(rows[0])
-        msg = f"{path} must have query_id and columns among {', '.join(_COLUMNS)}, got {found}"
+        wrong = unknown or sorted(rows[0])
+        msg = f"{path} must have query_id and columns among {', '.join(_COLUMNS)}, got {wrong}"
         raise InputError(msg)
     queries = []
     for number, row in enumerate(rows, start=2):

@@ -101,12 +101,12 @@ def read_run(source: Path | str) -> dict[str, list[str]]:
             twice, or the file is no text that can be read.
         NotFoundError: There is no such file.
     """
-    found: dict[str, list[tuple[float, float, str]]] = {}
+    ranked: dict[str, list[tuple[float, float, str]]] = {}
     for where, row in _lines(source, _RUN_TREC, (_RUN_COLUMNS,)):
         rank = _number(where, "rank", row["rank"])
         score = _number(where, "score", row.get("score", "0"))
-        found.setdefault(row["query_id"], []).append((-score, rank, row["photo_id"]))
-    run = {query_id: [photo_id for *_, photo_id in sorted(r)] for query_id, r in found.items()}
+        ranked.setdefault(row["query_id"], []).append((-score, rank, row["photo_id"]))
+    run = {query_id: [photo_id for *_, photo_id in sorted(r)] for query_id, r in ranked.items()}
     for query_id, photo_ids in run.items():
         if len(set(photo_ids)) < len(photo_ids):
             twice = min(photo_id for photo_id, n in Counter(photo_ids).items() if n > 1)
@@ -161,22 +161,22 @@ def write_run(
     if _is_tsv(path):
         _write(path, [_RUN_COLUMNS, *((q, photo, str(rank)) for q, photo, rank in rows)], "\t")
     else:
-        found = [1 / rank if scores is None else float(scores[q][rank - 1]) for q, _, rank in rows]
+        values = [1 / rank if scores is None else float(scores[q][rank - 1]) for q, _, rank in rows]
         lines = [
             (q, "Q0", photo, str(rank), repr(score), tag)
-            for (q, photo, rank), score in zip(rows, found, strict=True)
+            for (q, photo, rank), score in zip(rows, values, strict=True)
         ]
         _write(path, lines, " ")
 
 
 def _check_scores(run: Mapping[str, Sequence[str]], scores: Mapping[str, Sequence[float]]) -> None:
     for query_id, photo_ids in run.items():
-        told = list(scores.get(query_id, ()))
-        falling = all(one >= behind for one, behind in pairwise(told))
-        if len(told) != len(photo_ids) or not falling or not all(map(math.isfinite, told)):
+        values = list(scores.get(query_id, ()))
+        falling = all(one >= behind for one, behind in pairwise(values))
+        if len(values) != len(photo_ids) or not falling or not all(map(math.isfinite, values)):
             msg = (
                 f"scores must be finite, one for each photo, and never rise, got "
-                f"{len(told)} for {len(photo_ids)} photos of {query_id!r}, {quote(told)}"
+                f"{len(values)} for {len(photo_ids)} photos of {query_id!r}, {quote(values)}"
             )
             raise InputError(msg)
 

@@ -50,11 +50,11 @@ def list_photos(library: Library, folder: Path | str) -> Path:
     known = b""
     if sidecar.exists():
         known = sidecar.read_bytes()
-        for found in read_records(sidecar):
-            if isinstance(found, Problem):
-                msg = f"{found.where} must be a record, got: {found.reason}"
+        for record in read_records(sidecar):
+            if isinstance(record, Problem):
+                msg = f"{record.where} must be a record, got: {record.reason}"
                 raise InputError(msg)
-            named.add(found[0])
+            named.add(record[0])
     table = library.engine.table
     photos = [table.photo(row) for row in range(len(table))]
     below = {Path(photo.file): photo for photo in photos if photo.file}
@@ -113,18 +113,18 @@ def example_folder(
     named = {p for q in whole.queries if q.lang == languages[0] for p in whole.qrels[q.query_id]}
     # Two bundled photos may be copies, which a library holds once.
     contents = {sha256_of(file_of[photo_id]): photo_id for photo_id in sorted(named, reverse=True)}
-    kept = sorted(contents.values(), key=lambda p: hashlib.sha256(p.encode()).hexdigest())[
+    copied = sorted(contents.values(), key=lambda p: hashlib.sha256(p.encode()).hexdigest())[
         :n_photos
     ]
     (place / "photos").mkdir(parents=True)
-    for photo_id in kept:
+    for photo_id in copied:
         shutil.copyfile(file_of[photo_id], place / "photos" / file_of[photo_id].name)
     queries, qrels = ["query_id\tlang\ttext"], ["query_id\tphoto_id\trelevance"]
     for query in whole.queries:
-        found = [p for p in sorted(whole.qrels[query.query_id]) if p in kept]
-        if found:
+        relevant = [p for p in sorted(whole.qrels[query.query_id]) if p in copied]
+        if relevant:
             queries.append(f"{query.query_id}\t{query.lang}\t{query.text}")
-            qrels += [f"{query.query_id}\tphotos/{file_of[p].name}\t1" for p in found]
+            qrels += [f"{query.query_id}\tphotos/{file_of[p].name}\t1" for p in relevant]
     for name, lines in (("queries.tsv", queries), ("qrels.tsv", qrels)):
         write_atomically(place / name, ("\n".join(lines) + "\n").encode())
     return place

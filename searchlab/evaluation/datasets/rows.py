@@ -60,7 +60,7 @@ def make_dataset(
         InputError: Its parts do not fit together.
         OSError: A picture is not there.
     """
-    asked = tuple(queries)
+    listed = tuple(queries)
     judged = {query_id: dict(grades) for query_id, grades in qrels.items()}
     digest = hashlib.sha256()
     for record in records:
@@ -68,7 +68,7 @@ def make_dataset(
         known = sorted((key, value) for key, value in record.items() if key != "file")
         digest.update(repr((path.name, known)).encode())
         digest.update(hashlib.sha256(path.read_bytes()).hexdigest().encode())
-    digest.update(contents(asked, judged).encode())
+    digest.update(contents(listed, judged).encode())
     # Only what somebody says otherwise, so that revisions stay when a kind is added here.
     said = {k: sorted(fields) for k, fields in withholds.items() if WITHHELD.get(k) != fields}
     if said:
@@ -78,7 +78,7 @@ def make_dataset(
         digest.hexdigest()[:12],
         folder,
         photos,
-        asked,
+        listed,
         judged,
         tuple(records),
         withholds=withholds,

@@ -83,8 +83,8 @@ def pictures_of(library: Library, *, small: bool = False) -> Pictures:
     from searchlab.library.renditions import RenditionFiles
 
     files = RenditionFiles(library.folder)
-    found = library.snapshot()
-    roots = () if found is None else found.roots
+    snapshot = library.snapshot()
+    roots = () if snapshot is None else snapshot.roots
 
     def picture(photo_id: str) -> bytes:
         table = library.engine.table

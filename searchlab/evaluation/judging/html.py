@@ -53,20 +53,20 @@ def _block(session: JudgingSession, items: list[Item]) -> str:
     first = scenes[0][1]
     lang = html.escape(first["lang"])
     said = _said(session, items[0]) if len(first["sides"]) == 2 else ""
-    asked = (
+    heading = (
         f'<div><b lang="{lang}" dir="auto">{html.escape(first["query"])}</b> '
         f'<span class="searchlab-small">{lang}</span> {html.escape(said)}</div>'
     )
     if len(first["sides"]) == 2:
         strips = [f'<div class="strip half">{_pictures(side)}</div>' for side in first["sides"]]
-        return f'{asked}<div class="strip two">{"".join(strips)}</div>'
+        return f'{heading}<div class="strip two">{"".join(strips)}</div>'
     photos = "".join(
         f"<figure>{_pictures(scene['sides'][0])}<figcaption>{html.escape(_said(session, item))}"
         "</figcaption></figure>"
         for item, scene in scenes
     )
     rest = f"<figure>and {len(items) - _PHOTOS} more</figure>" if len(items) > _PHOTOS else ""
-    return f'{asked}<div class="strip">{photos}{rest}</div>'
+    return f'{heading}<div class="strip">{photos}{rest}</div>'
 
 
 def _said(session: JudgingSession, item: Item) -> str:

@@ -107,8 +107,8 @@ class Journal:
     @property
     def choices(self) -> dict[Item, int | str]:
         """What was chosen for each item that was not skipped."""
-        found = self.latest.items()
-        return {item: entry.choice for item, entry in found if entry.choice is not None}
+        entries = self.latest.items()
+        return {item: entry.choice for item, entry in entries if entry.choice is not None}
 
     def record(self, item: Item, choice: Choice, *, seconds: float = 0.0) -> Entry:
         """Write a choice; it is on the disk when this returns.

@@ -33,15 +33,15 @@ def read_grades(journals: Iterable[Journal | Path | str]) -> dict[str, dict[Pair
         MismatchError: They are of different pools, of preferences, or a judge comes twice.
         InputError: There is none.
     """
-    read = [found if isinstance(found, Journal) else Journal(found) for found in journals]
+    read = [one if isinstance(one, Journal) else Journal(one) for one in journals]
     kinds = {(journal.what, journal.pool_id) for journal in read}
     judges = [journal.judge for journal in read]
     if not read:
         msg = "journals must be at least one, got none"
         raise InputError(msg)
     if len(kinds) > 1 or kinds != {("grades", read[0].pool_id)} or len(set(judges)) < len(judges):
-        found = ", ".join(f"{j.what} of {j.pool_id} by {j.judge}" for j in read)
-        msg = f"journals must hold grades of one pool, one file a judge, got {found}"
+        listed = ", ".join(f"{j.what} of {j.pool_id} by {j.judge}" for j in read)
+        msg = f"journals must hold grades of one pool, one file a judge, got {listed}"
         raise MismatchError(msg)
     return {
         journal.judge: {Pair(*item): int(grade) for item, grade in journal.choices.items()}
@@ -87,13 +87,13 @@ def merge_grades(grades: Grades, *, rule: str = "median") -> dict[str, dict[str,
     if rule not in RULES:
         msg = f"rule must be one of {', '.join(RULES)}, got {rule!r}"
         raise InputError(msg)
-    given: dict[Pair, list[int]] = {}
+    grades_of: dict[Pair, list[int]] = {}
     for judged in grades.values():
         for pair, grade in judged.items():
-            given.setdefault(Pair(*pair), []).append(grade)
+            grades_of.setdefault(Pair(*pair), []).append(grade)
     qrels: dict[str, dict[str, int]] = {}
-    for pair in sorted(given):
-        merged = RULES[rule](given[pair], len(grades))
+    for pair in sorted(grades_of):
+        merged = RULES[rule](grades_of[pair], len(grades))
         if merged is not None:
             qrels.setdefault(pair.query_id, {})[pair.photo_id] = merged
     return qrels
@@ -117,9 +117,9 @@ def judged_dataset(dataset: Dataset, qrels: Qrels, *, name: str = "", least: int
     dry = {
         i for i, grades in qrels.items() if all(grade < max(1, least) for grade in grades.values())
     }
-    kept = {query_id: grades for query_id, grades in qrels.items() if query_id not in dry}
-    queries = [query for query in dataset.queries if query.query_id in kept]
-    made = dataset.derive(name or f"{dataset.name}-judged", queries, kept)
+    answerable = {query_id: grades for query_id, grades in qrels.items() if query_id not in dry}
+    queries = [query for query in dataset.queries if query.query_id in answerable]
+    made = dataset.derive(name or f"{dataset.name}-judged", queries, answerable)
     return replace(made, n_dropped=len(dry))
 
 
@@ -150,7 +150,7 @@ def missed(pool: Pool, qrels: Qrels) -> Missed:
     Example:
         `print(missed(pool, merge_grades(grades)))`
     """
-    given = [qrels.get(pair.query_id, {}).get(pair.photo_id) for pair in pool.drawn]
-    graded = [grade for grade in given if grade is not None]
+    grades = [qrels.get(pair.query_id, {}).get(pair.photo_id) for pair in pool.drawn]
+    graded = [grade for grade in grades if grade is not None]
     n_relevant = sum(grade >= 1 for grade in graded)
     return Missed(len(graded), n_relevant, upper_bound_95(n_relevant, len(graded)))

@@ -126,20 +126,20 @@ def pool_runs(
     drawn: set[Pair] = set()
     n_left_out = 0
     for query_id in _shuffled(by_id, str(seed)):
-        found = {photo for run in runs.values() for photo in list(run.get(query_id, ()))[:depth]}
-        wanted = {photo for photo in found if (query_id, photo) not in done}
-        n_left_out += len(found) - len(wanted)
-        n_random = ceil(random_share * len(found))
+        ranked = {photo for run in runs.values() for photo in list(run.get(query_id, ()))[:depth]}
+        ungraded = {photo for photo in ranked if (query_id, photo) not in done}
+        n_left_out += len(ranked) - len(ungraded)
+        n_random = ceil(random_share * len(ranked))
         others = (p for p in _shuffled(dataset.photo_ids, f"{seed}:draw:{query_id}"))
-        fresh = [p for p in others if p not in found and (query_id, p) not in done][:n_random]
+        fresh = [p for p in others if p not in ranked and (query_id, p) not in done][:n_random]
         drawn |= {Pair(query_id, photo) for photo in fresh}
-        order = _shuffled(wanted.union(fresh), f"{seed}:{query_id}")
+        order = _shuffled(ungraded.union(fresh), f"{seed}:{query_id}")
         pairs += [Pair(query_id, photo) for photo in order]
     if not pairs:
         msg = f"a pool must hold a photo to grade, got none; {n_left_out} had been judged before"
         raise InputError(msg)
-    asked = {pair.query_id: by_id[pair.query_id] for pair in pairs}
-    return Pool(asked, tuple(pairs), frozenset(drawn), depth, tuple(runs), n_left_out)
+    queries = {pair.query_id: by_id[pair.query_id] for pair in pairs}
+    return Pool(queries, tuple(pairs), frozenset(drawn), depth, tuple(runs), n_left_out)
 
 
 def runs_of(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from searchlab.search.indexes.protocol import Neighbors
 
 
-def recall_at_k(found: Neighbors, exact: Neighbors, *, tolerance: float = 1e-6) -> float:
+def recall_at_k(answers: Neighbors, exact: Neighbors, *, tolerance: float = 1e-6) -> float:
     """Share of the true k nearest that an index found, ties counted as found.
 
     A returned row counts when it scores at least as high as the true k-th neighbour, so two equally
@@ -21,7 +21,7 @@ def recall_at_k(found: Neighbors, exact: Neighbors, *, tolerance: float = 1e-6) 
     search has fewer than k answers, those are all there is to find.
 
     Args:
-        found: (n_queries, k) answers of the index under test.
+        answers: (n_queries, k) answers of the index under test.
         exact: (n_queries, k) answers of `ExactIndex` to the same queries.
         tolerance: Slack for float32 rounding, in cosine units.
 
@@ -34,17 +34,17 @@ def recall_at_k(found: Neighbors, exact: Neighbors, *, tolerance: float = 1e-6) 
     References:
         Aumueller et al., ANN-Benchmarks, Information Systems 87, 2020.
     """
-    if found.rows.shape != exact.rows.shape or found.rows.size == 0:
+    if answers.rows.shape != exact.rows.shape or answers.rows.size == 0:
         msg = (
             "found and exact must have the same shape (n_queries, k), at least (1, 1), "
-            f"got {found.rows.shape} and {exact.rows.shape}"
+            f"got {answers.rows.shape} and {exact.rows.shape}"
         )
         raise InputError(msg)
     n_true = (exact.rows >= 0).sum(axis=1)  # (n_queries,)
     kth = np.where(exact.rows >= 0, exact.scores, np.inf).min(axis=1)
-    near = (found.rows >= 0) & (found.scores >= kth[:, None] - tolerance)
-    order = np.argsort(found.rows, axis=1, kind="stable")
-    in_order = np.take_along_axis(found.rows, order, axis=1)
+    near = (answers.rows >= 0) & (answers.scores >= kth[:, None] - tolerance)
+    order = np.argsort(answers.rows, axis=1, kind="stable")
+    in_order = np.take_along_axis(answers.rows, order, axis=1)
     first = np.ones_like(near)
     first[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
     hits = (np.take_along_axis(near, order, axis=1) & first).sum(axis=1)

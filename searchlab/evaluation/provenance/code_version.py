@@ -88,15 +88,15 @@ def _is_for_types(node: ast.stmt) -> bool:
 
 
 def _imports(path: Path, modules: dict[str, Path]) -> list[str]:
-    found = []
+    names = []
     for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         if isinstance(node, ast.ImportFrom) and node.module:
-            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found += [match[1] for match in [_REGISTERED.fullmatch(node.value)] if match]
-    return [name for name in found if name in modules]
+            names += [match[1] for match in [_REGISTERED.fullmatch(node.value)] if match]
+    return [name for name in names if name in modules]
 
 
 @cache

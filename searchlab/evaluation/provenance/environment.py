@@ -85,12 +85,12 @@ def model_checks(manifest: Mapping[str, Any]) -> tuple[list[Check], str]:
     for model in manifest.get("models", ()):
         spec = str(model["spec"])
         try:
-            found = next(entry for entry in models_of(spec) if entry["spec"] == spec)
+            here = next(entry for entry in models_of(spec) if entry["spec"] == spec)
         except (SearchlabError, StopIteration) as error:
             absent = absent or str(error) or f"{spec} is no plain model"
             continue
         checks += [
-            Check(f"{name} of {spec}", str(model[name]), found.get(name, _NONE), decisive=True)
+            Check(f"{name} of {spec}", str(model[name]), here.get(name, _NONE), decisive=True)
             for name in model
             if name != "spec"
         ]

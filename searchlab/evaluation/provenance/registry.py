@@ -40,8 +40,8 @@ class Study:
         if not self.recompute:
             return None
         module, _, function = self.recompute.partition(":")
-        found: Recompute = getattr(importlib.import_module(module), function)
-        return found
+        recompute: Recompute = getattr(importlib.import_module(module), function)
+        return recompute
 
 
 STUDIES: dict[str, Study] = {
@@ -104,7 +104,8 @@ STUDIES: dict[str, Study] = {
         ("searchlab.evaluation.tuning.tune", "searchlab.studies.vectors.made"), sealed=_TIMES
     ),
     "promotion": Study(
-        ("searchlab.evaluation.experiments",), sealed="it is held to the result it names"
+        ("searchlab.evaluation.experiments", "searchlab.evaluation.config_grids"),
+        sealed="it is held to the result it names",
     ),
     "scale": Study(
         ("searchlab.studies.filters.atlas_engine", "searchlab.studies.vectors.scaling"),

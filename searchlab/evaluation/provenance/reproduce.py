@@ -59,15 +59,15 @@ def recomputed_result(
         benchmark=recorded.benchmark,
         seed=int(recorded.manifest["seed"]),
     )
-    found, ranked = experiment.measure(recorded.config, library, progress)
-    if found.photos != recorded.photos:
-        return [f"photos: recorded {recorded.photos}, now {found.photos}"]
+    again, ranked = experiment.measure(recorded.config, library, progress)
+    if again.photos != recorded.photos:
+        return [f"photos: recorded {recorded.photos}, now {again.photos}"]
     lines = []
     run_file = path.with_suffix(".run.gz")
     if run_file.exists():
         lines += _other_rankings(read_run(run_file), ranked)
-    lines += _other_labels(recorded, found) + _other_scores(recorded, found)
-    before, now = read_measurement(path), found.to_dict()
+    lines += _other_labels(recorded, again) + _other_scores(recorded, again)
+    before, now = read_measurement(path), again.to_dict()
     names = (*recorded.intervals, "size_mib")  # all other costs are times
     steady = {name: now[name] for name in _STEADY}
     steady["metrics"] = {name: now["metrics"][name] for name in names}
@@ -79,34 +79,34 @@ def recomputed_result(
 def _other_rankings(recorded: Mapping[str, list[str]], ranked: Ranked) -> list[str]:
     differing = [
         query_id
-        for query_id, found in ranked.items()
-        if recorded.get(query_id, []) != [photo_id for photo_id, _ in found]
+        for query_id, pairs in ranked.items()
+        if recorded.get(query_id, []) != [photo_id for photo_id, _ in pairs]
     ]
     if not differing:
         return []
     return [f"run: {len(differing):,} of {len(ranked):,} rankings differ, first {differing[0]!r}"]
 
 
-def _other_labels(recorded: Result, found: Result) -> list[str]:
+def _other_labels(recorded: Result, again: Result) -> list[str]:
     # Tests and intervals rest on them: what is about one photo is one piece of evidence.
     return [
         f"{name} of the queries: not those of the dataset"
         for name in ("langs", "about")
-        if getattr(recorded.scores, name) != getattr(found.scores, name)
+        if getattr(recorded.scores, name) != getattr(again.scores, name)
     ]
 
 
-def _other_scores(recorded: Result, found: Result) -> list[str]:
+def _other_scores(recorded: Result, again: Result) -> list[str]:
     lines = []
     for metric, before in recorded.scores.values.items():
-        now = found.scores.values[metric]
+        now = again.scores.values[metric]
         off = np.abs(now - before)
         n_off = int(np.count_nonzero(~(off <= TOLERANCE)))
         if n_off:
             worst = int(np.argmax(off))
             lines.append(
                 f"{metric}: {n_off:,} of {len(off):,} queries differ, most "
-                f"{found.scores.query_ids[worst]!r}: recorded {before[worst]}, now {now[worst]}"
+                f"{again.scores.query_ids[worst]!r}: recorded {before[worst]}, now {now[worst]}"
             )
     return lines
 

@@ -110,8 +110,8 @@ def verify(
 def verify_result(path: Path | str, **options: Any) -> Verification:
     """Verify one file; the options are those of `verify`."""
     with _kept(options.pop("cache", None)) as folder:
-        (found,) = verify([path], cache=folder, **options)
-    return found
+        (verification,) = verify([path], cache=folder, **options)
+    return verification
 
 
 class _Verifier:
@@ -135,31 +135,31 @@ class _Verifier:
     def verify(self, path: Path) -> Verification:
         try:
             values = read_measurement(path)
-            asked = load_result(path).scores.query_ids if _is_result(values) else ()
-            found, dataset = self._surroundings(path, values, asked)
+            query_ids = load_result(path).scores.query_ids if _is_result(values) else ()
+            verification, dataset = self._surroundings(path, values, query_ids)
         except DataError as error:
             return Verification(path, "differs", differences=(str(error),))
         except (KeyError, TypeError, AttributeError) as error:
-            told = f"a part is missing or of another form: {type(error).__name__} {error}"
-            return Verification(path, "differs", differences=(told,))
-        if found.status != "sealed" or self.quick:
-            return found
+            reason = f"a part is missing or of another form: {type(error).__name__} {error}"
+            return Verification(path, "differs", differences=(reason,))
+        if verification.status != "sealed" or self.quick:
+            return verification
         try:
-            return self._computed_again(found, values, dataset)
+            return self._computed_again(verification, values, dataset)
         except (NotFoundError, InputError, ImportError) as error:
-            return replace(found, status="not here", remark=_not_here(error))
+            return replace(verification, status="not here", remark=_not_here(error))
         except SearchlabError as error:
-            return _differing(found, [str(error)])
+            return _differing(verification, [str(error)])
 
     def _surroundings(
-        self, path: Path, values: Values, asked: Sequence[str]
+        self, path: Path, values: Values, query_ids: Sequence[str]
     ) -> tuple[Verification, Dataset | None]:
         """Compare everything recorded with what is here; with what a result was measured on.
 
         Args:
             path: The file.
             values: What it holds.
-            asked: Ids of the queries of a result, none for another measurement.
+            query_ids: Ids of the queries of a result, none for another measurement.
         """
         manifest, dataset, absent = values["manifest"], None, ""
         wrong: list[str] = []
@@ -168,8 +168,8 @@ class _Verifier:
         try:
             checks += machine_checks(benchmark_of(values), manifest)
             checks += config_checks(values)
-            if asked:
-                dataset = self._dataset(str(values["dataset"])).only(asked)
+            if query_ids:
+                dataset = self._dataset(str(values["dataset"])).only(query_ids)
                 if "filter" not in manifest["data"]:  # with one, they are compared when asked again
                     models += data_checks(manifest, dataset)
         except InputError as error:  # a configuration, or queries, that there are no more
@@ -178,33 +178,39 @@ class _Verifier:
             absent = _not_here(error)
         checks += models
         wrong += [f"another {one.what}" for one in checks if one.decisive and not one.same]
-        found = Verification(path, "sealed", tuple(checks), remark="seal and surroundings checked")
+        verification = Verification(
+            path, "sealed", tuple(checks), remark="seal and surroundings checked"
+        )
         if wrong:
-            return _differing(found, wrong, "not computed again"), None
+            return _differing(verification, wrong, "not computed again"), None
         if absent or missing:
-            return replace(found, status="not here", remark=absent or _not_here(missing)), None
-        return found, dataset
+            return replace(
+                verification, status="not here", remark=absent or _not_here(missing)
+            ), None
+        return verification, dataset
 
     def _computed_again(
-        self, found: Verification, values: Values, dataset: Dataset | None
+        self, verification: Verification, values: Values, dataset: Dataset | None
     ) -> Verification:
         if "evidence" in values:
-            return _held_to_evidence(found, values["evidence"])
+            return _held_to_evidence(verification, values["evidence"])
         if dataset is not None:
             library = self._library(dataset)
             differing = recomputed_result(
-                found.path, dataset, library=library, progress=self.progress
+                verification.path, dataset, library=library, progress=self.progress
             )
         else:
             recompute = study_of(str(values["benchmark"])).load_recompute()
             if recompute is None:
-                return replace(found, remark=_not_recomputed(values))
+                return replace(verification, remark=_not_recomputed(values))
             differing = differences(values, recompute(values))
         if differing and (why := values["manifest"].get("outdated")):
-            return replace(found, remark=f"{_measured_at(values)}, and outdated: {why}")
+            return replace(verification, remark=f"{_measured_at(values)}, and outdated: {why}")
         if differing:
-            return _differing(found, differing)
-        return replace(found, status="verified", remark="computed again, with the same figures")
+            return _differing(verification, differing)
+        return replace(
+            verification, status="verified", remark="computed again, with the same figures"
+        )
 
     def _dataset(self, name: str) -> Dataset:
         from searchlab.evaluation.datasets import load_dataset
@@ -232,11 +238,11 @@ def _files(path: Path) -> list[Path]:
             msg = f"a path must be a measurement (.json) or a folder of them, got {path}"
             raise InputError(msg)
         return [path]
-    found = sorted(path.rglob("*.json"))
-    if not found:
+    files = sorted(path.rglob("*.json"))
+    if not files:
         msg = f"{path} must hold a measurement (.json), got none; run `searchlab evaluate`"
         raise NotFoundError(msg)
-    return found
+    return files
 
 
 @contextmanager
@@ -258,26 +264,28 @@ def _is_result(values: Mapping[str, Any]) -> bool:
     return "intervals" in values and "config_id" in values and "evidence" not in values
 
 
-def _held_to_evidence(found: Verification, evidence: Mapping[str, Any]) -> Verification:
+def _held_to_evidence(verification: Verification, evidence: Mapping[str, Any]) -> Verification:
     """Compare the result that a chosen configuration names with the one that is there now."""
     named = evidence.get("result") or {}
-    source = found.path.parent / str(named.get("path", ""))
+    source = verification.path.parent / str(named.get("path", ""))
     if not source.is_file():
         msg = f"the result that it was chosen by must be kept beside it, got none at {source}"
         raise NotFoundError(msg)
     result = read_measurement(source)
     if result["digest"] != named["digest"]:
-        return _differing(found, [f"{source}: recorded {named['digest']}, here {result['digest']}"])
-    chosen = read_measurement(found.path)
-    told = {name: result[name] for name in _TAKEN_OVER}
-    told["intervals"] = {name: each["macro"] for name, each in result["intervals"].items()}
-    if lines := differences({name: chosen.get(name) for name in told}, told):
-        return _differing(found, lines)
-    return replace(found, remark="sealed, as is the result that it was chosen by")
+        return _differing(
+            verification, [f"{source}: recorded {named['digest']}, here {result['digest']}"]
+        )
+    chosen = read_measurement(verification.path)
+    expected = {name: result[name] for name in _TAKEN_OVER}
+    expected["intervals"] = {name: each["macro"] for name, each in result["intervals"].items()}
+    if lines := differences({name: chosen.get(name) for name in expected}, expected):
+        return _differing(verification, lines)
+    return replace(verification, remark="sealed, as is the result that it was chosen by")
 
 
-def _differing(found: Verification, lines: Sequence[str], remark: str = "") -> Verification:
-    return replace(found, status="differs", differences=tuple(lines), remark=remark)
+def _differing(verification: Verification, lines: Sequence[str], remark: str = "") -> Verification:
+    return replace(verification, status="differs", differences=tuple(lines), remark=remark)
 
 
 def _not_here(why: object) -> str:

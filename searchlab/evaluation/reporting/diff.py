@@ -41,9 +41,9 @@ class Diff(PairedResults):
         ]
         if self.power is not None:
             lines += self.power.explain(about="photos").splitlines()[1:]
-        told = [lang for lang, tally in self.languages.items() if tally.p_value < 0.05]
+        differing = [lang for lang, tally in self.languages.items() if tally.p_value < 0.05]
         if len(self.languages) > 1:
-            listed = ", ".join(f"{i} {self.languages[i].difference.mean:+.3f}" for i in told)
+            listed = ", ".join(f"{i} {self.languages[i].difference.mean:+.3f}" for i in differing)
             lines.append(f"languages that differ: {listed or 'none'} (of {len(self.languages)})")
         for change in self.regressions[:most]:
             lines.append(
@@ -127,7 +127,7 @@ def compare(
     scores = a.scores
     first, second = a.scores.values[metric], b.scores.values[metric]
     apart = second - first
-    found = bootstrap_intervals(
+    intervals = bootstrap_intervals(
         {metric: apart}, groups=scores.langs, clusters=scores.about, seed=seed
     )[metric]
     p_value = permutation_test(second, first, groups=scores.langs, clusters=scores.about, seed=seed)
@@ -137,7 +137,7 @@ def compare(
         permutation_test(
             second[langs == lang], first[langs == lang], clusters=about[langs == lang], seed=seed
         )
-        for lang in found.groups
+        for lang in intervals.groups
     ]
     words = {} if dataset is None else {q.query_id: q.text or "" for q in dataset.queries}
     changes = [
@@ -153,10 +153,12 @@ def compare(
         a=a,
         b=b,
         metric=metric,
-        whole=_tally(signs, found.macro, p_value),
+        whole=_tally(signs, intervals.macro, p_value),
         languages={
             lang: _tally(signs[langs == lang], interval, adjusted)
-            for (lang, interval), adjusted in zip(found.groups.items(), holm(tests), strict=True)
+            for (lang, interval), adjusted in zip(
+                intervals.groups.items(), holm(tests), strict=True
+            )
         },
         changes=tuple(sorted(changes, key=lambda c: (round(c.difference, 9), c.query_id))),
         power=power,
@@ -184,9 +186,11 @@ def common_metric(a: Result, b: Result, metric: str | None) -> str:
     return metric
 
 
-def _tally(signs: np.ndarray[Any, np.dtype[np.int_]], found: Interval, p_value: float) -> Tally:
+def _tally(
+    signs: np.ndarray[Any, np.dtype[np.int_]], difference: Interval, p_value: float
+) -> Tally:
     counts = Counter(signs.tolist())
-    return Tally(counts[1], counts[0], counts[-1], found, p_value)
+    return Tally(counts[1], counts[0], counts[-1], difference, p_value)
 
 
 def _plain(tally: Tally) -> dict[str, Any]:

@@ -83,8 +83,8 @@ def _languages(diff: PairedResults) -> str:
     order = sorted(diff.languages.items(), key=lambda item: item[1].difference.mean)
     rows = []
     for lang, tally in order:
-        found = tally.difference
-        shown = f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
+        interval = tally.difference
+        shown = f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
         counts = [f"{n:,}" for n in (tally.n_queries, tally.wins, tally.ties, tally.losses)]
         mark = "differs" if tally.p_value < 0.05 else ""
         rows.append([lang, shown, p_text(tally.p_value), mark, *counts])
@@ -100,8 +100,9 @@ def _languages(diff: PairedResults) -> str:
     ]
     body = table(columns, rows, caption="By language, most lost first", left=["language"])
     if len(rows) > 12:
-        told = sum(tally.p_value < 0.05 for tally in diff.languages.values())
-        return f"<details><summary>{told} of {len(rows)} languages differ</summary>{body}</details>"
+        n_differing = sum(tally.p_value < 0.05 for tally in diff.languages.values())
+        summary = f"{n_differing} of {len(rows)} languages differ"
+        return f"<details><summary>{summary}</summary>{body}</details>"
     return body
 
 

@@ -52,13 +52,13 @@ def frontier(comparison: Comparison) -> list[Point]:
     names = comparison.names
     for rank, group in enumerate(comparison.groups, start=1):
         for result in group:
-            found = result.intervals[result.headline]
-            means = sorted((lang.mean for lang in found.groups.values()), reverse=True)
+            intervals = result.intervals[result.headline]
+            means = sorted((lang.mean for lang in intervals.groups.values()), reverse=True)
             points.append(
                 Point(
                     name=names[result.config_id],
                     rank=rank,
-                    quality=found.macro,
+                    quality=intervals.macro,
                     ms=result.metrics["text_ms"] + result.metrics["p50_ms"],
                     mib=result.metrics["size_mib"],
                     by_language=tuple(means),

@@ -45,8 +45,8 @@ def measurement_html(path: Path, values: Mapping[str, Any]) -> str:
 def manifest_html(values: Mapping[str, Any], *, title: str = "Manifest") -> str:
     """Render what the figures depend on, folded up."""
     named = ("config_id", "config", "parameters", "manifest", "files", "digest")
-    kept = {name: values[name] for name in named if name in values}
-    text = json.dumps(kept, indent=1, ensure_ascii=False)
+    parts = {name: values[name] for name in named if name in values}
+    text = json.dumps(parts, indent=1, ensure_ascii=False)
     return (
         f"<details><summary>{html.escape(title)}</summary><pre>{html.escape(text)}</pre></details>"
     )

@@ -122,12 +122,12 @@ class PairedResults:
     @property
     def verdict(self) -> str:
         """One sentence: better, worse, or not to be told apart."""
-        found = self.whole.difference
+        difference = self.whole.difference
         before, after = self.names
         if self.whole.ties == self.whole.n_queries:
             return f"{after} and {before} score the same {self.metric} on every query"
-        shown = f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
+        shown = f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
         if self.whole.p_value < 0.05:
-            word = "better" if found.mean > 0 else "worse"
+            word = "better" if difference.mean > 0 else "worse"
             return f"{after} is {word} than {before}: {self.metric} {shown}"
         return f"{after} and {before} cannot be told apart: {self.metric} {shown}"

@@ -115,9 +115,9 @@ class Pictures:
     def _file(self, photo_id: str) -> Path | None:
         photo = self._photo(photo_id)
         if photo is not None and self._library is not None:
-            found = self._library.thumbnail(photo)
-            if found is not None and found.exists():
-                return found
+            picture = self._library.thumbnail(photo)
+            if picture is not None and picture.exists():
+                return picture
         file = self._records.get(photo_id, {}).get("file")
         return Path(file) if file else None
 

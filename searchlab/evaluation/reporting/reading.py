@@ -18,18 +18,18 @@ def reading(comparison: Comparison) -> list[str]:
     Returns:
         Sentences, the most important first.
     """
-    found = [_choice(comparison), _order(comparison)]
+    sentences = [_choice(comparison), _order(comparison)]
     if comparison.detectable is not None:
-        found.append(_limits(comparison, comparison.detectable[1]))
+        sentences.append(_limits(comparison, comparison.detectable[1]))
     if len(comparison.chosen.languages) > 1:
-        found.append(_languages(comparison))
+        sentences.append(_languages(comparison))
     beaten = [point.name for point in frontier(comparison) if not point.is_efficient]
     if beaten:
-        found.append(
+        sentences.append(
             "Off the frontier, since another is nowhere worse and somewhere better: "
             f"{_and(beaten)}."
         )
-    return found
+    return sentences
 
 
 def promotion(values: Mapping[str, Any]) -> list[str]:
@@ -39,10 +39,10 @@ def promotion(values: Mapping[str, Any]) -> list[str]:
         values: Of a chosen.json, as `searchlab.evaluation.promotion.promote` writes it.
     """
     evidence = values["evidence"]
-    found = Interval(*values["intervals"][evidence["headline"]])
+    interval = Interval(*values["intervals"][evidence["headline"]])
     tied = [one["system"] for one in evidence["tied_with"]]
     said = [
-        f"{values['system']}: {evidence['headline']} {found} on {values['dataset']}, "
+        f"{values['system']}: {evidence['headline']} {interval} on {values['dataset']}, "
         f"{_count(evidence['n_queries'], 'query', 'queries')} in "
         f"{_count(len(evidence['languages']), 'language', 'languages')}.",
         f"Tied with it: {_and(tied) if tied else 'none'}.",
@@ -91,14 +91,14 @@ def _order(comparison: Comparison) -> str:
 
 
 def _limits(comparison: Comparison, detectable: float) -> str:
-    asked = (
+    beginning = (
         f"What these queries cannot show: with {comparison.results[0].n_queries:,} of them about "
         f"{len(set(comparison.results[0].scores.about)):,} photos, "
     )
     if math.isinf(detectable):
-        return f"{asked}no difference of any size; a tie here says nothing."
+        return f"{beginning}no difference of any size; a tie here says nothing."
     return (
-        f"{asked}a true difference of {detectable:.3f} from the leader is found four times in "
+        f"{beginning}a true difference of {detectable:.3f} from the leader is found four times in "
         "five; smaller ones may be missed, so a tie is no proof of equality."
     )
 

@@ -58,30 +58,30 @@ def find(folder: Path) -> Found:
     Raises:
         NotFoundError: There is none.
     """
-    found = Found()
+    contents = Found()
     boards = set()
     for path in sorted(folder.rglob("*.json")):
         try:
             values = read_measurement(path)
         except DataError as error:
-            found.unread[path] = str(error)
+            contents.unread[path] = str(error)
             continue
         if values["benchmark"] == PROMOTION:
-            found.chosen[path] = values
+            contents.chosen[path] = values
         elif "intervals" in values and path.with_suffix(".scores.tsv").exists():
             boards.add(path.parent)
         else:
-            found.others[path] = values
+            contents.others[path] = values
     for board in sorted(boards):
         try:
-            found.reports[board] = load_report(board)
+            contents.reports[board] = load_report(board)
         except DataError as error:
-            found.unread[board] = str(error)
-    if not (found.reports or found.others):
-        why = next(iter(found.unread.values()), "no file")
+            contents.unread[board] = str(error)
+    if not (contents.reports or contents.others):
+        why = next(iter(contents.unread.values()), "no file")
         msg = f"{folder} must hold measurements, got none that can be read ({why}); evaluate first"
         raise NotFoundError(msg)
-    return found
+    return contents
 
 
 def report_page(
@@ -102,23 +102,26 @@ def report_page(
     Raises:
         NotFoundError: Nothing in the folder can be read.
     """
-    found = find(folder)
-    parts = [f"<h1>What was measured in {html.escape(folder.resolve().name)}</h1>", _asked(found)]
+    contents = find(folder)
+    parts = [
+        f"<h1>What was measured in {html.escape(folder.resolve().name)}</h1>",
+        _asked(contents),
+    ]
     links = [
         f"<li><a href='#{_anchor(p)}'>{html.escape(r.title)}</a></li>"
-        for p, r in found.reports.items()
+        for p, r in contents.reports.items()
     ]
-    if found.others:
+    if contents.others:
         links.append("<li><a href='#others'>Other measurements</a></li>")
     parts.append(f"<nav aria-label='Contents'><ul>{''.join(links)}</ul></nav>")
-    parts += [_promoted(path, values) for path, values in found.chosen.items()]
+    parts += [_promoted(path, values) for path, values in contents.chosen.items()]
     parts += [
         _section(path, report, library=library, n_samples=n_samples, own=own)
-        for path, report in found.reports.items()
+        for path, report in contents.reports.items()
     ]
-    parts.append(_others(found.others))
-    if found.unread:
-        rows = [[path.name, reason] for path, reason in found.unread.items()]
+    parts.append(_others(contents.others))
+    if contents.unread:
+        rows = [[path.name, reason] for path, reason in contents.unread.items()]
         parts.append("<h2>Left out</h2>")
         parts.append(table(["file", "reason"], rows, left=["file", "reason"]))
     return page(
@@ -126,19 +129,19 @@ def report_page(
     )
 
 
-def _asked(found: Found) -> str:
-    manifests = [r.manifest for report in found.reports.values() for r in report.results]
-    manifests += [values["manifest"] for values in found.others.values()]
+def _asked(contents: Found) -> str:
+    manifests = [r.manifest for report in contents.reports.values() for r in report.results]
+    manifests += [values["manifest"] for values in contents.others.values()]
     dates = sorted(str(manifest["date"])[:10] for manifest in manifests)
     machines = sorted({str(manifest["machine"]) for manifest in manifests})
     codes = sorted({str(manifest["code"]) for manifest in manifests})
     said = [
         f"{report.results[0].n_queries:,} queries in {len(report.results[0].languages)} languages "
         f"of {report.results[0].dataset}, asked of {len(report.results)} systems"
-        for report in found.reports.values()
+        for report in contents.reports.values()
     ]
-    if found.others:
-        said.append(f"{len(found.others)} other measurements")
+    if contents.others:
+        said.append(f"{len(contents.others)} other measurements")
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     return f"<p>Asked: {html.escape('; '.join(said))}.</p>" + note(
         f"Measured {when} by {', '.join(codes)} on {'; '.join(machines)}."

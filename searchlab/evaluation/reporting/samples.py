@@ -79,12 +79,12 @@ def samples_html(
             f'<div class="case"><h4><span lang="{html.escape(lang)}">{text}</span> '
             f"<small>{html.escape(lang)}</small></h4>"
         )
-        told: dict[tuple[str, ...], str] = {}
+        first_with: dict[tuple[str, ...], str] = {}
         for result, run in shown:
             score = result.scores.values[result.headline][place]
             name = names[result.config_id]
             ranked = tuple(run.get(query_id, ())[:n_shown])
-            like = told.setdefault(ranked, name)
+            like = first_with.setdefault(ranked, name)
             said = f"{name}: {result.headline} {score:.3f}"
             if like == name:
                 strip = pictures.strip(list(ranked), grades)
@@ -93,6 +93,6 @@ def samples_html(
                 same = f"{said}, the same photos as {like}"
                 parts.append(f"<p><small>{html.escape(same)}</small></p>")
         about = first.scores.about[place]
-        parts.append(pictures.missed(about, {i for ranked in told for i in ranked}, grades))
+        parts.append(pictures.missed(about, {i for ranked in first_with for i in ranked}, grades))
         parts.append("</div>")
     return "".join(parts)

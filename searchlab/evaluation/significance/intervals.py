@@ -74,7 +74,7 @@ def bootstrap_interval(
         Sakai, Evaluating evaluation metrics based on the bootstrap, SIGIR 2006.
         Field and Welsh, Bootstrapping clustered data, JRSS B 69, 2007.
     """
-    found = bootstrap_intervals(
+    intervals = bootstrap_intervals(
         {"value": values},
         confidence=confidence,
         samples=samples,
@@ -82,7 +82,7 @@ def bootstrap_interval(
         groups=groups,
         clusters=clusters,
     )
-    return found["value"].macro
+    return intervals["value"].macro
 
 
 def bootstrap_intervals(

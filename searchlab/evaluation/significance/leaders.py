@@ -63,13 +63,13 @@ def leader_tests(
     """
     n_pairs = math.comb(len(others) + 1, 2)
     samples = max(samples, _FLIPS_OF_A_PAIR * n_pairs)
-    found = [
+    p_values = [
         permutation_test(
             leader, other, samples=samples, seed=seed, groups=groups, clusters=clusters
         )
         for other in others
     ]
-    return holm(found, n_tests=n_pairs)
+    return holm(p_values, n_tests=n_pairs)
 
 
 def tie_groups(

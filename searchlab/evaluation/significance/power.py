@@ -112,25 +112,25 @@ class Power:
                 f"a true difference of {self.detectable:.4f} would be found with a power of "
                 f"{target} (test at {_percent(self.alpha)}); smaller ones would often be missed"
             )
-        wanted = self.difference if difference is None else difference
-        if difference is not None or abs(wanted) >= _LEAST:
+        goal = self.difference if difference is None else difference
+        if difference is not None or abs(goal) >= _LEAST:
             takes = (
-                f"takes about {self.queries_for(wanted):,} queries about "
-                f"{self.clusters_for(wanted):,} {about}, of the same mixture"
+                f"takes about {self.queries_for(goal):,} queries about "
+                f"{self.clusters_for(goal):,} {about}, of the same mixture"
             )
-            size = f"one of {abs(wanted):.4f}"
+            size = f"one of {abs(goal):.4f}"
             lines.append(
                 f"to find {size} with a power of {target} {takes}"
                 if math.isinf(self.detectable)
-                else f"{size} would be found in {_chance(self.of(wanted))} of such sets; "
+                else f"{size} would be found in {_chance(self.of(goal))} of such sets; "
                 f"for {target} it {takes}"
             )
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; `detectable` is None where no difference is."""
-        found = self.detectable
-        return {**asdict(self), "detectable": None if math.isinf(found) else found}
+        size = self.detectable
+        return {**asdict(self), "detectable": None if math.isinf(size) else size}
 
     def _detectable(self, times: float) -> float:
         """Detectable difference with so many times the queries."""

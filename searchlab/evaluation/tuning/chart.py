@@ -100,11 +100,11 @@ def _draw_recalls(axis: Axes, rows: Sequence[Mapping[str, Any]], least: float) -
 
 def usual(measured: Measured, config: Config, kind: str) -> Expected:
     """Return what the planner takes for a query without a filter."""
-    found = measured.tuning.expected(kind, 1.0, least=config.recall)
-    if found is None:
+    expected = measured.tuning.expected(kind, 1.0, least=config.recall)
+    if expected is None:
         msg = f"{kind} queries must have been measured"
         raise LookupError(msg)
-    return found
+    return expected
 
 
 def table(measured: Measured) -> str:

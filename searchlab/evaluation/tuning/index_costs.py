@@ -158,7 +158,7 @@ class _Probe:
             # Scoring all has swept the caches clean; no effort is to pay for that.
             self._timed(vector, allowed, self._index.mode, self._efforts[-1])
             for effort in self._efforts:
-                found, ms = self._timed(vector, allowed, self._index.mode, effort)
+                answer, ms = self._timed(vector, allowed, self._index.mode, effort)
                 rows.append(
                     {
                         "kind": kind,
@@ -168,7 +168,7 @@ class _Probe:
                         "effort": effort,
                         "ms": ms,
                         "exact_ms": exact_ms,
-                        "recall": recall_at_k(found, true) if len(true.rows[0]) else 1.0,
+                        "recall": recall_at_k(answer, true) if len(true.rows[0]) else 1.0,
                     }
                 )
         return rows
@@ -188,9 +188,9 @@ class _Probe:
         )
         k = min(K, n_allowed)
         started = time.perf_counter()
-        found = ranked(self._index, vector, k, plan=plan, config=self._config, allowed=allowed)
+        ranking = ranked(self._index, vector, k, plan=plan, config=self._config, allowed=allowed)
         ms = 1000 * (time.perf_counter() - started)
-        return Neighbors(found.rows[np.newaxis], found.scores[np.newaxis]), ms
+        return Neighbors(ranking.rows[np.newaxis], ranking.scores[np.newaxis]), ms
 
 
 def _filters(index: VectorIndex, seed: int) -> Iterator[_Cell]:
@@ -227,9 +227,9 @@ def _tuning(
     rows: Sequence[Mapping[str, Any]], config: Config, n_photos: int, n_queries: int
 ) -> Tuning:
     # A share counts where both kinds of filters that keep it were measured.
-    found = {row["share"] for row in rows if row["filter"] == "random"}
-    found &= {row["share"] for row in rows if row["filter"] == "aligned"}
-    shares = (1.0, *sorted(found, reverse=True))
+    in_both = {row["share"] for row in rows if row["filter"] == "random"}
+    in_both &= {row["share"] for row in rows if row["filter"] == "aligned"}
+    shares = (1.0, *sorted(in_both, reverse=True))
     reaches = []
     for kind, effort in dict.fromkeys((row["kind"], row["effort"]) for row in rows):
         some = [row for row in rows if (row["kind"], row["effort"]) == (kind, effort)]

@@ -75,13 +75,13 @@ def photos_asked(vectors: Embeddings, order: NDArray[np.int64]) -> Ask:
 
 def _texts(engine: SearchEngine, order: NDArray[np.int64]) -> Ask | None:
     """Ask by what is written about photos, each text once; None where nothing is."""
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for row in order[: 4 * MAX_QUERIES].tolist():
         photo = engine.table.photo(row)
         text = photo.source_description or photo.alt_description or photo.description
         if text.strip():
-            found[text[:MAX_QUERY_LENGTH]] = None
-    texts = list(found)[:MAX_QUERIES]
+            distinct[text[:MAX_QUERY_LENGTH]] = None
+    texts = list(distinct)[:MAX_QUERIES]
     if not texts:
         return None
 

@@ -57,10 +57,12 @@ def draw_transfer(axes: Axes, rows: Sequence[Mapping[str, Any]], *, title: str) 
     pairs = sorted({(row["chosen_on"], row["used_with"]) for row in swaps})
     height = {pair: place for place, pair in enumerate(reversed(pairs))}
     for number, scale in enumerate(("cosine", "calibrated")):
-        told = [row for row in swaps if row["scale"] == scale and row["precision"]]
-        y = [height[row["chosen_on"], row["used_with"]] + 0.18 * (2 * number - 1) for row in told]
-        x = np.array([row["precision"]["mean"] for row in told])
-        ends = np.array([[row["precision"]["low"], row["precision"]["high"]] for row in told])
+        measured = [row for row in swaps if row["scale"] == scale and row["precision"]]
+        y = [
+            height[row["chosen_on"], row["used_with"]] + 0.18 * (2 * number - 1) for row in measured
+        ]
+        x = np.array([row["precision"]["mean"] for row in measured])
+        ends = np.array([[row["precision"]["low"], row["precision"]["high"]] for row in measured])
         errors = np.maximum(0, np.abs(ends.reshape(-1, 2).T - x))
         style = look(1 - number) | {"linestyle": "none"}
         axes.errorbar(x, y, xerr=errors, capsize=2, label=scale, **style)

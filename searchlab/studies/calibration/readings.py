@@ -44,19 +44,19 @@ def by_language(
     scored: ScoredQueries, pairs: Pairs, curve: Curve, *, samples: int, seed: int
 ) -> dict[str, Diagram]:
     """Measure all queries together, named `all`, and each language where there are several."""
-    found = {"all": read(scored, pairs, curve, samples=samples, seed=seed)}
+    diagrams = {"all": read(scored, pairs, curve, samples=samples, seed=seed)}
     langs = np.array(scored.langs)
     for lang in sorted(set(scored.langs)) if len(set(scored.langs)) > 1 else ():
         mine = langs[pairs.query] == lang
         if mine.any():
             some = Pairs(*(column[mine] for column in pairs))
-            found[lang] = read(scored, some, curve, samples=samples, seed=seed)
-    return found
+            diagrams[lang] = read(scored, some, curve, samples=samples, seed=seed)
+    return diagrams
 
 
-def flat(found: Diagram) -> dict[str, Any]:
+def flat(diagram: Diagram) -> dict[str, Any]:
     """Return a row of a table: everything but the bins."""
-    values = found.to_dict()
+    values = diagram.to_dict()
     del values["bars"]
     return values
 
@@ -86,9 +86,9 @@ def read_with(
         for recipe, calibration in calibrations.items():
             curve = calibration.curve(scored.kind)
             for reading, pairs in readings.items():
-                found = read(scored, pairs, curve, samples=samples, seed=seed)
+                diagram = read(scored, pairs, curve, samples=samples, seed=seed)
                 label = {"kind": scored.kind, "reading": reading, "recipe": recipe}
-                rows.append(label | flat(found))
+                rows.append(label | flat(diagram))
     return rows
 
 
@@ -107,8 +107,8 @@ def read_at_alphas(
         scored = score_queries(engine, replace(steered, queries=tuple(queries)))
         near = scored.top()
         moving = calibration.curve("both", text_alpha=alpha)
-        found = read(scored, near, moving, samples=samples, seed=seed)
+        diagram = read(scored, near, moving, samples=samples, seed=seed)
         fixed = read(scored, near, calibration.both, samples=samples, seed=seed)
-        row = {"text_alpha": alpha, **flat(found)}
+        row = {"text_alpha": alpha, **flat(diagram)}
         rows.append(row | {"ece_fixed": flat(fixed)["ece"]})
     return rows

@@ -130,8 +130,8 @@ def measure_reliability(
     shape = (len(names), bins)
 
     def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = np.bincount(cells, weights=values, minlength=len(names) * bins)
-        return found.astype(np.float64).reshape(shape)
+        totals = np.bincount(cells, weights=values, minlength=len(names) * bins)
+        return totals.astype(np.float64).reshape(shape)
 
     parts = np.stack([sums(x), sums(y.astype(float)), sums(np.ones(len(x))), sums((x - y) ** 2)])
     whole = parts.sum(axis=1)  # (4, bins)
@@ -173,11 +173,11 @@ def _bars(
 ) -> list[Bar]:
     bars = []
     for column in np.flatnonzero(whole[2]):
-        promised, kept, count, _ = whole[:, column]
+        promised, relevant, count, _ = whole[:, column]
         there = drawn[2, :, column] > 0
         shares = drawn[1, there, column] / drawn[2, there, column]
-        low, high = np.percentile(shares, ends) if len(shares) else (kept / count,) * 2
-        bars.append(Bar(promised / count, kept / count, float(low), float(high), round(count)))
+        low, high = np.percentile(shares, ends) if len(shares) else (relevant / count,) * 2
+        bars.append(Bar(promised / count, relevant / count, float(low), float(high), round(count)))
     return bars
 
 

@@ -33,20 +33,20 @@ TRANSFER = "threshold_transfer"
 """Name of the measurement of all models together."""
 
 
-def fit(engine: SearchEngine, asked: Asked, *, judged_only: bool = False) -> Calibration:
+def fit(engine: SearchEngine, query_set: Asked, *, judged_only: bool = False) -> Calibration:
     """Fit all curves; see `searchlab.evaluation.calibration.fit.fit_calibration`."""
     return fit_calibration(
         engine,
-        asked.text,
-        similar=asked.similar,
-        steered=asked.steered,
+        query_set.text,
+        similar=query_set.similar,
+        steered=query_set.steered,
         judged_only=judged_only,
     )
 
 
 def measure(
     engine: SearchEngine,
-    asked: Asked,
+    query_set: Asked,
     *,
     others: Mapping[str, Calibration] | None = None,
     samples: int = 1000,
@@ -60,7 +60,7 @@ def measure(
 
     Args:
         engine: Its calibration is not used.
-        asked: Judged queries.
+        query_set: Judged queries.
         others: Calibrations by name to compare with, such as those of another collection.
         samples: Resamples of the intervals.
         seed: Of halves and resampling.
@@ -70,7 +70,7 @@ def measure(
         with the bins, `recipes` (other curves on the same queries), `alphas` (steered queries with
         other weights of the text), `unanswerable` by language and `thresholds`.
     """
-    first, second = asked.halves(seed)
+    first, second = query_set.halves(seed)
     draw = {"samples": samples, "seed": seed}
     fitted = fit(engine, first)
     held = [score_queries(engine, dataset) for dataset in second.each()]
@@ -84,10 +84,10 @@ def measure(
             readings.append(("judged10", scored.judged().top(), judged))
         for reading, pairs, calibration in readings:
             label = {"kind": scored.kind, "reading": reading}
-            found = by_language(scored, pairs, calibration.curve(scored.kind), **draw)
-            rows += [label | {"lang": lang} | flat(one) for lang, one in found.items()]
-            diagrams.append(label | {"bars": found["all"].to_dict()["bars"]})
-            metrics |= _headline(f"{scored.kind}.{reading}", found["all"])
+            diagrams_of = by_language(scored, pairs, calibration.curve(scored.kind), **draw)
+            rows += [label | {"lang": lang} | flat(one) for lang, one in diagrams_of.items()]
+            diagrams.append(label | {"bars": diagrams_of["all"].to_dict()["bars"]})
+            metrics |= _headline(f"{scored.kind}.{reading}", diagrams_of["all"])
     known = {"fitted": fitted, _MEAN: _with_mean(fitted)}
     known |= {} if judged is None else {"judged photos": judged}
     known |= {"uncalibrated": UNCALIBRATED, **(others or {})}
@@ -124,7 +124,7 @@ def measure(
 
 def measure_transfer(
     engines: Mapping[str, SearchEngine],
-    asked: Asked,
+    query_set: Asked,
     *,
     precisions: Sequence[float] = PRECISIONS,
     samples: int = 1000,
@@ -138,7 +138,7 @@ def measure_transfer(
 
     Args:
         engines: By name; their calibrations are not used.
-        asked: Judged queries; the text queries are taken.
+        query_set: Judged queries; the text queries are taken.
         precisions: Shares to choose thresholds for.
         samples: Resamples of the intervals.
         seed: Of halves and resampling.
@@ -149,7 +149,7 @@ def measure_transfer(
         `metrics`: over ordered pairs of different models, the mean distance from the share asked
         for, and how many intervals hold it.
     """
-    first, second = halves(asked.text, seed=seed)
+    first, second = halves(query_set.text, seed=seed)
     shown: dict[tuple[str, str], dict[str, Shown]] = {}
     for name, engine in engines.items():
         before, after = score_queries(engine, first), score_queries(engine, second)
@@ -161,15 +161,15 @@ def measure_transfer(
     metrics: dict[str, float] = {}
     for scale in ("calibrated", "cosine"):
         for precision in precisions:
-            found = transfer(
+            pairs = transfer(
                 shown[scale, "chosen"],
                 shown[scale, "used"],
                 precision,
                 samples=samples,
                 seed=seed,
             )
-            rows += [{"scale": scale, **row} for row in found]
-            swaps = [row for row in found if row["chosen_on"] != row["used_with"]]
+            rows += [{"scale": scale, **row} for row in pairs]
+            swaps = [row for row in pairs if row["chosen_on"] != row["used_with"]]
             metrics |= _transfer_metrics(f"{scale}@{precision}", swaps)
     return {"metrics": rounded(metrics), "rows": rounded(rows)}
 
@@ -178,29 +178,32 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Measure again what is on record, with the parameters that it names."""
     from searchlab.evaluation.datasets.dataset_library import dataset_library
 
-    given = measurement["parameters"]
-    asked = Asked.load(
-        measurement["dataset"], least=given["least"], most=given["most"], seed=given["seed"]
+    parameters = measurement["parameters"]
+    query_set = Asked.load(
+        measurement["dataset"],
+        least=parameters["least"],
+        most=parameters["most"],
+        seed=parameters["seed"],
     )
-    draw = {"samples": given["samples"], "seed": given["seed"]}
+    draw = {"samples": parameters["samples"], "seed": parameters["seed"]}
     with tempfile.TemporaryDirectory() as scratch:
-        library = dataset_library(asked.text, Path(scratch), config=Config())
-        configs = {spec: Config(model=spec) for spec in given["models"]}
-        engines = {spec: engine_of(library, one, asked) for spec, one in configs.items()}
+        library = dataset_library(query_set.text, Path(scratch), config=Config())
+        configs = {spec: Config(model=spec) for spec in parameters["models"]}
+        engines = {spec: engine_of(library, one, query_set) for spec, one in configs.items()}
         if measurement["name"] == TRANSFER:
-            return measure_transfer(engines, asked, precisions=given["precisions"], **draw)
+            return measure_transfer(engines, query_set, precisions=parameters["precisions"], **draw)
         (engine,) = engines.values()
-        others = {name: Calibration.from_dict(one) for name, one in given["others"].items()}
-        return measure(engine, asked, others=others, **draw)
+        others = {name: Calibration.from_dict(one) for name, one in parameters["others"].items()}
+        return measure(engine, query_set, others=others, **draw)
 
 
 def _transfer_metrics(name: str, swaps: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    told = [row for row in swaps if row["error"] is not None]
-    metrics: dict[str, float] = {f"n_swaps.{name}": len(swaps), f"n_shown.{name}": len(told)}
-    if told:
-        metrics[f"error.{name}"] = float(np.mean([abs(row["error"]) for row in told]))
-        metrics[f"worst.{name}"] = max(abs(row["error"]) for row in told)
-        metrics[f"within.{name}"] = float(np.mean([row["within"] for row in told]))
+    shown = [row for row in swaps if row["error"] is not None]
+    metrics: dict[str, float] = {f"n_swaps.{name}": len(swaps), f"n_shown.{name}": len(shown)}
+    if shown:
+        metrics[f"error.{name}"] = float(np.mean([abs(row["error"]) for row in shown]))
+        metrics[f"worst.{name}"] = max(abs(row["error"]) for row in shown)
+        metrics[f"within.{name}"] = float(np.mean([row["within"] for row in shown]))
     return metrics
 
 
@@ -215,13 +218,13 @@ def _with_mean(fitted: Calibration) -> Calibration:
     )
 
 
-def _headline(name: str, found: Diagram) -> dict[str, float]:
+def _headline(name: str, diagram: Diagram) -> dict[str, float]:
     return {
-        f"ece.{name}": found.ece.mean,
-        f"ece_plain.{name}": found.ece_plain,
-        f"ece_chance.{name}": found.ece_chance,
-        f"brier.{name}": found.brier.mean,
-        f"skill.{name}": found.skill,
-        f"base_rate.{name}": found.base_rate,
-        f"n_queries.{name}": found.n_queries,
+        f"ece.{name}": diagram.ece.mean,
+        f"ece_plain.{name}": diagram.ece_plain,
+        f"ece_chance.{name}": diagram.ece_chance,
+        f"brier.{name}": diagram.brier.mean,
+        f"skill.{name}": diagram.skill,
+        f"base_rate.{name}": diagram.base_rate,
+        f"n_queries.{name}": diagram.n_queries,
     }

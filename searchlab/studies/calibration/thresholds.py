@@ -113,10 +113,10 @@ def transfer(
             row["n_shown"] = int(np.count_nonzero(above))
             if row["n_shown"]:
                 names = [after.clusters[int(place)] for place in np.flatnonzero(above)]
-                found = share_interval(after.relevant[above], names, samples=samples, seed=seed)
-                row["precision"] = found._asdict()
-                row["error"] = found.mean - precision
-                row["within"] = found.low <= precision <= found.high
+                interval = share_interval(after.relevant[above], names, samples=samples, seed=seed)
+                row["precision"] = interval._asdict()
+                row["error"] = interval.mean - precision
+                row["within"] = interval.low <= precision <= interval.high
     return rows
 
 

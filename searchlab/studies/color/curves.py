@@ -46,8 +46,8 @@ def cube(steps: int) -> Shades:
 def mean_interval(values: NDArray[np.float64]) -> dict[str, float]:
     """Return the mean of what is no NaN with its 95 % interval, to four digits."""
     known = values[~np.isnan(values)]
-    found = bootstrap_interval(known)
-    return {part: round(value, 4) for part, value in found._asdict().items()}
+    interval = bootstrap_interval(known)
+    return {part: round(value, 4) for part, value in interval._asdict().items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,16 +178,16 @@ def tolerance_curves(
         rank = np.empty(len(pool), dtype=np.int64)
         rank[nearest] = np.arange(len(pool))
         for place, tolerance in enumerate(steps):
-            kept = within_hex(pool, format_hex(reference), tolerance=tolerance, lab=oklab)
-            n_kept = int(np.count_nonzero(kept))
+            inside = within_hex(pool, format_hex(reference), tolerance=tolerance, lab=oklab)
+            n_kept = int(np.count_nonzero(inside))
             share[row, place] = n_kept / len(pool)
             if not _FEWEST <= n_kept < len(pool):
                 continue
             meant[row, place] = judged[nearest[n_kept - 1]]
-            surely[row, place] = judged[~kept].min()
-            at_most[row, place] = judged[kept].max()
+            surely[row, place] = judged[~inside].min()
+            at_most[row, place] = judged[inside].max()
             for name, away in distances.items():
-                mine = kept if name == COLOR_METRIC else np.argpartition(away, n_kept)[:n_kept]
+                mine = inside if name == COLOR_METRIC else np.argpartition(away, n_kept)[:n_kept]
                 n_both = int(np.count_nonzero(rank[mine] < n_kept))
                 overlap[name][row, place] = n_both / (2 * n_kept - n_both)
         for name, agreed in _orders(judged, rank, distances).items():

@@ -84,7 +84,7 @@ def families_said(name: str, survey: str) -> set[str]:
 def judged_shades(survey: str) -> JudgedShades:
     """Keep the shades of a survey whose names say exactly one family."""
     prototypes = {parse_hex(shade) for shades in PROTOTYPES.values() for shade in shades}
-    kept, n_two, n_none = [], 0, 0
+    chosen, n_two, n_none = [], 0, 0
     for name, shade in zip(*named_shades(survey), strict=True):
         said = families_said(name, survey)
         if survey == "css4" and int(shade) in prototypes:
@@ -92,8 +92,8 @@ def judged_shades(survey: str) -> JudgedShades:
         n_two += len(said) > 1
         n_none += not said
         if len(said) == 1:
-            kept.append((name, shade, said.pop()))
-    names, shades, families = zip(*kept, strict=True)
+            chosen.append((name, shade, said.pop()))
+    names, shades, families = zip(*chosen, strict=True)
     return JudgedShades(names, np.array(shades, dtype=np.uint32), families, n_two, n_none)
 
 
@@ -102,11 +102,11 @@ def found_families(shades: Shades) -> list[str]:
     entries = [(parse_hex(h), name) for name in FAMILY_NAMES for h in PROTOTYPES[name]]
     prototypes = np.array([shade for shade, _ in entries], dtype=np.uint32)
     places = shades_to_oklab(prototypes)
-    found = []
+    families = []
     for shade, place in zip(shades, shades_to_oklab(shades), strict=True):
         away = np.where(prototypes == shade, np.inf, distance(places, place))
-        found.append(entries[int(away.argmin())][1])
-    return found
+        families.append(entries[int(away.argmin())][1])
+    return families
 
 
 def neighbours_alike(judged: JudgedShades, *, k: int = 10) -> dict[str, NDArray[np.float64]]:
@@ -153,15 +153,15 @@ def alike_within(
     """
     lab = shades_to_oklab(judged.shades)
     families = np.array(judged.families)
-    found = {tolerance: np.full(len(lab), np.nan) for tolerance in tolerances}
+    shares_of = {tolerance: np.full(len(lab), np.nan) for tolerance in tolerances}
     for row, place in enumerate(lab):
         away = distance(lab, place)
         away[row] = np.inf
-        for tolerance, shares in found.items():
+        for tolerance, shares in shares_of.items():
             near = away <= tolerance
             if near.any():
                 shares[row] = np.mean(families[near] == families[row])
-    return found
+    return shares_of
 
 
 def measure(survey: str, *, samples: int = 10_000, seed: int = 0) -> dict[str, Any]:
@@ -178,8 +178,8 @@ def measure(survey: str, *, samples: int = 10_000, seed: int = 0) -> dict[str, A
         `within`, the share of alike shades by tolerance.
     """
     judged = judged_shades(survey)
-    found = found_families(judged.shades)
-    pairs = list(zip(judged.families, found, strict=True))
+    families = found_families(judged.shades)
+    pairs = list(zip(judged.families, families, strict=True))
     hits = np.array([said == got for said, got in pairs], dtype=np.float64)
     alike = neighbours_alike(judged)
     more = {f"{name} over ours": shares - alike[COLOR_METRIC] for name, shares in alike.items()}
@@ -221,10 +221,10 @@ def measure(survey: str, *, samples: int = 10_000, seed: int = 0) -> dict[str, A
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Measure again what is on record, with the parameters that it names."""
-    asked = measurement["parameters"]
-    return measure(asked["survey"], samples=asked["samples"], seed=asked["seed"])
+    parameters = measurement["parameters"]
+    return measure(parameters["survey"], samples=parameters["samples"], seed=parameters["seed"])
 
 
 def _interval(values: NDArray[np.float64], *, samples: int, seed: int) -> dict[str, float]:
-    found = bootstrap_interval(values, samples=samples, seed=seed)
-    return {part: round(value, 4) for part, value in found._asdict().items()}
+    interval = bootstrap_interval(values, samples=samples, seed=seed)
+    return {part: round(value, 4) for part, value in interval._asdict().items()}

@@ -56,14 +56,14 @@ def extremes(reference: str, tolerance: int, *, pool: Shades) -> Extremes:
     Raises:
         InputError: The tolerance keeps all of the pool or nothing.
     """
-    kept = within_hex(pool, reference, tolerance=tolerance)
-    if kept.all() or not kept.any():
+    inside = within_hex(pool, reference, tolerance=tolerance)
+    if inside.all() or not inside.any():
         msg = f"tolerance must keep some of the pool, got {tolerance} about {reference!r}"
         raise InputError(msg)
     centre = shades_to_cielab(np.array([parse_hex(reference)], dtype=np.uint32))
     judged = ciede2000(shades_to_cielab(pool), centre)
-    far = int(np.where(kept, judged, -np.inf).argmax())
-    near = int(np.where(kept, np.inf, judged).argmin())
+    far = int(np.where(inside, judged, -np.inf).argmax())
+    near = int(np.where(inside, np.inf, judged).argmin())
     return Extremes(
         format_hex(int(pool[far])),
         float(judged[far]),
@@ -76,8 +76,8 @@ def extremes(reference: str, tolerance: int, *, pool: Shades) -> Extremes:
 def bundled_shades() -> Shades:
     """Return the dominant colours of the bundled photos, (349,) uint32; reads them all, 3 s."""
     files = [Path(record["file"] or "") for record in load_dataset("demo").records]
-    found = [analyse(open_rgb(file.read_bytes(), min_side=WORKING_SIDE)) for file in files]
-    return np.array([parse_hex(seen.color_hex) for seen in found], dtype=np.uint32)
+    analyses = [analyse(open_rgb(file.read_bytes(), min_side=WORKING_SIDE)) for file in files]
+    return np.array([parse_hex(seen.color_hex) for seen in analyses], dtype=np.uint32)
 
 
 def photos_kept(
@@ -99,15 +99,15 @@ def photos_kept(
     within = {"hex": within_hex, "name": within_name}
     rows: list[dict[str, Any]] = [{"tolerance": tolerance} for tolerance in tolerances]
     n_lost = 0
-    for kind, asked in about.items():
-        shares = np.zeros((len(asked), len(tolerances)))
-        for place, value in enumerate(asked):
+    for kind, conditions in about.items():
+        shares = np.zeros((len(conditions), len(tolerances)))
+        for place, value in enumerate(conditions):
             before = np.zeros(len(shades), dtype=np.bool_)
             for column, tolerance in enumerate(tolerances):
-                kept = within[kind](shades, value, tolerance=tolerance, lab=lab)
-                n_lost += int(np.count_nonzero(before & ~kept))
-                shares[place, column] = kept.mean()
-                before = kept
+                inside = within[kind](shades, value, tolerance=tolerance, lab=lab)
+                n_lost += int(np.count_nonzero(before & ~inside))
+                shares[place, column] = inside.mean()
+                before = inside
         for row, values in zip(rows, shares.T, strict=True):
             percentiles = np.percentile(values, [5, 50, 95]).round(6).tolist()
             row |= dict(zip((f"{kind}_p5", f"{kind}_p50", f"{kind}_p95"), percentiles, strict=True))
@@ -141,7 +141,7 @@ def measure(
     curves = tolerance_curves(shades, pool=cube(pool_steps), tolerances=tolerances)
     rows, order = curves.rows(), curves.order_rows()
     row = rows[curves.column(at)]
-    overlap = {name: found["mean"] for name, found in row["overlap"].items()}
+    overlap = {name: interval["mean"] for name, interval in row["overlap"].items()}
     place = curves.column(at)
     return {
         "parameters": {
@@ -158,7 +158,7 @@ def measure(
             f"ciede2000_p50@{at}": row["ciede2000_p50"],
             f"ciede2000_p95@{at}": row["ciede2000_p95"],
             **{f"overlap@{at} {name}": share for name, share in overlap.items()},
-            **{f"order {name}": found["mean"] for name, found in order.items()},
+            **{f"order {name}": interval["mean"] for name, interval in order.items()},
         },
         "rows": rows,
         "regions": curves.region_rows(at),
@@ -187,24 +187,24 @@ def measure_photos(*, stride: int = 1) -> dict[str, Any]:
         `parameters`, `metrics`, and `rows` by tolerance.
     """
     shades = bundled_shades()
-    kept = photos_kept(shades, named_shades("xkcd")[1][::stride])
-    metrics = {"n_photos": len(shades), "n_lost": kept["n_lost"]}
-    for row in kept["rows"]:
+    shares = photos_kept(shades, named_shades("xkcd")[1][::stride])
+    metrics = {"n_photos": len(shades), "n_lost": shares["n_lost"]}
+    for row in shares["rows"]:
         metrics[f"kept about a shade@{row['tolerance']}"] = row["hex"]["mean"]
         metrics[f"kept about a name@{row['tolerance']}"] = row["name"]["mean"]
     return {
         "parameters": {"source": "photos", "stride": stride},
         "metrics": metrics,
-        "rows": kept["rows"],
+        "rows": shares["rows"],
     }
 
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Measure again what is on record, with the parameters that it names."""
-    asked = dict(measurement["parameters"])
-    if asked["source"] == "photos":
-        return measure_photos(stride=asked["stride"])
-    return measure(**asked)
+    parameters = dict(measurement["parameters"])
+    if parameters["source"] == "photos":
+        return measure_photos(stride=parameters["stride"])
+    return measure(**parameters)
 
 
 def _references(source: str) -> tuple[Sequence[str], Shades]:

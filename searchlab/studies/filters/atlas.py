@@ -179,8 +179,8 @@ class Atlas:
     def _by_relation(
         self, pool: Embeddings, n_queries: int, rng: np.random.Generator
     ) -> dict[str, Embeddings]:
-        found = true_neighbors(self.vectors, pool, 10, masks={"": None})[""].rows
-        by_trend = np.argsort(self.columns["trend"][found].mean(axis=1), kind="stable")
+        nearest = true_neighbors(self.vectors, pool, 10, masks={"": None})[""].rows
+        by_trend = np.argsort(self.columns["trend"][nearest].mean(axis=1), kind="stable")
         few = max(len(pool) // 10, 1)
         places = {
             "uncorrelated": np.arange(len(pool)),
@@ -208,12 +208,12 @@ class Atlas:
         licenses = tuple(range(n_licenses)) if cell.n_conditions > 2 else ()
         day: Literal["chance", "trend"] = "chance" if cell.relation == "uncorrelated" else "trend"
         others = Condition(day, 0, sources, licenses).mask(self.columns)
-        wanted = max(1, round(cell.share * len(self.vectors)))
+        n_allowed = max(1, round(cell.share * len(self.vectors)))
         days = np.sort(self.columns[day][others])
-        if wanted > len(days):
-            msg = f"{cell.name} must keep {wanted} photos, got {len(days)} to choose from"
+        if n_allowed > len(days):
+            msg = f"{cell.name} must keep {n_allowed} photos, got {len(days)} to choose from"
             raise InputError(msg)
-        return Condition(day, int(days[-wanted]), sources, licenses)
+        return Condition(day, int(days[-n_allowed]), sources, licenses)
 
     def truth(self, cell: Cell, k: int, n_queries: int) -> tuple[Neighbors, int]:
         """Score every photo that a cell allows, without any index; the oracle.
@@ -227,9 +227,9 @@ class Atlas:
         if mask is None:
             return true_neighbors(self.vectors, queries, k, masks={"": None})[""], len(self.vectors)
         rows = np.flatnonzero(mask)
-        found = true_neighbors(self.vectors[rows], queries, k, masks={"": None})[""]
-        found.rows[found.rows >= 0] = rows[found.rows[found.rows >= 0]]
-        return found, len(rows)
+        neighbors = true_neighbors(self.vectors[rows], queries, k, masks={"": None})[""]
+        neighbors.rows[neighbors.rows >= 0] = rows[neighbors.rows[neighbors.rows >= 0]]
+        return neighbors, len(rows)
 
 
 def measure_cell(
@@ -260,7 +260,7 @@ def measure_cell(
     condition = atlas.condition(cell)
     queries = atlas.asked(cell)
     answer(queries[-1], k, condition)
-    found: list[NDArray[np.int64]] = []
+    answered: list[NDArray[np.int64]] = []
     seconds: list[float] = []
     for query in queries:
         if len(seconds) >= least and sum(seconds) > budget_s:
@@ -268,23 +268,28 @@ def measure_cell(
         started = time.perf_counter()
         rows = answer(query, k, condition)
         seconds.append(time.perf_counter() - started)
-        found.append(np.asarray(rows, dtype=np.int64).ravel())
-    true, n_allowed = atlas.truth(cell, k, len(found))
+        answered.append(np.asarray(rows, dtype=np.int64).ravel())
+    true, n_allowed = atlas.truth(cell, k, len(answered))
     allowed = None if condition is None else condition.mask(atlas.columns)
-    permitted = [rows if allowed is None else rows[allowed[rows]] for rows in found]
-    wanted = min(k, n_allowed)
-    answers = scored(atlas.vectors, queries[: len(found)], permitted, k)
+    permitted = [rows if allowed is None else rows[allowed[rows]] for rows in answered]
+    n_expected = min(k, n_allowed)
+    answers = scored(atlas.vectors, queries[: len(answered)], permitted, k)
     return {
         "share": cell.share,
         "relation": cell.relation,
         "n_conditions": cell.n_conditions,
         "queries": cell.kind,
         "n_allowed": n_allowed,
-        "n_queries": len(found),
+        "n_queries": len(answered),
         "recall": recall_at_k(answers, true),
-        "short": float(np.mean([len(np.unique(rows)) < wanted for rows in permitted])),
+        "short": float(np.mean([len(np.unique(rows)) < n_expected for rows in permitted])),
         "wrong": float(
-            np.mean([len(kept) < len(rows) for kept, rows in zip(permitted, found, strict=True)])
+            np.mean(
+                [
+                    len(allowed_rows) < len(rows)
+                    for allowed_rows, rows in zip(permitted, answered, strict=True)
+                ]
+            )
         ),
         **latency(seconds),
     }

@@ -74,8 +74,8 @@ class Served:
     def __call__(self, query: Embeddings, k: int, condition: Condition | None) -> NDArray[np.int64]:
         """Rank as the server ranks, for a picture whose vector is known already."""
         engine = self.engines["chance" if condition is None else condition.day]
-        asked = PhotoFilter() if condition is None else condition.filter()
+        photo_filter = PhotoFilter() if condition is None else condition.filter()
         # A picture that is never opened, as its vector is given.
-        ranking = engine.rank(Query(image=b"", filter=asked), k, reference=query)
+        ranking = engine.rank(Query(image=b"", filter=photo_filter), k, reference=query)
         self.plan = ranking.plan.mode
         return ranking.rows

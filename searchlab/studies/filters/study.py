@@ -29,9 +29,9 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
         InputError: Its vectors are those of photos, which are not here.
     """
     system = own_system(measurement)
-    asked, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
+    parameters, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
     vectors = made_vectors(str(measurement["dataset"]), n_queries=1, seed=seed).photos
-    atlas = Atlas(vectors, n_queries=int(asked["n_queries"]), seed=seed)
+    atlas = Atlas(vectors, n_queries=int(parameters["n_queries"]), seed=seed)
     config = Config(model="given", seed=seed, **system)
     index = build_index(vectors, config)
     served = Served(atlas.columns, index, config)
@@ -39,9 +39,9 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     for row in measurement["cells"]:
         cell = Cell(row["share"], row["relation"], row["n_conditions"], row.get("queries", "image"))
         n = int(row["n_queries"])
-        found = measure_cell(served, atlas, cell, k=int(asked["k"]), budget_s=0, least=n)
-        found["plan"] = served.plan
-        cells.append({name: _rounded(found[name]) for name in _STEADY})
+        measured = measure_cell(served, atlas, cell, k=int(parameters["k"]), budget_s=0, least=n)
+        measured["plan"] = served.plan
+        cells.append({name: _rounded(measured[name]) for name in _STEADY})
     return {"cells": cells}
 
 

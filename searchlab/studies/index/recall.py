@@ -21,14 +21,14 @@ Answer: TypeAlias = Callable[[Embeddings, int], ArrayLike]
 
 
 def scored(
-    vectors: Embeddings, queries: Embeddings, found: Sequence[ArrayLike], k: int
+    vectors: Embeddings, queries: Embeddings, rows_of: Sequence[ArrayLike], k: int
 ) -> Neighbors:
     """Score what some index returned by our own cosines, whatever scores it gave itself.
 
     Args:
         vectors: (n_photos, dim) unit rows.
         queries: (n_queries, dim) unit rows.
-        found: For each query at most k rows, best first; -1 stands for nothing.
+        rows_of: For each query at most k rows, best first; -1 stands for nothing.
         k: Rows asked for.
 
     Returns:
@@ -38,7 +38,7 @@ def scored(
         InputError: More than k rows, or one that there is not.
     """
     answers = empty_neighbors(len(queries), k)
-    for place, (query, some) in enumerate(zip(queries, found, strict=True)):
+    for place, (query, some) in enumerate(zip(queries, rows_of, strict=True)):
         rows = np.asarray(some, dtype=np.int64).ravel()
         rows = rows[rows >= 0]
         if len(rows) > k or rows.max(initial=0) >= len(vectors):
@@ -72,15 +72,15 @@ def measure_search(
     k = exact.rows.shape[1]
     answer(queries[0], k)
     seconds = np.zeros((runs, len(queries)))
-    found: list[NDArray[np.int64]] = []
+    answers: list[NDArray[np.int64]] = []
     for run in range(runs):
-        found.clear()
+        answers.clear()
         for place, query in enumerate(queries):
             started = time.perf_counter()
             rows = answer(query, k)
             seconds[run, place] = time.perf_counter() - started
-            found.append(np.asarray(rows, dtype=np.int64))
-    recall = recall_at_k(scored(vectors, queries, found, k), exact)
+            answers.append(np.asarray(rows, dtype=np.int64))
+    recall = recall_at_k(scored(vectors, queries, answers, k), exact)
     return {"recall": recall, **latency(np.median(seconds, axis=0))}
 
 
@@ -110,7 +110,7 @@ def measure_within(
     """
     k = exact.rows.shape[1]
     answer(queries[-1], k)
-    found: list[NDArray[np.int64]] = []
+    answers: list[NDArray[np.int64]] = []
     seconds: list[list[float]] = []
     spent = 0.0
     for number in range(runs * len(queries)):
@@ -122,12 +122,12 @@ def measure_within(
         took = time.perf_counter() - started
         spent += took
         if run == 0:
-            found.append(np.asarray(rows, dtype=np.int64))
+            answers.append(np.asarray(rows, dtype=np.int64))
             seconds.append([])
         seconds[place].append(took)
-    n = len(found)
+    n = len(answers)
     true = Neighbors(exact.rows[:n], exact.scores[:n])
-    recall = recall_at_k(scored(vectors, queries[:n], found, k), true)
+    recall = recall_at_k(scored(vectors, queries[:n], answers, k), true)
     return {
         "recall": recall,
         **latency([float(np.median(each)) for each in seconds]),
@@ -161,8 +161,8 @@ def true_neighbors(
             if mask is not None:
                 some = np.flatnonzero(mask[start : start + _BLOCK])
             if len(some):
-                kept = scores if len(some) == scores.shape[1] else scores[:, some]
-                best[name] = _better(best[name], kept, some + start, k)
+                some_scores = scores if len(some) == scores.shape[1] else scores[:, some]
+                best[name] = _better(best[name], some_scores, some + start, k)
     return best
 
 

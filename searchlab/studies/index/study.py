@@ -42,8 +42,10 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
         InputError: Its vectors are those of photos, which are not here.
     """
     system = own_system(measurement)
-    asked, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
-    made = made_vectors(str(measurement["dataset"]), n_queries=int(asked["n_queries"]), seed=seed)
+    parameters, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
+    made = made_vectors(
+        str(measurement["dataset"]), n_queries=int(parameters["n_queries"]), seed=seed
+    )
     config = Config(model="given", seed=seed, **system)
     index = build_index(made.photos, config)
     deepest = max(point["k"] for point in measurement["points"])
@@ -55,9 +57,9 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
         kind, k = point["queries"], point["k"]
         queries = made.queries[kind]
         effort = _effort(config, point["effort"])
-        found = [index.search(query[np.newaxis], k, effort=effort).rows[0] for query in queries]
+        answers = [index.search(query[np.newaxis], k, effort=effort).rows[0] for query in queries]
         true = Neighbors(exact[kind].rows[:, :k], exact[kind].scores[:, :k])
-        recall = recall_at_k(scored(made.photos, queries, found, k), true)
+        recall = recall_at_k(scored(made.photos, queries, answers, k), true)
         points.append({"queries": kind, "k": k, "effort": point["effort"]})
         points[-1]["recall"] = round(recall, 4)
     return {"points": points}

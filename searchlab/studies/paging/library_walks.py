@@ -111,10 +111,10 @@ class _OffsetReader(_Reader):
 
 
 def _write(library: Library, whole: PhotoTable, rows: NDArray[np.int64]) -> None:
-    kept = set(whole.photo_ids(rows))
+    photo_ids = set(whole.photo_ids(rows))
     with library.writing(), library.cache() as cache:
         before = library.snapshot()
         if before is None:
             msg = "a library must hold photos to be walked over, got an empty one; index some first"
             raise InputError(msg)
-        library.write(whole.select(kept), before.config, before.roots, cache, before=before)
+        library.write(whole.select(photo_ids), before.config, before.roots, cache, before=before)

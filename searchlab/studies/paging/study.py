@@ -83,8 +83,8 @@ def measure_churn(
     for changes, swaps in scenarios:
         walks: dict[str, list[dict[str, float]]] = {}
         for number in range(n_histories):
-            found = _walked(n_photos, per_page, n_queries, changes, swaps, seed=seed + number)
-            for name, rates in found.items():
+            rates_of = _walked(n_photos, per_page, n_queries, changes, swaps, seed=seed + number)
+            for name, rates in rates_of.items():
                 walks.setdefault(name, []).extend(rates)
         clusters = [str(number) for number in range(n_histories) for _ in range(n_queries)]
         for name, rates in walks.items():
@@ -136,8 +136,8 @@ def _row(rates: Sequence[Mapping[str, float]], clusters: Sequence[str]) -> dict[
     row: dict[str, Any] = {"n_walks": len(rates)}
     row["n_faulty"] = sum(1 for one in rates if one["duplicates"] or one["gaps"] or one["gone"])
     for rate in _RATES:
-        found = bootstrap_interval([one[rate] for one in rates], clusters=clusters)
-        row[rate] = {part: round(value, 6) for part, value in found._asdict().items()}
+        interval = bootstrap_interval([one[rate] for one in rates], clusters=clusters)
+        row[rate] = {part: round(value, 6) for part, value in interval._asdict().items()}
     return row
 
 
@@ -224,7 +224,7 @@ def _bundled_library(folder: Path) -> Library:
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Measure again what is on record, with the parameters that it names."""
-    asked = dict(measurement["parameters"])
-    if asked.pop("kind") == "library":
-        return measure_library(**asked)
-    return measure_churn(**asked)
+    parameters = dict(measurement["parameters"])
+    if parameters.pop("kind") == "library":
+        return measure_library(**parameters)
+    return measure_churn(**parameters)

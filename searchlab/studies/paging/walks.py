@@ -93,8 +93,8 @@ def growing_k(
     """Ask today's graph for more and more, and drop what was given."""
     start = token or 0
     end = start + per_page
-    found = moment.graph.search(moment.now.seen(look[np.newaxis]), end).rows[0]
-    page = found[start:end]
+    rows = moment.graph.search(moment.now.seen(look[np.newaxis]), end).rows[0]
+    page = rows[start:end]
     page = page[page >= 0]
     return moment.now.photos[page], end if end < len(moment.now.photos) else None
 
@@ -196,19 +196,19 @@ class Walk:
             end, that were given.
         """
         times = np.minimum(np.arange(len(self.pages)), len(present) - 1)
-        given = np.zeros(present.shape[1], dtype=np.int64)
+        times_shown = np.zeros(present.shape[1], dtype=np.int64)
         n_gone = 0
         for page, time in zip(self.pages, times, strict=True):
-            np.add.at(given, page, 1)
+            np.add.at(times_shown, page, 1)
             n_gone += int(np.count_nonzero(~present[time, page]))
         there = present[times] if self.pages else present[:1]
         always, came = there.all(axis=0), there[-1] & ~there[0]
-        n_given = max(1, int(given.sum()))
+        n_given = max(1, int(times_shown.sum()))
         return {
-            "duplicates": float(np.maximum(given - 1, 0).sum()) / n_given,
-            "gaps": int(np.count_nonzero(always & (given == 0))) / max(1, int(always.sum())),
+            "duplicates": float(np.maximum(times_shown - 1, 0).sum()) / n_given,
+            "gaps": int(np.count_nonzero(always & (times_shown == 0))) / max(1, int(always.sum())),
             "gone": n_gone / n_given,
-            "new": int(np.count_nonzero(came & (given > 0))) / max(1, int(came.sum())),
+            "new": int(np.count_nonzero(came & (times_shown > 0))) / max(1, int(came.sum())),
         }
 
 

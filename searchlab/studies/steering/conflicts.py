@@ -199,7 +199,7 @@ def score_pulls(
     ordered = sorted(pulls, key=lambda pull: pull.pull_id)  # as `per_query` returns scores
     alike = {pull.pull_id: pull.alike for pull in ordered}
     meant = {pull.pull_id: pull.meant for pull in ordered}
-    first = {pull_id: set(found) for pull_id, found in runs[0].items()}
+    first = {pull_id: set(photo_ids) for pull_id, photo_ids in runs[0].items()}
     shared = [
         [len(first[pull.pull_id].intersection(run[pull.pull_id])) / TOP for pull in ordered]
         for run in runs
@@ -221,7 +221,7 @@ def found_by(engine: SearchEngine, photo_id: str, text: str, text_alpha: float |
         query = Query(text=text, photo_id=photo_id, text_alpha=text_alpha)
         return engine.table.photo_ids(engine.rank(query, TOP).rows)
     rows = engine.rank(Query(text=text), TOP + 1).rows
-    return [found for found in engine.table.photo_ids(rows) if found != photo_id][:TOP]
+    return [other_id for other_id in engine.table.photo_ids(rows) if other_id != photo_id][:TOP]
 
 
 def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

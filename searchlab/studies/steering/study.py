@@ -47,7 +47,7 @@ LEAST_PULLS = 50
 
 def measure(
     engine: SearchEngine,
-    asked: Asked,
+    query_set: Asked,
     *,
     alphas: Sequence[float] = ALPHAS,
     samples: int = 1000,
@@ -57,7 +57,7 @@ def measure(
 
     Args:
         engine: Its `steering` scales the weights.
-        asked: Judged queries, by words and by photos.
+        query_set: Judged queries, by words and by photos.
         alphas: Values of `text_alpha`, ascending from 0; the default must be among them.
         samples: Resamples of the intervals.
         seed: Of drawing references and of resampling.
@@ -70,19 +70,19 @@ def measure(
     Raises:
         InputError: There are no queries by photos, or the default is not among the weights.
     """
-    if asked.similar is None or asked.steered is None or DEFAULT_TEXT_ALPHA not in alphas:
+    if query_set.similar is None or query_set.steered is None or DEFAULT_TEXT_ALPHA not in alphas:
         msg = (
-            f"{asked.text.name!r} must come with queries by photos, and alphas must hold "
+            f"{query_set.text.name!r} must come with queries by photos, and alphas must hold "
             f"{DEFAULT_TEXT_ALPHA:g}, got {list(alphas)}"
         )
         raise InputError(msg)
     draw = {"samples": samples, "seed": seed}
     usual = list(alphas).index(DEFAULT_TEXT_ALPHA)
-    pulls = draw_pulls(asked.text, asked.similar, seed=seed)
+    pulls = draw_pulls(query_set.text, query_set.similar, seed=seed)
     steered = steer(engine, pulls, alphas=alphas)
     curve, best = steered.rows(**draw), steered.best(**draw)
-    agreeing = measure_agreeing(engine, asked.steered, alphas=alphas, **draw)
-    ways = _mixings(engine, asked, pulls, steered, **draw)
+    agreeing = measure_agreeing(engine, query_set.steered, alphas=alphas, **draw)
+    ways = _mixings(engine, query_set, pulls, steered, **draw)
     metrics = {
         "n_pulls": len(pulls),
         "best_alpha": best["mean"],
@@ -120,14 +120,14 @@ def measure_agreeing(
         nDCG@10 with its interval for each weight; last that of the words alone, whose `text_alpha`
         is None.
     """
-    asked = sorted(steered.queries, key=lambda query: query.query_id)
-    about = [photo_about(query, steered) for query in asked]
-    engine.warm([query.text or "" for query in asked])
+    queries = sorted(steered.queries, key=lambda query: query.query_id)
+    about = [photo_about(query, steered) for query in queries]
+    engine.warm([query.text or "" for query in queries])
     rows = []
     for alpha in (*alphas, None):
         run = {
             query.query_id: found_by(engine, query.photo_id or "", query.text or "", alpha)
-            for query in asked
+            for query in queries
         }
         scores = per_query(steered.qrels, run, [METRIC])[METRIC]
         interval = bootstrap_interval(scores, clusters=about, samples=samples, seed=seed)
@@ -139,19 +139,22 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Measure again what is on record, with the parameters that it names."""
     from searchlab.evaluation.datasets.dataset_library import dataset_library
 
-    given = measurement["parameters"]
-    asked = Asked.load(
-        measurement["dataset"], least=given["least"], most=given["most"], seed=given["seed"]
+    parameters = measurement["parameters"]
+    query_set = Asked.load(
+        measurement["dataset"],
+        least=parameters["least"],
+        most=parameters["most"],
+        seed=parameters["seed"],
     )
-    config = Config(model=given["model"], steering=given["steering"])
+    config = Config(model=parameters["model"], steering=parameters["steering"])
     with tempfile.TemporaryDirectory() as scratch:
-        library = dataset_library(asked.text, Path(scratch), config=Config())
+        library = dataset_library(query_set.text, Path(scratch), config=Config())
         return measure(
-            engine_of(library, config, asked),
-            asked,
-            alphas=given["alphas"],
-            samples=given["samples"],
-            seed=given["seed"],
+            engine_of(library, config, query_set),
+            query_set,
+            alphas=parameters["alphas"],
+            samples=parameters["samples"],
+            seed=parameters["seed"],
         )
 
 
@@ -170,7 +173,7 @@ def _languages(steered: Steered, usual: int, *, samples: int, seed: int) -> list
 
 def _mixings(
     engine: SearchEngine,
-    asked: Asked,
+    query_set: Asked,
     pulls: Sequence[Pull],
     steered: Steered,
     *,
@@ -178,12 +181,12 @@ def _mixings(
     seed: int,
 ) -> list[dict[str, Any]]:
     """Find the best balance of every way to mix, each over its own weights."""
-    calibration = fit_calibration(engine, asked.text, similar=asked.similar)
+    calibration = fit_calibration(engine, query_set.text, similar=query_set.similar)
     rows = []
     for name, mixing in mixings(calibration).items():
         runs = mixed_runs(engine, pulls, ALPHAS, mixing)
-        found = score_pulls(pulls, ALPHAS, runs, steered.text_alone)
-        balance = found.curves(samples=samples, seed=seed)["balance"]
+        scores = score_pulls(pulls, ALPHAS, runs, steered.text_alone)
+        balance = scores.curves(samples=samples, seed=seed)["balance"]
         place = int(balance[0].argmax())
         low, high = np.percentile(balance[1:, place], (2.5, 97.5))
         best = {"mean": float(balance[0, place]), "low": float(low), "high": float(high)}

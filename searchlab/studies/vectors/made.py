@@ -69,15 +69,15 @@ def made_vectors(name: str, *, n_queries: int = 200, seed: int = 0) -> VectorSet
     Raises:
         InputError: The name is no such name.
     """
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         msg = (
             "made vectors must be named clustered-N-DIM, smooth-N-DIM or scenes-N-DIM, such as "
             f"clustered-100k-256, got {quote(name)}"
         )
         raise InputError(msg)
-    shape, dim = found[1], int(found[4])
-    n = int(found[2]) * (1000 if found[3] else 1)
+    shape, dim = match[1], int(match[4])
+    n = int(match[2]) * (1000 if match[3] else 1)
     if shape == "clustered":
         rows, _ = clustered(n + n_queries, dim, clusters=max(n // 500, 4), seed=seed)
         about = f"{n:,} unit rows about {max(n // 500, 4)} centres, {dim} components"

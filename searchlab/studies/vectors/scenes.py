@@ -136,8 +136,8 @@ def _paths(folder: Path, n: int, dim: int, seed: int) -> tuple[Path, Path]:
 
 
 def _there(folder: Path, dim: int, seed: int) -> Mapping[int, Path]:
-    found = folder.glob(f"scenes-*-{dim}-{seed}.scenes.npy")
-    return {int(path.name.split("-")[1]): path for path in found}
+    files = folder.glob(f"scenes-*-{dim}-{seed}.scenes.npy")
+    return {int(path.name.split("-")[1]): path for path in files}
 
 
 def _make(folder: Path, n: int, dim: int, seed: int, progress: Progress) -> None:
