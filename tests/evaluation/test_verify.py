@@ -355,13 +355,16 @@ def test_a_study_computes_its_figures_again(measured, monkeypatch):
     assert found.differences == ("rows[1].recall: recorded 0.8, now 0.75",)
 
 
-def test_a_record_that_says_why_it_is_outdated_is_told_as_sealed(measured, monkeypatch):
+def test_a_record_that_says_why_it_comes_out_otherwise_is_told_as_sealed(measured, monkeypatch):
     toy_study(monkeypatch, lambda measurement: {"metrics": {"share": 0.75}})
     assert verify_result(measured).status == "differs"
-    reseal(measured, lambda values: values["manifest"].update({"outdated": "the toy was mended"}))
+    reseal(
+        measured,
+        lambda values: values["manifest"].update({"known_difference": "the toy was mended"}),
+    )
     answer = verify_result(measured)
     assert answer.status == "sealed"
-    assert answer.remark.endswith("and outdated: the toy was mended")
+    assert answer.remark.endswith("known difference: the toy was mended")
 
 
 def test_a_measurement_of_no_study_is_not_passed_as_sealed(measured, monkeypatch):

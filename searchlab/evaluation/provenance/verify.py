@@ -97,8 +97,8 @@ def verify(
         InputError: A file that is no JSON, such as a report.
         NotFoundError: A path is not there, or a folder holds no JSON file.
 
-    A record whose manifest says under `outdated` why today's code answers otherwise is told as
-    such, and not as one that differs.
+    A record whose manifest says under `known_difference` why it comes out otherwise here is told as
+    sealed, with that reason.
     """
     files = [file for path in paths for file in _files(Path(path))]
     with _kept(cache) as folder:
@@ -204,8 +204,8 @@ class _Verifier:
             if recompute is None:
                 return replace(verification, remark=_not_recomputed(values))
             differing = differences(values, recompute(values))
-        if differing and (why := values["manifest"].get("outdated")):
-            return replace(verification, remark=f"{_measured_at(values)}, and outdated: {why}")
+        if differing and (why := values["manifest"].get("known_difference")):
+            return replace(verification, remark=f"{_measured_at(values)}; known difference: {why}")
         if differing:
             return _differing(verification, differing)
         return replace(
