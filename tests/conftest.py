@@ -17,7 +17,15 @@ from searchlab.photos.photo import Photo, attribution_of, orientation_of
 from searchlab.photos.table import PhotoTable
 from tests.support.commands import Done
 
+SLOW_FILE = "\npytestmark = pytest.mark.slow\n"
 PLAIN = ("#e50000", "#15b01a", "#0343df", "#ffff14", "#000000", "#ffffff")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave slow files out unread where slow tests are: to import torch alone takes seconds."""
+    if config.option.markexpr == "not slow" and collection_path.suffix == ".py":
+        return SLOW_FILE in collection_path.read_text(encoding="utf-8") or None
+    return None
 
 
 def plain_photo(number, **changes):

@@ -218,6 +218,7 @@ def test_who_is_remembered_is_found_without_the_database_until_keys_change(tmp_p
         ring.close()
 
 
+@pytest.mark.slow
 def test_postgresql_is_always_asked(tmp_path):
     with fresh_database("postgresql", tmp_path) as database:
         ring = KeyRing(database)

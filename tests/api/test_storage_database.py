@@ -208,6 +208,7 @@ def test_a_thread_that_waits_too_long_for_another_is_told(database, monkeypatch)
     database.close()
 
 
+@pytest.mark.slow
 def test_a_question_that_takes_too_long_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BUSY_TIMEOUT_S", 0.01)
     with (
@@ -241,6 +242,7 @@ def test_a_block_that_raises_changes_nothing(database):
     assert names(database) == []
 
 
+@pytest.mark.slow
 def test_a_connection_that_was_cut_is_replaced(tmp_path):
     with fresh_database("postgresql", tmp_path) as database:
         assert database.look_up(lambda connection: connection.scalar(sa.select(1))) == 1
@@ -253,6 +255,7 @@ def test_a_connection_that_was_cut_is_replaced(tmp_path):
         assert names(database) == []
 
 
+@pytest.mark.slow
 def test_what_the_url_says_of_the_connection_goes_first(tmp_path):
     with empty_url("postgresql", tmp_path) as url:
         database = open_database(f"{url}&application_name=mine")

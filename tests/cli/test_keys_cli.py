@@ -144,6 +144,7 @@ def test_a_folder_without_a_library_gets_no_database(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["option", "variable"])
 def test_the_keys_of_a_postgresql_database_need_no_library(tmp_path, monkeypatch, way):
     with fresh_database("postgresql", tmp_path) as database:

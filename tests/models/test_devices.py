@@ -11,6 +11,8 @@ from searchlab.models import load_model
 from searchlab.models.canaries import canary_image
 from searchlab.models.preprocess import Preprocess
 
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch")
 
 from searchlab.models.devices import ENVIRONMENT, Feed, choose_device  # noqa: E402

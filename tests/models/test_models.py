@@ -16,7 +16,18 @@ from searchlab.models.onnx.clip_text import ClipTokenizer
 from searchlab.models.preprocess import Preprocess
 
 
-@pytest.mark.parametrize("spec", ["", "clip", "Mini", "palette ", ":", "hybrid", "openclip"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "",
+        "clip",
+        "Mini",
+        "palette ",
+        ":",
+        "hybrid",
+        pytest.param("openclip", marks=pytest.mark.slow),
+    ],
+)
 def test_an_unknown_spec_is_refused(spec):
     with pytest.raises(InputError, match="must be"):
         load_model(spec)

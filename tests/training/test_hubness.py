@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch")
 
 from searchlab.models.mini.text import COMMON, with_common  # noqa: E402

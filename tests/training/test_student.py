@@ -5,6 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch")
 
 from searchlab.models.mini.pieces import Pieces  # noqa: E402
@@ -94,7 +96,6 @@ def test_kinds_pull_their_classes_together():
     assert rows[0] @ rows[2] == 0
 
 
-@pytest.mark.slow
 def test_training_brings_captions_to_their_photos(rng):
     count = 64
     features = rng.normal(size=(count, 32)).astype(np.float32)
@@ -124,7 +125,6 @@ def test_training_brings_captions_to_their_photos(rng):
     assert (np.argmax(texts @ photos.T, axis=1) == np.arange(count)).mean() > 0.8
 
 
-@pytest.mark.slow
 def test_photos_are_drawn_to_where_the_teaching_heads_see_them(rng, monkeypatch):
     count = 32
     features = rng.normal(size=(count, 16)).astype(np.float32)

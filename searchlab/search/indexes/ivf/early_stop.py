@@ -16,12 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from searchlab.errors import InputError
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes.ivf.kmeans import blocks, unit
+from searchlab.search.indexes.ivf.kmeans import blas, blocks, unit
 from searchlab.search.indexes.ivf.lists import Lists
 from searchlab.search.indexes.ivf.search import scan_lists
 
@@ -128,7 +127,7 @@ def learn_stopping(
         return [curves[0], np.asarray(np.min(curves, axis=0))]
 
     # One thread a kind, however many there are: products are rounded in the same way.
-    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         reached = np.array(list(pool.map(try_stretches, kinds)), dtype=np.float32)
     tenth = len(held) // 10
     return Stopping(usual, float(near[tenth]), float(far[-tenth - 1]), reached)

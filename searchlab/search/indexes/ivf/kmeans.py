@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from searchlab.models.protocol import Embeddings
 from searchlab.search.indexes.ivf._kernels.clusters import add_rows
@@ -88,9 +89,15 @@ def assign(
         members[block], fits[block] = nearest(rows)
 
     # A product of matrices is rounded in the same way only where the number of threads is the same.
-    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         list(pool.map(assign_block, blocks(len(vectors), _BLOCK)))
     return members, fits
+
+
+@functools.cache
+def blas() -> ThreadpoolController:
+    """Find the libraries that multiply matrices: once, as it takes longer than a small product."""
+    return ThreadpoolController()
 
 
 def _flat(centres: Embeddings) -> _Nearest:
