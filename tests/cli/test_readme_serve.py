@@ -27,16 +27,16 @@ BUNDLED = HERE / "datasets" / "demo"
 README = (HERE / "README.md").read_text(encoding="utf-8")
 SECTION = README.partition("\n## Serve\n")[2].partition("\n## ")[0]
 ADDRESS = "http://127.0.0.1:8000"
-KEPT = 3  # photos of each source, so that a library is there within seconds
+PHOTOS_OF_A_SOURCE = 3  # so that a library is there within seconds
 
 
 def block(marker):
     """Return the one block of code below a marker."""
-    (found,) = re.findall(rf"{marker}\n+```\w+\n(.*?)```", SECTION, re.DOTALL)
-    return found
+    (code,) = re.findall(rf"{marker}\n+```\w+\n(.*?)```", SECTION, re.DOTALL)
+    return code
 
 
-COMMANDS = re.search(r"```sh\n(.*?)```", SECTION, re.DOTALL)[1].splitlines()
+INSTALL, *COMMANDS = re.search(r"```sh\n(.*?)```", SECTION, re.DOTALL)[1].splitlines()
 CREATE = re.match(r"KEY=\$\((.*)\)", COMMANDS[0])[1]
 SERVE = COMMANDS[1]
 CURL = block("<!-- example: curl -->").splitlines()
@@ -46,14 +46,14 @@ CLIENT = block("<!-- example: client -->")
 
 def some_photos(folder):
     """Copy a few bundled photos of every source, and those that the README asks for."""
-    found = defaultdict(list)
+    records_of = defaultdict(list)
     for line in (BUNDLED / "photos.jsonl").read_text("utf-8").splitlines():
         record = json.loads(line)
         is_named = photo_id_of(record["source"], record["source_photo_id"]) == PHOTO_ID
-        if is_named or len(found[record["source"]]) < KEPT:
-            found[record["source"]].append(record | {"file": Path(record["file"]).name})
+        if is_named or len(records_of[record["source"]]) < PHOTOS_OF_A_SOURCE:
+            records_of[record["source"]].append(record | {"file": Path(record["file"]).name})
             shutil.copy(BUNDLED / record["file"], folder)
-    lines = [json.dumps(record) for records in found.values() for record in records]
+    lines = [json.dumps(record) for records in records_of.values() for record in records]
     (folder / "photos.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -73,14 +73,15 @@ def place(tmp_path_factory):
     command(["index", "--data", str(data), "--model", "mini", str(photos)])
     shutil.copy(photos / "sklearn-china.jpg", folder / "my-photo.jpg")
     create, serve = (shlex.split(line, comments=True) for line in (CREATE, SERVE))
-    told = command(create[1:], SEARCHLAB_DATA=str(data))
+    key = command(create[1:], SEARCHLAB_DATA=str(data))
     options = serve[serve.index("--workers") :]
     with serving(data, *options) as server:
-        yield folder, server.base_url, told.strip()
+        yield folder, server.base_url, key.strip()
 
 
 def test_the_commands_of_the_section_are_those_that_were_run():
     create, serve = (shlex.split(line, comments=True) for line in (CREATE, SERVE))
+    assert INSTALL == 'pip install ".[serve]"'
     assert len(COMMANDS) == 2
     assert create[:3] == ["searchlab", "keys", "create"]
     assert serve[:4] == ["searchlab", "serve", "--port", ADDRESS.rpartition(":")[2]]
@@ -184,10 +185,10 @@ def test_pictures_are_where_their_urls_say(ask):
 
 def test_the_client_in_python(place):
     _, base_url, key = place
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         exec(compile(CLIENT.replace(ADDRESS, base_url), "README.md", "exec"), {"KEY": key})
-    lines = said.getvalue().splitlines()
+    lines = printed.getvalue().splitlines()
     assert 5 < len(lines) <= 40
     scores = [float(line.split()[0]) for line in lines]
     assert scores == sorted(scores, reverse=True)
@@ -210,7 +211,7 @@ def test_pages_that_the_section_names_are_there_without_a_key(place, path, kind)
 def test_plans_are_those_of_the_code():
     from searchlab.api.accounts.plans import PLANS
 
-    said = SECTION.partition("Plans: ")[2]
-    numbers = [int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", said)]
+    plans = SECTION.partition("Plans: ")[2]
+    numbers = [int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", plans)]
     assert numbers == [plan.requests_per_month for plan in PLANS.values()]
-    assert re.findall(r"free|starter|growth|scale", said) == list(PLANS)
+    assert re.findall(r"free|starter|growth|scale", plans) == list(PLANS)
