@@ -62,15 +62,15 @@ def searchlab_app() -> Any:
 
     data = Path(os.environ[LIBRARY])
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where the log goes
-    found: list[Any] = []
+    answers: list[Any] = []
     search = SearchEngine.slice
 
-    def searched_once(engine: SearchEngine, *asked: Any, **how: Any) -> Any:
-        if not found:
-            found.append(search(engine, *asked, **how))
-        return found[0]
+    def search_once(engine: SearchEngine, *arguments: Any, **options: Any) -> Any:
+        if not answers:
+            answers.append(search(engine, *arguments, **options))
+        return answers[0]
 
-    SearchEngine.slice = searched_once  # type: ignore[method-assign]
+    SearchEngine.slice = search_once  # type: ignore[method-assign]
     return create_app(
         Settings(
             data=data,

@@ -36,9 +36,9 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.common.load.asking import NEW_TEXT, Ask, sender
+from benchmarks.common.load.closed_loop import NEW_TEXT, LoadRequest, sender
 from benchmarks.common.load.libraries import library_of
-from benchmarks.common.load.rounds import Target, flat, measure_in_turn, with_ratios
+from benchmarks.common.load.rounds import Target, flatten, measure_in_turn, with_ratios
 from benchmarks.common.load.searchlab_server import new_key, serving
 from benchmarks.common.load.servers import granian, uvicorn
 from benchmarks.common.load.targets import show_targets, target
@@ -120,7 +120,7 @@ def keep(
             "sender": sender(options.seconds),
             "base": base,
         },
-        "metrics": {"errors": sum(row["errors"] for row in rows)} | flat(rows, by=by),
+        "metrics": {"errors": sum(row["errors"] for row in rows)} | flatten(rows, by=by),
         "rows": rows,
         "manifest": manifest,
     }
@@ -179,18 +179,20 @@ def measure_servers(options: argparse.Namespace) -> None:
         path = f"/api/v1/search/photos?q={NEW_TEXT}&per_page=20"
         rows = measure(
             [
-                Target(Ask(base + path, headers=headers), pids, {"server": n})
+                Target(LoadRequest(base + path, headers=headers), pids, {"server": n})
                 for n, (base, pids) in served.items()
             ],
             options,
         )
         patience_s = 1.0 if options.smoke else PATIENCE_S
-        told = {
+        outcomes = {
             name: strange_clients(address, patience_s=patience_s)
             for name, (address, _) in served.items()
             if SERVERS[name][1] == "litestar_app"
         }
-    strange = [{"sent": sent} | {name: told[name][sent] for name in told} for sent in STRANGE]
+    strange = [
+        {"sent": sent} | {name: outcomes[name][sent] for name in outcomes} for sent in STRANGE
+    ]
     base = PEER if PEER in served else rows[0]["server"]
     targets = targets_of(with_ratios(rows, by="server", base=base)) if PEER in served else []
     show_targets(targets)
@@ -200,13 +202,15 @@ def measure_servers(options: argparse.Namespace) -> None:
 def targets_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Say of HTTP without the search, as such and in the whole API, whether it is cheap enough."""
     most = max(row["connections"] for row in rows)
-    found = {row["server"]: row for row in rows if row["connections"] == most}
+    by_server = {row["server"]: row for row in rows if row["connections"] == most}
     return [
-        target(f"{told} over {most} connections, to FastAPI's: {name}", most=limit, measured=ratio)
+        target(
+            f"{figure} over {most} connections, to FastAPI's: {name}", most=limit, measured=ratio
+        )
         for name in (OURS, WHOLE)
-        for told, limit, ratio in (
-            ("CPU of a request", MOST_CPU, found[name]["cpu_ratio"]),
-            ("99th percentile", MOST_P99, found[name]["p99_ratio"]),
+        for figure, limit, ratio in (
+            ("CPU of a request", MOST_CPU, by_server[name]["cpu_ratio"]),
+            ("99th percentile", MOST_P99, by_server[name]["p99_ratio"]),
         )
     ]
 

@@ -33,13 +33,13 @@ def latency_chart(
         step = 0.8 / len(counts)
         for place, count in enumerate(counts):
             style = look(place)
-            found = [row for row in rows if row["connections"] == count]
+            picked = [row for row in rows if row["connections"] == count]
             shift = (place - (len(counts) - 1) / 2) * step
-            heights = [names.index(row[by]) + shift for row in found]
-            lows, highs = ([row[name] for row in found] for name in ("p50_ms", "p99_ms"))
+            heights = [names.index(row[by]) + shift for row in picked]
+            lows, highs = ([row[name] for row in picked] for name in ("p50_ms", "p99_ms"))
             axes.hlines(heights, lows, highs, color=style["color"], linewidth=1.4)
             label = f"{count} connection{'s' if count > 1 else ''}"
-            for values, marker, told in ((lows, style["marker"], label), (highs, "|", None)):
+            for values, marker, name in ((lows, style["marker"], label), (highs, "|", None)):
                 axes.plot(
                     values,
                     heights,
@@ -47,7 +47,7 @@ def latency_chart(
                     marker=marker,
                     color=style["color"],
                     markersize=7,
-                    label=told,
+                    label=name,
                 )
         axes.set_yticks(range(len(names)), names)
         axes.set_xscale("log")

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import httpx
 
-from benchmarks.common.load.asking import NEW_TEXT, Ask
+from benchmarks.common.load.closed_loop import NEW_TEXT, LoadRequest
 from benchmarks.common.load.rounds import Target
 from searchlab.library.embed import thumbnail_path
 from searchlab.library.library import Library
@@ -32,38 +32,42 @@ def endpoints(library: Library, base_url: str, key: str, pids: Sequence[int]) ->
     search, photo = f"{api}/search/photos", f"{api}/photos/{photo_id}"
     upload, form = _upload(thumbnail_path(library.thumbnails, table.photo(0).sha256))
     album = _collection(api, headers, table.photo_ids(range(5)))
-    asks = {
-        "text search, asked before": Ask(f"{search}?q={TEXT}", headers=headers),
-        "text search, new text": Ask(f"{search}?q={NEW_TEXT}", headers=headers),
-        "text search, three fields": Ask(
+    requests = {
+        "text search, asked before": LoadRequest(f"{search}?q={TEXT}", headers=headers),
+        "text search, new text": LoadRequest(f"{search}?q={NEW_TEXT}", headers=headers),
+        "text search, three fields": LoadRequest(
             f"{search}?q={TEXT}&fields=photo_id,width,urls", headers=headers
         ),
-        "image search by photo_id": Ask(f"{search}?photo_id={photo_id}", "POST", headers),
-        "image search by photo_id and text": Ask(
+        "image search by photo_id": LoadRequest(f"{search}?photo_id={photo_id}", "POST", headers),
+        "image search by photo_id and text": LoadRequest(
             f"{search}?photo_id={photo_id}&q={TEXT}", "POST", headers
         ),
-        "image search by upload": Ask(search, "POST", headers | form, upload),
-        "filter only": Ask(f"{search}?orientation=landscape", headers=headers),
-        "colour only": Ask(f"{search}?color_hex=%231f6f8b&color_tolerance=60", headers=headers),
-        "similar photos": Ask(f"{photo}/similar", headers=headers),
-        "a photo": Ask(photo, headers=headers),
-        "colours facet": Ask(f"{api}/facets/colors", headers=headers),
-        "photographers suggested": Ask(f"{api}/facets/photographers/suggest?q=an", headers=headers),
-        "collections": Ask(f"{api}/collections", headers=headers),
-        "a collection": Ask(f"{api}/collections/{album}", headers=headers),
-        "usage": Ask(f"{api}/usage", headers=headers),
-        "health": Ask(f"{base_url}/health"),
+        "image search by upload": LoadRequest(search, "POST", headers | form, upload),
+        "filter only": LoadRequest(f"{search}?orientation=landscape", headers=headers),
+        "colour only": LoadRequest(
+            f"{search}?color_hex=%231f6f8b&color_tolerance=60", headers=headers
+        ),
+        "similar photos": LoadRequest(f"{photo}/similar", headers=headers),
+        "a photo": LoadRequest(photo, headers=headers),
+        "colours facet": LoadRequest(f"{api}/facets/colors", headers=headers),
+        "photographers suggested": LoadRequest(
+            f"{api}/facets/photographers/suggest?q=an", headers=headers
+        ),
+        "collections": LoadRequest(f"{api}/collections", headers=headers),
+        "a collection": LoadRequest(f"{api}/collections/{album}", headers=headers),
+        "usage": LoadRequest(f"{api}/usage", headers=headers),
+        "health": LoadRequest(f"{base_url}/health"),
     }
     # A worker reads two pictures at once and has 16 wait; beyond, it answers 503, as it should.
     most = {"image search by upload": 16}
-    return [Target(ask, pids, {"endpoint": n}, most.get(n)) for n, ask in asks.items()]
+    return [Target(request, pids, {"endpoint": n}, most.get(n)) for n, request in requests.items()]
 
 
 def filters(library: Library, base_url: str, key: str, pids: Sequence[int]) -> list[Target]:
     """List a text search under each kind of filter, and under several at once."""
     table = library.engine.table
     counts = facet_counts(table, "source")
-    asked: dict[str, dict[str, str]] = {
+    conditions: dict[str, dict[str, str]] = {
         "none": {},
         "orientation": {"orientation": "landscape"},
         "color_name": {"color_name": "blue"},
@@ -79,11 +83,11 @@ def filters(library: Library, base_url: str, key: str, pids: Sequence[int]) -> l
     search, headers = f"{base_url}/api/v1/search/photos", {"x-api-key": key}
     return [
         Target(
-            Ask(f"{search}?{urlencode({'q': TEXT, **words})}", headers=headers),
+            LoadRequest(f"{search}?{urlencode({'q': TEXT, **words})}", headers=headers),
             pids,
             {"filter": name},
         )
-        for name, words in asked.items()
+        for name, words in conditions.items()
     ]
 
 
@@ -95,9 +99,11 @@ def check(targets: Sequence[Target]) -> list[str]:
     """
     plans = []
     for target in targets:
-        ask = target.ask
-        url = ask.url.replace(NEW_TEXT, "snow")
-        answer = httpx.request(ask.method, url, headers=dict(ask.headers), content=ask.body)
+        request = target.request
+        url = request.url.replace(NEW_TEXT, "snow")
+        answer = httpx.request(
+            request.method, url, headers=dict(request.headers), content=request.body
+        )
         if answer.status_code != 200:
             msg = f"{target.about} must be answered with 200, got {answer.status_code}: "
             raise RuntimeError(msg + answer.text[:300])

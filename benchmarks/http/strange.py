@@ -35,15 +35,15 @@ def strange_clients(address: str, *, patience_s: float) -> dict[str, str]:
     """Be all strange clients at once; says what came back and how each connection ended."""
     port = urlsplit(address).port or 80
     with ThreadPoolExecutor(len(STRANGE)) as pool:
-        asked = {
+        answers = {
             name: pool.submit(_strange_client, port, name, data, patience_s)
             for name, data in STRANGE.items()
         }
-        return {name: answer.result() for name, answer in asked.items()}
+        return {name: answer.result() for name, answer in answers.items()}
 
 
 def _strange_client(port: int, name: str, data: bytes, patience_s: float) -> str:
-    started, came = time.perf_counter(), b""
+    started, received = time.perf_counter(), b""
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.settimeout(patience_s)
         try:
@@ -51,11 +51,11 @@ def _strange_client(port: int, name: str, data: bytes, patience_s: float) -> str
             if name == HALF_CLOSED:
                 client.shutdown(socket.SHUT_WR)
             while part := client.recv(65_536):
-                came += part
+                received += part
             end = f"closed after {time.perf_counter() - started:.0f} s"
         except TimeoutError:
             end = f"open after {patience_s:.0f} s"
         except OSError:
             end = "reset"
-    statuses = re.findall(rb"HTTP/1\.[01] (\d{3})", came)
+    statuses = re.findall(rb"HTTP/1\.[01] (\d{3})", received)
     return f"{', '.join(one.decode() for one in statuses) or 'no answer'}; {end}"

@@ -110,11 +110,13 @@ def serving(
             key = new_key(library.folder)
             for workers in (1, 2):
                 step.note(f"{n:,} photos, {workers} workers")
-                found = []
+                figures = []
                 for _ in range(runs):
-                    found.append(serve_once(library.folder, key, workers=workers, queries=queries))
+                    figures.append(
+                        serve_once(library.folder, key, workers=workers, queries=queries)
+                    )
                     step.advance(1)
-                middle = {name: _median([one[name] for one in found]) for name in found[0]}
+                middle = {name: _median([one[name] for one in figures]) for name in figures[0]}
                 rows.append({"photos": n, "workers": workers, **middle})
     return rows
 
@@ -126,9 +128,9 @@ def large(
     n, key, rows = len(library.engine.table), new_key(library.folder), []
     with progress.step(f"serving {n:,} photos", 2 * options.runs) as step:
         for workers in (1, 2):
-            found = []
+            figures = []
             for _ in range(options.runs):
-                found.append(
+                figures.append(
                     serve_once(
                         library.folder,
                         key,
@@ -138,7 +140,7 @@ def large(
                     )
                 )
                 step.advance(1)
-            middle = {name: _median([one[name] for one in found]) for name in found[0]}
+            middle = {name: _median([one[name] for one in figures]) for name in figures[0]}
             rows.append({"photos": n, "workers": workers, **middle})
     return rows
 
@@ -210,10 +212,10 @@ def draw(tables: dict[str, list[dict[str, Any]]], path: Path, queries: int) -> l
     )
     with chart(9.5, 1.6 + 0.5 * len(rows), columns=2, sharey=True) as (figure, both):
         for axes, (label, series) in zip(both, parts, strict=True):
-            for place, (name, scale, told) in enumerate(series):
+            for place, (name, scale, label) in enumerate(series):
                 heights = [at + (place - 0.5) * 0.36 for at in range(len(rows))]
                 widths = [row[name] * scale for row in rows]
-                bars = axes.barh(heights, widths, height=0.34, color=COLORS[place], label=told)
+                bars = axes.barh(heights, widths, height=0.34, color=COLORS[place], label=label)
                 bars_labels = [f"{width:.2f}" if scale < 1 else f"{width:.0f}" for width in widths]
                 axes.bar_label(bars, bars_labels, padding=3, fontsize=8)
             axes.set_xlabel(label)

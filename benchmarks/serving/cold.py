@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.common.load.asking import NEW_TEXT, WORDS, Ask
+from benchmarks.common.load.closed_loop import NEW_TEXT, WORDS, LoadRequest
 from benchmarks.common.load.processes import (
     children_of,
     proportional_mib,
     resident_mib,
     written_mib,
 )
-from benchmarks.common.load.rounds import Target, measured
+from benchmarks.common.load.rounds import Target, measure_target
 from benchmarks.common.load.searchlab_server import COMMAND, UNLIMITED
 from benchmarks.common.load.servers import free_port
 
@@ -64,20 +64,20 @@ def run(words: Sequence[str]) -> Run:
         RuntimeError: It ends with another code than 0.
     """
     launcher = (sys.executable, "-I", "-S", "-c", _LAUNCHER)
-    done = subprocess.run([*launcher, *words], capture_output=True, text=True, check=False)
-    if done.returncode:
-        msg = f"{words} must end with 0, got {done.returncode}: {done.stderr[-500:]}"
+    process = subprocess.run([*launcher, *words], capture_output=True, text=True, check=False)
+    if process.returncode:
+        msg = f"{words} must end with 0, got {process.returncode}: {process.stderr[-500:]}"
         raise RuntimeError(msg)
-    return Run(*json.loads(done.stdout))
+    return Run(*json.loads(process.stdout))
 
 
 def medians(words: Sequence[str], runs: int) -> dict[str, float]:
     """Run a command again and again; the median of each figure, in ms and MiB."""
-    found = [run(words) for _ in range(runs)]
+    figures = [run(words) for _ in range(runs)]
     return {
-        "ms": round(1e3 * statistics.median(one.seconds for one in found), 1),
-        "cpu_ms": round(1e3 * statistics.median(one.cpu_s for one in found), 1),
-        "peak_mib": round(statistics.median(one.peak_mib for one in found), 1),
+        "ms": round(1e3 * statistics.median(one.seconds for one in figures), 1),
+        "cpu_ms": round(1e3 * statistics.median(one.cpu_s for one in figures), 1),
+        "peak_mib": round(statistics.median(one.peak_mib for one in figures), 1),
     }
 
 
@@ -122,7 +122,7 @@ def serve_once(
         for number in range(queries):
             _search(port, key, f"{WORDS[number % len(WORDS)]}+{number}")
         after = _memory(process.pid)
-        loaded = _loaded(port, key, children_of(process.pid), seconds) if seconds else {}
+        loaded = _measure_load(port, key, children_of(process.pid), seconds) if seconds else {}
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
@@ -135,16 +135,16 @@ def serve_once(
     }
 
 
-def _loaded(port: int, key: str, pids: Sequence[int], seconds: float) -> dict[str, float]:
+def _measure_load(port: int, key: str, pids: Sequence[int], seconds: float) -> dict[str, float]:
     url = f"http://127.0.0.1:{port}/api/v1/search/photos?q={NEW_TEXT}"
-    target = Target(Ask(url, headers={"x-api-key": key}), pids, {})
-    measured(target, connections=_CONNECTIONS, seconds=seconds)
-    found = measured(target, connections=_CONNECTIONS, seconds=seconds)
-    if found["errors"]:
-        msg = f"every search must be answered with 200, got {found['errors']} that were not"
+    target = Target(LoadRequest(url, headers={"x-api-key": key}), pids, {})
+    measure_target(target, connections=_CONNECTIONS, seconds=seconds)
+    row = measure_target(target, connections=_CONNECTIONS, seconds=seconds)
+    if row["errors"]:
+        msg = f"every search must be answered with 200, got {row['errors']} that were not"
         raise RuntimeError(msg)
     names = ("p50_ms", "p99_ms", "cpu_us", "requests_per_s")
-    return {f"new_text_{name}": round(found[name], 2) for name in names}
+    return {f"new_text_{name}": round(row[name], 2) for name in names}
 
 
 def _until_healthy(port: int, process: subprocess.Popen[bytes]) -> None:

@@ -36,21 +36,21 @@ async def change_photos(world: World) -> None:
             await asyncio.sleep(_SEEN_AFTER_S)
             for photo_id in deleted:
                 for _ in range(4):
-                    await world.ask(
+                    await world.request(
                         client, "reader", "GET", f"/api/v1/photos/{photo_id}", may=(404,)
                     )
-            world.ledger.done["photos deleted"] += len(deleted)
+            world.ledger.events["photos deleted"] += len(deleted)
             await asyncio.sleep(_SEEN_AFTER_S)
 
 
 async def _index(world: World) -> None:
     """Run `searchlab index` beside the server."""
     words = ["index", "--data", str(world.data), str(world.photos)]
-    done = await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         *MAIN, *words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
-    _, said = await done.communicate()
-    if done.returncode:
-        world.ledger.blame(f"index ended with {done.returncode}: {said.decode()[-300:]}")
+    _, output = await process.communicate()
+    if process.returncode:
+        world.ledger.blame(f"index ended with {process.returncode}: {output.decode()[-300:]}")
     world.note_snapshot()
-    world.ledger.done["snapshots swapped in"] = len(world.order) - 1
+    world.ledger.events["snapshots swapped in"] = len(world.order) - 1

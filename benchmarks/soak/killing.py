@@ -31,15 +31,15 @@ async def kill(world: World) -> None:
             if code:
                 world.ledger.blame(f"a stopped server must end with 0, got {code}")
             await asyncio.to_thread(world.server.start)
-            world.ledger.done["server stopped and started"] += 1
+            world.ledger.events["server stopped and started"] += 1
         elif turn % 4 == 0:
             await asyncio.to_thread(world.server.stop, signal.SIGKILL)
             await asyncio.to_thread(world.server.start)
-            world.ledger.done["server killed and started"] += 1
+            world.ledger.events["server killed and started"] += 1
         elif workers := world.server.workers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(world.random.choice(workers), signal.SIGKILL)
-            world.ledger.done["workers killed"] += 1
+            world.ledger.events["workers killed"] += 1
         if turn % 2 == 0:
             world.away_s.append(time.monotonic() - began)
 

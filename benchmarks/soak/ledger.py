@@ -19,7 +19,7 @@ class Ledger:
         unknown: Searches whose connection broke: counted or not, nobody can tell.
         answers: How often each operation gave each status.
         broken: Promises that were not kept.
-        done: What else happened, by name.
+        events: What else happened, by name.
         took_s: Seconds of each answer.
     """
 
@@ -27,7 +27,7 @@ class Ledger:
         self.acknowledged: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
         self.answers: Counter[tuple[str, int]] = Counter()
-        self.done: Counter[str] = Counter()
+        self.events: Counter[str] = Counter()
         self.broken: list[str] = []
         self.took_s: list[float] = []
 
@@ -48,7 +48,7 @@ class Ledger:
             "requests": self.requests,
             "searches acknowledged": self.acknowledged.total(),
             "searches broken off": self.unknown.total(),
-            **dict(sorted(self.done.items())),
+            **dict(sorted(self.events.items())),
             **{name: round(value, 2) for name, value in latency(self.took_s or [0.0]).items()},
         }
 

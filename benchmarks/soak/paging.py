@@ -23,55 +23,55 @@ async def page(world: World) -> None:
     """Walk through one ranking after the other."""
     async with world.client("pager") as client:
         while not world.over:
-            asked = {"fields": "photo_id,source", "per_page": "40"}
-            if await _walk(world, client, world.random.choice(_RANKINGS) | asked):
-                world.ledger.done["walks to the end"] += 1
+            params = {"fields": "photo_id,source", "per_page": "40"}
+            if await _walk(world, client, world.random.choice(_RANKINGS) | params):
+                world.ledger.events["walks to the end"] += 1
 
 
-async def _walk(world: World, client: httpx.AsyncClient, asked: dict[str, str]) -> bool:
+async def _walk(world: World, client: httpx.AsyncClient, params: dict[str, str]) -> bool:
     """Page to the end; True if there was one."""
     met: list[str] = []
     snapshot, total, cursor = "", 0, None
     while not world.over:
-        params = asked if cursor is None else {"cursor": cursor, "fields": asked["fields"]}
-        found = await world.ask(
-            client, "pager", "GET", SEARCH, params=params, may=(200, 410), searches=True
+        page_params = params if cursor is None else {"cursor": cursor, "fields": params["fields"]}
+        answer = await world.request(
+            client, "pager", "GET", SEARCH, params=page_params, may=(200, 410), searches=True
         )
-        if found is None:
+        if answer is None:
             continue
-        if found.status_code == 410:
+        if answer.status_code == 410:
             _judge_expiry(world, snapshot)
             return False
         if cursor is None:
-            snapshot = found.headers["x-searchlab-snapshot"]
-            total = int(found.headers["x-searchlab-plan"].split("candidates=")[1].split(";")[0])
-        elif found.headers["x-searchlab-snapshot"] != snapshot:
+            snapshot = answer.headers["x-searchlab-snapshot"]
+            total = int(answer.headers["x-searchlab-plan"].split("candidates=")[1].split(";")[0])
+        elif answer.headers["x-searchlab-snapshot"] != snapshot:
             world.ledger.blame(f"a walk through {snapshot} went on in another snapshot")
-        met += [photo["photo_id"] for photo in found.json()["data"]]
-        pagination = found.json()["pagination"]
+        met += [photo["photo_id"] for photo in answer.json()["data"]]
+        pagination = answer.json()["pagination"]
         cursor = pagination["next_cursor"]
         if pagination["has_more"] != (cursor is not None):
             world.ledger.blame(f"has_more and next_cursor must agree, got {pagination}")
         if cursor is None:
-            return _judge_walk(world, asked, met, snapshot, total)
+            return _judge_walk(world, params, met, snapshot, total)
     return False
 
 
 def _judge_expiry(world: World, snapshot: str) -> None:
     """See that a cursor expired only because its snapshot is one of the old ones."""
-    world.ledger.done["walks whose snapshot was dropped"] += 1
-    kept = world.order[-_KEPT:]
-    if snapshot in kept[1:]:
-        world.ledger.blame(f"a cursor of {snapshot} expired, kept are {kept}")
+    world.ledger.events["walks whose snapshot was dropped"] += 1
+    held = world.order[-_KEPT:]
+    if snapshot in held[1:]:
+        world.ledger.blame(f"a cursor of {snapshot} expired, held are {held}")
 
 
 def _judge_walk(
-    world: World, asked: dict[str, str], met: list[str], snapshot: str, total: int
+    world: World, params: dict[str, str], met: list[str], snapshot: str, total: int
 ) -> bool:
     """Compare what a walk met with what its snapshot holds; False if it repeated itself."""
     repeated = [photo_id for photo_id, count in Counter(met).items() if count > 1]
     if repeated:
-        world.ledger.blame(f"{asked}: photos were met twice: {repeated[:3]}")
+        world.ledger.blame(f"{params}: photos were met twice: {repeated[:3]}")
     world.note_snapshot()
     start = world.snapshots.get(snapshot)
     if start is None:  # it was in force for a moment between two looks
@@ -81,12 +81,12 @@ def _judge_walk(
     strangers = set(met) - start
     deleted = len(start) - len(staying)
     if strangers:
-        world.ledger.blame(f"{asked}: photos of another snapshot were met: {strangers}")
+        world.ledger.blame(f"{params}: photos of another snapshot were met: {strangers}")
     if not total - deleted <= len(met) <= total:
         world.ledger.blame(
-            f"{asked}: {total} photos meet it in {snapshot}, {deleted} were deleted since, "
+            f"{params}: {total} photos meet it in {snapshot}, {deleted} were deleted since, "
             f"{len(met)} were met"
         )
-    if "q" in asked and "color_hex" not in asked and (skipped := staying - set(met)):
-        world.ledger.blame(f"{asked}: photos were skipped: {sorted(skipped)[:3]}")
+    if "q" in params and "color_hex" not in params and (skipped := staying - set(met)):
+        world.ledger.blame(f"{params}: photos were skipped: {sorted(skipped)[:3]}")
     return True

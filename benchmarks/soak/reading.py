@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from benchmarks.common.load.asking import WORDS
+from benchmarks.common.load.closed_loop import WORDS
 from benchmarks.soak.world import SEARCH, World
 
 _ACCOUNT = "reader"
@@ -18,59 +18,62 @@ _FACETS = ("colors", "sources", "orientations", "licenses")
 
 async def read(world: World) -> None:
     """Ask for one thing after the other, drawn at random."""
-    kinds = (_by_text, _by_text, _by_text, _by_text, _a_photo, _steered, _upload, _facets, _usage)
+    texts = 4 * (_search_by_text,)
+    kinds = (*texts, _a_photo, _search_steered, _upload, _facets, _usage)
     async with world.client(_ACCOUNT) as client:
         while not world.over:
             await world.random.choice((*kinds, _wrong))(world, client)
 
 
-async def _by_text(world: World, client: httpx.AsyncClient) -> None:
+async def _search_by_text(world: World, client: httpx.AsyncClient) -> None:
     text = f"{world.random.choice(WORDS)} {world.random.randrange(50)}"
-    asked = {"q": text, **world.random.choice(_FILTERS)}
-    await world.ask(client, _ACCOUNT, "GET", SEARCH, params=asked, searches=True)
+    params = {"q": text, **world.random.choice(_FILTERS)}
+    await world.request(client, _ACCOUNT, "GET", SEARCH, params=params, searches=True)
 
 
 async def _a_photo(world: World, client: httpx.AsyncClient) -> None:
-    photo = f"/api/v1/photos/{_some_photo(world)}"
-    await world.ask(client, _ACCOUNT, "GET", photo, may=(200, 404))
+    photo = f"/api/v1/photos/{_choose_photo(world)}"
+    await world.request(client, _ACCOUNT, "GET", photo, may=(200, 404))
     similar = f"{photo}/similar"
-    await world.ask(client, _ACCOUNT, "GET", similar, may=(200, 404), searches=True)
+    await world.request(client, _ACCOUNT, "GET", similar, may=(200, 404), searches=True)
 
 
-async def _steered(world: World, client: httpx.AsyncClient) -> None:
-    asked = {"photo_id": _some_photo(world), "q": world.random.choice(WORDS), "per_page": "5"}
-    await world.ask(client, _ACCOUNT, "POST", SEARCH, params=asked, may=(200, 404), searches=True)
+async def _search_steered(world: World, client: httpx.AsyncClient) -> None:
+    params = {"photo_id": _choose_photo(world), "q": world.random.choice(WORDS), "per_page": "5"}
+    await world.request(
+        client, _ACCOUNT, "POST", SEARCH, params=params, may=(200, 404), searches=True
+    )
 
 
 async def _upload(world: World, client: httpx.AsyncClient) -> None:
     content = (world.photos / "upload.jpg").read_bytes()
     files = {"image": ("a.jpg", content, "image/jpeg")}
-    first = await world.ask(client, _ACCOUNT, "POST", SEARCH, files=files, searches=True)
+    first = await world.request(client, _ACCOUNT, "POST", SEARCH, files=files, searches=True)
     if first is not None and first.status_code == 200:
         more = {"cursor": first.json()["pagination"]["next_cursor"]}
-        await world.ask(
+        await world.request(
             client, _ACCOUNT, "POST", SEARCH, params=more, may=(200, 410), searches=True
         )
 
 
 async def _facets(world: World, client: httpx.AsyncClient) -> None:
     for facet in _FACETS:
-        await world.ask(client, _ACCOUNT, "GET", f"/api/v1/facets/{facet}")
+        await world.request(client, _ACCOUNT, "GET", f"/api/v1/facets/{facet}")
     start = {"q": world.random.choice(WORDS)[:2]}
     suggest = "/api/v1/facets/photographers/suggest"
-    await world.ask(client, _ACCOUNT, "GET", suggest, params=start)
+    await world.request(client, _ACCOUNT, "GET", suggest, params=start)
 
 
 async def _usage(world: World, client: httpx.AsyncClient) -> None:
     for path in ("", "/monthly", "/daily", "/by-key"):
-        await world.ask(client, _ACCOUNT, "GET", f"/api/v1/usage{path}")
+        await world.request(client, _ACCOUNT, "GET", f"/api/v1/usage{path}")
 
 
 async def _wrong(world: World, client: httpx.AsyncClient) -> None:
     wrong = {"q": "castle", "per_page": "101"}
-    await world.ask(client, _ACCOUNT, "GET", SEARCH, params=wrong, may=(422,))
-    await world.ask(client, _ACCOUNT, "GET", "/api/v1/nothing", may=(404,))
+    await world.request(client, _ACCOUNT, "GET", SEARCH, params=wrong, may=(422,))
+    await world.request(client, _ACCOUNT, "GET", "/api/v1/nothing", may=(404,))
 
 
-def _some_photo(world: World) -> str:
+def _choose_photo(world: World) -> str:
     return world.random.choice(sorted(world.current))

@@ -15,8 +15,8 @@ async def _settle(world: World, account: str) -> None:
     async with world.client(account) as client:
         answer = by_key = None
         for _ in range(100):  # a worker may just have been replaced
-            answer = answer or await world.ask(client, account, "GET", "/api/v1/usage")
-            by_key = by_key or await world.ask(client, account, "GET", "/api/v1/usage/by-key")
+            answer = answer or await world.request(client, account, "GET", "/api/v1/usage")
+            by_key = by_key or await world.request(client, account, "GET", "/api/v1/usage/by-key")
     if answer is None or by_key is None:
         world.ledger.blame(f"usage of {account} could not be asked")
         return
@@ -31,4 +31,4 @@ async def _settle(world: World, account: str) -> None:
         )
     if keys != used:
         world.ledger.blame(f"{account} used {used}, its keys together {keys}")
-    world.ledger.done["searches counted"] += used
+    world.ledger.events["searches counted"] += used

@@ -75,10 +75,10 @@ class World:
 
     def note_snapshot(self) -> None:
         """Remember which photos the snapshot in force holds."""
-        found = open_library(self.data).snapshot()
-        if found is not None and found.snapshot_id not in self.snapshots:
-            self.snapshots[found.snapshot_id] = frozenset(found.table.texts("photo_id"))
-            self.order.append(found.snapshot_id)
+        snapshot = open_library(self.data).snapshot()
+        if snapshot is not None and snapshot.snapshot_id not in self.snapshots:
+            self.snapshots[snapshot.snapshot_id] = frozenset(snapshot.table.texts("photo_id"))
+            self.order.append(snapshot.snapshot_id)
 
     def client(self, account: str) -> httpx.AsyncClient:
         """Return a client of its own connections."""
@@ -90,7 +90,7 @@ class World:
             base_url=self.server.base_url, headers={"x-api-key": key}, timeout=60
         )
 
-    async def ask(
+    async def request(
         self,
         client: httpx.AsyncClient,
         account: str,
@@ -111,11 +111,11 @@ class World:
         try:
             answer = await client.request(method, path, **options)
         except (httpx.ConnectError, httpx.ConnectTimeout):  # nothing was asked
-            self.ledger.done["connections refused"] += 1
+            self.ledger.events["connections refused"] += 1
             await asyncio.sleep(0.2)
             return None
         except httpx.TransportError:
-            self.ledger.done["connections that broke"] += 1
+            self.ledger.events["connections that broke"] += 1
             if searches:
                 self.ledger.unknown[account] += 1
             await asyncio.sleep(0.1)

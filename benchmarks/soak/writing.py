@@ -25,15 +25,15 @@ async def make_collections(world: World) -> None:
             place = f"/api/v1/collections/{made['data']['id']}"
             entry = {"photo_id": min(world.current)}
             added = await _twice(world, client, f"{place}/photos", entry)
-            found = await world.ask(client, _ACCOUNT, "GET", place)
-            if added is not None and found is not None and found.status_code == 200:
-                count = found.json()["data"]["photos_count"]
+            answer = await world.request(client, _ACCOUNT, "GET", place)
+            if added is not None and answer is not None and answer.status_code == 200:
+                count = answer.json()["data"]["photos_count"]
                 if count != 1:
                     world.ledger.blame(f"a photo was added once, the collection holds {count}")
                 again = f"{place}/photos"
-                await world.ask(client, _ACCOUNT, "POST", again, json=entry, may=(409,))
-            await world.ask(client, _ACCOUNT, "DELETE", place)
-            world.ledger.done["collections made and deleted"] += 1
+                await world.request(client, _ACCOUNT, "POST", again, json=entry, may=(409,))
+            await world.request(client, _ACCOUNT, "DELETE", place)
+            world.ledger.events["collections made and deleted"] += 1
 
 
 async def _twice(
@@ -45,21 +45,21 @@ async def _twice(
     tries = 0
     while len(answers) < 2 and tries < _MOST_TRIES and not world.over:
         tries += 1
-        answer = await world.ask(
+        answer = await world.request(
             client, _ACCOUNT, "POST", path, json=body, headers=headers, may=(200, 409)
         )
         if answer is not None and answer.status_code == 200:
             answers.append(answer)
         elif answer is not None:  # held by a worker that was killed, for up to a minute
-            world.ledger.done["retries that had to wait"] += 1
+            world.ledger.events["retries that had to wait"] += 1
             return None
     if len(answers) < 2:
         return None
     first, again = answers
     if again.headers.get("idempotency-replayed") != "true" or first.content != again.content:
         world.ledger.blame(f"POST {path} was answered anew: {again.text[:200]}")
-    found: dict[str, Any] = first.json()
-    return found
+    data: dict[str, Any] = first.json()
+    return data
 
 
 async def make_keys(world: World) -> None:
@@ -71,10 +71,10 @@ async def make_keys(world: World) -> None:
         )
         clients = [world.client_of(secret) for _ in range(4)]
         for client in clients:
-            await world.ask(client, _ACCOUNT, "GET", facet)
+            await world.request(client, _ACCOUNT, "GET", facet)
         await asyncio.to_thread(revoke_key, world.database, made.key_id)
         for client in clients:
-            await world.ask(client, _ACCOUNT, "GET", facet, may=(401,))
+            await world.request(client, _ACCOUNT, "GET", facet, may=(401,))
             await client.aclose()
-        world.ledger.done["keys made and revoked"] += 1
+        world.ledger.events["keys made and revoked"] += 1
         await asyncio.sleep(0.3)

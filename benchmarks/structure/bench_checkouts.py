@@ -27,7 +27,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.common.load.asking import NEW_TEXT, Ask
+from benchmarks.common.load.closed_loop import NEW_TEXT, LoadRequest
 from benchmarks.common.load.processes import children_of, cpu_seconds
 from benchmarks.common.load.wrk import load_with_wrk
 from benchmarks.common.recording import bench_parser, on_record, record
@@ -131,7 +131,7 @@ def requests(checkout: Path, library: Path, seconds: int) -> dict[str, float]:
     key = _run(checkout, [*CLI, *keys, "--plan", "scale"]).splitlines()[-1]
     with _serving(checkout, library) as (address, pid):
         url = f"{address}/api/v1/search/photos?q={NEW_TEXT}"
-        ask = Ask(url=url, headers={"x-api-key": key})
+        ask = LoadRequest(url=url, headers={"x-api-key": key})
         load_with_wrk(ask, connections=CONNECTIONS, seconds=1, first=0)
         workers = children_of(pid) or [pid]
         before = sum(map(cpu_seconds, workers))

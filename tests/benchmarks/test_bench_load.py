@@ -11,7 +11,13 @@ from typing import ClassVar
 import pytest
 
 from benchmarks.common.load import wrk
-from benchmarks.common.load.asking import NEW_TEXT, Ask, load, load_with_asyncio, sender
+from benchmarks.common.load.closed_loop import (
+    NEW_TEXT,
+    LoadRequest,
+    load,
+    load_with_asyncio,
+    sender,
+)
 from benchmarks.common.load.libraries import library_of, synthetic_library
 from benchmarks.common.load.processes import (
     children_of,
@@ -20,7 +26,7 @@ from benchmarks.common.load.processes import (
     proportional_mib,
     resident_mib,
 )
-from benchmarks.common.load.rounds import Target, flat, measure_in_turn, middle, with_ratios
+from benchmarks.common.load.rounds import Target, flatten, measure_in_turn, middle, with_ratios
 from benchmarks.common.load.targets import show_targets, target
 from benchmarks.embedding.stages import Watch
 from searchlab.photos.colors import color_name
@@ -80,7 +86,7 @@ SENDERS = pytest.mark.parametrize("send", [by_hand, by_wrk])
 @pytest.mark.slow
 @SENDERS
 def test_answers_are_counted_and_latency_is_that_of_an_answer(server, send):
-    found = send(Ask(f"{server}/a?q=b", headers={"x-api-key": "k"}))
+    found = send(LoadRequest(f"{server}/a?q=b", headers={"x-api-key": "k"}))
     # wrk may leave a last request on each connection unanswered.
     assert 0 < found.requests <= len(Asked.seen) <= found.requests + 2
     assert set(Asked.seen) == {("GET", "/a?q=b", "k", b"")}
@@ -91,7 +97,7 @@ def test_answers_are_counted_and_latency_is_that_of_an_answer(server, send):
 @pytest.mark.slow
 @SENDERS
 def test_another_status_is_counted_as_refused(server, send):
-    found = send(Ask(f"{server}/gone"))
+    found = send(LoadRequest(f"{server}/gone"))
     assert found.refused == found.requests > 0
 
 
@@ -99,14 +105,14 @@ def test_another_status_is_counted_as_refused(server, send):
 @SENDERS
 def test_a_body_is_sent_as_it_is(server, send):
     body = bytes(range(256)) * 3
-    send(Ask(f"{server}/a", "POST", {"x-api-key": "k"}, body))
+    send(LoadRequest(f"{server}/a", "POST", {"x-api-key": "k"}, body))
     assert set(Asked.seen) == {("POST", "/a", "k", body)}
 
 
 @pytest.mark.slow
 @SENDERS
 def test_a_new_text_is_never_asked_twice(server, send):
-    send(Ask(f"{server}/a?q={NEW_TEXT}&per_page=%2320"))
+    send(LoadRequest(f"{server}/a?q={NEW_TEXT}&per_page=%2320"))
     paths = [path for _, path, _, _ in Asked.seen]
     assert len(set(paths)) == len(paths) > 1
     assert all(path.startswith("/a?q=") and path.endswith("&per_page=%2320") for path in paths)
@@ -114,7 +120,7 @@ def test_a_new_text_is_never_asked_twice(server, send):
 
 def test_a_new_text_is_new_in_the_next_load_too(server):
     for _ in range(2):
-        load(Ask(f"{server}/a?q={NEW_TEXT}"), connections=1, seconds=0.05)
+        load(LoadRequest(f"{server}/a?q={NEW_TEXT}"), connections=1, seconds=0.05)
     paths = [path for _, path, _, _ in Asked.seen]
     assert len(set(paths)) == len(paths)
 
@@ -132,7 +138,7 @@ def test_a_connection_that_breaks_is_counted_as_failed():
         running = await asyncio.start_server(hang_up, "127.0.0.1", 0)
         async with running:
             port = running.sockets[0].getsockname()[1]
-            return await load_with_asyncio(Ask(f"http://127.0.0.1:{port}/"), 1, 0.1)
+            return await load_with_asyncio(LoadRequest(f"http://127.0.0.1:{port}/"), 1, 0.1)
 
     found = asyncio.run(ask())
     assert (found.requests, found.failed > 0) == (0, True)
@@ -143,7 +149,9 @@ def test_a_connection_that_breaks_is_counted_as_failed():
 
 @pytest.mark.slow
 def test_every_target_is_measured_over_every_number_of_connections(server):
-    targets = [Target(Ask(f"{server}/{name}"), [], {"endpoint": name}) for name in ("here", "gone")]
+    targets = [
+        Target(LoadRequest(f"{server}/{name}"), [], {"endpoint": name}) for name in ("here", "gone")
+    ]
     rows = measure_in_turn(targets, rounds=2, connections=(1, 2), seconds=0.05, progress=Progress())
     places = [(row["endpoint"], row["connections"]) for row in rows]
     assert sorted(places) == [("gone", 1), ("gone", 2), ("here", 1), ("here", 2)]
@@ -153,7 +161,7 @@ def test_every_target_is_measured_over_every_number_of_connections(server):
 
 @pytest.mark.slow
 def test_no_more_connections_are_opened_than_a_target_takes(server):
-    target = Target(Ask(f"{server}/a"), [], {"endpoint": "a"}, most_connections=1)
+    target = Target(LoadRequest(f"{server}/a"), [], {"endpoint": "a"}, most_connections=1)
     rows = measure_in_turn(
         [target], rounds=1, connections=(1, 2), seconds=0.05, progress=Progress()
     )
@@ -182,7 +190,7 @@ def test_figures_have_names_of_their_own():
     figures = ("cpu_ratio", "p99_ratio", "p50_ms", "p95_ms", "p99_ms")
     figures += ("cpu_us", "requests_per_s", "requests_per_core_s")
     row = {"endpoint": "a photo", "connections": 16} | dict.fromkeys(figures, 1.5)
-    assert flat([row], by="endpoint") == {f"a photo.16.{name}": 1.5 for name in figures}
+    assert flatten([row], by="endpoint") == {f"a photo.16.{name}": 1.5 for name in figures}
 
 
 # -- processes --------------------------------------------------------------------------------

@@ -77,12 +77,12 @@ def synthetic_library(
         n_photos: Its size.
         index: One of `INDEXES`, the seed's if left out.
     """
-    found = seed.engine
-    config = found.config if index is None else replace(found.config, index=index)
+    engine = seed.engine
+    config = engine.config if index is None else replace(engine.config, index=index)
     rng = np.random.default_rng(0)
-    drawn = rng.integers(0, len(found.table), n_photos)
-    table = _drawn_table(found.table, drawn, rng)
-    vectors = _drawn_vectors(np.asarray(found.index.vectors), drawn, rng)
+    drawn = rng.integers(0, len(engine.table), n_photos)
+    table = _draw_table(engine.table, drawn, rng)
+    vectors = _draw_vectors(np.asarray(engine.index.vectors), drawn, rng)
     library = create_library(folder)
     write_snapshot(
         library.folder,
@@ -97,7 +97,7 @@ def synthetic_library(
     return library
 
 
-def _drawn_vectors(
+def _draw_vectors(
     own: Embeddings, drawn: NDArray[np.int64], rng: np.random.Generator
 ) -> Embeddings:
     vectors = np.empty((len(drawn), own.shape[1]), dtype=np.float32)
@@ -108,9 +108,7 @@ def _drawn_vectors(
     return vectors
 
 
-def _drawn_table(
-    seed: PhotoTable, drawn: NDArray[np.int64], rng: np.random.Generator
-) -> PhotoTable:
+def _draw_table(seed: PhotoTable, drawn: NDArray[np.int64], rng: np.random.Generator) -> PhotoTable:
     n = len(drawn)
     rows = [seed.row(row) for row in range(len(seed))]
     numbers: dict[str, Any] = {

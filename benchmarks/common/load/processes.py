@@ -48,7 +48,7 @@ def written_mib(pid: int) -> float:
 
 def _field(pid: int, file: str, name: str) -> float:
     try:
-        found = re.search(rf"^{name}:\s+(\d+) kB", Path(f"/proc/{pid}/{file}").read_text(), re.M)
+        match = re.search(rf"^{name}:\s+(\d+) kB", Path(f"/proc/{pid}/{file}").read_text(), re.M)
     except OSError:
         return 0.0
-    return round(int(found[1]) * _MIB_OF_KIB, 1) if found else 0.0
+    return round(int(match[1]) * _MIB_OF_KIB, 1) if match else 0.0

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.common.load.asking import Ask, load
+from benchmarks.common.load.closed_loop import LoadRequest, load
 from benchmarks.common.load.processes import cpu_seconds
 from searchlab.progress import Progress
 
@@ -29,13 +29,13 @@ class Target:
     """What is measured under one name.
 
     Attributes:
-        ask: The request.
+        request: The request.
         pids: Processes whose CPU time counts.
         about: What tells its row from others, such as `{"endpoint": "a photo"}`.
         most_connections: Over which the server promises an answer; None for any number.
     """
 
-    ask: Ask
+    request: LoadRequest
     pids: Sequence[int]
     about: Mapping[str, str]
     most_connections: int | None = None
@@ -70,32 +70,32 @@ def measure_in_turn(
         for count in connections
         if target.most_connections is None or count <= target.most_connections
     ]
-    found: dict[tuple[int, int], list[dict[str, float]]] = {one: [] for one in loads}
+    rows_of: dict[tuple[int, int], list[dict[str, float]]] = {one: [] for one in loads}
     with progress.step("asking", rounds * len(loads), unit="loads") as step:
         for target in targets:
             step.note(f"warming up: {' '.join(target.about.values())}")
-            load(target.ask, connections=_WARM_CONNECTIONS, seconds=min(1.0, seconds))
+            load(target.request, connections=_WARM_CONNECTIONS, seconds=min(1.0, seconds))
         for number, count in loads * rounds:
             step.note(" ".join(targets[number].about.values()))
-            row = measured(targets[number], connections=count, seconds=seconds)
-            found[number, count].append(row)
+            row = measure_target(targets[number], connections=count, seconds=seconds)
+            rows_of[number, count].append(row)
             step.advance(1)
     return [
         {**targets[number].about, "connections": count, **middle(rows)}
-        for (number, count), rows in found.items()
+        for (number, count), rows in rows_of.items()
     ]
 
 
-def measured(target: Target, *, connections: int, seconds: float) -> dict[str, float]:
+def measure_target(target: Target, *, connections: int, seconds: float) -> dict[str, float]:
     """Load a target once, and say what it cost."""
     before = sum(map(cpu_seconds, target.pids))
-    came = asdict(load(target.ask, connections=connections, seconds=seconds))
+    outcome = asdict(load(target.request, connections=connections, seconds=seconds))
     spent = sum(map(cpu_seconds, target.pids)) - before
-    requests, took = came.pop("requests"), came.pop("seconds")
-    errors = came.pop("refused") + came.pop("failed")
+    requests, took = outcome.pop("requests"), outcome.pop("seconds")
+    errors = outcome.pop("refused") + outcome.pop("failed")
     answered = max(1, requests)
     return {
-        **came,
+        **outcome,
         "cpu_us": 1e6 * spent / answered,
         "requests_per_s": requests / took,
         "requests_per_core_s": answered / max(spent, 0.01),
@@ -133,7 +133,7 @@ def with_ratios(rows: Sequence[Mapping[str, Any]], *, by: str, base: str) -> lis
     ]
 
 
-def flat(rows: Sequence[Mapping[str, Any]], *, by: str) -> dict[str, float]:
+def flatten(rows: Sequence[Mapping[str, Any]], *, by: str) -> dict[str, float]:
     """Name the figures of rows, such as `a photo.16.p50_ms`."""
     return {
         f"{row[by]}.{row['connections']}.{figure}": row[figure] for row in rows for figure in _FLAT

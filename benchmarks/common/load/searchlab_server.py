@@ -51,15 +51,15 @@ class Server:
             self.process = subprocess.Popen(
                 [*COMMAND, *words, "--log-format", "json"], stderr=log, stdout=subprocess.DEVNULL
             )
-        said = ""
+        text = ""
         while self.process.poll() is None:
-            said = self._log.read_bytes()[begin:].decode()
-            if found := READY.search(said):
-                self.base_url = found[1]
+            text = self._log.read_bytes()[begin:].decode()
+            if ready := READY.search(text):
+                self.base_url = ready[1]
                 self._port = int(self.base_url.rpartition(":")[2])
                 return
             time.sleep(_LOOK_S)
-        msg = f"serve must start, got {self.process.returncode}: {said[-2000:]}"
+        msg = f"serve must start, got {self.process.returncode}: {text[-2000:]}"
         raise NotStarted(msg)
 
     @property

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from benchmarks.common.load.asking import NEW_TEXT, WORDS, Ask, Load
+from benchmarks.common.load.closed_loop import NEW_TEXT, WORDS, Load, LoadRequest
 
 _SCRIPT = """
 local number = %(first)d
@@ -34,29 +34,31 @@ end
 """
 
 
-def load_with_wrk(ask: Ask, *, connections: int, seconds: float, first: int) -> Load:
+def load_with_wrk(request: LoadRequest, *, connections: int, seconds: float, first: int) -> Load:
     """Run wrk with one thread; `seconds` are rounded to whole ones."""
-    parts = urlsplit(ask.url)
+    parts = urlsplit(request.url)
     with tempfile.TemporaryDirectory() as folder:
-        body = Path(folder) / "body" if ask.body else ""
-        if ask.body:
-            (Path(folder) / "body").write_bytes(ask.body)
-        script = Path(folder) / "ask.lua"
-        filled = {"first": first, "words": " ".join(WORDS), "body": body, "target": ask.target}
-        script.write_text(_SCRIPT % (filled | {"new": NEW_TEXT, "method": ask.method}))
-        told = [word for name, value in ask.headers.items() for word in ("-H", f"{name}: {value}")]
+        body = Path(folder) / "body" if request.body else ""
+        if request.body:
+            (Path(folder) / "body").write_bytes(request.body)
+        script = Path(folder) / "request.lua"
+        filled = {"first": first, "words": " ".join(WORDS), "body": body, "target": request.target}
+        script.write_text(_SCRIPT % (filled | {"new": NEW_TEXT, "method": request.method}))
+        headers = [
+            word for name, value in request.headers.items() for word in ("-H", f"{name}: {value}")
+        ]
         words = ["-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s", str(script)]
-        done = subprocess.run(
-            ["wrk", *words, *told, f"{parts.scheme}://{parts.netloc}"],
+        process = subprocess.run(
+            ["wrk", *words, *headers, f"{parts.scheme}://{parts.netloc}"],
             capture_output=True,
             text=True,
             check=False,
         )
-    found = re.search(r"RESULT (.*)", done.stdout)
-    if found is None:
-        msg = f"wrk must report, got: {done.stdout}{done.stderr}"
+    figures = re.search(r"RESULT (.*)", process.stdout)
+    if figures is None:
+        msg = f"wrk must report, got: {process.stdout}{process.stderr}"
         raise RuntimeError(msg)
-    requests, refused, failed, duration_us, p50_us, p95_us, p99_us = map(float, found[1].split())
+    requests, refused, failed, duration_us, p50_us, p95_us, p99_us = map(float, figures[1].split())
     return Load(
         requests=int(requests),
         refused=int(refused),

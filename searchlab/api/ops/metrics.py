@@ -92,6 +92,7 @@ class Metrics:
             multiprocess_mode="livemax",
             registry=registry,
         )
+        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._snapshot: tuple[str, str, str] | None = None
         self.in_flight = self.waiting = 0
 
@@ -119,8 +120,13 @@ class Metrics:
         self.in_flight -= 1
         self._in_flight.set(self.in_flight)
         method = method if method in METHODS else "OTHER"
-        self._requests.labels(route, method, f"{status // 100}xx").inc()
-        self._seconds.labels(route, method).observe(seconds)
+        key = (route, method, status // 100)
+        series = self._series.get(key)
+        if series is None:  # looking up labels takes longer than counting
+            count = self._requests.labels(route, method, f"{status // 100}xx")
+            series = self._series[key] = (count, self._seconds.labels(route, method))
+        series[0].inc()
+        series[1].observe(seconds)
 
     def count_search(self, mode: str) -> None:
         """Count an answered search by the way it was planned: exact, graph or browse."""

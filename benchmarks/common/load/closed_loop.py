@@ -26,7 +26,7 @@ _FRESH = itertools.count(os.getpid() * 1_000)
 
 
 @dataclass(frozen=True)
-class Ask:
+class LoadRequest:
     """A request to be sent again and again.
 
     Attributes:
@@ -79,15 +79,15 @@ def sender(seconds: float) -> str:
     return "wrk" if seconds >= 1 and shutil.which("wrk") else "asyncio"
 
 
-def load(ask: Ask, *, connections: int, seconds: float) -> Load:
+def load(request: LoadRequest, *, connections: int, seconds: float) -> Load:
     """Ask over so many connections for so long."""
     # Every load begins where no other has counted to, so that a new text is new.
     first = next(_FRESH) * 10_000_000
     if sender(seconds) == "wrk":
         from benchmarks.common.load.wrk import load_with_wrk
 
-        return load_with_wrk(ask, connections=connections, seconds=seconds, first=first)
-    return asyncio.run(load_with_asyncio(ask, connections, seconds, first))
+        return load_with_wrk(request, connections=connections, seconds=seconds, first=first)
+    return asyncio.run(load_with_asyncio(request, connections, seconds, first))
 
 
 def new_text(number: int) -> str:
@@ -95,40 +95,42 @@ def new_text(number: int) -> str:
     return f"{WORDS[number % len(WORDS)]}+{number}"
 
 
-async def load_with_asyncio(ask: Ask, connections: int, seconds: float, first: int = 0) -> Load:
+async def load_with_asyncio(
+    request: LoadRequest, connections: int, seconds: float, first: int = 0
+) -> Load:
     """Do what wrk does, in Python."""
-    parts = urlsplit(ask.url)
+    parts = urlsplit(request.url)
     host = parts.hostname or ""
-    told = "".join(f"{name}: {value}\r\n" for name, value in ask.headers.items())
-    if ask.body:
-        told += f"Content-Length: {len(ask.body)}\r\n"
+    headers = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+    if request.body:
+        headers += f"Content-Length: {len(request.body)}\r\n"
     numbers = itertools.count(first)
     took: list[float] = []
     refused = failed = 0
     deadline = time.perf_counter() + seconds
 
-    async def ask_on_one() -> None:
+    async def keep_asking() -> None:
         nonlocal refused, failed
         reader, writer = await asyncio.open_connection(host, parts.port)
         while (started := time.perf_counter()) < deadline:
-            target = ask.target.replace(NEW_TEXT, new_text(next(numbers)))
-            head = f"{ask.method} {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n{told}\r\n"
+            target = request.target.replace(NEW_TEXT, new_text(next(numbers)))
+            head = f"{request.method} {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n{headers}\r\n"
             try:
-                writer.write(head.encode() + ask.body)
+                writer.write(head.encode() + request.body)
                 answer = await reader.readuntil(b"\r\n\r\n")
                 length = re.search(rb"content-length: (\d+)", answer.lower())
                 await reader.readexactly(int(length[1]) if length else 0)
             except (OSError, asyncio.IncompleteReadError):
                 failed += 1
-                await _closed(writer)
+                await _close(writer)
                 reader, writer = await asyncio.open_connection(host, parts.port)
                 continue
             took.append(time.perf_counter() - started)
             refused += not answer.startswith(b"HTTP/1.1 2")
-        await _closed(writer)
+        await _close(writer)
 
     started = time.perf_counter()
-    await asyncio.gather(*(ask_on_one() for _ in range(connections)))
+    await asyncio.gather(*(keep_asking() for _ in range(connections)))
     return Load(
         requests=len(took),
         refused=refused,
@@ -138,7 +140,7 @@ async def load_with_asyncio(ask: Ask, connections: int, seconds: float, first: i
     )
 
 
-async def _closed(writer: asyncio.StreamWriter) -> None:
+async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with suppress(OSError):
         await writer.wait_closed()
