@@ -99,13 +99,15 @@ def test_every_operation_has_a_name_of_its_own_and_a_known_tag(document, operati
 
 def test_parameters_are_the_fields_that_are_read(app, operations):
     for _, _, handler in list_places(app):
-        said = operation_of(handler.opt)
-        if said is None or said.parameters is None:
+        operation = operation_of(handler.opt)
+        if operation is None or operation.parameters is None:
             continue
-        found = [p for p in operations[said.operation_id]["parameters"] if p["in"] == "query"]
-        fields = fields_of(said.parameters)
-        assert [(p["name"], p["required"]) for p in found] == [(f.name, f.required) for f in fields]
-        repeatable = [p["name"] for p in found if p["schema"].get("type") == "array"]
+        described = operations[operation.operation_id]["parameters"]
+        parameters = [p for p in described if p["in"] == "query"]
+        fields = fields_of(operation.parameters)
+        names = [(p["name"], p["required"]) for p in parameters]
+        assert names == [(field.name, field.required) for field in fields]
+        repeatable = [p["name"] for p in parameters if p["schema"].get("type") == "array"]
         assert repeatable == [field.name for field in fields if field.repeatable]
 
 
@@ -309,7 +311,7 @@ def test_a_loader_of_schemathesis_reads_every_operation(document, operations):
 
     schema = schemathesis.openapi.from_dict(document)
     schema.validate()
-    assert len([found.ok() for found in schema.get_all_operations()]) == len(operations)
+    assert len([result.ok() for result in schema.get_all_operations()]) == len(operations)
 
 
 # -- pages ------------------------------------------------------------------------------------

@@ -157,8 +157,8 @@ def test_a_connection_is_refused_until_a_worker_is_warm(supervised):
 
 def test_several_workers_answer_on_one_port(supervised):
     with supervised(workers=2) as server, ThreadPoolExecutor(8) as clients:
-        found = set(clients.map(server.ask, ["/slow"] * 16))
-        assert found == set(server.supervisor.pids)
+        pids = set(clients.map(server.ask, ["/slow"] * 16))
+        assert pids == set(server.supervisor.pids)
 
 
 def test_workers_use_one_thread_and_large_pages_unless_told_otherwise(supervised, monkeypatch):
@@ -396,9 +396,9 @@ def test_metrics_need_no_key_and_count_what_all_workers_answered(server):
     before = metrics_of(server).get(key, 0)
     for _ in range(20):
         get(server, "/health")
-    found = metrics_of(server)
-    assert found[key] == before + 20
-    assert found["searchlab_workers",] == 2
+    metrics = metrics_of(server)
+    assert metrics[key] == before + 20
+    assert metrics["searchlab_workers",] == 2
 
 
 def test_a_key_made_while_it_runs_works_at_once(server):
@@ -441,7 +441,7 @@ def test_a_second_server_on_the_same_port_is_refused_in_one_line(server):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--workers", "0"], "workers must be from 1 to 256, got 0"),
         (["--port", "65536"], "port must be from 0 to 65535, got 65536"),
@@ -452,10 +452,10 @@ def test_a_second_server_on_the_same_port_is_refused_in_one_line(server):
         (["--rate", "0"], "rate_per_second must be from"),
     ],
 )
-def test_what_cannot_be_served_ends_with_2_and_one_line(library, options, told):
+def test_what_cannot_be_served_ends_with_2_and_one_line(library, options, message):
     done = CliRunner().invoke(searchlab, ["serve", "--data", str(library), "--port", "0", *options])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert told in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert "pass@" not in done.stderr
 
@@ -494,8 +494,8 @@ def test_what_cannot_be_served_ends_with_2_and_one_line(library, options, told):
     ],
 )
 def test_options_and_variables_say_the_same(monkeypatch, words, environment):
-    told = []
-    monkeypatch.setattr(server_module, "serve", told.append)
+    settings = []
+    monkeypatch.setattr(server_module, "serve", settings.append)
     done = CliRunner().invoke(searchlab, ["serve", *words.split()], env=environment)
     assert (done.exit_code, done.output) == (0, "")
     expected = Settings(
@@ -516,7 +516,7 @@ def test_options_and_variables_say_the_same(monkeypatch, words, environment):
         log_format="json",
         access_log=False,
     )
-    assert told == [expected]
+    assert settings == [expected]
 
 
 def test_a_folder_that_is_no_library_ends_with_2_and_one_line(tmp_path):
@@ -543,15 +543,15 @@ def test_a_configuration_is_served_and_an_interrupt_ends_it_with_0_and_leaves_no
     copy = tmp_path / "library"
     shutil.copytree(library, copy)
     before = open_library(copy).snapshot()
-    wanted = Config(model="palette", depth=123)
-    chosen = tmp_path / "chosen.json"
-    chosen.write_text(json.dumps({"config": wanted.to_dict()}), encoding="utf-8")
-    with serving(copy, "--config", chosen, "--no-access-log") as running:
+    chosen = Config(model="palette", depth=123)
+    file = tmp_path / "chosen.json"
+    file.write_text(json.dumps({"config": chosen.to_dict()}), encoding="utf-8")
+    with serving(copy, "--config", file, "--no-access-log") as running:
         about = json.loads(get(running, "/health")[2])
         workers = running.workers
         assert running.stop(signal.SIGINT) == 0
         assert len(running.log.splitlines()) == 1
-    expected = wanted.with_model_id(before.config.model_id).config_id
+    expected = chosen.with_model_id(before.config.model_id).config_id
     assert about["config_id"] == expected != before.config.config_id
     assert [pid for pid in workers if Path(f"/proc/{pid}").exists()] == []
 

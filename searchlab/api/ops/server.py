@@ -4,7 +4,7 @@ It opens the socket that all workers listen on, so a connection that waits while
 replaced is answered by another one. Workers hear of its end by their standard input: they stop
 even if it is killed. It answers no request itself and loads no model.
 
-Granian 2.8 brings a supervisor, which breaks what is promised here (tried with one worker): 78
+Granian 2.8 brings a supervisor, which breaks what is promised here. Tried with one worker, 78
 requests were refused while a killed worker was replaced, a second death within 5.5 s ended the
 server, a second server on the port started as if it were free, workers outlived a parent that was
 killed, and an application that could not start was served all the same.
