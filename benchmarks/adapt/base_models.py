@@ -36,8 +36,8 @@ class ConseEmbedder:
         from open_clip import IMAGENET_CLASSNAMES
 
         from searchlab.training.mini.encoders import read_minilm
+        from searchlab.training.mini.materials import ENGLISH_TEACHER, TOWER, locate
         from searchlab.training.mini.photo_tower import load_tower, said_by
-        from searchlab.training.mini.sources import ENGLISH_TEACHER, TOWER, locate
 
         weights = locate(ENGLISH_TEACHER, packages)
         self._read = said_by(load_tower(packages))

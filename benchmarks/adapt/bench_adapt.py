@@ -9,7 +9,7 @@ cannot show what adapting gains; it is adapted all the same, to show how little 
 is one that never saw a photo with its caption: ConSE, a photo as the mean of the vectors of the
 ImageNet classes that EfficientNet-lite2 sees in it, a text as all-MiniLM-L6-v2 reads it (which was
 trained on pairs of sentences, captions of Flickr photos among them, but on no photo).
-PACKAGES is where the packages of the two are unpacked, see `searchlab.training.mini.sources`.
+PACKAGES is where the packages of the two are unpacked, see `searchlab.training.mini.materials`.
 
 --stored MODEL_ID also migrates from a model that is not installed any more, such as the `mini` of
 an earlier version, whose vectors and texts a former run left in --data.
@@ -45,9 +45,9 @@ from searchlab.models import load_model
 from searchlab.models.adapted import AdaptedEmbedder, Head
 from searchlab.progress import Progress
 from searchlab.training.adapt.captions import Caption, CaptionedPhoto, file_captions
+from searchlab.training.adapt.head_training import Settings, Trainer
 from searchlab.training.adapt.pairs import Pairs, embed_pairs, part_of
 from searchlab.training.adapt.ranking import Gain, Queries, measure_gain, queries_of
-from searchlab.training.adapt.training import Settings, Trainer
 from searchlab.training.migrate.losses import Learnt
 from searchlab.training.migrate.maps import neighbour_recall
 

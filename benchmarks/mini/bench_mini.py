@@ -8,7 +8,7 @@ Writes results/mini/<dataset>/shipped.json, and skips what is on record (--force
 `metrics` has `recall@10.en` (`success@` where a query has several answers), `recall@10.mean` over
 languages, `palette.recall@10.en` and the like; as fractions. The datasets are looked for in the
 folder that the environment variable `SEARCHLAB_DATASETS` names. `--teacher PACKAGES` measures ConSE
-with the real teachers beside it, from the packages that `searchlab.training.mini.sources` names.
+with the real teachers beside it, from the packages that `searchlab.training.mini.materials` names.
 `--artefacts FOLDER` measures another build of `mini` and writes rebuilt.json.
 """
 
@@ -92,8 +92,8 @@ def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[st
     import torch
 
     from searchlab.training.mini.encoders import read_minilm
+    from searchlab.training.mini.materials import ENGLISH_TEACHER, locate
     from searchlab.training.mini.photo_tower import load_tower, said_by
-    from searchlab.training.mini.sources import ENGLISH_TEACHER, locate
     from searchlab.training.mini.teacher import Teacher
     from searchlab.training.mini.views import read_views
 

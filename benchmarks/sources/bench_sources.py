@@ -24,7 +24,7 @@ from benchmarks.common.recording import bench_parser, median_ms, on_record, reco
 from searchlab.evaluation.datasets import external_root
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.sources import SOURCES
-from searchlab.sources.reading import Read, read_dump
+from searchlab.sources.dump import Read, read_dump
 
 BULK = ("flickr_landscapes_ml5.jsonl", "openimages_xm3600_attributions.csv")
 

@@ -149,7 +149,7 @@ def adapt_model(data: Path, **options: Any) -> None:
     from searchlab.cli.console import ConsoleProgress
     from searchlab.library.library import create_library, open_library
     from searchlab.training.adapt.adaptation import adapt
-    from searchlab.training.adapt.training import Settings
+    from searchlab.training.adapt.head_training import Settings
 
     captions = options["captions"]
     if captions is not None and not captions.is_file():

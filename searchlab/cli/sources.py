@@ -36,8 +36,8 @@ def fetch(source: str, dump: Path | None, out: Path | None, **options: Any) -> N
     from searchlab.library.scan import check_allowed
     from searchlab.sources import source_named
     from searchlab.sources.fetch.client import PoliteClient, open_client
-    from searchlab.sources.fetch.records import fetch as fetch_query
-    from searchlab.sources.fetch.records import fetch_pictures
+    from searchlab.sources.fetch.records_and_pictures import fetch as fetch_query
+    from searchlab.sources.fetch.records_and_pictures import fetch_pictures
 
     found = source_named(source)
     check_allowed(options["allow"])

@@ -10,10 +10,10 @@ from searchlab.photos.licenses import refusal
 from searchlab.photos.sidecar import Problem
 from searchlab.progress import Progress
 from searchlab.sources import source_named
-from searchlab.sources.merging import merge
-from searchlab.sources.reading import Read, read_dump
+from searchlab.sources.dump import Read, read_dump
+from searchlab.sources.merge import merge
+from searchlab.sources.picture_store import PictureStore
 from searchlab.sources.record import SourceRecord
-from searchlab.sources.store import PictureStore
 
 if TYPE_CHECKING:
     from searchlab.library.scan import Root

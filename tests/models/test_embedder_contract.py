@@ -14,7 +14,7 @@ from searchlab.models import MODELS, load_model
 from searchlab.models.adapted import AdaptedEmbedder, Head
 from searchlab.models.contract import CHECKS, Subject, promise_of
 from searchlab.models.migrated import LinearMap, MigratedEmbedder
-from searchlab.training.adapt.writing import write_adapted, write_migrated
+from searchlab.training.adapt.model_folder import write_adapted, write_migrated
 
 TINY = {
     "embed_dim": 32,

@@ -16,9 +16,9 @@ from searchlab.errors import InputError
 from searchlab.library.scan import check_dump
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import Problem
-from searchlab.sources import SOURCES, reading
-from searchlab.sources.reading import Read, read_dump
-from searchlab.sources.store import PictureStore
+from searchlab.sources import SOURCES
+from searchlab.sources.dump import Read, read_dump
+from searchlab.sources.picture_store import PictureStore
 from tests.support.upstream import (
     FLICKR,
     FLICKR_ML5,
@@ -120,7 +120,7 @@ def test_one_malformed_line_is_told_with_its_number_and_stops_nothing(tmp_path, 
 
 
 def test_a_line_without_end_is_passed_over_in_bounded_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 2_000)
+    monkeypatch.setattr("searchlab.sources.dump.MAX_LINE_BYTES", 2_000)
     path = tmp_path / "dump.jsonl"
     good = json.dumps(pexels(1))
     path.write_text(good + "\n" + "x" * 3_000_000 + "\n" + good + "\n")

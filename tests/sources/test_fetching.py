@@ -17,7 +17,7 @@ from searchlab.sources.fetch import client as client_module
 from searchlab.sources.fetch.addresses import PinnedTransport
 from searchlab.sources.fetch.client import PoliteClient, open_client
 from searchlab.sources.fetch.downloads import Limits, RetryLaterError, download
-from searchlab.sources.fetch.records import fetch, fetch_pictures
+from searchlab.sources.fetch.records_and_pictures import fetch, fetch_pictures
 from searchlab.sources.source import Source, pages
 from tests.support.stand_in import StandIn
 from tests.support.upstream import FLICKR, PEXELS, changed

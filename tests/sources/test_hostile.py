@@ -11,7 +11,7 @@ from searchlab.errors import InputError
 from searchlab.photos.photo import web_url
 from searchlab.photos.sidecar import Problem
 from searchlab.sources import SOURCES
-from searchlab.sources.reading import read_dump
+from searchlab.sources.dump import read_dump
 from tests.support.upstream import RECORDS, UNSPLASH
 
 VALUES = st.recursive(

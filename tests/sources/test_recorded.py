@@ -11,7 +11,7 @@ import pytest
 from searchlab.photos.licenses import normal_license
 from searchlab.photos.photo import web_url
 from searchlab.sources import SOURCES
-from searchlab.sources.reading import Read, read_answer, read_dump
+from searchlab.sources.dump import Read, read_answer, read_dump
 
 FOLDER = Path(os.environ.get("SEARCHLAB_DATASETS", "nowhere")) / "upstream-records"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="SEARCHLAB_DATASETS has no records")

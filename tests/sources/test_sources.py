@@ -7,7 +7,7 @@ from searchlab.evaluation.datasets import bundled_root
 from searchlab.photos.photo import PHOTO_FIELDS, URL_SIZES, web_url
 from searchlab.sources import SOURCES, source_named
 from searchlab.sources.markup import first_link, plain_text
-from searchlab.sources.merging import merge
+from searchlab.sources.merge import merge
 from searchlab.sources.record import Entry, five
 from tests.support.source_fields import fields_table, origin_of
 from tests.support.upstream import (

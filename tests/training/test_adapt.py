@@ -25,8 +25,8 @@ from searchlab.models.openclip.torchvision_shim import import_torchvision
 from searchlab.models.shipped_calibration import calibrated
 from searchlab.progress import Progress
 from searchlab.training.adapt.adaptation import adapt
+from searchlab.training.adapt.head_training import Settings, Trainer
 from searchlab.training.adapt.pairs import part_of
-from searchlab.training.adapt.training import Settings, Trainer
 
 pytestmark = pytest.mark.slow
 
@@ -200,7 +200,7 @@ def test_a_killed_run_goes_on(tmp_path, tiles_photos):
     )
     code = (
         "import sys, searchlab.training.adapt.adaptation as a\n"
-        "from searchlab.training.adapt.training import Trainer\n"
+        "from searchlab.training.adapt.head_training import Trainer\n"
         "import time\n"
         "a._CHECKPOINT_S = 0.0\n"
         "slow = Trainer.train_round\n"

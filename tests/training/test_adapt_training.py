@@ -9,10 +9,10 @@ import pytest
 from searchlab.config.calibration import Curve
 from searchlab.models.adapted import Head
 from searchlab.models.protocol import unit_rows
+from searchlab.training.adapt.head_training import Settings, Trainer, _forward, contrast
+from searchlab.training.adapt.model_folder import carried_over
 from searchlab.training.adapt.pairs import Pairs, part_of
 from searchlab.training.adapt.ranking import OTHER, queries_of
-from searchlab.training.adapt.training import Settings, Trainer, _forward, contrast
-from searchlab.training.adapt.writing import carried_over
 
 QUICK = Settings(rounds=6)
 

@@ -17,9 +17,9 @@ from searchlab.training.mini.hubness import (  # noqa: E402
     _some_of_each,
     hold_back,
 )
-from searchlab.training.mini.lessons import Lessons  # noqa: E402
 from searchlab.training.mini.photo_tower import Readings  # noqa: E402
 from searchlab.training.mini.student import WIDTH, Student, Table, string  # noqa: E402
+from searchlab.training.mini.text_examples import Lessons  # noqa: E402
 
 
 class Given(torch.nn.Module):

@@ -24,7 +24,6 @@ from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption  # noqa: 
 from searchlab.training.mini.heads import DIM, TOLD, PhotoHead, class_matrix, unit  # noqa: E402
 from searchlab.training.mini.hubness import HeldBack  # noqa: E402
 from searchlab.training.mini.joint import _Draw, blend, fit  # noqa: E402
-from searchlab.training.mini.lessons import Lessons  # noqa: E402
 from searchlab.training.mini.photo_tower import Readings  # noqa: E402
 from searchlab.training.mini.student import (  # noqa: E402
     WIDTH,
@@ -34,6 +33,7 @@ from searchlab.training.mini.student import (  # noqa: E402
     quantise,
     string,
 )
+from searchlab.training.mini.text_examples import Lessons  # noqa: E402
 from searchlab.training.mini.validation import held_out_recall  # noqa: E402
 
 NAMES = ["▁red", "▁bus", "▁dog", "▁man", "▁bites", "犬"]

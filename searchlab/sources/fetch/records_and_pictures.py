@@ -24,11 +24,11 @@ from searchlab.photos.licenses import refusal
 from searchlab.photos.photo import URL_SIZES
 from searchlab.photos.sidecar import Problem
 from searchlab.progress import Progress
+from searchlab.sources.dump import Read, read_answer, read_dump
 from searchlab.sources.fetch.client import PoliteClient
 from searchlab.sources.fetch.downloads import Limits, RetryLaterError, download
-from searchlab.sources.reading import Read, read_answer, read_dump
+from searchlab.sources.picture_store import PictureStore
 from searchlab.sources.record import SourceRecord
-from searchlab.sources.store import PictureStore
 
 _NEAREST = ("regular", "large", "small", "full", "thumb")
 

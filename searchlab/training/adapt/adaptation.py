@@ -31,10 +31,10 @@ from searchlab.training.adapt.captions import (
     file_captions,
     library_captions,
 )
+from searchlab.training.adapt.head_training import Settings, Trainer
+from searchlab.training.adapt.model_folder import install, make_calibration, write_adapted
 from searchlab.training.adapt.pairs import Pairs, Part, embed_pairs
 from searchlab.training.adapt.ranking import HEADLINE, METRICS, Gain, measure_gain, queries_of
-from searchlab.training.adapt.training import Settings, Trainer
-from searchlab.training.adapt.writing import install, make_calibration, write_adapted
 
 CHECKPOINT: Final = "training.npz"
 MODELS_FOLDER: Final = "models"

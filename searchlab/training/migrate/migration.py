@@ -35,8 +35,8 @@ from searchlab.photos.sidecar import Problem
 from searchlab.progress import Progress
 from searchlab.training.adapt.adaptation import MODELS_FOLDER
 from searchlab.training.adapt.captions import library_captions
+from searchlab.training.adapt.model_folder import carried_over, write_migrated
 from searchlab.training.adapt.ranking import Gain, Queries, gain_of_ranks
-from searchlab.training.adapt.writing import carried_over, write_migrated
 from searchlab.training.migrate.losses import Learnt, caption_queries
 
 SAMPLE: Final = 2_000

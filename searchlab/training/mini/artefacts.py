@@ -26,9 +26,9 @@ from searchlab.models.mini.text import (
     TextTower,
 )
 from searchlab.training.mini.heads import DIM, Floats, unit
+from searchlab.training.mini.materials import records
 from searchlab.training.mini.photo_tower import Joined
 from searchlab.training.mini.quantise import quantise as quantise_network
-from searchlab.training.mini.sources import records
 from searchlab.training.mini.student import quantise
 
 CANARY_TEXTS = (

@@ -42,7 +42,12 @@ from searchlab.training.mini.heads import (
 )
 from searchlab.training.mini.hubness import hold_back
 from searchlab.training.mini.joint import blend, fit
-from searchlab.training.mini.lessons import (
+from searchlab.training.mini.photo_tower import Joined, Readings, open_rgb
+from searchlab.training.mini.phrases import PHRASES
+from searchlab.training.mini.recipe import Ingredients, Recipe
+from searchlab.training.mini.student import Student, Table, first_weights
+from searchlab.training.mini.teacher import Teacher
+from searchlab.training.mini.text_examples import (
     CAPTION,
     NOUN,
     TEMPLATE,
@@ -50,11 +55,6 @@ from searchlab.training.mini.lessons import (
     teach_captions,
     teach_names,
 )
-from searchlab.training.mini.photo_tower import Joined, Readings, open_rgb
-from searchlab.training.mini.phrases import PHRASES
-from searchlab.training.mini.recipe import Ingredients, Recipe
-from searchlab.training.mini.student import Student, Table, first_weights
-from searchlab.training.mini.teacher import Teacher
 from searchlab.training.mini.validation import held_out_recall
 from searchlab.training.mini.vocabulary import choose_pieces
 

@@ -16,7 +16,7 @@ from PIL import Image
 from searchlab.files import write_atomically
 from searchlab.models.mini import framing
 from searchlab.progress import Progress
-from searchlab.training.mini import heads, photo_tower, quantise, sources, tune, views
+from searchlab.training.mini import heads, materials, photo_tower, quantise, tune, views
 from searchlab.training.mini.heads import Floats
 from searchlab.training.mini.photo_tower import Early, Readings, Said, Tower, load_tower, said_by
 
@@ -104,7 +104,7 @@ def _recipe(
     """12 hex digits over what a tuned tower and its readings depend on; photos go by their ids."""
     own = sorted((row, list(numbers)) for row, numbers in captions.items())
     versions = [torch.__version__, onnxruntime.__version__]
-    told = [list(photos), own, crops, seed, sources.TOWER.sha256, versions]
+    told = [list(photos), own, crops, seed, materials.TOWER.sha256, versions]
     digest = hashlib.sha256(json.dumps(told).encode())
     digest.update(vectors.tobytes())
     for module in (framing, heads, photo_tower, quantise, tune, views):

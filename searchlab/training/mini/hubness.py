@@ -19,9 +19,9 @@ from torch.nn import functional
 
 from searchlab.models.mini.text import COMMON
 from searchlab.training.mini.heads import Floats, PhotoHead, unit
-from searchlab.training.mini.lessons import Lessons
 from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.student import Student, Table, string
+from searchlab.training.mini.text_examples import Lessons
 
 A_LANGUAGE = 1500  # Captions of each language that stand for whatever is asked,
 CENTRES = 256  # and their centres, which the network keeps.

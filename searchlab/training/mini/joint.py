@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from searchlab.training.mini.heads import Floats, PhotoHead, contrast
-from searchlab.training.mini.lessons import Lessons
 from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.student import Student, Table, string
+from searchlab.training.mini.text_examples import Lessons
 
 HEAD_RATE = 1e-3
 MIXER_RATE = 2e-3

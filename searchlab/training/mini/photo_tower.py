@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from searchlab.models.mini import framing
 from searchlab.models.openclip.torchvision_shim import import_torchvision
-from searchlab.training.mini.sources import TOWER, locate
+from searchlab.training.mini.materials import TOWER, locate
 
 BATCH = 8
 TUNED = 5  # Last blocks; fine-tuning leaves those before them alone.

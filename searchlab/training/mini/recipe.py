@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from searchlab.errors import InputError
 from searchlab.training.mini.features import SPARED
-from searchlab.training.mini.sources import (
+from searchlab.training.mini.materials import (
     ENGLISH_TEACHER,
     ENGLISH_TOKENIZER,
     TEACHER,

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from searchlab.models.mini.text import Mixer
 from searchlab.training.mini.heads import DIM, Floats
-from searchlab.training.mini.lessons import Lessons
+from searchlab.training.mini.text_examples import Lessons
 
 WIDTH = 144
 """Components of a piece's vector."""

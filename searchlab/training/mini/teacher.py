@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from searchlab.files import write_atomically
 from searchlab.progress import Progress
 from searchlab.training.mini.encoders import Encoder, Packed, read_e5, read_minilm
-from searchlab.training.mini.sources import ENGLISH_TEACHER, ENGLISH_TOKENIZER, TEACHER, locate
+from searchlab.training.mini.materials import ENGLISH_TEACHER, ENGLISH_TOKENIZER, TEACHER, locate
 
 Vectors = NDArray[np.float32]
 

@@ -10,9 +10,9 @@ import torch
 from searchlab.models.mini.pieces import Pieces
 from searchlab.models.mini.text import with_common
 from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption
-from searchlab.training.mini.lessons import LONGEST
 from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.student import Student, Table, string
+from searchlab.training.mini.text_examples import LONGEST
 
 CUTOFFS = (1, 5, 10)
 
