@@ -31,15 +31,15 @@ def writes(dtype: Any, ndim: int = 1) -> Any:
 
 def kernel(*arguments: Any, fastmath: bool = False) -> Callable[[F], F]:
     """Compile a function for these types of arguments when its module is imported."""
-    return _compiled(arguments, fastmath=fastmath, cache=True)
+    return _compile(arguments, fastmath=fastmath, cache=True)
 
 
 def inner(function: F) -> F:
     """Compile a function as a part of the kernels that call it."""
-    return _compiled(None)(function)
+    return _compile(None)(function)
 
 
-def _compiled(signature: tuple[Any, ...] | None, **settings: Any) -> Callable[[F], F]:
+def _compile(signature: tuple[Any, ...] | None, **settings: Any) -> Callable[[F], F]:
     def compiled(function: F) -> F:
         # Division by zero gives an infinity as in numpy, without a check in every loop.
         return numba.njit(signature, nogil=True, error_model="numpy", **settings)(function)  # type: ignore[no-any-return]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab import models
 from searchlab.cli import main
+from searchlab.models import registry
 from searchlab.models.protocol import unit_rows
 from searchlab.photos.colors import color_name
 from searchlab.photos.photo import Photo, attribution_of, orientation_of
@@ -147,8 +147,8 @@ def tiles_models(monkeypatch):
     def load(rest):
         return loaded.setdefault(f"tiles:{rest}", TilesModel(rest))
 
-    monkeypatch.setitem(models.MODELS, "tiles", load)
-    monkeypatch.setattr(models, "_loaded", dict(models._loaded))
+    monkeypatch.setitem(registry.MODELS, "tiles", load)
+    monkeypatch.setattr(registry, "_loaded", dict(registry._loaded))
     return loaded
 
 

@@ -37,10 +37,10 @@ class ConseEmbedder:
 
         from searchlab.training.mini.encoders import read_minilm
         from searchlab.training.mini.materials import ENGLISH_TEACHER, TOWER, locate
-        from searchlab.training.mini.photo_tower import load_tower, said_by
+        from searchlab.training.mini.photo_tower import load_tower, reader_of
 
         weights = locate(ENGLISH_TEACHER, packages)
-        self._read = said_by(load_tower(packages))
+        self._read = reader_of(load_tower(packages))
         self._encoder = read_minilm(weights.parent)
         names = self._encoder.encode([f"a photo of a {name}" for name in IMAGENET_CLASSNAMES])
         self._mean = names.mean(axis=0)

@@ -44,11 +44,11 @@ from searchlab.library.library import create_library
 from searchlab.models import load_model
 from searchlab.models.adapted import AdaptedEmbedder, Head
 from searchlab.progress import Progress
-from searchlab.training.adapt.captions import Caption, CaptionedPhoto, file_captions
-from searchlab.training.adapt.head_training import Settings, Trainer
-from searchlab.training.adapt.pairs import Pairs, embed_pairs, part_of
+from searchlab.training.adapt.captions import CaptionedPhoto, PhotoCaption, file_captions
+from searchlab.training.adapt.head_training import Trainer, TrainingSettings
+from searchlab.training.adapt.pairs import CaptionPairs, embed_pairs, part_of
 from searchlab.training.adapt.ranking import Gain, Queries, measure_gain, queries_of
-from searchlab.training.migrate.losses import Learnt
+from searchlab.training.migrate.losses import LearntMap
 from searchlab.training.migrate.maps import neighbour_recall
 
 SIZES = (100, 300, 1_000, 3_000)
@@ -95,7 +95,7 @@ def bundled() -> tuple[list[CaptionedPhoto], set[str]]:
         CaptionedPhoto(
             sha256_of(Path(str(record["file"]))),
             Path(str(record["file"])),
-            (Caption(str(record["source_description"] or record["title"]), "en"),),
+            (PhotoCaption(str(record["source_description"] or record["title"]), "en"),),
         )
         for record in records
     ]
@@ -103,12 +103,12 @@ def bundled() -> tuple[list[CaptionedPhoto], set[str]]:
     return photos, {photo.sha256 for photo in photos[::3]}
 
 
-def first(pairs: Pairs, n_photos: int) -> Pairs:
+def first(pairs: CaptionPairs, n_photos: int) -> CaptionPairs:
     """Keep some photos: the order of the digests is as good as a lot."""
     return pairs.keep(np.arange(len(pairs)) < n_photos)
 
 
-def trained(pairs: Pairs, settings: Settings) -> tuple[Head, Head, dict[str, Any]]:
+def trained(pairs: CaptionPairs, settings: TrainingSettings) -> tuple[Head, Head, dict[str, Any]]:
     """Train heads on photos, 15 of a hundred of them set apart to choose by."""
     chosen_by = np.array([part_of(sha256) == "validation" for sha256 in pairs.sha256s])
     began = time.perf_counter()
@@ -128,19 +128,19 @@ def trained(pairs: Pairs, settings: Settings) -> tuple[Head, Head, dict[str, Any
     return image, text, told
 
 
-def gain_on(test: Pairs, image: Head, text: Head) -> Gain:
+def gain_on(test: CaptionPairs, image: Head, text: Head) -> Gain:
     """Judge heads on photos that took no part."""
     queries = queries_of(test, most=len(test.texts))
     return measure_gain(queries, test.photos, image(test.photos), head=text)
 
 
 def curve(
-    name: str, train: Pairs, test: Pairs, sizes: Sequence[int], seed: int
+    name: str, train: CaptionPairs, test: CaptionPairs, sizes: Sequence[int], seed: int
 ) -> list[dict[str, Any]]:
     """Adapt a model on more and more photos."""
     rows = []
     for size in [*(size for size in sizes if size < len(train)), len(train)]:
-        image, text, told = trained(first(train, size), Settings(seed=seed))
+        image, text, told = trained(first(train, size), TrainingSettings(seed=seed))
         gain = gain_on(test, image, text)
         rows.append({"model": name, **told, "gain": gain.to_dict()})
         found = gain.difference["mrr@10"].macro
@@ -152,7 +152,9 @@ def curve(
 
 
 def migrated(
-    old: tuple[Pairs, Pairs], new: tuple[Pairs, Pairs], samples: Sequence[int]
+    old: tuple[CaptionPairs, CaptionPairs],
+    new: tuple[CaptionPairs, CaptionPairs],
+    samples: Sequence[int],
 ) -> dict[str, Any]:
     """Map rows of one model to those of another, from more and more photos."""
     (old_train, old_test), (train, test) = old, new
@@ -160,7 +162,7 @@ def migrated(
     rows = []
     for size in (size for size in samples if size < len(train)):
         held = np.arange(size, min(size + max(30, size // 4), len(train)))
-        learnt = Learnt(
+        learnt = LearntMap(
             np.concatenate([old_train.photos, old_test.photos]),
             np.concatenate([train.photos, test.photos]),
             [np.arange(size), held, np.arange(len(train), len(train) + len(test))],
@@ -192,7 +194,7 @@ def found_share(ranks: NDArray[np.int64]) -> float:
     return round(float((ranks < 10).mean()), 6)
 
 
-def quality(queries: Queries, learnt: Learnt) -> dict[str, float]:
+def quality(queries: Queries, learnt: LearntMap) -> dict[str, float]:
     """How many captions find their photo, if all are mapped, and if every tenth is not."""
     own = np.arange(len(learnt.true)) % 10 == 0
     mixed = np.where(own[:, None], learnt.true, learnt.mapped)

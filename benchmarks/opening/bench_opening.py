@@ -35,7 +35,7 @@ from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.library.library import create_library, open_library
 from searchlab.library.snapshots import write_snapshot
 from searchlab.models import load_model
-from searchlab.models.canaries import Witness
+from searchlab.models.canaries import CanaryCheck
 from searchlab.progress import Progress
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import build_index
@@ -66,7 +66,7 @@ def make_library(folder: Path, n: int, cache: Path, seed: int) -> dict[str, floa
         vectors=photos,
         index=index,
         next_label=n,
-        canaries=Witness.record(model),
+        canaries=CanaryCheck.record(model),
     )
     written = time.perf_counter()
     return {

@@ -24,7 +24,7 @@ from benchmarks.common.recording import bench_parser, median_ms, on_record, reco
 from searchlab.evaluation.datasets import external_root
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.sources import SOURCES
-from searchlab.sources.dump import Read, read_dump
+from searchlab.sources.dump import DumpRecord, read_dump
 
 BULK = ("flickr_landscapes_ml5.jsonl", "openimages_xm3600_attributions.csv")
 
@@ -63,8 +63,8 @@ def read(paths: list[Path]) -> tuple[int, int]:
     good = reported = 0
     for path in paths:
         for found in read_dump(path, SOURCES["flickr"]):
-            good += isinstance(found, Read)
-            reported += not isinstance(found, Read)
+            good += isinstance(found, DumpRecord)
+            reported += not isinstance(found, DumpRecord)
     return good, reported
 
 

@@ -19,7 +19,7 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from searchlab.library.ingest import IndexReport
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress, Step
 from searchlab.search.queries import Hit, Page
 
@@ -107,7 +107,7 @@ def _chip(hit: Hit) -> Text:
     return chip.append(f" {hit.photo.color_name}", style="not on default")
 
 
-def print_problems(problems: Sequence[Problem], console: Console) -> None:
+def print_problems(problems: Sequence[Skipped], console: Console) -> None:
     """Print what was skipped, cut to a readable length."""
     for problem in problems[:_SHOWN_PROBLEMS]:
         where = problem.where.replace("\n", "\\n")

@@ -14,7 +14,7 @@ from searchlab.evaluation.experiments import Experiment
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import Library, create_library
 from searchlab.library.scan import check_root
-from searchlab.models.shipped_calibration import calibrated
+from searchlab.models.shipped_calibration import calibrate
 from searchlab.progress import Progress
 from searchlab.search.filters.photo_filter import facet_counts
 
@@ -36,7 +36,7 @@ _QUERIES_PER_LANGUAGE = 60
 
 def demo_configs() -> list[Config]:
     """Return the configurations that the demo compares, calibrated where judgments exist."""
-    return [calibrated(Config(model=spec, **choices)) for spec, choices in _SYSTEMS]
+    return [calibrate(Config(model=spec, **choices)) for spec, choices in _SYSTEMS]
 
 
 def demo_queries(dataset: Dataset) -> Dataset:
@@ -61,7 +61,7 @@ def build_demo_library(data: Path | str, *, progress: Progress | None = None) ->
     index_photos(
         library,
         [check_root(root / "images", records=root / "photos.jsonl")],
-        config=None if known is not None else calibrated(Config()),
+        config=None if known is not None else calibrate(Config()),
         forget=others,
         progress=progress,
     )

@@ -149,7 +149,7 @@ def adapt_model(data: Path, **options: Any) -> None:
     from searchlab.cli.console import ConsoleProgress
     from searchlab.library.library import create_library, open_library
     from searchlab.training.adapt.adaptation import adapt
-    from searchlab.training.adapt.head_training import Settings
+    from searchlab.training.adapt.head_training import TrainingSettings
 
     captions = options["captions"]
     if captions is not None and not captions.is_file():
@@ -161,7 +161,7 @@ def adapt_model(data: Path, **options: Any) -> None:
         model=options["model"],
         captions=captions,
         out=options["out"],
-        settings=Settings(seed=options["seed"]),
+        settings=TrainingSettings(seed=options["seed"]),
         force=options["force"],
         progress=ConsoleProgress(stderr()),
     )

@@ -34,12 +34,12 @@ def fetch(source: str, dump: Path | None, out: Path | None, **options: Any) -> N
     """
     from searchlab.cli.console import ConsoleProgress, print_problems
     from searchlab.library.scan import check_allowed
-    from searchlab.sources import source_named
+    from searchlab.sources import find_source
     from searchlab.sources.fetch.client import PoliteClient, open_client
     from searchlab.sources.fetch.records_and_pictures import fetch as fetch_query
     from searchlab.sources.fetch.records_and_pictures import fetch_pictures
 
-    found = source_named(source)
+    found = find_source(source)
     check_allowed(options["allow"])
     if bool(options["query"].strip()) == (dump is not None):
         msg = "fetch must be given either --query or --dump"

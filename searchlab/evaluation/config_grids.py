@@ -11,7 +11,7 @@ from searchlab.config import Config
 from searchlab.config.calibration import Calibration
 from searchlab.config.indexes import INDEXES, load_index
 from searchlab.errors import InputError
-from searchlab.models.shipped_calibration import calibrated
+from searchlab.models.shipped_calibration import calibrate
 
 
 def grid(
@@ -71,7 +71,7 @@ def _config(
     # What changes nothing is left at its default, so that nothing is tried twice under two names.
     idle = load_index(index).idle_fields
     chosen = {name: value for name, value in chosen.items() if name not in idle}
-    config = calibrated(Config(model=spec, index=index, **chosen))
+    config = calibrate(Config(model=spec, index=index, **chosen))
     return config if calibration is None else replace(config, calibration=calibration)
 
 

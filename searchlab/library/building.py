@@ -13,7 +13,7 @@ from searchlab.library.catalog import assign_labels, build_vectors
 from searchlab.library.scan import Root
 from searchlab.library.snapshots import Snapshot, rewrite_snapshot, write_snapshot
 from searchlab.models import load_model
-from searchlab.models.canaries import Witness
+from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
@@ -57,7 +57,7 @@ def build_snapshot(
     first = 0 if before is None else before.next_label
     labels = assign_labels(table, vectors, known, first=first)
     same_model = before is not None and before.config.model_id == model.model_id
-    canaries = before.canaries if before and same_model else Witness.record(model)
+    canaries = before.canaries if before and same_model else CanaryCheck.record(model)
     next_label = max(first, int(labels.max(initial=-1)) + 1)
     with progress.step(f"building the {config.index} index"):
         index = _index(before, config, vectors, labels)

@@ -20,7 +20,7 @@ from searchlab.library.scan import Picture, Root
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.photos.photo import photo_id_of
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
 from searchlab.sources.record import SourceRecord
@@ -31,7 +31,7 @@ _BATCH = 2_048
 
 def identify(
     pictures: Iterable[Picture], roots: Sequence[Root]
-) -> tuple[dict[str, Picture], list[Problem], int]:
+) -> tuple[dict[str, Picture], list[Skipped], int]:
     """Give every picture its photo_id.
 
     A photo is identified by its library's id where a record tells it, else by its content, so that
@@ -45,7 +45,7 @@ def identify(
         Pictures by `photo_id`, pictures that contradict another, and the number of plain copies.
     """
     found: dict[str, Picture] = {}
-    problems: list[Problem] = []
+    problems: list[Skipped] = []
     copies = 0
     pictures = list(pictures)
     told = {picture.sha256 for picture in pictures if picture.record.source_photo_id}
@@ -61,7 +61,7 @@ def identify(
             copies += 1
         else:
             reason = f"its source_photo_id is also that of {other.path.name}, which counts"
-            problems.append(Problem(str(picture.path), reason))
+            problems.append(Skipped(str(picture.path), reason))
     return found, problems, copies
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from searchlab.photos.licenses import refusal
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
-from searchlab.sources import source_named
-from searchlab.sources.dump import Read, read_dump
+from searchlab.sources import find_source
+from searchlab.sources.dump import DumpRecord, read_dump
 from searchlab.sources.merge import merge
 from searchlab.sources.picture_store import PictureStore
 from searchlab.sources.record import SourceRecord
@@ -18,12 +18,12 @@ from searchlab.sources.record import SourceRecord
 if TYPE_CHECKING:
     from searchlab.library.scan import Root
 
-_Found = tuple["Root", Read]
+_Found = tuple["Root", DumpRecord]
 
 
 def pictures_of_dumps(
     dumps: Sequence[Root], progress: Progress
-) -> Iterator[tuple[Path, SourceRecord] | Problem]:
+) -> Iterator[tuple[Path, SourceRecord] | Skipped]:
     """Find the photos of some dumps that a library takes in.
 
     What several records tell of one photo becomes one record. Its licence is checked then, by what
@@ -39,9 +39,9 @@ def pictures_of_dumps(
     photos: dict[tuple[str, str], list[_Found]] = {}
     for root in dumps:
         with progress.step(f"reading {root.place.name}", unit="records") as step:
-            for found in read_dump(root.place, source_named(root.source)):
+            for found in read_dump(root.place, find_source(root.source)):
                 step.advance(1)
-                if isinstance(found, Problem):
+                if isinstance(found, Skipped):
                     yield found
                 else:
                     _note(photos.setdefault(found.record.origin, []), (root, found))
@@ -59,16 +59,16 @@ def _note(ways: list[_Found], found: _Found) -> None:
 
 def _picture(
     ways: list[_Found], stores: dict[Path, PictureStore]
-) -> tuple[Path, SourceRecord] | Problem:
+) -> tuple[Path, SourceRecord] | Skipped:
     record = merge(read.record for _, read in ways)
     # The record that speaks for the photo comes first, and its picture before those of others.
     ways = sorted(ways, key=lambda way: way[1].record.source != record.source)
     root, read = ways[0]
     if why := refusal(record.license_type, root.allowed):
-        return Problem(read.where, why)
+        return Skipped(read.where, why)
     for other, told in ways:
         path = stores[other.folder].find(told.record)
         if path is not None:
             return path, record
     reason = f"no picture of {record.source} {record.source_photo_id} in {root.folder}"
-    return Problem(read.where, f"{reason}; `searchlab fetch --dump` brings it")
+    return Skipped(read.where, f"{reason}; `searchlab fetch --dump` brings it")

@@ -31,7 +31,7 @@ from searchlab.photos.images.decode import (
     thumbnail,
 )
 from searchlab.photos.images.resize import Resize, fast_resize, plain_resize
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 
 THUMBNAIL_SIDE = 400
@@ -114,7 +114,7 @@ def embed_pictures(
     cache: ContentCache,
     thumbnails: Path,
     progress: Progress,
-) -> list[Problem]:
+) -> list[Skipped]:
     """Analyse and embed every picture that is not known yet.
 
     Args:
@@ -127,14 +127,14 @@ def embed_pictures(
     Returns:
         Pictures that are refused, each with its reason; known refusals come again.
     """
-    problems: list[Problem] = []
+    problems: list[Skipped] = []
     todo: dict[str, list[Embedder]] = {}
     for chunk in _chunks(files, _LOOKUP):
         facts = cache.facts(chunk)
         known = [cache.known_vectors(model.model_id, chunk) for model in models]
         for digest in chunk:
             if digest in facts and facts[digest].problem:
-                problems.append(Problem(str(files[digest]), facts[digest].problem))
+                problems.append(Skipped(str(files[digest]), facts[digest].problem))
                 continue
             missing = [model for model, has in zip(models, known, strict=True) if digest not in has]
             small = thumbnail_path(thumbnails, digest)
@@ -171,7 +171,7 @@ def embed_pictures(
                 if one.facts.problem == _CHANGED:
                     cache.forget_file(str(files[one.digest]))
             problems += [
-                Problem(str(files[one.digest]), one.facts.problem)
+                Skipped(str(files[one.digest]), one.facts.problem)
                 for one in batch
                 if one.facts.problem
             ]

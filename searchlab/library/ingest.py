@@ -17,9 +17,9 @@ from searchlab.library.scan import Picture, Root, Scan, check_root, is_library, 
 from searchlab.library.snapshots import Snapshot, last_readable
 from searchlab.models import load_model
 from searchlab.models.protocol import Embedder
-from searchlab.models.shipped_calibration import calibrated
+from searchlab.models.shipped_calibration import calibrate
 from searchlab.photos.photo import iso_day
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
 
@@ -43,7 +43,7 @@ class IndexReport:
     added: int
     removed: int
     copies: int
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Skipped] = field(default_factory=list)
     missing: list[Path] = field(default_factory=list)
 
 
@@ -140,23 +140,23 @@ class _Before:
 def _before(library: Library, *, rebuild: bool) -> _Before:
     if rebuild:
         found = last_readable(library.folder)
-        return _Before(calibrated(Config())) if found is None else _Before(*found)
+        return _Before(calibrate(Config())) if found is None else _Before(*found)
     snapshot = library.snapshot()
     if snapshot is None:
-        return _Before(calibrated(Config()))
+        return _Before(calibrate(Config()))
     return _Before(snapshot.config, snapshot.roots, snapshot.table, snapshot)
 
 
 def _chosen(config: Config, model: str | None, progress: Progress) -> Config:
     if model is not None:
-        chosen = calibrated(replace(config, model=model))
+        chosen = calibrate(replace(config, model=model))
         if config.model_id not in ("", chosen.model_id):
             progress.say(f"the library changes from {config.model_id} to {chosen.model_id}")
         return chosen
     model_id = load_model(config.model).model_id
     if config.model_id not in ("", model_id):
         progress.say(f"{config.model} is now {model_id}: the photos are embedded again")
-        return calibrated(config)
+        return calibrate(config)
     return config
 
 
@@ -167,7 +167,7 @@ def _embedded(
     cache: ContentCache,
     library: Library,
     progress: Progress,
-) -> tuple[dict[str, Picture], list[Problem], int]:
+) -> tuple[dict[str, Picture], list[Skipped], int]:
     seeing = [part for part, _ in model.parts if part.reads == "image"]
     files = {picture.sha256: picture.path for picture in reversed(scan.pictures)}
     refused = embed_pictures(files, seeing, cache, library.thumbnails, progress)
@@ -176,7 +176,7 @@ def _embedded(
     good = [picture for picture in scan.pictures if picture.sha256 not in bad]
     pictures, problems, copies = identify(good, covered)
     problems += [
-        Problem(str(picture.path), bad[picture.sha256])
+        Skipped(str(picture.path), bad[picture.sha256])
         for picture in scan.pictures
         if picture.sha256 in bad
     ]
@@ -227,7 +227,7 @@ def _covered(
 
 
 def _kept(
-    table: PhotoTable | None, missing: Sequence[Root], problems: Sequence[Problem]
+    table: PhotoTable | None, missing: Sequence[Root], problems: Sequence[Skipped]
 ) -> list[dict[str, Any]]:
     # What cannot be reached or read at the moment, file or folder, stays as it was.
     passing = {Path(p.where) for p in problems if p.reason.startswith(PASSING)}
@@ -250,7 +250,7 @@ def _dates(table: PhotoTable | None) -> dict[str, str]:
     }
 
 
-def _reasons(problems: Sequence[Problem]) -> str:
+def _reasons(problems: Sequence[Skipped]) -> str:
     if not problems:
         return ""
     first = problems[0]

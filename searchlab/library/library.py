@@ -35,7 +35,7 @@ from searchlab.library.embed import thumbnail_path
 from searchlab.library.scan import KEY_FILE, LIBRARY_FILE, Root
 from searchlab.library.snapshots import FORMAT, Snapshot, check_snapshot, current_id, open_snapshot
 from searchlab.models import load_model
-from searchlab.models.canaries import Witness
+from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder
 from searchlab.photos.photo import Photo
 from searchlab.photos.table import PhotoTable
@@ -165,7 +165,7 @@ class Library:
                     snapshot_id=name,
                     key=self._key,
                     thumbnail=self.thumbnail,
-                    witness=Witness(found.canaries),
+                    canary_check=CanaryCheck(found.canaries),
                     texts=self._texts_of(model),
                     facets=found.facets,
                 )

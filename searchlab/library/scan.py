@@ -13,9 +13,9 @@ from searchlab.library.cache import ContentCache
 from searchlab.library.dumps import pictures_of_dumps
 from searchlab.photos.images.decode import MAX_BYTES
 from searchlab.photos.licenses import RESTRICTIONS
-from searchlab.photos.sidecar import SIDECAR_NAME, Problem, Record, read_records
+from searchlab.photos.sidecar import SIDECAR_NAME, Record, Skipped, read_records
 from searchlab.progress import Progress
-from searchlab.sources import source_named
+from searchlab.sources import find_source
 
 LIBRARY_FILE = "library.json"
 KEY_FILE = "secret.key"
@@ -93,7 +93,7 @@ class Scan:
     """
 
     pictures: list[Picture] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Skipped] = field(default_factory=list)
     missing: list[Root] = field(default_factory=list)
 
     def pictures_by_root(self, roots: Iterable[Root]) -> dict[Root, int]:
@@ -154,7 +154,7 @@ def check_dump(
     return Root(
         folder.resolve(),
         file.resolve(),
-        source_named(source).name,
+        find_source(source).name,
         is_dump=True,
         allowed=tuple(sorted(set(allowed))),
     )
@@ -203,7 +203,7 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
                 _take(path, records.get(path, Record()), scan, cache, fresh)
             cache.keep_files(fresh)
     reason = "named in the records, not in the folder"
-    scan.problems += [Problem(str(path), reason) for path in records if path not in seen]
+    scan.problems += [Skipped(str(path), reason) for path in records if path not in seen]
     scan.pictures.sort(key=lambda picture: picture.path)
     return scan
 
@@ -217,7 +217,7 @@ def _scan_dumps(
 ) -> None:
     fresh: list[tuple[str, int, int, str]] = []
     for found in pictures_of_dumps(dumps, progress):
-        if isinstance(found, Problem):
+        if isinstance(found, Skipped):
             scan.problems.append(found)
             continue
         path, record = found
@@ -236,41 +236,41 @@ def _take(
     try:
         scan.pictures.append(Picture(path, _digest(path, cache, fresh), record))
     except OSError as error:
-        scan.problems.append(Problem(str(path), f"cannot be read: {error.strerror}"))
+        scan.problems.append(Skipped(str(path), f"cannot be read: {error.strerror}"))
     except InputError as error:
-        scan.problems.append(Problem(str(path), str(error)))
+        scan.problems.append(Skipped(str(path), str(error)))
     if len(fresh) >= _BATCH:
         cache.keep_files(fresh)
         fresh.clear()
 
 
-def _records(root: Root, problems: list[Problem]) -> dict[Path, Record]:
+def _records(root: Root, problems: list[Skipped]) -> dict[Path, Record]:
     sidecar = root.sidecar()
     found: dict[Path, Record] = {}
     for item in read_records(sidecar) if sidecar is not None else ():
-        if isinstance(item, Problem):
+        if isinstance(item, Skipped):
             problems.append(item)
             continue
         path, record = item
         if path in found:
-            problems.append(Problem(str(path), "named twice in the records; the first line counts"))
+            problems.append(Skipped(str(path), "named twice in the records; the first line counts"))
             continue
         found[path] = record
     return found
 
 
-def _files(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+def _files(folder: Path, problems: list[Skipped]) -> Iterator[Path]:
     def refused(error: OSError) -> None:
-        problems.append(Problem(str(error.filename), f"cannot be read: {error.strerror}"))
+        problems.append(Skipped(str(error.filename), f"cannot be read: {error.strerror}"))
 
     try:
         yield from _walk(folder, problems, refused)
     except RecursionError:
-        problems.append(Problem(str(folder), "folders are nested too deeply to be walked"))
+        problems.append(Skipped(str(folder), "folders are nested too deeply to be walked"))
 
 
 def _walk(
-    folder: Path, problems: list[Problem], refused: Callable[[OSError], None]
+    folder: Path, problems: list[Skipped], refused: Callable[[OSError], None]
 ) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder, onerror=refused):
         folders[:] = sorted(
@@ -283,7 +283,7 @@ def _walk(
             if name.startswith(".") or not path.is_file():
                 continue
             if any("\ud800" <= c <= "\udfff" for c in str(path)):
-                problems.append(Problem(ascii(str(path)), "its name is not Unicode; rename it"))
+                problems.append(Skipped(ascii(str(path)), "its name is not Unicode; rename it"))
                 continue
             yield path
 

@@ -98,7 +98,7 @@ def write_snapshot(
         vectors: (n_photos, dim) unit rows in the table's order.
         index: Over these vectors.
         next_label: The first label that no photo has had.
-        canaries: What the model embeds of its probes, from `Witness.record`.
+        canaries: What the model embeds of its probes, from `CanaryCheck.record`.
         replace_equal: Write a new snapshot even where nothing changed.
 
     Returns:

@@ -48,11 +48,11 @@ class Head:
     bias: NDArray[np.float32]
 
     @classmethod
-    def unchanged(cls, dim: int) -> Head:
+    def identity(cls, dim: int) -> Head:
         """Return the head that leaves rows as they are."""
         return cls(np.zeros((dim, dim), dtype=np.float32), np.zeros(dim, dtype=np.float32))
 
-    def scaled(self, share: float) -> Head:
+    def scale(self, share: float) -> Head:
         """Return a head that goes a share of the way, 0 for none of it."""
         factor = np.float32(share)
         return Head(self.linear * factor, self.bias * factor)
@@ -63,7 +63,7 @@ class Head:
         mapped[~rows.any(axis=1)] = 0
         return mapped
 
-    def undone(self, mapped: Embeddings) -> Embeddings:
+    def invert(self, mapped: Embeddings) -> Embeddings:
         """Return the unit rows that this head maps to the given ones.
 
         Raises:
@@ -159,7 +159,7 @@ class AdaptedEmbedder(Embedder):
     def _tags(self, embeddings: Embeddings, k: int = 5) -> list[list[tuple[str, float]]]:
         """Name what stands in photos, as the base does."""
         tags: list[list[tuple[str, float]]] = self.base.tags(  # type: ignore[attr-defined]
-            self.image_head.undone(embeddings), k
+            self.image_head.invert(embeddings), k
         )
         return tags
 
@@ -218,11 +218,11 @@ def read_model_file(folder: Path, kind: str, command: str) -> dict[str, Any]:
             msg = f"{values['kind']} of format {values['format']}, not {kind} of format {FORMAT}"
             raise ValueError(msg)
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise damaged(path, error) from error
+        raise damaged_file(path, error) from error
     return values
 
 
-def damaged(path: Path, error: Exception) -> DataError:
+def damaged_file(path: Path, error: Exception) -> DataError:
     """Say that a file of a model is not as it was written."""
     return DataError(f"{path} must be as it was written, got: {error}; make the model again")
 
@@ -257,7 +257,7 @@ def load_adapted(folder: str) -> AdaptedEmbedder:
             )
         recorded = str(values["model_id"])
     except Exception as error:  # numpy and zipfile share no base of theirs
-        raise damaged(place, error) from error
+        raise damaged_file(place, error) from error
     base = load_model(spec)
     if base.model_id != base_id:
         msg = (
@@ -266,10 +266,10 @@ def load_adapted(folder: str) -> AdaptedEmbedder:
         )
         raise MismatchError(msg)
     if any(head.linear.shape != (base.dim, base.dim) for head in (image, text)):
-        raise damaged(path, ValueError(f"heads that are not of {base.dim} components"))
+        raise damaged_file(path, ValueError(f"heads that are not of {base.dim} components"))
     model = AdaptedEmbedder(
         f"adapted:{place}", base, image, text, calibration=calibration, canaries=canaries
     )
     if model.model_id != recorded:
-        raise damaged(path, ValueError(f"the heads of {model.model_id}, not of {recorded}"))
+        raise damaged_file(path, ValueError(f"the heads of {model.model_id}, not of {recorded}"))
     return model

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 _PASS_TOKENS = 25
 
 
-def groups_of_like_length(lengths: Sequence[int], *, most: int) -> list[NDArray[np.int64]]:
+def group_by_length(lengths: Sequence[int], *, most: int) -> list[NDArray[np.int64]]:
     """Group texts by length, so that padding costs less than one more batch would.
 
     Args:

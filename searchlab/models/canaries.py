@@ -74,7 +74,7 @@ _SEED = 11
 _SAMPLED = 32
 
 
-class Witness:
+class CanaryCheck:
     """What a model embedded when a library was built, to be met again by whoever queries it.
 
     A checkpoint of the user's own brings no canaries. The library that it built does: a model that

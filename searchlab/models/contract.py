@@ -154,7 +154,7 @@ def check_picture_rows(subject: Subject) -> None:
 
 def check_plain_text(subject: Subject) -> None:
     """A text that says something has a row that is not zero."""
-    norm = np.linalg.norm(subject.model.encode_texts(["a red car"]))
+    norm = float(np.linalg.norm(subject.model.encode_texts(["a red car"])))
     _demand(abs(norm - 1) < 1e-5, "embed 'a red car' with a row of length 1", norm)
 
 

@@ -108,15 +108,15 @@ class Feed:
             # Waits for the device; then it is done with the buffer that it computed from, too.
             rows[start : start + len(found)] = found.float().cpu().numpy()
 
-        with self._threads() as fitted, self._computing():
+        with self._threads() as fit, self._computing():
             for number, start in enumerate(range(0, len(images), self.batch)):
                 if len(under_way) == len(buffers):
                     fetch()
                 part = images[start : start + self.batch]
                 buffer = buffers[number % len(buffers)][: len(part)]
-                for slot, pixels in zip(buffer.numpy(), fitted(part), strict=True):
+                for slot, pixels in zip(buffer.numpy(), fit(part), strict=True):
                     slot[...] = pixels
-                under_way.append((start, tower(self._normalised(buffer))))
+                under_way.append((start, tower(self._normalise(buffer))))
             while under_way:
                 fetch()
         return rows
@@ -127,7 +127,7 @@ class Feed:
 
     @contextmanager
     def _threads(self) -> Iterator[Callable[[Sequence[Image.Image]], Iterator[Any]]]:
-        fit = self.preprocess.fitted
+        fit = self.preprocess.fit
         if self.device.type == "cpu":  # every core is at work on the tower already
             yield lambda images: map(fit, images)
             return
@@ -146,7 +146,7 @@ class Feed:
                 stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=False))
             yield
 
-    def _normalised(self, buffer: torch.Tensor) -> torch.Tensor:
+    def _normalise(self, buffer: torch.Tensor) -> torch.Tensor:
         pixels = buffer.to(self.device, non_blocking=True).permute(0, 3, 1, 2).float() / 255
         mean, std = (
             torch.tensor(channels, dtype=torch.float32, device=self.device)[:, None, None]

@@ -44,7 +44,7 @@ def parse_weights(text: str) -> list[tuple[str, float]]:
     return parts
 
 
-def _normalised(parts: Sequence[tuple[Embedder, float]]) -> tuple[tuple[Embedder, float], ...]:
+def _normalise(parts: Sequence[tuple[Embedder, float]]) -> tuple[tuple[Embedder, float], ...]:
     total = math.fsum(weight for _, weight in parts)
     # A name's rounded weights may miss 1 by a digit; dividing again would rename the model.
     divisor = 1.0 if abs(total - 1) < 1e-5 else total
@@ -84,7 +84,7 @@ class HybridEmbedder(Embedder):
             if not (math.isfinite(weight) and weight > 0):
                 msg = f"a weight of a hybrid must be positive, got {weight!r} for {model.name!r}"
                 raise InputError(msg)
-        self._parts = _normalised(parts)
+        self._parts = _normalise(parts)
         listed = ",".join(f"{model.name}={weight:.6g}" for model, weight in self._parts)
         identity = ",".join(f"{model.model_id}={weight:.6g}" for model, weight in self._parts)
         self.name = f"hybrid:{listed}"

@@ -21,7 +21,7 @@ from PIL import Image
 
 from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.errors import InputError, MismatchError
-from searchlab.models.adapted import damaged, read_model_file
+from searchlab.models.adapted import damaged_file, read_model_file
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 from searchlab.models.registry import load_model
 
@@ -131,7 +131,7 @@ def load_migrated(folder: str) -> MigratedEmbedder:
         with np.load(io.BytesIO(path.read_bytes())) as arrays:
             linear_map = LinearMap(arrays["linear"], arrays["bias"])
     except Exception as error:  # numpy and zipfile share no base of theirs
-        raise damaged(place, error) from error
+        raise damaged_file(place, error) from error
     base = load_model(spec)
     if base.model_id != new_id:
         msg = (
@@ -141,5 +141,5 @@ def load_migrated(folder: str) -> MigratedEmbedder:
         raise MismatchError(msg)
     model = MigratedEmbedder(f"migrated:{place}", base, old_id, linear_map, calibration=calibration)
     if model.model_id != recorded:
-        raise damaged(path, ValueError(f"the map of {model.model_id}, not of {recorded}"))
+        raise damaged_file(path, ValueError(f"the map of {model.model_id}, not of {recorded}"))
     return model

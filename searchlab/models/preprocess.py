@@ -79,11 +79,11 @@ class Preprocess:
         batch = np.empty((len(images), 3, self.height, self.width), dtype=np.float32)
         mean, std = np.array(self.mean, np.float32), np.array(self.std, np.float32)
         for slot, image in zip(batch, images, strict=True):
-            channels_last = np.asarray(self.fitted(image), dtype=np.float32) / np.float32(255)
+            channels_last = np.asarray(self.fit(image), dtype=np.float32) / np.float32(255)
             slot[...] = ((channels_last - mean) / std).transpose(2, 0, 1)
         return batch
 
-    def fitted(self, image: Image.Image) -> NDArray[np.uint8]:
+    def fit(self, image: Image.Image) -> NDArray[np.uint8]:
         """Resize and crop an RGB picture; (height, width, 3), not normalised yet."""
         return np.asarray(self._fit(image))
 

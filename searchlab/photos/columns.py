@@ -140,11 +140,11 @@ def save_columns(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
             msg = f"column {name!r} must have one dimension and one of {_DTYPES}, got {found}"
             raise InputError(msg)
     # The offsets are digits in the header, so room for the longest is kept.
-    offset = _rounded(len(_MAGIC) + 8 + len(json.dumps(header)) + 20 * len(header))
+    offset = _round(len(_MAGIC) + 8 + len(json.dumps(header)) + 20 * len(header))
     first = offset
     for name, array in arrays.items():
         header[name]["offset"] = offset
-        offset = _rounded(offset + array.nbytes)
+        offset = _round(offset + array.nbytes)
     text = json.dumps(header).encode().ljust(first - len(_MAGIC) - 8)
     with path.open("wb") as file:
         file.write(_MAGIC + len(text).to_bytes(8, "little") + text)
@@ -216,5 +216,5 @@ def _array(whole: NDArray[np.uint8], *, dtype: str, length: int, offset: int) ->
     return whole[offset:end].view(dtype)
 
 
-def _rounded(size: int) -> int:
+def _round(size: int) -> int:
     return -(-size // _ALIGNED) * _ALIGNED

@@ -50,11 +50,11 @@ def describe(
     sentences = [f"{_WORDS_FOR[orientation]} {subject}".strip() + "."]
     if maybe:
         sentences.append(
-            f"It resembles {_listed([_with_article(label) for label in maybe], 'or')}."
+            f"It resembles {_list_names([_with_article(label) for label in maybe], 'or')}."
         )
     if colors:
         are = "colour is" if len(colors) == 1 else "colours are"
-        sentences.append(f"Its main {are} {_listed(colors, 'and')}.")
+        sentences.append(f"Its main {are} {_list_names(colors, 'and')}.")
     sentences.append("Generated description.")
     return " ".join(sentences), short
 
@@ -89,7 +89,7 @@ def _with_article(label: str) -> str:
     return f"{'an' if vowel else 'a'} {label}"
 
 
-def _listed(words: Sequence[str], last: str) -> str:
+def _list_names(words: Sequence[str], last: str) -> str:
     if len(words) == 1:
         return words[0]
     return f"{', '.join(words[:-1])} {last} {words[-1]}"

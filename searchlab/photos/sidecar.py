@@ -30,7 +30,7 @@ def plain_characters(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Skipped:
     """Something that was skipped.
 
     Attributes:
@@ -78,7 +78,7 @@ class Record:
 _NAMES = tuple(field.name for field in fields(Record))
 
 
-def read_records(path: Path) -> Iterator[tuple[Path, Record] | Problem]:
+def read_records(path: Path) -> Iterator[tuple[Path, Record] | Skipped]:
     """Read a sidecar file.
 
     Args:
@@ -97,7 +97,7 @@ def read_records(path: Path) -> Iterator[tuple[Path, Record] | Problem]:
                     try:
                         yield _record(line, path.parent)
                     except (ValueError, TypeError) as error:
-                        yield Problem(f"{path}:{number}", str(error))
+                        yield Skipped(f"{path}:{number}", str(error))
     except OSError as error:
         msg = f"records must be a readable JSONL file, got {path}: {error.strerror}"
         raise InputError(msg) from error

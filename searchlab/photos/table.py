@@ -133,7 +133,7 @@ class PhotoTable:
                 name: np.concatenate([np.zeros(0, dtype=NUMBER_COLUMNS[name]), *parts])
                 for name, parts in numbers.items()
             },
-            {name: _coded(values) for name, values in coded.items()},
+            {name: _encode(values) for name, values in coded.items()},
             {name: join_texts(parts) for name, parts in texts.items()},
         )
 
@@ -281,7 +281,7 @@ def _check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
         raise DataError(msg)
 
 
-def _coded(values: Sequence[str]) -> Codes:
+def _encode(values: Sequence[str]) -> Codes:
     distinct = sorted(set(values))
     places = {value: place for place, value in enumerate(distinct)}
     return Codes(np.array([places[value] for value in values], dtype=np.int32), distinct)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from searchlab.config import Config
 from searchlab.config.calibration import Curve
 from searchlab.errors import ExpiredCursorError, InputError, MismatchError
-from searchlab.models.canaries import Witness
+from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.photos.photo import Photo
 from searchlab.photos.table import PhotoTable
@@ -70,7 +70,7 @@ class SearchEngine:
         snapshot_id: str = "memory",
         key: bytes | None = None,
         thumbnail: Callable[[Photo], Path | None] | None = None,
-        witness: Witness | None = None,
+        canary_check: CanaryCheck | None = None,
         texts: TextVectors | None = None,
         facets: Facets | None = None,
     ) -> None:
@@ -84,7 +84,7 @@ class SearchEngine:
             snapshot_id: Name of this state of the library.
             key: Secret that signs cursors; one that nobody knows if left out.
             thumbnail: Finds the small picture of a photo.
-            witness: What the model embedded when the photos were.
+            canary_check: What the model embedded when the photos were.
             texts: Vectors of query texts by the same model, to share with other engines.
             facets: Of the table; made of it when first needed if left out.
 
@@ -113,7 +113,7 @@ class SearchEngine:
         self._thumbnail = thumbnail
         self.build_s = 0.0
         texts = TextVectors(model) if texts is None else texts.of_model(model)
-        self._vectors = QueryVectors(model, texts, witness or Witness({}))
+        self._vectors = QueryVectors(model, texts, canary_check or CanaryCheck({}))
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed query texts in one batch and keep their vectors."""

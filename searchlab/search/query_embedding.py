@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from searchlab.models.canaries import Witness
+from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 from searchlab.search.queries import Picture
 from searchlab.search.text_cache import TextVectors
@@ -15,17 +15,17 @@ from searchlab.search.text_cache import TextVectors
 class QueryVectors:
     """Embeds with the model of the photos, as long as it still is that model."""
 
-    def __init__(self, model: Embedder, texts: TextVectors, witness: Witness) -> None:
+    def __init__(self, model: Embedder, texts: TextVectors, canary_check: CanaryCheck) -> None:
         """Put together what belongs together.
 
         Args:
             model: The model that made the vectors.
             texts: Keeps the vectors of texts by the same model.
-            witness: What the model embedded when the photos were.
+            canary_check: What the model embedded when the photos were.
         """
         self._model = model
         self._texts = texts
-        self._witness = witness
+        self._witness = canary_check
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed texts in one batch and keep their vectors."""

@@ -52,7 +52,7 @@ PLUGINS: Final = "searchlab.sources"
 """Entry points by which other packages add libraries."""
 
 
-def source_named(name: str) -> Source:
+def find_source(name: str) -> Source:
     """Return a library.
 
     Raises:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from searchlab.errors import InputError, quote
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.sources.record import SourceRecord
 from searchlab.sources.source import Source
 
@@ -18,7 +18,7 @@ MAX_LINE_BYTES = 16 * 2**20
 MAX_DOCUMENT_BYTES = 256 * 2**20
 
 
-class Read(NamedTuple):
+class DumpRecord(NamedTuple):
     """A record and where it stands.
 
     Attributes:
@@ -30,7 +30,7 @@ class Read(NamedTuple):
     record: SourceRecord
 
 
-def read_dump(path: Path, source: Source) -> Iterator[Read | Problem]:
+def read_dump(path: Path, source: Source) -> Iterator[DumpRecord | Skipped]:
     """Read a file of records of one library.
 
     A line of JSONL holds a record or a whole answer of the library's API; so does a JSON document,
@@ -55,7 +55,7 @@ def read_dump(path: Path, source: Source) -> Iterator[Read | Problem]:
         else:
             found = _lines(path)
         for where, answer in found:
-            if isinstance(answer, Problem):
+            if isinstance(answer, Skipped):
                 yield answer
             else:
                 yield from _records(where, answer, source)
@@ -64,7 +64,9 @@ def read_dump(path: Path, source: Source) -> Iterator[Read | Problem]:
         raise InputError(msg) from error
 
 
-def read_answer(where: str, answer: Any, source: Source) -> Iterator[tuple[Any, Read | Problem]]:
+def read_api_answer(
+    where: str, answer: Any, source: Source
+) -> Iterator[tuple[Any, DumpRecord | Skipped]]:
     """Read the records of one answer of an API.
 
     Args:
@@ -78,20 +80,20 @@ def read_answer(where: str, answer: Any, source: Source) -> Iterator[tuple[Any, 
     try:
         entries = source.entries(answer)
     except (TypeError, ValueError, RecursionError) as error:
-        yield answer, Problem(where, _short(error))
+        yield answer, Skipped(where, _short(error))
         return
     for number, entry in enumerate(entries, start=1):
         place = where if len(entries) == 1 else f"{where}, record {number}"
         try:
-            yield entry, Read(place, source.record(entry))
+            yield entry, DumpRecord(place, source.record(entry))
         except InputError as error:
-            yield entry, Problem(place, str(error))
+            yield entry, Skipped(place, str(error))
         except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-            yield entry, Problem(place, f"a record of {source.name} it is not: {_short(error)}")
+            yield entry, Skipped(place, f"a record of {source.name} it is not: {_short(error)}")
 
 
-def _records(where: str, answer: Any, source: Source) -> Iterator[Read | Problem]:
-    for _, found in read_answer(where, answer, source):
+def _records(where: str, answer: Any, source: Source) -> Iterator[DumpRecord | Skipped]:
+    for _, found in read_api_answer(where, answer, source):
         yield found
 
 
@@ -104,9 +106,9 @@ def _lines(path: Path) -> Iterator[tuple[str, Any]]:
             if len(line) > MAX_LINE_BYTES:
                 while line and not line.endswith(b"\n"):
                     line = file.readline(MAX_LINE_BYTES)
-                yield where, Problem(where, f"a line must be at most {MAX_LINE_BYTES:,} bytes")
+                yield where, Skipped(where, f"a line must be at most {MAX_LINE_BYTES:,} bytes")
             elif line.strip():
-                yield where, _parsed(line, where)
+                yield where, _parse(line, where)
 
 
 def _is_document(path: Path) -> bool:
@@ -117,22 +119,22 @@ def _is_document(path: Path) -> bool:
             line = file.readline(MAX_LINE_BYTES)
             if not line:
                 return False
-    if not isinstance(_parsed(line, ""), Problem):
+    if not isinstance(_parse(line, ""), Skipped):
         return False
     if path.stat().st_size > MAX_DOCUMENT_BYTES:
         return False
-    return not isinstance(_parsed(path.read_bytes(), ""), Problem)
+    return not isinstance(_parse(path.read_bytes(), ""), Skipped)
 
 
 def _document(path: Path) -> Iterator[tuple[str, Any]]:
-    yield str(path), _parsed(path.read_bytes(), str(path))
+    yield str(path), _parse(path.read_bytes(), str(path))
 
 
-def _parsed(text: bytes, where: str) -> Any:
+def _parse(text: bytes, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        return Problem(where, f"a record must be JSON; {_short(error)}")
+        return Skipped(where, f"a record must be JSON; {_short(error)}")
 
 
 def _csv(path: Path) -> Iterator[tuple[str, Any]]:
@@ -146,7 +148,7 @@ def _csv(path: Path) -> Iterator[tuple[str, Any]]:
                 return
             except csv.Error as error:
                 where = f"{path}:{rows.line_num}"
-                yield where, Problem(where, f"a row must be CSV; {_short(error)}")
+                yield where, Skipped(where, f"a row must be CSV; {_short(error)}")
                 continue
             yield f"{path}:{rows.line_num}", {k: v for k, v in row.items() if isinstance(k, str)}
 

@@ -19,7 +19,7 @@ def plain_text(markup: str) -> str:
     """
     if "<" not in markup:
         return " ".join(html.unescape(markup).split())
-    soup = _parsed(markup)
+    soup = _parse(markup)
     for unseen in soup(["script", "style", "template"]):
         unseen.decompose()
     for apart in soup(["br", "p", "div", "li", "td"]):
@@ -35,14 +35,14 @@ def first_link(markup: str) -> str:
     """
     if "<" not in markup:
         return ""
-    for anchor in _parsed(markup)("a", href=True):
+    for anchor in _parse(markup)("a", href=True):
         href = str(anchor["href"]).strip()
         if found := web_url(f"https:{href}" if href.startswith("//") else href):
             return found
     return ""
 
 
-def _parsed(markup: str) -> BeautifulSoup:
+def _parse(markup: str) -> BeautifulSoup:
     from bs4 import BeautifulSoup
 
     return BeautifulSoup(markup, "html.parser")

@@ -30,11 +30,11 @@ def merge(records: Iterable[SourceRecord]) -> SourceRecord:
     ranked = sorted(latest.values(), key=lambda record: record.source != record.origin[0])
     best, others = ranked[0], ranked[1:]
     for other in others:
-        best = _filled(best, other)
+        best = _fill_gaps(best, other)
     return best
 
 
-def _filled(best: SourceRecord, other: SourceRecord) -> SourceRecord:
+def _fill_gaps(best: SourceRecord, other: SourceRecord) -> SourceRecord:
     told = {name: getattr(other, name) for name in _FILLED if not getattr(best, name)}
     if not (best.width and best.height):
         told |= {"width": other.width, "height": other.height}

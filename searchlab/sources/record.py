@@ -48,7 +48,7 @@ class SourceRecord(Record):
     links: tuple[tuple[str, str], ...] = ()
 
 
-class Entry:
+class RawRecord:
     """One JSON object of an upstream library, read by paths that may lead nowhere.
 
     A value of another kind than it should be counts as absent: an optional field never makes a
@@ -81,16 +81,16 @@ class Entry:
                 return None
         return found
 
-    def inner(self, *path: str | int) -> Entry:
+    def inner(self, *path: str | int) -> RawRecord:
         """Return the object at a path; an empty one where there is none."""
         found = self.get(*path)
-        return Entry(found if isinstance(found, Mapping) else {})
+        return RawRecord(found if isinstance(found, Mapping) else {})
 
-    def each(self, *path: str | int) -> list[Entry]:
+    def each(self, *path: str | int) -> list[RawRecord]:
         """Return the objects of the list at a path."""
         found = self.get(*path)
         listed = found if isinstance(found, list) else []
-        return [Entry(one) for one in listed if isinstance(one, Mapping)]
+        return [RawRecord(one) for one in listed if isinstance(one, Mapping)]
 
     def text(self, *path: str | int) -> str:
         """Return a text, or a whole number as text, without control characters."""
@@ -160,7 +160,7 @@ def as_url(value: object) -> str:
     return web_url(f"https:{value}" if value.startswith("//") else value)
 
 
-def five(
+def five_links(
     *, thumb: str = "", small: str = "", regular: str = "", large: str = "", full: str = ""
 ) -> dict[str, str]:
     """Return the five links of a photo.
@@ -176,7 +176,7 @@ def five(
     }
 
 
-def licensed(*said: str, version: str = "", url: str = "") -> tuple[str, str]:
+def read_license(*said: str, version: str = "", url: str = "") -> tuple[str, str]:
     """Return the name of a licence in searchlab's vocabulary and where its text stands.
 
     Args:
@@ -198,7 +198,7 @@ def licensed(*said: str, version: str = "", url: str = "") -> tuple[str, str]:
     )
 
 
-def checked(record: SourceRecord) -> SourceRecord:
+def check_record(record: SourceRecord) -> SourceRecord:
     """Return a record that can be used; links built from hostile parts that are none are dropped.
 
     Raises:

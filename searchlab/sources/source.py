@@ -13,7 +13,7 @@ Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Ask:
+class ApiRequest:
     """One request to a library's API, without the key.
 
     Attributes:
@@ -29,7 +29,7 @@ class Ask:
     has_records: bool = True
 
 
-Walk: TypeAlias = Generator[Ask, Any, None]
+Walk: TypeAlias = Generator[ApiRequest, Any, None]
 """Yields requests and is sent the JSON that each was answered with; ends with the results."""
 
 
@@ -63,13 +63,14 @@ class Source:
         title: As people write it.
         home: Its web address.
         record: Turns one of its records into searchlab's words.
-        inside: Keys that lead from an answer of its API to the list of records.
-        gives: Photo fields that its records tell, besides the ids, links and credit that all tell.
+        records_at: Keys that lead from an answer of its API to the list of records.
+        record_fields: Photo fields that its records have, besides ids, links and credit, which all
+            records have.
         one_license: All its photos have the same licence, which their records leave out.
         terms_url: Page of the terms that hold for all its photos; empty where each has its own.
         search: Walks through the results of a query; None where there is no public API.
         key: The user's key; None where nobody needs one.
-        apart: Takes an entry with several pictures apart, one entry a picture.
+        split: Takes an entry with several pictures apart, one entry a picture.
         pause_s: Least seconds between two requests.
     """
 
@@ -77,29 +78,29 @@ class Source:
     title: str
     home: str
     record: Callable[[Values], SourceRecord]
-    inside: tuple[str, ...]
-    gives: tuple[str, ...]
+    records_at: tuple[str, ...]
+    record_fields: tuple[str, ...]
     one_license: bool = False
     terms_url: str = ""
     search: Callable[[str], Walk] | None = None
     key: Key | None = None
-    apart: Callable[[Values], list[Values]] = lambda entry: [entry]
+    split: Callable[[Values], list[Values]] = lambda entry: [entry]
     pause_s: float = 1.0
 
     def entries(self, answer: Any) -> list[Any]:
         """Return the entries of an answer of the API, or of a single one: one a picture."""
         found = answer
-        for key in self.inside:
+        for key in self.records_at:
             found = found[key] if isinstance(found, Mapping) and key in found else None
         if found is None:
             found = answer
-        elif self.inside and isinstance(found, Mapping):  # MediaWiki's older format: by page id
+        elif self.records_at and isinstance(found, Mapping):  # MediaWiki's older format: by page id
             found = list(found.values())
         listed = found if isinstance(found, list) else [found]
         return [
             one
             for entry in listed
-            for one in (self.apart(entry) if isinstance(entry, Mapping) else [entry])
+            for one in (self.split(entry) if isinstance(entry, Mapping) else [entry])
         ]
 
 
@@ -120,7 +121,7 @@ def pages(
     """
     number = 1
     while True:
-        answer = yield Ask(url, {**params, page: str(number)})
+        answer = yield ApiRequest(url, {**params, page: str(number)})
         if not more(answer, number):
             return
         number += 1

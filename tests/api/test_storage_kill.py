@@ -122,7 +122,7 @@ def test_connections_that_are_cut_lose_no_count_that_was_acknowledged(tmp_path):
     with fresh_database("postgresql", tmp_path) as database:
         meter = Meter(database)
 
-        def witness(name, connection):
+        def canary_check(name, connection):
             connection.execute(accounts.insert().values(name=name, plan="", created_at=utc_now()))
 
         async def search(task):
@@ -132,7 +132,7 @@ def test_connections_that_are_cut_lose_no_count_that_was_acknowledged(tmp_path):
                 count = meter.count(
                     Caller(1, "key_0", "free"),
                     limit=10**9,
-                    also=lambda connection, name=name: witness(name, connection),
+                    also=lambda connection, name=name: canary_check(name, connection),
                 )
                 try:
                     outcomes.append((await count, name))

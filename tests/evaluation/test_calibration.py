@@ -15,7 +15,7 @@ from searchlab.evaluation.calibration.fit import fit_calibration, fit_top
 from searchlab.evaluation.calibration.scored_queries import ScoredQueries, halves, score_queries
 from searchlab.evaluation.datasets import Dataset, LabelledQuery
 from searchlab.models import shipped_calibration as calibration
-from searchlab.models.shipped_calibration import calibrated, default_calibration, save_calibration
+from searchlab.models.shipped_calibration import calibrate, default_calibration, save_calibration
 from searchlab.photos.photo import photo_id_of
 from searchlab.search.engine import SearchEngine
 from searchlab.search.indexes.exact import ExactIndex
@@ -342,13 +342,13 @@ def test_saved_calibration_is_the_default_of_its_model_alone(shipped):
 
 
 def test_calibrated_config_has_the_model_id_and_the_curves_that_ship_for_it(shipped):
-    plain = calibrated(Config(model="palette", depth=7))
+    plain = calibrate(Config(model="palette", depth=7))
     assert plain.model_id.startswith("palette-")
     assert (plain.depth, plain.calibration) == (7, UNCALIBRATED)
     curve = Curve(9.5, -2.25)
     ours = Calibration(text=curve, image=curve, both=curve, source="kinds@r1")
     save_calibration(ours, plain.model_id, shipped)
-    assert calibrated(Config(model="palette", depth=7)) == replace(plain, calibration=ours)
+    assert calibrate(Config(model="palette", depth=7)) == replace(plain, calibration=ours)
 
 
 def test_damaged_file_is_named(shipped):

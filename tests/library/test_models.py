@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab import models
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import open_library
 from searchlab.library.scan import check_root
-from searchlab.models import load_model
+from searchlab.models import load_model, registry
 from searchlab.models.protocol import unit_rows
 from searchlab.search.queries import Query
 from tests.support import library_world
@@ -44,8 +43,8 @@ def mean(monkeypatch):
         ),
     )
     model.parts = ((model, 1.0),)
-    monkeypatch.setitem(models.MODELS, "mean", lambda _rest: model)
-    monkeypatch.setattr(models, "_loaded", {"palette": load_model("palette")})
+    monkeypatch.setitem(registry.MODELS, "mean", lambda _rest: model)
+    monkeypatch.setattr(registry, "_loaded", {"palette": load_model("palette")})
     return Config(model="mean")
 
 

@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab.models.batching import groups_of_like_length
+from searchlab.models.batching import group_by_length
 
 
 @given(st.lists(st.integers(2, 77), max_size=80), st.integers(1, 32))
 def test_every_text_is_in_one_group_and_no_group_pads_more_than_another_pass_costs(lengths, most):
-    groups = groups_of_like_length(lengths, most=most)
+    groups = group_by_length(lengths, most=most)
     assert sorted(np.concatenate([[], *groups]).astype(int).tolist()) == list(range(len(lengths)))
     for group in groups:
         found = [lengths[i] for i in group]
@@ -20,15 +20,15 @@ def test_every_text_is_in_one_group_and_no_group_pads_more_than_another_pass_cos
 
 
 def test_a_long_text_does_not_make_short_ones_long():
-    assert [group.tolist() for group in groups_of_like_length([77, 4, 5, 4], most=32)] == [
+    assert [group.tolist() for group in group_by_length([77, 4, 5, 4], most=32)] == [
         [1, 3, 2],
         [0],
     ]
 
 
 def test_one_at_a_time_is_one_at_a_time():
-    assert [group.tolist() for group in groups_of_like_length([5, 3, 4], most=1)] == [[1], [2], [0]]
+    assert [group.tolist() for group in group_by_length([5, 3, 4], most=1)] == [[1], [2], [0]]
 
 
 def test_nothing_gives_no_group():
-    assert groups_of_like_length([], most=4) == []
+    assert group_by_length([], most=4) == []

@@ -7,7 +7,7 @@ import pytest
 
 from searchlab.errors import MismatchError
 from searchlab.models import load_model
-from searchlab.models.canaries import Witness, canary_image
+from searchlab.models.canaries import CanaryCheck, canary_image
 
 
 class Tower:
@@ -32,18 +32,18 @@ class Tower:
 @pytest.mark.parametrize("spec", ["palette", "mini", "captions"])
 def test_a_model_meets_its_own_record_again_also_out_of_json(spec):
     model = load_model(spec)
-    recorded = json.loads(json.dumps(Witness.record(model), allow_nan=False))
+    recorded = json.loads(json.dumps(CanaryCheck.record(model), allow_nan=False))
     kinds = ["text", "image"] if model.reads == "image" else ["text"]
     assert list(recorded) == kinds
-    witness = Witness(recorded)
+    canary_check = CanaryCheck(recorded)
     for kind in kinds:
-        witness.check(model, kind)
+        canary_check.check(model, kind)
 
 
 @pytest.mark.parametrize("dim", [1, 3, 32, 33, 63, 64, 512])
 def test_a_record_is_a_short_sample_of_the_row_in_5_digits(dim):
     row = np.random.default_rng(dim).normal(size=dim)
-    [*texts], [*images] = Witness.record(Tower(row)).values()
+    [*texts], [*images] = CanaryCheck.record(Tower(row)).values()
     assert texts == images
     assert min(dim, 32) <= len(texts) < 64
     assert texts == [round(value, 5) for value in texts]
@@ -51,42 +51,42 @@ def test_a_record_is_a_short_sample_of_the_row_in_5_digits(dim):
 
 
 def test_a_model_of_descriptions_has_no_record_of_pictures():
-    assert list(Witness.record(Tower([1, 2], reads="text"))) == ["text"]
+    assert list(CanaryCheck.record(Tower([1, 2], reads="text"))) == ["text"]
 
 
 @pytest.mark.parametrize("kind", ["text", "image"])
 def test_another_row_is_refused_by_the_name_of_its_tower_every_time(kind):
-    witness = Witness(Witness.record(Tower([1, 2, 3])))
+    canary_check = CanaryCheck(CanaryCheck.record(Tower([1, 2, 3])))
     for _ in range(2):
         with pytest.raises(MismatchError, match=rf"the {kind} tower of tower must embed"):
-            witness.check(Tower([3, 2, 1]), kind)
-    witness.check(Tower([1, 2, 3]), kind)
+            canary_check.check(Tower([3, 2, 1]), kind)
+    canary_check.check(Tower([1, 2, 3]), kind)
 
 
 def test_a_row_that_is_no_number_is_refused():
-    witness = Witness(Witness.record(Tower([1, 2, 3])))
+    canary_check = CanaryCheck(CanaryCheck.record(Tower([1, 2, 3])))
     with pytest.raises(MismatchError, match="text tower"):
-        witness.check(Tower([1, np.nan, 3]), "text")
+        canary_check.check(Tower([1, np.nan, 3]), "text")
 
 
 def test_what_another_processor_rounds_otherwise_is_accepted():
-    witness = Witness(Witness.record(Tower([1, 2, 3])))
-    witness.check(Tower([1.001, 2, 3]), "text")
+    canary_check = CanaryCheck(CanaryCheck.record(Tower([1, 2, 3])))
+    canary_check.check(Tower([1.001, 2, 3]), "text")
 
 
 def test_each_tower_is_asked_once_when_it_is_first_used():
     tower = Tower([1, 2, 3])
-    witness = Witness(Witness.record(tower))
+    canary_check = CanaryCheck(CanaryCheck.record(tower))
     tower.asked.clear()
     for kind in ("text", "text", "image", "image", "text"):
-        witness.check(tower, kind)
+        canary_check.check(tower, kind)
     assert tower.asked == ["text", "image"]
 
 
 def test_nothing_recorded_is_nothing_checked():
     tower = Tower([1, 2])
-    Witness({}).check(tower, "text")
-    Witness({"text": [1.0]}).check(tower, "image")
+    CanaryCheck({}).check(tower, "text")
+    CanaryCheck({"text": [1.0]}).check(tower, "image")
     assert tower.asked == []
 
 

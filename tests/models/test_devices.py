@@ -76,7 +76,7 @@ def test_a_buffer_is_filled_again_only_when_its_rows_are_here(feed):
     late = Feed(PREPROCESS, torch.device("cpu"), batch=2)
     object.__setattr__(late, "_normalised", lambda buffer: buffer)
     found = late.rows(PICTURES, Late, 192)
-    expected = np.stack([PREPROCESS.fitted(picture).transpose(2, 0, 1) for picture in PICTURES])
+    expected = np.stack([PREPROCESS.fit(picture).transpose(2, 0, 1) for picture in PICTURES])
     assert np.array_equal(found, expected.reshape(7, 192).astype(np.float32))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from searchlab.errors import MismatchError
-from searchlab.models.onnx.parity import LEAST_COSINE, LEAST_SAME_ORDER, Agreement, agreement
+from searchlab.models.onnx.parity import LEAST_COSINE, LEAST_SAME_ORDER, Parity, measure_parity
 from searchlab.models.protocol import unit_rows
 
 
@@ -15,7 +15,7 @@ def rows():
 
 
 def test_a_model_agrees_with_itself(rows):
-    found = agreement(*rows, *rows)
+    found = measure_parity(*rows, *rows)
     assert (found.same_order, found.same_top) == (1.0, 1.0)
     assert found.text_cosine == found.image_cosine == pytest.approx(1.0)
     assert found.is_enough("fp32")
@@ -27,7 +27,7 @@ def test_order_and_top_are_counted_by_hand():
     heights = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3])
     images = np.column_stack([heights, np.sqrt(1 - heights**2)]).astype(np.float32)
     swapped = images[[0, 1, 2, 3, 5, 4, 6]]  # the fifth and the sixth change places
-    found = agreement(texts, images, texts, swapped)
+    found = measure_parity(texts, images, texts, swapped)
     assert found.same_order == pytest.approx(20 / 21, abs=1e-4)
     assert found.same_top == pytest.approx(4 / 5)
 
@@ -35,7 +35,7 @@ def test_order_and_top_are_counted_by_hand():
 def test_other_vectors_are_chance_and_not_enough(rows):
     rng = np.random.default_rng(4)
     others = unit_rows(rng.normal(size=(8, 64))), unit_rows(rng.normal(size=(24, 64)))
-    found = agreement(*rows, *others)
+    found = measure_parity(*rows, *others)
     assert 0.4 < found.same_order < 0.6
     assert not found.is_enough("int8")
 
@@ -46,7 +46,7 @@ def test_pictures_close_together_may_be_ranked_anew_with_cosines_that_look_well(
     middle = rng.normal(size=64)
     images = unit_rows(middle + 0.02 * rng.normal(size=(24, 64)))
     noisy = unit_rows(images + 0.02 * rng.normal(size=images.shape))
-    found = agreement(texts, images, texts, noisy)
+    found = measure_parity(texts, images, texts, noisy)
     assert found.image_cosine > LEAST_COSINE["int8"]
     assert found.same_order < LEAST_SAME_ORDER["int8"]
     assert not found.is_enough("int8")
@@ -56,27 +56,27 @@ def test_one_vector_far_off_is_not_enough(rows):
     texts, images = rows
     turned = images.copy()
     turned[7] = -turned[7]
-    assert agreement(texts, images, texts, turned).image_cosine == pytest.approx(-1)
-    assert not agreement(texts, images, texts, turned).is_enough("int8")
+    assert measure_parity(texts, images, texts, turned).image_cosine == pytest.approx(-1)
+    assert not measure_parity(texts, images, texts, turned).is_enough("int8")
 
 
 def test_nan_agrees_with_nothing(rows):
     texts, images = rows
     broken = images.copy()
     broken[0] = np.nan
-    assert not agreement(texts, images, texts, broken).is_enough("int8")
+    assert not measure_parity(texts, images, texts, broken).is_enough("int8")
 
 
 def test_what_cannot_be_compared_is_refused(rows):
     texts, images = rows
     with pytest.raises(MismatchError, match="two pictures or more"):
-        agreement(texts, images, texts[1:], images)
+        measure_parity(texts, images, texts[1:], images)
     with pytest.raises(MismatchError, match="two pictures or more"):
-        agreement(texts, images[:1], texts, images[:1])
+        measure_parity(texts, images[:1], texts, images[:1])
 
 
 def test_it_says_what_it_found():
-    told = str(Agreement(0.9912, 0.9987, 0.968, 0.95))
+    told = str(Parity(0.9912, 0.9987, 0.968, 0.95))
     assert told == (
         "cosine at worst 0.9912 of texts and 0.9987 of pictures, "
         "96.8% of pairs in the same order, 95.0% of the first 5 the same"

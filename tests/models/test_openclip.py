@@ -474,9 +474,9 @@ def test_an_export_overwrites_nothing(tiny, export):
 
 
 def test_a_failed_export_leaves_nothing(tiny, tmp_path, monkeypatch):
-    from searchlab.models.onnx import parity as agreement
+    from searchlab.models.onnx import parity
 
-    monkeypatch.setitem(agreement.LEAST_COSINE, "fp32", 1.1)
+    monkeypatch.setitem(parity.LEAST_COSINE, "fp32", 1.1)
     with pytest.raises(DataError, match="must agree with torch"):
         export_onnx(tiny.name, tmp_path / "tiny", int8=False)
     assert list(tmp_path.iterdir()) == []

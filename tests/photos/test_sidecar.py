@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
-from searchlab.photos.sidecar import Problem, Record, read_records
+from searchlab.photos.sidecar import Record, Skipped, read_records
 
 GOOD = b'{"file": "good.jpg", "title": "kept"}\n'
 
@@ -90,7 +90,7 @@ def test_unknown_keys_are_ignored_and_null_is_empty(sidecar):
 )
 def test_a_line_that_cannot_be_used_is_a_problem_and_the_next_line_counts(sidecar, line):
     bad, (path, record) = sidecar(line + b"\n" + GOOD)
-    assert isinstance(bad, Problem)
+    assert isinstance(bad, Skipped)
     assert bad.where.endswith("photos.jsonl:1")
     assert bad.reason
     assert (path.name, record.title) == ("good.jpg", "kept")
@@ -109,7 +109,7 @@ def test_text_of_ten_thousand_characters_passes_and_one_more_is_a_problem(sideca
 def test_nesting_of_any_depth_is_a_problem(sidecar, depth):
     nested = b"[" * depth + b"]" * depth
     bad, (path, _) = sidecar(b'{"file": "a.jpg", "title": ' + nested + b"}\n" + GOOD)
-    assert isinstance(bad, Problem)
+    assert isinstance(bad, Skipped)
     assert path.name == "good.jpg"
 
 
@@ -159,13 +159,13 @@ def test_eight_bit_control_characters_are_dropped_too(sidecar):
 
 def test_surrogates_that_were_written_as_bytes_are_dropped(sidecar):
     [found] = sidecar(b'{"file": "a.jpg", "title": "a\xed\xa0\x80b"}')
-    assert isinstance(found, Problem) or found[1].title == "ab"
+    assert isinstance(found, Skipped) or found[1].title == "ab"
 
 
 @pytest.mark.parametrize("name", [r"\ud800.jpg", r"\udc80.jpg", r"\udfff/\udcff.jpg"])
 def test_what_is_said_of_a_file_name_with_lone_surrogates_can_be_printed(sidecar, name):
     [found] = sidecar(b'{"file": "' + name.encode() + b'"}')
-    where = found.where if isinstance(found, Problem) else str(found[0])
+    where = found.where if isinstance(found, Skipped) else str(found[0])
     where.encode()
 
 
@@ -184,7 +184,7 @@ def test_a_file_name_may_climb_out_or_be_absolute(sidecar, tmp_path):
 def test_a_file_name_that_is_a_loop_of_links_is_a_problem(sidecar, tmp_path):
     (tmp_path / "loop.jpg").symlink_to("loop.jpg")
     found, (path, _) = sidecar(b'{"file": "loop.jpg"}\n' + GOOD)
-    assert isinstance(found, Problem) or found[0].name == "loop.jpg"
+    assert isinstance(found, Skipped) or found[0].name == "loop.jpg"
     assert path.name == "good.jpg"
 
 
@@ -214,7 +214,7 @@ def test_no_bytes_raise(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "any.jsonl"
     path.write_bytes(content)
     for found in read_records(path):
-        assert isinstance(found, tuple | Problem)
+        assert isinstance(found, tuple | Skipped)
 
 
 _json = st.recursive(
@@ -236,7 +236,7 @@ def test_no_json_object_raises_and_texts_come_out_as_unicode(tmp_path_factory, v
     path = tmp_path_factory.getbasetemp() / "any.jsonl"
     path.write_text(json.dumps(values), encoding="ascii")
     [found] = list(read_records(path))
-    if isinstance(found, Problem):
+    if isinstance(found, Skipped):
         found.reason.encode()
     else:
         "".join(map(str, astuple(found[1]))).encode()

@@ -7,20 +7,20 @@ from PIL import Image
 
 from searchlab.errors import InputError
 from searchlab.photos.photo import credit_line
-from searchlab.sources import SOURCES, source_named
-from searchlab.sources.record import Entry, SourceRecord, checked, five
+from searchlab.sources import SOURCES, find_source
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links
 from searchlab.sources.source import Source
 
 
 def read_toy(values):
-    entry = Entry(values)
-    return checked(
+    entry = RawRecord(values)
+    return check_record(
         SourceRecord(
             source="toy",
             source_photo_id=entry.text("id"),
             origin=("toy", entry.text("id")),
             image_url=entry.url("picture"),
-            urls=five(full=entry.url("picture")),
+            urls=five_links(full=entry.url("picture")),
             source_description=entry.text("words"),
             license_type="cc0",
             attribution=credit_line("Photo of ", ("Toy", "https://toy.example")),
@@ -33,8 +33,8 @@ TOY = Source(
     title="Toy",
     home="https://toy.example",
     record=read_toy,
-    inside=("toys",),
-    gives=("source_description",),
+    records_at=("toys",),
+    record_fields=("source_description",),
 )
 
 
@@ -66,7 +66,7 @@ def test_a_whole_answer_of_its_api_holds_its_records():
 
 def test_it_is_listed_where_a_source_is_unknown(run, tmp_path):
     with pytest.raises(InputError, match="wordpress, toy, got 'toi'"):
-        source_named("toi")
+        find_source("toi")
     dump = tmp_path / "toy.jsonl"
     dump.touch()
     assert "wordpress, toy, got 'toi'" in run("index", "--source", "toi", dump).err
@@ -87,4 +87,4 @@ def test_an_installed_package_adds_a_source_by_an_entry_point(tmp_path, monkeypa
         "[searchlab.sources]\nplugged = plugged_source:SOURCE\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert source_named("plugged") == "a source"
+    assert find_source("plugged") == "a source"

@@ -10,7 +10,7 @@ from searchlab.errors import InputError, NotFoundError, QuotaError, SearchlabErr
 from searchlab.sources import SOURCES
 from searchlab.sources.fetch.addresses import PinnedTransport, is_public
 from searchlab.sources.fetch.client import PoliteClient, open_client
-from searchlab.sources.source import Ask, Key, Source, number_at, pages
+from searchlab.sources.source import ApiRequest, Key, Source, number_at, pages
 from tests.support.stand_in import StandIn
 
 NOW = 1_800_000_000.0
@@ -35,8 +35,8 @@ def make_api(server, tmp_path):
             title="Pexels",
             home=server.url,
             record=SOURCES["pexels"].record,
-            inside=("photos",),
-            gives=(),
+            records_at=("photos",),
+            record_fields=(),
             key=key,
         )
         waits = []
@@ -61,7 +61,7 @@ def make_api(server, tmp_path):
 def test_an_answer_is_asked_for_with_the_key_and_once_a_day(make_api, server):
     api, _ = make_api(cache_s=10**12)
     server.says({"photos": [1]})
-    ask = Ask(f"{server.url}/search", {"query": "a b", "page": "1"})
+    ask = ApiRequest(f"{server.url}/search", {"query": "a b", "page": "1"})
     assert api.answer(ask) == api.answer(ask) == {"photos": [1]}
     [(path, headers)] = server.asked
     assert parse_qs(urlsplit(path).query) == {"query": ["a b"], "page": ["1"]}
@@ -72,7 +72,7 @@ def test_an_answer_is_asked_for_with_the_key_and_once_a_day(make_api, server):
 def test_a_key_may_be_a_parameter_and_stands_in_no_file(make_api, server, tmp_path):
     api, _ = make_api(key=Key("ANY_KEY", "https://example.org", param="key"))
     server.says({"photos": []})
-    api.answer(Ask(f"{server.url}/search", {"q": "x"}))
+    api.answer(ApiRequest(f"{server.url}/search", {"q": "x"}))
     assert "key=s3cret" in server.asked[0][0]
     for path in (tmp_path / "responses").iterdir():
         assert b"s3cret" not in path.read_bytes()
@@ -83,7 +83,7 @@ def test_answers_that_are_too_old_or_damaged_are_asked_for_again(make_api, serve
     api, _ = make_api(cache_s=10**12)
     server.says({"n": 1})
     server.says({"n": 2})
-    ask = Ask(f"{server.url}/x")
+    ask = ApiRequest(f"{server.url}/x")
     api.answer(ask)
     [path] = (tmp_path / "responses").iterdir()
     path.write_bytes(b'{"n":')
@@ -94,7 +94,7 @@ def test_answers_that_are_too_old_or_damaged_are_asked_for_again(make_api, serve
 
 def test_a_missing_key_is_told_before_anything_is_asked(make_api, server):
     with pytest.raises(InputError, match=r"must be asked with a key.*set ANY_KEY"):
-        make_api(secret="")[0].answer(Ask(f"{server.url}/x"))
+        make_api(secret="")[0].answer(ApiRequest(f"{server.url}/x"))
     assert server.asked == []
     with pytest.raises(InputError, match="printable ASCII"):
         make_api(secret="a\nb")
@@ -108,7 +108,7 @@ def test_retry_after_is_obeyed_as_seconds_and_as_a_date(make_api, server, told, 
     api, waits = make_api()
     server.says({}, status=429, Retry_After=told)
     server.says({"ok": 1})
-    assert api.answer(Ask(f"{server.url}/x")) == {"ok": 1}
+    assert api.answer(ApiRequest(f"{server.url}/x")) == {"ok": 1}
     assert waited in waits
 
 
@@ -116,7 +116,7 @@ def test_a_wait_that_is_too_long_ends_the_walk_and_says_when_to_come_back(make_a
     api, _ = make_api(max_wait_s=60)
     server.says({}, status=429, Retry_After="3600")
     with pytest.raises(QuotaError, match=r"60 minutes; the same command goes on"):
-        api.answer(Ask(f"{server.url}/x"))
+        api.answer(ApiRequest(f"{server.url}/x"))
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_when_no_request_is_left_the_next_one_waits_for_the_reset(make_api, serv
     api, waits = make_api()
     server.says({"n": 1}, **headers)
     server.says({"n": 2})
-    api.answer(Ask(f"{server.url}/1"))
+    api.answer(ApiRequest(f"{server.url}/1"))
     assert waits == []
-    api.answer(Ask(f"{server.url}/2"))
+    api.answer(ApiRequest(f"{server.url}/2"))
     assert waits == [50.0]
 
 
@@ -142,7 +142,7 @@ def test_requests_keep_a_distance(make_api, server):
     api, waits = make_api()
     for n in range(3):
         server.says({"n": n})
-        api.answer(Ask(f"{server.url}/{n}"))
+        api.answer(ApiRequest(f"{server.url}/{n}"))
     assert waits == [1.0, 1.0]
 
 
@@ -151,19 +151,19 @@ def test_failures_of_the_server_are_tried_again_but_not_for_ever(make_api, serve
     server.says({}, status=500)
     server.says({}, status=502)
     server.says({"ok": 1})
-    assert api.answer(Ask(f"{server.url}/x")) == {"ok": 1}
+    assert api.answer(ApiRequest(f"{server.url}/x")) == {"ok": 1}
     assert waits[:1] == [2.0]
     for _ in range(5):
         server.says({}, status=500)
     with pytest.raises(SearchlabError, match="answered 500 5 times"):
-        api.answer(Ask(f"{server.url}/y"))
+        api.answer(ApiRequest(f"{server.url}/y"))
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_key_is_told_without_the_key(make_api, server, status):
     server.says({}, status=status)
     with pytest.raises(InputError, match=r"refuses the key .*ANY_KEY") as caught:
-        make_api()[0].answer(Ask(f"{server.url}/x"))
+        make_api()[0].answer(ApiRequest(f"{server.url}/x"))
     assert "s3cret" not in str(caught.value)
 
 
@@ -171,13 +171,13 @@ def test_403_without_a_request_left_is_a_limit_not_a_refused_key(make_api, serve
     api, _ = make_api()
     server.says({}, status=403, X_Ratelimit_Remaining="0")
     server.says({"ok": 1})
-    assert api.answer(Ask(f"{server.url}/x")) == {"ok": 1}
+    assert api.answer(ApiRequest(f"{server.url}/x")) == {"ok": 1}
 
 
 def test_the_key_follows_no_redirect(make_api, server):
     server.says({}, status=302, Location=f"{server.url}/elsewhere")
     with pytest.raises(NotFoundError, match="answered 302"):
-        make_api()[0].answer(Ask(f"{server.url}/x"))
+        make_api()[0].answer(ApiRequest(f"{server.url}/x"))
     assert len(server.asked) == 1
 
 
@@ -188,7 +188,7 @@ def test_the_key_follows_no_redirect(make_api, server):
 def test_what_is_no_answer_is_told_and_not_kept(make_api, server, tmp_path, answer):
     server.says(answer)
     with pytest.raises(SearchlabError, match="Pexels"):
-        make_api()[0].answer(Ask(f"{server.url}/x"))
+        make_api()[0].answer(ApiRequest(f"{server.url}/x"))
     assert not (tmp_path / "responses").exists()
 
 
@@ -196,14 +196,14 @@ def test_an_answer_without_end_is_cut_off(make_api, server, monkeypatch):
     monkeypatch.setattr("searchlab.sources.fetch.client._MAX_ANSWER", 1_000)
     server.says(b"[" * 2_000)
     with pytest.raises(SearchlabError, match="at most 1,000 bytes"):
-        make_api()[0].answer(Ask(f"{server.url}/x"))
+        make_api()[0].answer(ApiRequest(f"{server.url}/x"))
 
 
 def test_a_server_that_cannot_be_reached_is_told(make_api, server):
     api, waits = make_api()
     free = server.url.rpartition(":")[0] + ":9"
     with pytest.raises(SearchlabError, match="cannot be reached"):
-        api.answer(Ask(free))
+        api.answer(ApiRequest(free))
     assert len(waits) == 4
 
 

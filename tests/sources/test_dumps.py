@@ -15,9 +15,9 @@ from searchlab.config import Config
 from searchlab.errors import InputError
 from searchlab.library.scan import check_dump
 from searchlab.photos.photo import photo_id_of
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.sources import SOURCES
-from searchlab.sources.dump import Read, read_dump
+from searchlab.sources.dump import DumpRecord, read_dump
 from searchlab.sources.picture_store import PictureStore
 from tests.support.upstream import (
     FLICKR,
@@ -38,7 +38,7 @@ PALETTE = Config(model="palette")
 
 def ids_in(path, name):
     return [
-        found.record.source_photo_id if isinstance(found, Read) else found.reason
+        found.record.source_photo_id if isinstance(found, DumpRecord) else found.reason
         for found in read_dump(path, SOURCES[name])
     ]
 
@@ -115,7 +115,7 @@ def test_one_malformed_line_is_told_with_its_number_and_stops_nothing(tmp_path, 
     path.write_bytes(good + b"\n" + line + b"\n" + good.replace(b": 1,", b": 3,", 1))
     first, problem, last = read_dump(path, SOURCES["pexels"])
     assert (first.record.source_photo_id, last.record.source_photo_id) == ("1", "3")
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, Skipped)
     assert problem.where == f"{path}:2"
 
 
@@ -128,7 +128,7 @@ def test_a_line_without_end_is_passed_over_in_bounded_memory(tmp_path, monkeypat
     found = list(read_dump(path, SOURCES["pexels"]))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert [isinstance(one, Read) for one in found] == [True, False, True]
+    assert [isinstance(one, DumpRecord) for one in found] == [True, False, True]
     assert peak < 2_000_000
 
 

@@ -181,8 +181,8 @@ def boats(server, monkeypatch):
         title="Pexels",
         home=server.url,
         record=SOURCES["pexels"].record,
-        inside=("photos",),
-        gives=(),
+        records_at=("photos",),
+        record_fields=(),
         search=search,
         pause_s=0.0,
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from searchlab.errors import InputError
 from searchlab.photos.photo import web_url
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.sources import SOURCES
 from searchlab.sources.dump import read_dump
 from tests.support.upstream import RECORDS, UNSPLASH
@@ -76,10 +76,10 @@ def test_no_value_at_any_place_of_a_record_does_harm_or_more_than_refuse_it(name
     record = copy.deepcopy(RECORDS[name])
     for _ in range(data.draw(st.integers(1, 3))):
         path = data.draw(st.sampled_from(sorted(places(record), key=repr)))
-        inside = record
+        records_at = record
         for step in path[:-1]:
-            inside = inside[step]
-        inside[path[-1]] = data.draw(HOSTILE | VALUES)
+            records_at = records_at[step]
+        records_at[path[-1]] = data.draw(HOSTILE | VALUES)
     for entry in SOURCES[name].entries(record):
         try:
             found = SOURCES[name].record(entry)
@@ -114,4 +114,4 @@ def test_a_file_of_anything_is_read_to_its_end(suffix, content, tmp_path_factory
     path = tmp_path_factory.mktemp("any") / f"dump{suffix}"
     path.write_bytes(content)
     for found in read_dump(path, SOURCES["flickr"]):
-        assert isinstance(found, Problem)
+        assert isinstance(found, Skipped)

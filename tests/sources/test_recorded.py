@@ -11,7 +11,7 @@ import pytest
 from searchlab.photos.licenses import normal_license
 from searchlab.photos.photo import web_url
 from searchlab.sources import SOURCES
-from searchlab.sources.dump import Read, read_answer, read_dump
+from searchlab.sources.dump import DumpRecord, read_api_answer, read_dump
 
 FOLDER = Path(os.environ.get("SEARCHLAB_DATASETS", "nowhere")) / "upstream-records"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="SEARCHLAB_DATASETS has no records")
@@ -90,7 +90,7 @@ def assert_whole(record, name):
 @pytest.mark.parametrize(("name", "file", "n_photos"), CASES)
 def test_every_photo_of_a_recorded_answer_is_read(name, file, n_photos):
     found = list(read_dump(FOLDER / file, SOURCES[name]))
-    assert [one for one in found if not isinstance(one, Read)] == []
+    assert [one for one in found if not isinstance(one, DumpRecord)] == []
     assert len(found) == n_photos
     for one in found:
         assert_whole(one.record, name)
@@ -101,7 +101,7 @@ def test_rows_of_inaturalists_open_data_are_read():
     # The one recorded answer that is a Python literal: rows as a database gave them.
     text = (FOLDER / "inaturalist/full_db_response.txt").read_text()
     [(rows,)] = ast.literal_eval(text.strip())
-    found = [one for _, one in read_answer("rows", rows, SOURCES["inaturalist"])]
+    found = [one for _, one in read_api_answer("rows", rows, SOURCES["inaturalist"])]
     assert len(found) == 34
     for one in found:
         assert_whole(one.record, "inaturalist")

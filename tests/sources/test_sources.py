@@ -5,10 +5,10 @@ import pytest
 from searchlab.errors import InputError
 from searchlab.evaluation.datasets import bundled_root
 from searchlab.photos.photo import PHOTO_FIELDS, URL_SIZES, web_url
-from searchlab.sources import SOURCES, source_named
+from searchlab.sources import SOURCES, find_source
 from searchlab.sources.markup import first_link, plain_text
 from searchlab.sources.merge import merge
-from searchlab.sources.record import Entry, five
+from searchlab.sources.record import RawRecord, five_links
 from tests.support.source_fields import fields_table, origin_of
 from tests.support.upstream import (
     FLICKR,
@@ -86,7 +86,7 @@ def test_what_is_no_object_is_refused(name):
 def test_an_answer_of_the_api_holds_the_same_records_as_a_list_and_as_one(name):
     source, entry = SOURCES[name], RECORDS[name]
     answer = [entry, entry]
-    for key in reversed(source.inside):
+    for key in reversed(source.records_at):
         answer = {key: answer}
     one = source.entries(entry)
     assert source.entries(answer) == one * 2
@@ -95,7 +95,7 @@ def test_an_answer_of_the_api_holds_the_same_records_as_a_list_and_as_one(name):
 
 def test_an_unknown_library_is_named_with_those_that_there_are():
     with pytest.raises(InputError, match=r"unsplash, pexels, .*got 'shutterstock'"):
-        source_named("shutterstock")
+        find_source("shutterstock")
 
 
 # -- each library's own rules -----------------------------------------------------------------
@@ -355,7 +355,7 @@ def test_smithsonian_pictures_are_scaled_by_the_delivery_service_and_may_be_rest
 
 
 def test_a_size_that_a_library_lacks_is_the_next_larger_one_or_else_the_next_smaller():
-    assert five(small="s", large="l") == {
+    assert five_links(small="s", large="l") == {
         "thumb": "s",
         "small": "s",
         "regular": "l",
@@ -379,7 +379,7 @@ def test_a_size_that_a_library_lacks_is_the_next_larger_one_or_else_the_next_sma
     ],
 )
 def test_days_of_times(value, day):
-    assert Entry({"at": value}).day("at") == day
+    assert RawRecord({"at": value}).day("at") == day
 
 
 def test_deep_markup_is_read_without_harm():

@@ -28,7 +28,7 @@ def origin_of(source: Source, field: str) -> str:
         source: The library.
         field: One of `PHOTO_FIELDS`.
     """
-    told = {*_ALWAYS, *source.gives}
+    told = {*_ALWAYS, *source.record_fields}
     if "width" in told:
         told.add("orientation")
     if "color_hex" in told:

@@ -22,15 +22,15 @@ from searchlab.library.library import create_library
 from searchlab.models import load_model
 from searchlab.models.adapted import CARD_FILE, HEADS_FILE, MODEL_FILE
 from searchlab.models.openclip.torchvision_shim import import_torchvision
-from searchlab.models.shipped_calibration import calibrated
+from searchlab.models.shipped_calibration import calibrate
 from searchlab.progress import Progress
 from searchlab.training.adapt.adaptation import adapt
-from searchlab.training.adapt.head_training import Settings, Trainer
+from searchlab.training.adapt.head_training import Trainer, TrainingSettings
 from searchlab.training.adapt.pairs import part_of
 
 pytestmark = pytest.mark.slow
 
-QUICK = Settings(rounds=6)
+QUICK = TrainingSettings(rounds=6)
 APART = "tiles:1:0.7"
 
 
@@ -74,7 +74,7 @@ def test_a_gain_is_kept_as_a_model_that_is_served_like_any_other(library, tiles_
     assert [path.name for path in report.folder.parent.iterdir()] == ["adapted"]
     model = load_model(report.model)
     assert model.model_id == report.model_id
-    config = calibrated(Config(model=report.model))
+    config = calibrate(Config(model=report.model))
     assert config.calibration.source.startswith("held-out captions@")
     index_photos(library, model=report.model)
     assert library.engine.config == config

@@ -8,16 +8,16 @@ import pytest
 from searchlab.errors import InputError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
-from searchlab.photos.sidecar import Problem
-from searchlab.training.adapt.captions import Caption, library_captions, read_captions
+from searchlab.photos.sidecar import Skipped
+from searchlab.training.adapt.captions import PhotoCaption, library_captions, read_captions
 
 
 def test_reads_tab_separated_captions_with_and_without_language(tmp_path):
     file = tmp_path / "c.tsv"
     file.write_text("file\tcaption\tlang\na.jpg\tA  dog\ten\n\nsub/b.jpg\tEin Hund\n", "utf-8")
     assert list(read_captions(file)) == [
-        (tmp_path / "a.jpg", Caption("A dog", "en")),
-        (tmp_path / "sub/b.jpg", Caption("Ein Hund", "")),
+        (tmp_path / "a.jpg", PhotoCaption("A dog", "en")),
+        (tmp_path / "sub/b.jpg", PhotoCaption("Ein Hund", "")),
     ]
 
 
@@ -29,9 +29,9 @@ def test_reads_json_lines_with_one_or_several_captions(tmp_path):
     ]
     file.write_text("\n".join(map(json.dumps, lines)))
     assert list(read_captions(file)) == [
-        (tmp_path / "a.jpg", Caption("一只狗", "zh")),
-        (Path("/b.jpg"), Caption("one", "")),
-        (Path("/b.jpg"), Caption("two", "")),
+        (tmp_path / "a.jpg", PhotoCaption("一只狗", "zh")),
+        (Path("/b.jpg"), PhotoCaption("one", "")),
+        (Path("/b.jpg"), PhotoCaption("two", "")),
     ]
 
 
@@ -56,10 +56,10 @@ def test_a_line_that_cannot_be_used_is_reported_and_skipped(tmp_path, name, line
     file = tmp_path / name
     file.write_bytes(line + b"\n" + good)
     bad, used = read_captions(file)
-    assert isinstance(bad, Problem)
+    assert isinstance(bad, Skipped)
     assert bad.where == f"{file}:1"
     assert reason in bad.reason
-    assert used == (tmp_path / "b.jpg", Caption("dog", ""))
+    assert used == (tmp_path / "b.jpg", PhotoCaption("dog", ""))
 
 
 def test_a_caption_file_of_another_kind_is_refused(tmp_path):
@@ -79,4 +79,4 @@ def test_a_library_tells_what_people_wrote_and_nothing_generated(tmp_path, make_
     index_photos(library, [tmp_path / "photos"], model="palette")
     (photo,) = library_captions(library)
     assert photo.file.name == "a.png"
-    assert photo.captions == (Caption("Sunset", ""), Caption("a red sky", ""))
+    assert photo.captions == (PhotoCaption("Sunset", ""), PhotoCaption("a red sky", ""))

@@ -9,18 +9,18 @@ import pytest
 from searchlab.config.calibration import Curve
 from searchlab.models.adapted import Head
 from searchlab.models.protocol import unit_rows
-from searchlab.training.adapt.head_training import Settings, Trainer, _forward, contrast
-from searchlab.training.adapt.model_folder import carried_over
-from searchlab.training.adapt.pairs import Pairs, part_of
+from searchlab.training.adapt.head_training import Trainer, TrainingSettings, _forward, contrast
+from searchlab.training.adapt.model_folder import carry_over
+from searchlab.training.adapt.pairs import CaptionPairs, part_of
 from searchlab.training.adapt.ranking import OTHER, queries_of
 
-QUICK = Settings(rounds=6)
+QUICK = TrainingSettings(rounds=6)
 
 
 def random_pairs(n_photos, *, seed=0, dim=8, captions=2, langs=("en",)):
     rng = np.random.default_rng(seed)
     owners = np.repeat(np.arange(n_photos), captions)
-    return Pairs(
+    return CaptionPairs(
         tuple(f"{seed}-{n}" for n in range(n_photos)),
         unit_rows(rng.normal(size=(n_photos, dim))),
         unit_rows(rng.normal(size=(len(owners), dim))),
@@ -130,10 +130,10 @@ def test_a_shared_caption_is_a_positive_of_all_its_photos():
 def test_hard_photos_are_others_that_look_alike():
     pairs = random_pairs(400)
     drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
-    drawn = drawing.photos(np.random.default_rng(0), 40, 0.25, Head.unchanged(8))
+    drawn = drawing.photos(np.random.default_rng(0), 40, 0.25, Head.identity(8))
     assert len(set(drawn.tolist())) == len(drawn)
     assert 30 < len(drawn) <= 40
-    everyone = drawing.photos(np.random.default_rng(0), 400, 0.25, Head.unchanged(8))
+    everyone = drawing.photos(np.random.default_rng(0), 400, 0.25, Head.identity(8))
     assert sorted(everyone.tolist()) == list(range(400))
 
 
@@ -170,13 +170,13 @@ def test_a_head_can_be_undone_and_leaves_zero_rows_zero():
     linear = (0.2 * rng.normal(size=(12, 12))).astype(np.float32)
     head = Head(linear, (0.1 * rng.normal(size=12)).astype(np.float32))
     rows = unit_rows(rng.normal(size=(50, 12)))
-    np.testing.assert_allclose(head.undone(head(rows)), rows, atol=1e-5)
+    np.testing.assert_allclose(head.invert(head(rows)), rows, atol=1e-5)
     assert not head(np.zeros((2, 12), dtype=np.float32)).any()
-    np.testing.assert_allclose(head.scaled(0)(rows), rows, atol=1e-6)
+    np.testing.assert_allclose(head.scale(0)(rows), rows, atol=1e-6)
 
 
 def test_a_curve_carried_over_gives_the_same_pairs_about_the_same_scores():
     rows = unit_rows(np.random.default_rng(0).normal(size=(300, 6)))
     curve = Curve(8.0, -6.0)
-    same = carried_over(curve, rows, rows)
+    same = carry_over(curve, rows, rows)
     assert (same.slope, same.intercept) == (pytest.approx(8.0), pytest.approx(-6.0))

@@ -108,7 +108,7 @@ def small(monkeypatch):
         (folder / RECORD_FILE).write_text(json.dumps({"dim": dim, "files": names}))
 
     monkeypatch.setattr(artefacts, "quantise_network", write_network)
-    monkeypatch.setattr(artefacts, "agreement", lambda *_: {})
+    monkeypatch.setattr(artefacts, "measure_agreement", lambda *_: {})
     monkeypatch.setattr(artefacts, "write_record", write_record)
     rng = np.random.default_rng(0)
     return {
@@ -148,7 +148,7 @@ def test_a_build_that_fails_at_the_end_leaves_the_last_one(small, tmp_path, monk
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(artefacts, "agreement", fail)
+    monkeypatch.setattr(artefacts, "measure_agreement", fail)
     with pytest.raises(KeyboardInterrupt):
         artefacts.write(out, **small | {"labels": {"cat": np.zeros(5, dtype=np.float32)}})
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before

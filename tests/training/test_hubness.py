@@ -18,8 +18,8 @@ from searchlab.training.mini.hubness import (  # noqa: E402
     hold_back,
 )
 from searchlab.training.mini.photo_tower import Readings  # noqa: E402
-from searchlab.training.mini.student import WIDTH, Student, Table, string  # noqa: E402
-from searchlab.training.mini.text_examples import Lessons  # noqa: E402
+from searchlab.training.mini.student import WIDTH, Student, Table, pack_texts  # noqa: E402
+from searchlab.training.mini.text_examples import TextExamples  # noqa: E402
 
 
 class Given(torch.nn.Module):
@@ -102,7 +102,7 @@ def test_a_trained_head_is_held_back_by_its_own_captions(rng):
     ).eval()
     table = Table(rng.normal(size=(300, WIDTH)).astype(np.float32), rate=0.1)
     student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4).eval()
-    lessons = Lessons()
+    lessons = TextExamples()
     for n in range(300):
         number = lessons.add([n], np.zeros(DIM, np.float32), 1.0)
         lessons.captions[f"p{n}"] = {"en": [number]}
@@ -115,8 +115,8 @@ def test_a_trained_head_is_held_back_by_its_own_captions(rng):
     with torch.no_grad():
         plain = head(torch.from_numpy(seen.features), torch.from_numpy(seen.logits))
         near = module.nearness(plain).numpy()
-        strung = string(lessons.rows)
-        asked = student(table.take(strung), strung).numpy()
+        packed = pack_texts(lessons.rows)
+        asked = student(table.take(packed), packed).numpy()
     exact = np.log(np.exp(SHARPNESS * plain.numpy() @ asked.T).mean(axis=1)) / SHARPNESS
     np.testing.assert_allclose(near[:, 0], exact, atol=0.004)  # By 256 centres of 300 captions.
     np.testing.assert_allclose(module.mean, near.mean(), atol=1e-6)

@@ -30,10 +30,10 @@ from searchlab.training.mini.student import (  # noqa: E402
     Student,
     Table,
     first_weights,
+    pack_texts,
     quantise,
-    string,
 )
-from searchlab.training.mini.text_examples import Lessons  # noqa: E402
+from searchlab.training.mini.text_examples import TextExamples  # noqa: E402
 from searchlab.training.mini.validation import held_out_recall  # noqa: E402
 
 NAMES = ["▁red", "▁bus", "▁dog", "▁man", "▁bites", "犬"]
@@ -60,9 +60,9 @@ def test_the_shipped_tower_computes_what_was_learnt(tmp_path, rng):
     shipped = TextTower(tmp_path, dim=DIM + 1).encode(texts)
 
     pieces = Pieces(dict.fromkeys(NAMES, -5.0))
-    strung = string([pieces.encode(text) for text in texts])
+    packed = pack_texts([pieces.encode(text) for text in texts])
     with torch.no_grad():
-        learnt = with_common(student(Table(table, rate=0.1).take(strung), strung).numpy())
+        learnt = with_common(student(Table(table, rate=0.1).take(packed), packed).numpy())
     np.testing.assert_allclose((shipped * learnt).sum(axis=1), 1, atol=1e-3)  # 16 bits in training
     assert shipped[0] @ shipped[1] < 0.999
 
@@ -70,7 +70,7 @@ def test_the_shipped_tower_computes_what_was_learnt(tmp_path, rng):
 def test_only_rows_in_use_move(rng):
     first = rng.normal(size=(5, WIDTH)).astype(np.float32)
     table = Table(first.copy(), rate=0.1)
-    table.take(string([[1, 3], [3]])).sum().backward()
+    table.take(pack_texts([[1, 3], [3]])).sum().backward()
     table.step(1.0)
     moved = np.abs(table.rows.numpy() - first).max(axis=1) > 0
     assert moved.tolist() == [False, True, False, True, False]
@@ -79,7 +79,7 @@ def test_only_rows_in_use_move(rng):
 def test_first_rows_follow_the_teacher(rng):
     vectors = rng.normal(size=(400, 8)).astype(np.float32)
     towards = rng.normal(size=(8, DIM)).astype(np.float32)
-    lessons = Lessons()
+    lessons = TextExamples()
     for row in range(300):
         lessons.add([row], unit((vectors - vectors.mean(axis=0))[row] @ towards), 1.0)
     rows, axes = first_weights(lessons, vectors)
@@ -104,7 +104,7 @@ def test_training_brings_captions_to_their_photos(rng):
     head = PhotoHead(
         rng.normal(size=(10, 96)).astype(np.float32), features.mean(0), features.std(0), hidden=16
     )
-    lessons = Lessons()
+    lessons = TextExamples()
     targets = unit(rng.normal(size=(count, DIM)))
     for n in range(count):
         lessons.add([n], targets[n], 1.0)
@@ -118,9 +118,9 @@ def test_training_brings_captions_to_their_photos(rng):
     shown = unit(rng.normal(size=(count, TOLD)))
     fit(student, table, head, lessons, [readings], [shown], steps=60, texts=32, photos=32)
 
-    strung = string(lessons.rows[1::3])
+    packed = pack_texts(lessons.rows[1::3])
     with torch.no_grad():
-        texts = student(table.take(strung), strung).numpy()
+        texts = student(table.take(packed), packed).numpy()
         photos = head(torch.from_numpy(features), torch.from_numpy(logits)).numpy()
     assert (np.argmax(texts @ photos.T, axis=1) == np.arange(count)).mean() > 0.8
 
@@ -131,7 +131,7 @@ def test_photos_are_drawn_to_where_the_teaching_heads_see_them(rng, monkeypatch)
     logits = rng.normal(size=(count, 4)).astype(np.float32)
     readings = Readings([f"p{n}" for n in range(count)], features, logits)
     shown = unit(features @ rng.normal(size=(16, TOLD)).astype(np.float32))
-    lessons = Lessons()
+    lessons = TextExamples()
     lessons.add([1], np.zeros(DIM, np.float32), 1.0)
     for n in range(count):  # Captions that all read alike tell photos nothing.
         number = lessons.add([0], np.zeros(DIM, np.float32), 1.0)
@@ -154,7 +154,7 @@ def test_photos_are_drawn_to_where_the_teaching_heads_see_them(rng, monkeypatch)
 
 
 def test_languages_are_drawn_by_how_many_captions_they_have_and_never_twice_for_a_photo(rng):
-    lessons = Lessons()
+    lessons = TextExamples()
     language_of = {}
     for n in range(200):
         own = {}
@@ -194,9 +194,9 @@ def test_recall_on_held_out_photos_counts_captions_by_language(rng):
     table = Table((seen.numpy() @ np.linalg.pinv(direct)).astype(np.float32), rate=0.1)
     words = [f"q{chr(97 + n // 6)}{chr(97 + n % 6)}" for n in range(30)]
     pieces = Pieces({f"▁{word}": -1.0 for word in words})
-    strung = string([[n] for n in range(30)])
+    packed = pack_texts([[n] for n in range(30)])
     with torch.no_grad():
-        texts = with_common(student.eval()(table.take(strung), strung).numpy())
+        texts = with_common(student.eval()(table.take(packed), packed).numpy())
         placed = held_back.eval()(
             torch.from_numpy(photos.features), torch.from_numpy(photos.logits)
         )
@@ -236,6 +236,6 @@ def test_a_blend_holds_the_mean_weights_of_its_runs(rng):
 
 
 def test_a_text_without_pieces_is_no_lesson():
-    lessons = Lessons()
+    lessons = TextExamples()
     assert lessons.add([], np.zeros(DIM, np.float32), 1.0) is None
     assert lessons.add([1, 2], np.zeros(DIM, np.float32), 1.0) == 0

@@ -18,8 +18,8 @@ from searchlab.library.library import Library, create_library
 from searchlab.library.scan import check_root
 from searchlab.library.snapshots import write_snapshot
 from searchlab.models import Embeddings, load_model, unit_rows
-from searchlab.models.canaries import Witness
-from searchlab.models.shipped_calibration import calibrated
+from searchlab.models.canaries import CanaryCheck
+from searchlab.models.shipped_calibration import calibrate
 from searchlab.photos.colors import color_name
 from searchlab.photos.columns import Texts, pack_texts
 from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
@@ -58,7 +58,7 @@ def _plain_library(data: Path, photos: Path) -> Library:
         shade = (number * 4, 255 - number * 4, number * 40 % 256)
         Image.new("RGB", (48, 32), shade).save(photos / f"{number}.png")
     library = create_library(data)
-    index_photos(library, [check_root(photos)], config=calibrated(Config(model="palette")))
+    index_photos(library, [check_root(photos)], config=calibrate(Config(model="palette")))
     return library
 
 
@@ -92,7 +92,7 @@ def synthetic_library(
         vectors=vectors,
         index=build_index(vectors, config, table.labels),
         next_label=n_photos,
-        canaries=Witness.record(load_model(config.model)),
+        canaries=CanaryCheck.record(load_model(config.model)),
     )
     return library
 

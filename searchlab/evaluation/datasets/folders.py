@@ -16,7 +16,7 @@ from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, WITHHELD, Labell
 from searchlab.evaluation.datasets.rows import make_dataset, read_rows
 from searchlab.files import write_atomically
 from searchlab.photos.photo import photo_id_of
-from searchlab.photos.sidecar import SIDECAR_NAME, Problem, read_records
+from searchlab.photos.sidecar import SIDECAR_NAME, Skipped, read_records
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import DEFAULT_TEXT_ALPHA
 
@@ -131,7 +131,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise NotFoundError(_lacking(path))
     for entry in read_records(path):
-        if isinstance(entry, Problem):
+        if isinstance(entry, Skipped):
             msg = f"{entry.where} must be a record, got: {entry.reason}"
             raise InputError(msg)
     lines = path.read_text("utf-8").split("\n")

@@ -21,7 +21,7 @@ from searchlab.errors import InputError
 from searchlab.evaluation.datasets import load_dataset
 from searchlab.files import sha256_of, write_atomically
 from searchlab.photos.photo import photo_id_of
-from searchlab.photos.sidecar import SIDECAR_NAME, Problem, read_records
+from searchlab.photos.sidecar import SIDECAR_NAME, Skipped, read_records
 
 if TYPE_CHECKING:
     from searchlab.library.library import Library
@@ -51,7 +51,7 @@ def list_photos(library: Library, folder: Path | str) -> Path:
     if sidecar.exists():
         known = sidecar.read_bytes()
         for record in read_records(sidecar):
-            if isinstance(record, Problem):
+            if isinstance(record, Skipped):
                 msg = f"{record.where} must be a record, got: {record.reason}"
                 raise InputError(msg)
             named.add(record[0])

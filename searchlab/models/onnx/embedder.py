@@ -20,7 +20,7 @@ from PIL import Image
 
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.files import sha256_of
-from searchlab.models.batching import groups_of_like_length
+from searchlab.models.batching import group_by_length
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.inputs import readable_texts, rgb_images
 from searchlab.models.onnx.clip_text import ClipTokenizer
@@ -142,7 +142,7 @@ class OnnxEmbedder(Embedder):
                 return
             session = self._session(self._towers[tower]["file"])
             if tower == "text":
-                file = self._checked(self._tokenizer_file)
+                file = self._check_tower(self._tokenizer_file)
                 tokenizer = ClipTokenizer(file, context_length=self._context_length)
                 self._tokenizers[tower] = tokenizer
             self._sessions[tower] = session
@@ -155,7 +155,7 @@ class OnnxEmbedder(Embedder):
     def _session(self, file: str) -> Any:
         import onnxruntime
 
-        path = self._checked(file)
+        path = self._check_tower(file)
         options = onnxruntime.SessionOptions()
         # Threads that wait by spinning take the processor from whatever runs beside the model.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -167,7 +167,7 @@ class OnnxEmbedder(Embedder):
         except Exception as error:  # onnxruntime has an exception a failure
             raise _damaged(path, f"{type(error).__name__}") from error
 
-    def _checked(self, file: str) -> Path:
+    def _check_tower(self, file: str) -> Path:
         path = self._folder / file
         if not path.is_file():
             raise _damaged(path, "no such file")
@@ -191,7 +191,7 @@ class OnnxEmbedder(Embedder):
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)
         tokens = self._tokenizers["text"](texts)
         lengths = [len(one) for one in tokens]
-        for chosen in groups_of_like_length(lengths, most=self._at_once):
+        for chosen in group_by_length(lengths, most=self._at_once):
             length = max(len(tokens[i]) for i in chosen)
             padded = np.zeros((len(chosen), length), dtype=np.int64)
             for slot, i in zip(padded, chosen, strict=True):

@@ -27,7 +27,7 @@ from searchlab.models.canaries import canary_image
 from searchlab.models.onnx.clip_text import save_clip_tokenizer
 from searchlab.models.onnx.embedder import MANIFEST, SCHEMA, OnnxEmbedder
 from searchlab.models.onnx.export_report import ExportReport, TowerReport
-from searchlab.models.onnx.parity import Agreement, agreement
+from searchlab.models.onnx.parity import Parity, measure_parity
 from searchlab.models.openclip.embedder import OpenClipEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
 
@@ -60,7 +60,7 @@ def export_onnx(spec: str, folder: str | Path, *, int8: bool = True) -> ExportRe
         spec: `"openclip:..."`.
         folder: To be made; its parent is made if need be.
         int8: Also quantise the weights to eight bits (activations dynamically), which becomes the
-            default; left out after all if it does not agree with torch, see `Agreement.is_enough`.
+            default; left out after all if it does not agree with torch, see `Parity.is_enough`.
 
     Raises:
         ConflictError: The folder exists.
@@ -143,12 +143,14 @@ def _build(model: OpenClipEmbedder, folder: Path, *, int8: bool) -> ExportReport
     }
     _write(folder, manifest)
     towers: list[TowerReport] = []
-    agreements: dict[str, Agreement] = {}
+    agreements: dict[str, Parity] = {}
     wanted = _Embedded.by(model)
     for precision in precisions:
         exported = OnnxEmbedder(folder, precision=precision)
         found = _Embedded.by(exported)
-        agreements[precision] = agreement(wanted.texts, wanted.images, found.texts, found.images)
+        agreements[precision] = measure_parity(
+            wanted.texts, wanted.images, found.texts, found.images
+        )
         if not agreements[precision].is_enough(precision):
             _refuse(folder, precision, manifest, agreements[precision])
             continue
@@ -227,7 +229,7 @@ class _Embedded:
         return cls(model.encode_texts(TEXTS), model.encode_images(pictures))
 
 
-def _refuse(folder: Path, precision: str, manifest: dict[str, Any], found: Agreement) -> None:
+def _refuse(folder: Path, precision: str, manifest: dict[str, Any], found: Parity) -> None:
     """Leave a precision out of an export; nothing is left without float32."""
     if precision == "fp32":
         msg = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from searchlab.models.onnx.parity import Agreement
+from searchlab.models.onnx.parity import Parity
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ExportReport:
     folder: Path
     default: str
     towers: tuple[TowerReport, ...]
-    agreements: Mapping[str, Agreement]
+    agreements: Mapping[str, Parity]
 
     def __str__(self) -> str:
         lines = [

@@ -25,7 +25,7 @@ _TOP: Final = 5
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Parity:
     """What a comparison found.
 
     Attributes:
@@ -60,9 +60,9 @@ class Agreement:
         return asdict(self)
 
 
-def agreement(
+def measure_parity(
     texts: Embeddings, images: Embeddings, new_texts: Embeddings, new_images: Embeddings
-) -> Agreement:
+) -> Parity:
     """Compare the vectors of two models for the same inputs.
 
     Args:
@@ -86,7 +86,7 @@ def agreement(
         np.argsort(-found, axis=1, kind="stable")[:, :_TOP] for found in (scores, new_scores)
     )
     kept = [len(np.intersect1d(a, b)) / len(a) for a, b in zip(top, new_top, strict=True)]
-    return Agreement(
+    return Parity(
         text_cosine=_worst(texts, new_texts),
         image_cosine=_worst(images, new_images),
         same_order=round(float(np.mean(order == new_order)), 4),

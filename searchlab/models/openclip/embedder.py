@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from PIL import Image
 
-from searchlab.models.batching import groups_of_like_length
+from searchlab.models.batching import group_by_length
 from searchlab.models.inputs import readable_texts, rgb_images
 from searchlab.models.openclip.weights import (
     import_open_clip,
@@ -127,7 +127,7 @@ class OpenClipEmbedder(Embedder):
         tower = self._cut_text_tower
         lengths = tokens.ne(0).sum(dim=1) if tower is None else tower.ends(tokens) + 1
         with torch.inference_mode():
-            for chosen in groups_of_like_length(lengths.tolist(), most=_BATCH):
+            for chosen in group_by_length(lengths.tolist(), most=_BATCH):
                 batch = tokens[chosen].to(self._device)
                 if tower is None:
                     found = self._model.encode_text(batch)

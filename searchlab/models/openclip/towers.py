@@ -48,7 +48,7 @@ class CutTextTower(nn.Module):
         text = getattr(model, "text", model)
         self.token_embedding = text.token_embedding
         self.positional_embedding = text.positional_embedding
-        self.transformer = _shortened(text.transformer)
+        self.transformer = _shorten(text.transformer)
         self.ln_final = text.ln_final
         self.text_projection = text.text_projection
         self.register_buffer("attn_mask", text.attn_mask, persistent=False)
@@ -89,7 +89,7 @@ class ClassTokenTower(nn.Module):
     def __init__(self, visual: Any) -> None:
         super().__init__()
         self.visual = visual
-        self.transformer = _shortened(visual.transformer)
+        self.transformer = _shorten(visual.transformer)
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         """Embed (n_images, 3, height, width) pixels; (n_images, dim)."""
@@ -125,7 +125,7 @@ def _is_plain(transformer: Any) -> bool:
     )
 
 
-def _shortened(transformer: Any) -> Any:
+def _shorten(transformer: Any) -> Any:
     return _ReadAtOneToken(transformer) if _is_plain(transformer) else transformer
 
 

@@ -131,7 +131,7 @@ _CANARIES_IMAGE: Final = (
 )
 
 
-def _stretched(lab: Lab) -> NDArray[np.float64]:
+def _stretch(lab: Lab) -> NDArray[np.float64]:
     """Coordinates in which the cells are cubes; (n, 3)."""
     wide = lab.astype(np.float64)
     chroma = np.maximum(np.hypot(wide[:, 1], wide[:, 2]), 1e-9)
@@ -143,7 +143,7 @@ def _cells() -> NDArray[np.float64]:
     """Centres of the cells that hold colours of sRGB; (n_cells, 3), sorted, the same everywhere."""
     steps = np.linspace(0, 255, 21).round().astype(np.uint8)
     cube = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
-    places = np.rint(_stretched(srgb_to_oklab(cube)) / _CELL).astype(np.int64)
+    places = np.rint(_stretch(srgb_to_oklab(cube)) / _CELL).astype(np.int64)
     found, counts = np.unique(places, axis=0, return_counts=True)
     centres: NDArray[np.float64] = np.multiply(found[counts >= 3], _CELL, dtype=np.float64)
     return centres
@@ -217,7 +217,7 @@ class PaletteEmbedder(Embedder):
 
     def _shares(self, lab: Lab, spread: float) -> NDArray[np.float64]:
         """Share of each shade in each cell, (n_shades, n_cells); rows sum to 1."""
-        places = _stretched(lab)
+        places = _stretch(lab)
         squared = np.zeros((len(places), len(self._cells)))
         for axis in range(3):
             squared += (places[:, axis, None] - self._cells[None, :, axis]) ** 2
@@ -259,14 +259,14 @@ def _weights(lab: Lab) -> NDArray[np.float64]:
     border[[0, -1], :] = border[:, [0, -1]] = True
     weights = np.ones((_SIDE, _SIDE))
     if whitish[border].mean() > 0.6:
-        ground = _connected(whitish, whitish & border)
+        ground = _connect(whitish, whitish & border)
         n_ground, n_object = np.count_nonzero(ground), np.count_nonzero(~ground)
         if n_object > 0.01 * ground.size:
             weights[ground] = min(1.0, n_object / n_ground * _BACKGROUND / (1 - _BACKGROUND))
     return weights.reshape(-1)
 
 
-def _connected(inside: NDArray[np.bool_], seeds: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _connect(inside: NDArray[np.bool_], seeds: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Grow the seeds through `inside`, four neighbours a pixel."""
     reached = seeds
     while True:

@@ -36,7 +36,7 @@ def default_calibration(model_id: str) -> Calibration:
         raise DataError(msg) from error
 
 
-def calibrated(config: Config) -> Config:
+def calibrate(config: Config) -> Config:
     """Return a configuration with its model's id and the calibration that goes with that model.
 
     An adapted model brings its own; of another one the curves that ship are taken.

@@ -64,7 +64,7 @@ def _weigh(n_in: Any, extent: Any, first: Any, count: Any, weights: Any) -> None
 
 
 @inner
-def _rounded(total: Any) -> Any:
+def _round(total: Any) -> Any:
     return np.uint8(min(max(total >> _BITS, 0), 255))
 
 
@@ -90,7 +90,7 @@ def _across(pixels: Any, first: Any, count: Any, weights: Any, resized: Any) -> 
                 for i in range(4 * _ROWS):
                     sums[i] += weight * np.int32(column[i])
             for i in range(4 * _ROWS):
-                made_bytes[i] = _rounded(sums[i])
+                made_bytes[i] = _round(sums[i])
             for row in range(n):
                 resized[top + row, x] = made[row]
 
@@ -108,7 +108,7 @@ def _down(lines: Any, top: Any, first: Any, count: Any, weights: Any, resized: A
             for i in range(n):
                 sums[i] += weight * np.int32(line[i])
         for i in range(n):
-            resized[y, i] = _rounded(sums[i])
+            resized[y, i] = _round(sums[i])
 
 
 def lanczos(

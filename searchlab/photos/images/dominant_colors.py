@@ -49,7 +49,7 @@ def dominant_and_palette(
     Returns:
         The dominant shade, and up to five shades with their shares, largest first; shares sum to 1.
     """
-    pixels, opacity = _downsampled(image, alpha)
+    pixels, opacity = _downsample(image, alpha)
     height, width = opacity.shape
     weight = np.where(_ground(pixels), 0.0, opacity).ravel()
     if weight.sum() < 0.01 * weight.size:  # Nothing but ground, or next to nothing.
@@ -65,7 +65,7 @@ def dominant_and_palette(
     )
 
 
-def _downsampled(
+def _downsample(
     image: Image.Image, alpha: Image.Image | None
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
     """Pixels, (height, width, 3), and opacity 0 to 1, (height, width)."""

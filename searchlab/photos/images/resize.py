@@ -41,13 +41,13 @@ def _fastest() -> Resize:
     for height, width, divisor in ((150, 100, 2.3), (260, 131, 1.6), (500, 700, 8), (99, 99, 1.1)):
         probe = Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
         size = round(width / divisor), round(height / divisor)
-        if _compiled(probe, size) != plain_resize(probe, size):
+        if _compile(probe, size) != plain_resize(probe, size):
             # Another release of Pillow: a vector must not depend on how its picture was resized.
             return plain_resize
-    return _compiled
+    return _compile
 
 
-def _compiled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+def _compile(image: Image.Image, size: tuple[int, int]) -> Image.Image:
     from searchlab.photos.images._lanczos import lanczos
 
     width, height = image.size

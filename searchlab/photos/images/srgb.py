@@ -35,7 +35,7 @@ def _split(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
     if mode.startswith("I;16"):
         return _from_16_bits(image)
     if mode in {"I", "F"}:
-        return _stretched(image), None
+        return _stretch(image), None
     if mode == "CMYK":
         # libjpeg hands on what is stored and Pillow takes it to be inverted, as Adobe writes it;
         # without Adobe's marker it is not.
@@ -61,7 +61,7 @@ def _from_16_bits(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
     return Image.fromarray(((levels + 128) // 257).astype(np.uint8)), alpha
 
 
-def _stretched(image: Image.Image) -> Image.Image:
+def _stretch(image: Image.Image) -> Image.Image:
     """32-bit and float pictures have no white of their own: least is black, most is white."""
     levels = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0.0, neginf=0.0)
     low, high = float(levels.min()), float(levels.max())

@@ -159,13 +159,13 @@ class _CheckedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        address = self._checked(host, port)
+        address = self._check_addresses(host, port)
         stream = self._inner.connect_tcp(
             address, port, self.left(timeout), local_address, socket_options
         )
         return _TimedStream(stream, self)
 
-    def _checked(self, host: str, port: int) -> str:
+    def _check_addresses(self, host: str, port: int) -> str:
         try:
             addresses = self._resolve(host, port)
         except (OSError, UnicodeError) as error:

@@ -18,7 +18,7 @@ from searchlab import __version__
 from searchlab.errors import InputError, NotFoundError, QuotaError, SearchlabError, quote
 from searchlab.files import write_atomically
 from searchlab.sources.fetch.addresses import PinnedTransport
-from searchlab.sources.source import Ask, Source
+from searchlab.sources.source import ApiRequest, Source
 
 CONTACT: Final = "SEARCHLAB_CONTACT"
 _MAX_ANSWER: Final = 32 * 2**20
@@ -85,7 +85,7 @@ class PoliteClient:
         self._say, self._clock, self._sleep = say, clock, sleep
         self._next = 0.0
 
-    def answer(self, ask: Ask) -> Any:
+    def answer(self, ask: ApiRequest) -> Any:
         """Return the JSON that a request is answered with.
 
         Raises:
@@ -100,7 +100,7 @@ class PoliteClient:
                 return json.loads(path.read_bytes())
             except (ValueError, RecursionError):
                 path.unlink()
-        body = self._asked(ask)
+        body = self._request(ask)
         try:
             answer = json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -120,7 +120,7 @@ class PoliteClient:
         seconds = _retry_after(response, self._clock())
         self._pause(2.0**attempt if seconds is None else seconds)
 
-    def _asked(self, ask: Ask) -> bytes:
+    def _request(self, ask: ApiRequest) -> bytes:
         needed = self.source.key
         if needed is not None and needed.needed and not self._key:
             msg = f"{self.source.title} must be asked with a key, got none; get one at "
@@ -129,7 +129,7 @@ class PoliteClient:
         for attempt in range(1, _ATTEMPTS + 1):
             self._pause(self._next - self._clock())
             try:
-                response, body = self._sent(ask)
+                response, body = self._send(ask)
             except httpx.TransportError as error:
                 if attempt == _ATTEMPTS:
                     msg = f"{self.source.title} cannot be reached: {type(error).__name__}"
@@ -155,7 +155,7 @@ class PoliteClient:
         msg = f"{self.source.title} answered {status} {_ATTEMPTS} times; try again later"
         raise SearchlabError(msg)
 
-    def _sent(self, ask: Ask) -> tuple[httpx.Response, bytes]:
+    def _send(self, ask: ApiRequest) -> tuple[httpx.Response, bytes]:
         key = self.source.key
         params, headers = dict(ask.params), {"Accept": "application/json"}
         if key is not None and self._key:
@@ -205,7 +205,7 @@ class PoliteClient:
             raise SearchlabError(msg)
 
 
-def _name(ask: Ask) -> str:
+def _name(ask: ApiRequest) -> str:
     text = json.dumps([ask.url, sorted(ask.params.items())])
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -84,7 +84,7 @@ def download(
             response = client.send(request, stream=True, follow_redirects=False)
             try:
                 if response.status_code not in _REDIRECTS:
-                    return _kept(response, folder, limits, until, clock)
+                    return _store_picture(response, folder, limits, until, clock)
                 url = _target(url, response)
             finally:
                 response.close()
@@ -108,7 +108,7 @@ def _target(url: str, response: httpx.Response) -> str:
     return target
 
 
-def _kept(
+def _store_picture(
     response: httpx.Response,
     folder: Path,
     limits: Limits,

@@ -22,9 +22,9 @@ import httpx
 from searchlab.errors import InputError, NotFoundError
 from searchlab.photos.licenses import refusal
 from searchlab.photos.photo import URL_SIZES
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
-from searchlab.sources.dump import Read, read_answer, read_dump
+from searchlab.sources.dump import DumpRecord, read_api_answer, read_dump
 from searchlab.sources.fetch.client import PoliteClient
 from searchlab.sources.fetch.downloads import Limits, RetryLaterError, download
 from searchlab.sources.picture_store import PictureStore
@@ -51,7 +51,7 @@ class FetchReport:
     new: int = 0
     fetched: int = 0
     there: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Skipped] = field(default_factory=list)
 
 
 def fetch(
@@ -91,8 +91,8 @@ def fetch(
     store, lines = PictureStore(folder), _Lines(report.dump)
     with progress.step(f"fetching from {api.source.title}", unit="photos") as step:
         for where, answer in _answers(api, query, pages, report.problems):
-            for entry, found in read_answer(where, answer, api.source):
-                if isinstance(found, Problem):
+            for entry, found in read_api_answer(where, answer, api.source):
+                if isinstance(found, Skipped):
                     report.problems.append(found)
                     continue
                 report.records += 1
@@ -121,7 +121,7 @@ def fetch_pictures(
     store = PictureStore(folder)
     with progress.step(f"fetching from {api.source.title}", unit="photos") as step:
         for found in read_dump(dump, api.source):
-            if isinstance(found, Problem):
+            if isinstance(found, Skipped):
                 report.problems.append(found)
                 continue
             report.records += 1
@@ -143,7 +143,7 @@ def _check(query: str, pages: int, size: str | None) -> None:
 
 
 def _answers(
-    api: PoliteClient, query: str, pages: int, problems: list[Problem]
+    api: PoliteClient, query: str, pages: int, problems: list[Skipped]
 ) -> Iterator[tuple[str, Any]]:
     if api.source.search is None:
         msg = f"{api.source.title} must have a public API to be fetched from, and has none"
@@ -155,7 +155,7 @@ def _answers(
         except StopIteration:
             return
         except InputError as error:
-            problems.append(Problem(f"{api.source.name}, page {begun}", str(error)))
+            problems.append(Skipped(f"{api.source.name}, page {begun}", str(error)))
             return
         begun += ask.begins_page
         if begun > pages:
@@ -165,7 +165,7 @@ def _answers(
             answer = api.answer(ask)
         except NotFoundError as error:
             answer = {}
-            problems.append(Problem(where, str(error)))
+            problems.append(Skipped(where, str(error)))
             continue
         if ask.has_records:
             yield where, answer
@@ -174,7 +174,7 @@ def _answers(
 def _take(
     api: PoliteClient,
     pictures: httpx.Client,
-    found: Read,
+    found: DumpRecord,
     store: PictureStore,
     report: FetchReport,
     size: str | None,
@@ -183,7 +183,7 @@ def _take(
 ) -> None:
     record = found.record
     if why := refusal(record.license_type, allowed):
-        report.problems.append(Problem(found.where, why))
+        report.problems.append(Skipped(found.where, why))
         return
     why, links = "", _links(record, size)
     if any(store.has(record, url) for url in (links[:1] if size else links)):
@@ -191,14 +191,14 @@ def _take(
         return
     for url in links:
         try:
-            file = _downloaded(api, pictures, url, store.folder / "pictures", limits)
+            file = _download(api, pictures, url, store.folder / "pictures", limits)
         except InputError as error:
             why = why or str(error)
             continue
         store.add(record, url, file)
         report.fetched += 1
         return
-    report.problems.append(Problem(found.where, f"{record.source_photo_id}: {why}"))
+    report.problems.append(Skipped(found.where, f"{record.source_photo_id}: {why}"))
 
 
 def _links(record: SourceRecord, size: str | None) -> list[str]:
@@ -207,7 +207,7 @@ def _links(record: SourceRecord, size: str | None) -> list[str]:
     return list(dict.fromkeys(record.urls[name] for name in (first, *_NEAREST)))
 
 
-def _downloaded(
+def _download(
     api: PoliteClient, pictures: httpx.Client, url: str, folder: Path, limits: Limits | None
 ) -> Path:
     for attempt in range(1, 4):

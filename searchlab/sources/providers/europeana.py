@@ -10,8 +10,8 @@ import re
 
 from searchlab.photos.licenses import license_label
 from searchlab.photos.photo import credit_line
-from searchlab.sources.record import Entry, SourceRecord, checked, five, licensed
-from searchlab.sources.source import Ask, Key, Source, Values, Walk, with_params
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links, read_license
+from searchlab.sources.source import ApiRequest, Key, Source, Values, Walk, with_params
 
 _HOME = "https://www.europeana.eu"
 _ROWS = 100
@@ -19,30 +19,32 @@ _ROWS = 100
 
 def record(values: Values) -> SourceRecord:
     """Read an item of a search."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     photo_id, full = entry.text("id"), entry.first("edmIsShownBy")
-    preview = Entry({"url": entry.first("edmPreview")}).url("url")
-    link = Entry({"url": full}).url("url")
+    preview = RawRecord({"url": entry.first("edmPreview")}).url("url")
+    link = RawRecord({"url": full}).url("url")
     page = re.sub(r"\?utm_source=.*$", "", entry.url("guid")) or entry.url("edmIsShownAt", 0)
     name = _name(entry)
     title = entry.first("title") or entry.first("dcTitleLangAware")
     holder = entry.first("dataProvider")
-    license_type, license_url = licensed("", url=Entry({"url": entry.first("rights")}).url("url"))
+    license_type, license_url = read_license(
+        "", url=RawRecord({"url": entry.first("rights")}).url("url")
+    )
     said = entry.first("dcDescriptionLangAware", "en") or entry.first("dcDescription")
-    return checked(
+    return check_record(
         SourceRecord(
             source="europeana",
             source_photo_id=photo_id,
             origin=("europeana", photo_id),
             image_url=link,
-            urls=five(
+            urls=five_links(
                 thumb=with_params(preview, size="w200"),
                 small=with_params(preview, size="w400"),
                 regular=link,
                 full=link,
             )
             if link
-            else five(),
+            else five_links(),
             source_image_url=page,
             links=(("europeana", page),),
             license_type=license_type,
@@ -63,7 +65,7 @@ def record(values: Values) -> SourceRecord:
     )
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: RawRecord) -> str:
     # A creator may be an address in a vocabulary, which is no name.
     told = [entry.first("dcCreatorLangAware", "en"), entry.first("dcCreator")]
     return next((name for name in told if name and "://" not in name), "")
@@ -73,7 +75,7 @@ def search(query: str) -> Walk:
     """Walk through the openly licensed pictures of a query."""
     cursor = "*"
     while cursor:
-        answer = yield Ask(
+        answer = yield ApiRequest(
             "https://api.europeana.eu/record/v2/search.json",
             {
                 "query": query,
@@ -85,7 +87,7 @@ def search(query: str) -> Walk:
                 "cursor": cursor,
             },
         )
-        cursor = Entry(answer).text("nextCursor")
+        cursor = RawRecord(answer).text("nextCursor")
 
 
 SOURCE = Source(
@@ -93,8 +95,8 @@ SOURCE = Source(
     title="Europeana",
     home=_HOME,
     record=record,
-    inside=("items",),
-    gives=(
+    records_at=("items",),
+    record_fields=(
         "license_type",
         "photographer_full_name",
         "source_description",

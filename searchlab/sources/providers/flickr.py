@@ -13,7 +13,7 @@ from searchlab.errors import InputError
 from searchlab.photos.licenses import license_label
 from searchlab.photos.photo import credit_line
 from searchlab.sources.markup import plain_text
-from searchlab.sources.record import Entry, SourceRecord, checked, five, licensed
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links, read_license
 from searchlab.sources.source import Key, Source, Values, Walk, number_at, pages
 
 _HOME = "https://www.flickr.com"
@@ -43,7 +43,7 @@ _OWNER = re.compile(r"/(?:photos|people)/([^/?#]+)")
 
 def record(values: Values) -> SourceRecord:
     """Read a photo of photos.search, or of one of the data sets."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     if "OriginalLandingURL" in entry.values:
         return _open_images(entry)
     if "clean_name" in entry.values:
@@ -61,7 +61,7 @@ def record(values: Values) -> SourceRecord:
         username=entry.text("pathalias") or entry.text("owner"),
         name=entry.text("ownername"),
         license_said=_license(entry.text("license")),
-        urls=five(
+        urls=five_links(
             thumb=sizes["t"],
             small=sizes["s"],
             regular=sizes["m"],
@@ -76,7 +76,7 @@ def record(values: Values) -> SourceRecord:
     )
 
 
-def _ml5(entry: Entry) -> SourceRecord:
+def _ml5(entry: RawRecord) -> SourceRecord:
     # Its owner is the name for display, its owner_id what the API calls owner.
     link = entry.url("url")
     parts = _STATIC.fullmatch(link)
@@ -92,7 +92,7 @@ def _ml5(entry: Entry) -> SourceRecord:
     )
 
 
-def _open_images(entry: Entry) -> SourceRecord:
+def _open_images(entry: RawRecord) -> SourceRecord:
     # Some of its links to pages lead nowhere; the links to pictures tell the id, too.
     page, full = entry.url("OriginalLandingURL"), entry.url("OriginalURL")
     number = _PHOTO.search(page) or _STATIC.fullmatch(full)
@@ -105,7 +105,7 @@ def _open_images(entry: Entry) -> SourceRecord:
         username=owner[1] if owner else "",
         name=name,
         license_said=entry.text("License"),
-        urls=five(
+        urls=five_links(
             **_built(entry.url("Thumbnail300KURL"), small_only=True),
             large=entry.url("Thumbnail300KURL"),
             full=full,
@@ -115,7 +115,7 @@ def _open_images(entry: Entry) -> SourceRecord:
 
 
 def _record(
-    entry: Entry,
+    entry: RawRecord,
     *,
     photo_id: str,
     owner: str,
@@ -133,8 +133,8 @@ def _record(
     profile = f"{_HOME}/photos/{owner}/" if re.fullmatch(r"[\w@.-]+", owner, re.ASCII) else ""
     page = f"{profile}{photo_id}" if profile and photo_id.isdigit() else ""
     title = title or entry.text("title", "_content") or entry.text("title")
-    license_type, license_url = licensed(license_said)
-    return checked(
+    license_type, license_url = read_license(license_said)
+    return check_record(
         SourceRecord(
             source="flickr",
             source_photo_id=photo_id,
@@ -169,7 +169,7 @@ def _license(number: str) -> str:
     return _LICENSES[int(number)] if number.isdigit() and int(number) < len(_LICENSES) else number
 
 
-def _size(entry: Entry) -> tuple[int, int]:
+def _size(entry: RawRecord) -> tuple[int, int]:
     for width, height in (
         ("o_width", "o_height"),
         *((f"width_{s}", f"height_{s}") for s in "olms"),
@@ -191,7 +191,7 @@ def _built(link: str, *, small_only: bool = False) -> dict[str, str]:
         "small": f"{base}_m.jpg" if base else "",
         "regular": f"{base}.jpg" if base else "",
     }
-    return small if small_only else five(**small, full=link)
+    return small if small_only else five_links(**small, full=link)
 
 
 def search(query: str) -> Walk:
@@ -220,8 +220,8 @@ SOURCE = Source(
     title="Flickr",
     home=_HOME,
     record=record,
-    inside=("photos", "photo"),
-    gives=(
+    records_at=("photos", "photo"),
+    record_fields=(
         "width",
         "height",
         "license_type",

@@ -11,7 +11,7 @@ import re
 
 from searchlab.photos.licenses import RESERVED, license_label
 from searchlab.photos.photo import credit_line
-from searchlab.sources.record import Entry, SourceRecord, checked, five, licensed
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links, read_license
 from searchlab.sources.source import Source, Values, Walk, number_at, pages
 
 _HOME = "https://www.inaturalist.org"
@@ -21,10 +21,10 @@ _SIZED = re.compile(r"/(?:square|thumb|small|medium|large|original)(?=\.\w+$)")
 
 def record(values: Values) -> SourceRecord:
     """Read one photo: of an observation, taken apart, or a row of the open data."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     if "foreign_identifier" in entry.values:
         photo_id, link = entry.text("foreign_identifier"), entry.url("image_url")
-        license_type, license_url = licensed("", url=entry.url("license_url"))
+        license_type, license_url = read_license("", url=entry.url("license_url"))
         login = name = entry.text("creator")
         profile = entry.url("creator_url")
         said = [entry.text("title"), entry.words("raw_tags")]
@@ -33,7 +33,7 @@ def record(values: Values) -> SourceRecord:
     else:
         photo_id, link = entry.text("photo", "id"), entry.url("photo", "url")
         code = entry.text("photo", "license_code")
-        license_type, license_url = licensed(code or RESERVED, version=_version(code))
+        license_type, license_url = read_license(code or RESERVED, version=_version(code))
         login = entry.text("user", "login")
         name = entry.text("user", "name") or login
         profile = f"{_HOME}/people/{login}" if re.fullmatch(r"[\w-]+", login) else ""
@@ -47,18 +47,18 @@ def record(values: Values) -> SourceRecord:
         day = entry.day("created_at") or entry.day("photo", "created_at")
     page = f"{_HOME}/photos/{photo_id}"
     title = next(filter(None, said), "")
-    return checked(
+    return check_record(
         SourceRecord(
             source="inaturalist",
             source_photo_id=photo_id,
             origin=("inaturalist", photo_id),
-            image_url=_sized(link, "original"),
-            urls=five(
-                thumb=_sized(link, "thumb"),
-                small=_sized(link, "small"),
-                regular=_sized(link, "medium"),
-                large=_sized(link, "large"),
-                full=_sized(link, "original"),
+            image_url=_resize_url(link, "original"),
+            urls=five_links(
+                thumb=_resize_url(link, "thumb"),
+                small=_resize_url(link, "small"),
+                regular=_resize_url(link, "medium"),
+                large=_resize_url(link, "large"),
+                full=_resize_url(link, "original"),
             ),
             source_image_url=page,
             links=(("inaturalist", page),),
@@ -84,7 +84,7 @@ def record(values: Values) -> SourceRecord:
     )
 
 
-def _sized(link: str, size: str) -> str:
+def _resize_url(link: str, size: str) -> str:
     return _SIZED.sub(f"/{size}", link)
 
 
@@ -92,7 +92,7 @@ def _version(code: str) -> str:
     return "4.0" if code.lower().startswith("cc-by") else ""  # the one that iNaturalist offers
 
 
-def apart(observation: Values) -> list[Values]:
+def split(observation: Values) -> list[Values]:
     """Take an observation apart: one entry a photo, each with what is said of them all."""
     photos = observation.get("photos")
     if not isinstance(photos, list) or not photos:
@@ -121,9 +121,9 @@ SOURCE = Source(
     title="iNaturalist",
     home=_HOME,
     record=record,
-    inside=("results",),
-    apart=apart,
-    gives=(
+    records_at=("results",),
+    split=split,
+    record_fields=(
         "width",
         "height",
         "license_type",

@@ -10,8 +10,8 @@ import re
 
 from searchlab.photos.licenses import RESERVED, license_url
 from searchlab.photos.photo import credit_line
-from searchlab.sources.record import Entry, SourceRecord, as_url, checked, five
-from searchlab.sources.source import Ask, Source, Values, Walk
+from searchlab.sources.record import RawRecord, SourceRecord, as_url, check_record, five_links
+from searchlab.sources.source import ApiRequest, Source, Values, Walk
 
 _HOME = "https://www.metmuseum.org"
 _API = "https://collectionapi.metmuseum.org/public/collection/v1"
@@ -20,7 +20,7 @@ _PER_PAGE = 20
 
 def record(values: Values) -> SourceRecord:
     """Read an object, or one of its further pictures."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     further = entry.url("further")
     full = further or entry.url("primaryImage")
     web = full.replace("/CRDImages/", "\0").replace("/original/", "/web-large/")
@@ -33,13 +33,13 @@ def record(values: Values) -> SourceRecord:
     said = [title, entry.text("objectName"), entry.text("medium"), entry.text("culture")]
     license_type = "cc0" if entry.get("isPublicDomain") is True else RESERVED
     credit = ", ".join(filter(None, ("The Metropolitan Museum of Art", entry.text("creditLine"))))
-    return checked(
+    return check_record(
         SourceRecord(
             source="met",
             source_photo_id=photo_id,
             origin=("met", photo_id),
             image_url=full,
-            urls=five(regular=web if further else entry.url("primaryImageSmall"), full=full),
+            urls=five_links(regular=web if further else entry.url("primaryImageSmall"), full=full),
             source_image_url=page,
             links=(("met", page),),
             license_type=license_type,
@@ -62,7 +62,7 @@ def _stem(link: str) -> str:
     return re.sub(r"\.\w+$", "", link.rpartition("/")[2])
 
 
-def apart(thing: Values) -> list[Values]:
+def split(thing: Values) -> list[Values]:
     """Take an object apart: its main picture, then each further one."""
     further = thing.get("additionalImages")
     links = [as_url(link) for link in further] if isinstance(further, list) else []
@@ -73,11 +73,11 @@ def apart(thing: Values) -> list[Values]:
 def search(query: str) -> Walk:
     """Walk through the objects of a query; each is asked for by itself."""
     asked = {"q": query, "hasImages": "true"}
-    found = yield Ask(f"{_API}/search", asked, begins_page=False, has_records=False)
-    ids = Entry(found).get("objectIDs")
+    found = yield ApiRequest(f"{_API}/search", asked, begins_page=False, has_records=False)
+    ids = RawRecord(found).get("objectIDs")
     for place, number in enumerate(ids if isinstance(ids, list) else []):
         if isinstance(number, int):
-            yield Ask(f"{_API}/objects/{number}", begins_page=place % _PER_PAGE == 0)
+            yield ApiRequest(f"{_API}/objects/{number}", begins_page=place % _PER_PAGE == 0)
 
 
 SOURCE = Source(
@@ -85,9 +85,9 @@ SOURCE = Source(
     title="The Met",
     home=_HOME,
     record=record,
-    inside=(),
-    apart=apart,
-    gives=(
+    records_at=(),
+    split=split,
+    record_fields=(
         "license_type",
         "photographer_full_name",
         "photographer_url",

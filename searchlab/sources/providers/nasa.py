@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from searchlab.photos.licenses import license_url
 from searchlab.photos.photo import credit_line
-from searchlab.sources.record import Entry, SourceRecord, checked, five
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links
 from searchlab.sources.source import Source, Values, Walk, pages
 
 _HOME = "https://images.nasa.gov"
@@ -27,7 +27,7 @@ _SIZES = {
 
 def record(values: Values) -> SourceRecord:
     """Read an item of a collection."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     photo_id = entry.text("data", 0, "nasa_id")
     page = f"{_HOME}/details/{quote(photo_id, safe='')}"
     name = entry.text("data", 0, "photographer") or entry.text("data", 0, "secondary_creator")
@@ -37,7 +37,7 @@ def record(values: Values) -> SourceRecord:
     urls = _sizes(links)
     width, height = _size(links)
     credit = name if "NASA" in name.upper() else "/".join(filter(None, ("NASA", center, name)))
-    return checked(
+    return check_record(
         SourceRecord(
             source="nasa",
             source_photo_id=photo_id,
@@ -62,7 +62,7 @@ def record(values: Values) -> SourceRecord:
     )
 
 
-def _sizes(links: list[Entry]) -> dict[str, str]:
+def _sizes(links: list[RawRecord]) -> dict[str, str]:
     found: dict[str, str] = {}
     for link in links:
         href = link.url("href")
@@ -72,10 +72,10 @@ def _sizes(links: list[Entry]) -> dict[str, str]:
     if set(found) == {"thumb"}:
         base = found["thumb"].rpartition("~")[0]
         found |= {name: f"{base}~{name}.jpg" for name in _SIZES.values() if name != "thumb"}
-    return five(**{size: found.get(name, "") for size, name in _SIZES.items()})
+    return five_links(**{size: found.get(name, "") for size, name in _SIZES.items()})
 
 
-def _size(links: list[Entry]) -> tuple[int, int]:
+def _size(links: list[RawRecord]) -> tuple[int, int]:
     sides = [(link.side("width"), link.side("height")) for link in links]
     return max((pair for pair in sides if all(pair)), default=(0, 0))
 
@@ -86,7 +86,7 @@ def search(query: str) -> Walk:
         "https://images-api.nasa.gov/search",
         {"q": query, "media_type": "image"},
         lambda answer, _number: any(
-            link.text("rel") == "next" for link in Entry(answer).each("collection", "links")
+            link.text("rel") == "next" for link in RawRecord(answer).each("collection", "links")
         ),
     )
 
@@ -97,8 +97,8 @@ SOURCE = Source(
     home=_HOME,
     terms_url="https://www.nasa.gov/nasa-brand-center/images-and-media/",
     record=record,
-    inside=("collection", "items"),
-    gives=(
+    records_at=("collection", "items"),
+    record_fields=(
         "photographer_full_name",
         "source_description",
         "alt_description",

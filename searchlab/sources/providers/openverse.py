@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from searchlab.photos.licenses import license_label
 from searchlab.photos.photo import credit_line
-from searchlab.sources.record import Entry, SourceRecord, checked, five, licensed
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links, read_license
 from searchlab.sources.source import Key, Source, Values, Walk, number_at, pages, with_params
 
 _HOME = "https://openverse.org"
@@ -29,23 +29,23 @@ _ORIGINS = {
 
 def record(values: Values) -> SourceRecord:
     """Read an image of a search or of its own page."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     photo_id, link = entry.text("id"), entry.url("url")
     page = entry.url("foreign_landing_url")
     name, title = entry.text("creator"), entry.text("title")
-    license_type, license_url = licensed(
+    license_type, license_url = read_license(
         entry.text("license"),
         version=entry.text("license_version"),
         url=entry.url("license_url"),
     )
     thumbnail = entry.url("thumbnail")
-    return checked(
+    return check_record(
         SourceRecord(
             source="openverse",
             source_photo_id=photo_id,
             origin=_origin(entry.text("source"), page) or ("openverse", photo_id),
             image_url=link,
-            urls=five(
+            urls=five_links(
                 thumb=with_params(thumbnail, compressed="true"),
                 small=thumbnail,
                 regular=link,
@@ -103,8 +103,8 @@ SOURCE = Source(
     title="Openverse",
     home=_HOME,
     record=record,
-    inside=("results",),
-    gives=(
+    records_at=("results",),
+    record_fields=(
         "width",
         "height",
         "license_type",

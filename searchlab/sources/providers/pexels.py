@@ -10,7 +10,7 @@ import re
 
 from searchlab.photos.licenses import FREE
 from searchlab.photos.photo import credit_line
-from searchlab.sources.record import Entry, SourceRecord, checked, five
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links
 from searchlab.sources.source import Key, Source, Values, Walk, pages
 
 _HOME = "https://www.pexels.com"
@@ -18,17 +18,17 @@ _HOME = "https://www.pexels.com"
 
 def record(values: Values) -> SourceRecord:
     """Read a photo resource."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     photo_id, page = entry.text("id"), entry.url("url")
     name, profile = entry.text("photographer"), entry.url("photographer_url")
     handle = re.fullmatch(r"https://www\.pexels\.com/@([\w.~-]+)/?", profile)
-    return checked(
+    return check_record(
         SourceRecord(
             source="pexels",
             source_photo_id=photo_id,
             origin=("pexels", photo_id),
             image_url=entry.url("src", "original"),
-            urls=five(
+            urls=five_links(
                 thumb=entry.url("src", "tiny"),
                 small=entry.url("src", "medium"),
                 regular=entry.url("src", "large"),
@@ -61,7 +61,7 @@ def search(query: str) -> Walk:
     return pages(
         "https://api.pexels.com/v1/search",
         {"query": query, "per_page": "80"},
-        lambda answer, _number: bool(Entry(answer).text("next_page")),
+        lambda answer, _number: bool(RawRecord(answer).text("next_page")),
     )
 
 
@@ -71,8 +71,8 @@ SOURCE = Source(
     home=_HOME,
     terms_url=f"{_HOME}/license/",
     record=record,
-    inside=("photos",),
-    gives=(
+    records_at=("photos",),
+    record_fields=(
         "width",
         "height",
         "color_hex",

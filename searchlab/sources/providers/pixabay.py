@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from searchlab.photos.licenses import FREE, license_url
 from searchlab.photos.photo import credit_line
-from searchlab.sources.record import Entry, SourceRecord, checked, five
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links
 from searchlab.sources.source import Key, Source, Values, Walk, number_at, pages, with_params
 
 _HOME = "https://pixabay.com"
@@ -23,14 +23,14 @@ _DATE = re.compile(r"/photo/(\d{4})/(\d\d)/(\d\d)/", re.ASCII)
 
 def record(values: Values) -> SourceRecord:
     """Read a hit."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     photo_id, page = entry.text("id"), entry.url("pageURL")
     preview, middle = entry.url("previewURL"), entry.url("webformatURL")
     large = entry.url("largeImageURL")
     name, user_id = entry.text("user"), entry.text("user_id")
     profile = f"{_HOME}/users/{quote(name, safe='')}-{user_id}/" if user_id.isdigit() else ""
     date = _DATE.search(preview)
-    day = Entry({"day": "-".join(date.groups())}).day("day") if date else ""
+    day = RawRecord({"day": "-".join(date.groups())}).day("day") if date else ""
     license_type = "cc0" if day and day < _CC0_BEFORE else FREE
     referral = {
         "utm_source": "link-attribution",
@@ -39,13 +39,13 @@ def record(values: Values) -> SourceRecord:
         "utm_content": photo_id,
     }
     full = entry.url("imageURL") or entry.url("fullHDURL") or large
-    return checked(
+    return check_record(
         SourceRecord(
             source="pixabay",
             source_photo_id=photo_id,
             origin=("pixabay", photo_id),
             image_url=full or middle,
-            urls=five(
+            urls=five_links(
                 thumb=preview,
                 small=re.sub(r"_640(?=\.\w+$)", "_340", middle),
                 regular=middle,
@@ -91,8 +91,8 @@ SOURCE = Source(
     home=_HOME,
     terms_url=f"{_HOME}/service/license-summary/",
     record=record,
-    inside=("hits",),
-    gives=(
+    records_at=("hits",),
+    record_fields=(
         "width",
         "height",
         "license_type",

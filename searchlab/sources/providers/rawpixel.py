@@ -11,7 +11,14 @@ import re
 from searchlab.photos.licenses import FREE, RESERVED
 from searchlab.photos.photo import credit_line
 from searchlab.sources.markup import plain_text
-from searchlab.sources.record import Entry, SourceRecord, as_url, checked, five, licensed
+from searchlab.sources.record import (
+    RawRecord,
+    SourceRecord,
+    as_url,
+    check_record,
+    five_links,
+    read_license,
+)
 from searchlab.sources.source import Source, Values, Walk, number_at, pages
 
 _HOME = "https://www.rawpixel.com"
@@ -29,7 +36,7 @@ _LABELS = (
 
 def record(values: Values) -> SourceRecord:
     """Read a result of a search."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     about = entry.inner("metadata")
     photo_id, page = entry.text("id"), entry.url("url")
     style = entry.text("style_uri")
@@ -38,20 +45,20 @@ def record(values: Values) -> SourceRecord:
         sizes = {"full": entry.url("google_teaser")}
     label = (entry.text("info_label") or about.text("info_label")).lower()
     by_label = next((name for words, name in _LABELS if words in label), label)
-    license_type, license_url = licensed(
+    license_type, license_url = read_license(
         about.text("license"), by_label, url=about.url("licenseUrl")
     )
     artist = re.sub(r"\s*\(Source\)$", "", entry.text("artist_names"))
     account = about.text("artists", 0, "account_url")
     text = plain_text(about.text("description_text") or about.text("description"))
     title = plain_text(about.text("title")).partition("|")[0].strip(" ,.")
-    return checked(
+    return check_record(
         SourceRecord(
             source="rawpixel",
             source_photo_id=photo_id,
             origin=("rawpixel", photo_id),
             image_url=sizes["full"],
-            urls=five(**sizes),
+            urls=five_links(**sizes),
             source_image_url=page,
             links=(("rawpixel", page),),
             width=entry.side("width") or entry.side("display_image_width"),
@@ -91,8 +98,8 @@ SOURCE = Source(
     home=_HOME,
     terms_url=f"{_HOME}/services/licenses",
     record=record,
-    inside=("results",),
-    gives=(
+    records_at=("results",),
+    record_fields=(
         "width",
         "height",
         "license_type",

@@ -10,8 +10,8 @@ import re
 
 from searchlab.photos.licenses import RESERVED, license_label
 from searchlab.photos.photo import credit_line
-from searchlab.sources.record import Entry, SourceRecord, checked, five, licensed
-from searchlab.sources.source import Ask, Key, Source, Values, Walk, number_at, with_params
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links, read_license
+from searchlab.sources.source import ApiRequest, Key, Source, Values, Walk, number_at, with_params
 
 _HOME = "https://www.si.edu"
 _ROWS = 100
@@ -21,7 +21,7 @@ _MAKERS = ("creator", "photographer", "artist", "maker", "author", "collector")
 
 def record(values: Values) -> SourceRecord:
     """Read one picture of a row, taken apart."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     about = entry.inner("content", "descriptiveNonRepeating")
     number = about.text("record_ID") or entry.text("id")
     place = entry.side("place")
@@ -30,20 +30,22 @@ def record(values: Values) -> SourceRecord:
     photo_id = number if place == 0 else f"{number}-{place + 1}"
     delivered = "/ids/deliveryService" in link
     urls = (
-        five(**{size: with_params(link, max=side) for size, side in _SIDES.items()}, full=link)
+        five_links(
+            **{size: with_params(link, max=side) for size, side in _SIDES.items()}, full=link
+        )
         if delivered
-        else five(thumb=media.url("thumbnail"), regular=link, full=link)
+        else five_links(thumb=media.url("thumbnail"), regular=link, full=link)
     )
     page = about.url("record_link") or about.url("guid") or _collections_page(number)
     access = media.text("usage", "access") or about.text("metadata_usage", "access")
-    license_type, license_url = licensed(
+    license_type, license_url = read_license(
         RESERVED if access.lower().startswith("usage conditions") else access
     )
     name = _maker(entry)
     title = about.text("title", "content") or entry.text("title")
     said = (title, *_noted(entry, "notes"), *_noted(entry, "objectType"), *_noted(entry, "topic"))
     unit = about.text("data_source")
-    return checked(
+    return check_record(
         SourceRecord(
             source="smithsonian",
             source_photo_id=photo_id,
@@ -76,13 +78,13 @@ def _collections_page(number: str) -> str:
     return f"https://collections.si.edu/search/detail/edanmdm:{number}" if plain else ""
 
 
-def _maker(entry: Entry) -> str:
+def _maker(entry: RawRecord) -> str:
     names = entry.each("content", "freetext", "name")
     found = {one.text("label").lower(): one.text("content") for one in reversed(names)}
     return next((found[role] for role in _MAKERS if found.get(role)), "")
 
 
-def _noted(entry: Entry, kind: str) -> list[str]:
+def _noted(entry: RawRecord, kind: str) -> list[str]:
     return [
         one.text("content")
         for one in entry.each("content", "freetext", kind)
@@ -90,9 +92,9 @@ def _noted(entry: Entry, kind: str) -> list[str]:
     ]
 
 
-def apart(row: Values) -> list[Values]:
+def split(row: Values) -> list[Values]:
     """Take a row apart: one entry a picture."""
-    media = Entry(row).get("content", "descriptiveNonRepeating", "online_media", "media")
+    media = RawRecord(row).get("content", "descriptiveNonRepeating", "online_media", "media")
     n_media = len(media) if isinstance(media, list) and "place" not in row else 1
     return [{"place": 0, **row}, *({**row, "place": place} for place in range(1, n_media))]
 
@@ -101,7 +103,7 @@ def search(query: str) -> Walk:
     """Walk through the CC0 pictures of a query."""
     start = 0
     while True:
-        answer = yield Ask(
+        answer = yield ApiRequest(
             "https://api.si.edu/openaccess/api/v1.0/search",
             {
                 "q": f'{query} AND online_media_type:"Images" AND media_usage:"CC0"',
@@ -119,9 +121,9 @@ SOURCE = Source(
     title="Smithsonian",
     home=_HOME,
     record=record,
-    inside=("response", "rows"),
-    apart=apart,
-    gives=(
+    records_at=("response", "rows"),
+    split=split,
+    record_fields=(
         "license_type",
         "photographer_full_name",
         "source_description",

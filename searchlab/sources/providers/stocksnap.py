@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from searchlab.photos.licenses import license_url
 from searchlab.photos.photo import credit_line
-from searchlab.sources.record import Entry, SourceRecord, checked, five
-from searchlab.sources.source import Ask, Source, Values, Walk
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links
+from searchlab.sources.source import ApiRequest, Source, Values, Walk
 
 _HOME = "https://stocksnap.io"
 _PICTURES = "https://cdn.stocksnap.io/img-thumbs"
@@ -19,18 +19,18 @@ _PICTURES = "https://cdn.stocksnap.io/img-thumbs"
 
 def record(values: Values) -> SourceRecord:
     """Read a photo of the site's own list."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     told = entry.text("img_id")
     photo_id = told if re.fullmatch(r"[A-Za-z0-9]+", told) else ""
     name, profile = entry.text("author_name"), entry.url("author_profile")
     page = f"{_HOME}/photo/{photo_id}"
-    return checked(
+    return check_record(
         SourceRecord(
             source="stocksnap",
             source_photo_id=photo_id,
             origin=("stocksnap", photo_id),
             image_url=f"{_PICTURES}/960w/{photo_id}.jpg",
-            urls=five(
+            urls=five_links(
                 thumb=f"{_PICTURES}/280h/{photo_id}.jpg", full=f"{_PICTURES}/960w/{photo_id}.jpg"
             ),
             source_image_url=page,
@@ -57,10 +57,10 @@ def search(query: str) -> Walk:
     """Walk through the site's own list of results."""
     number = 1
     while True:
-        answer = yield Ask(
+        answer = yield ApiRequest(
             f"{_HOME}/api/search-photos/{quote(query, safe='')}/relevance/desc/{number}"
         )
-        if not Entry(answer).text("nextPage").isdigit():
+        if not RawRecord(answer).text("nextPage").isdigit():
             return
         number += 1
 
@@ -71,8 +71,8 @@ SOURCE = Source(
     home=_HOME,
     terms_url=f"{_HOME}/license",
     record=record,
-    inside=("results",),
-    gives=(
+    records_at=("results",),
+    record_fields=(
         "width",
         "height",
         "photographer_username",

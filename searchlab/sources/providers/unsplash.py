@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from searchlab.photos.licenses import FREE
 from searchlab.photos.photo import credit_line
-from searchlab.sources.record import Entry, SourceRecord, checked, five
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links
 from searchlab.sources.source import Key, Source, Values, Walk, number_at, pages, with_params
 
 _REFERRAL = {"utm_source": "searchlab", "utm_medium": "referral"}
@@ -18,19 +18,19 @@ _HOME = "https://unsplash.com"
 
 def record(values: Values) -> SourceRecord:
     """Read a photo object."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     photo_id, raw = entry.text("id"), entry.url("urls", "raw")
     username = entry.text("user", "username")
     name = entry.text("user", "name") or username
     profile = entry.url("user", "links", "html")
     page = entry.url("links", "html")
-    return checked(
+    return check_record(
         SourceRecord(
             source="unsplash",
             source_photo_id=photo_id,
             origin=("unsplash", photo_id),
             image_url=raw or entry.url("urls", "full"),
-            urls=five(
+            urls=five_links(
                 thumb=entry.url("urls", "thumb"),
                 small=entry.url("urls", "small"),
                 regular=entry.url("urls", "regular"),
@@ -75,8 +75,8 @@ SOURCE = Source(
     home=_HOME,
     terms_url=f"{_HOME}/license",
     record=record,
-    inside=("results",),
-    gives=(
+    records_at=("results",),
+    record_fields=(
         "width",
         "height",
         "blur_hash",

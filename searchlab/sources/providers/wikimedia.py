@@ -13,8 +13,15 @@ from urllib.parse import unquote
 from searchlab.photos.licenses import license_label
 from searchlab.photos.photo import credit_line
 from searchlab.sources.markup import first_link, plain_text
-from searchlab.sources.record import Entry, SourceRecord, as_url, checked, five, licensed
-from searchlab.sources.source import Ask, Source, Values, Walk
+from searchlab.sources.record import (
+    RawRecord,
+    SourceRecord,
+    as_url,
+    check_record,
+    five_links,
+    read_license,
+)
+from searchlab.sources.source import ApiRequest, Source, Values, Walk
 
 _HOME = "https://commons.wikimedia.org"
 _FILE = re.compile(
@@ -26,7 +33,7 @@ _WIDTHS = {"thumb": 250, "small": 500, "regular": 960, "large": 1920}
 
 def record(values: Values) -> SourceRecord:
     """Read a page of a query with `prop=imageinfo`."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     info = entry.inner("imageinfo", 0)
 
     def told(name: str) -> str:
@@ -37,13 +44,13 @@ def record(values: Values) -> SourceRecord:
     artist = plain_text(told("Artist"))
     profile = first_link(told("Artist"))
     user = _USER.match(profile)
-    license_type, license_url = licensed(
+    license_type, license_url = read_license(
         *map(told, ("LicenseShortName", "License", "UsageTerms")), url=as_url(told("LicenseUrl"))
     )
     title = _title(plain_text(told("ObjectName")) or entry.text("title"))
     width = info.side("width")
     wanted = plain_text(told("Attribution"))
-    return checked(
+    return check_record(
         SourceRecord(
             source="wikimedia",
             source_photo_id=photo_id,
@@ -81,7 +88,7 @@ def _title(text: str) -> str:
 def _sizes(link: str, scaled: str, width: int) -> dict[str, str]:
     found = _FILE.fullmatch(link)
     if found is None:
-        return five(small=scaled, full=link)
+        return five_links(small=scaled, full=link)
     path, name = found[1], found[2]
     kind = name.rpartition(".")[2].lower()
     before = "lossy-page1-" if kind in ("tif", "tiff") else ""
@@ -92,7 +99,7 @@ def _sizes(link: str, scaled: str, width: int) -> dict[str, str]:
         for size, pixels in _WIDTHS.items()
         if pixels < width
     }
-    return five(**sizes, full=link)
+    return five_links(**sizes, full=link)
 
 
 def search(query: str) -> Walk:
@@ -110,8 +117,8 @@ def search(query: str) -> Walk:
     }
     further: dict[str, str] = {}
     while True:
-        answer = yield Ask(f"{_HOME}/w/api.php", {**params, **further})
-        follows = Entry(answer).get("continue")
+        answer = yield ApiRequest(f"{_HOME}/w/api.php", {**params, **further})
+        follows = RawRecord(answer).get("continue")
         if not isinstance(follows, dict) or not follows:
             return
         further = {str(name): str(value) for name, value in follows.items()}
@@ -122,8 +129,8 @@ SOURCE = Source(
     title="Wikimedia Commons",
     home=_HOME,
     record=record,
-    inside=("query", "pages"),
-    gives=(
+    records_at=("query", "pages"),
+    record_fields=(
         "width",
         "height",
         "license_type",

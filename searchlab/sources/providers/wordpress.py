@@ -8,7 +8,7 @@ from __future__ import annotations
 from searchlab.photos.licenses import license_url
 from searchlab.photos.photo import credit_line
 from searchlab.sources.markup import plain_text
-from searchlab.sources.record import Entry, SourceRecord, checked, five
+from searchlab.sources.record import RawRecord, SourceRecord, check_record, five_links
 from searchlab.sources.source import Source, Values, Walk, pages
 
 _HOME = "https://wordpress.org/photos"
@@ -18,7 +18,7 @@ _MAX_GROUPS = 10
 
 def record(values: Values) -> SourceRecord:
     """Read a photo with what is embedded in it."""
-    entry = Entry(values)
+    entry = RawRecord(values)
     media = entry.inner("_embedded", "wp:featuredmedia", 0)
     author = entry.inner("_embedded", "author", 0)
     slug, page = entry.text("slug"), entry.url("link")
@@ -36,13 +36,13 @@ def record(values: Values) -> SourceRecord:
         if term.text("taxonomy") in ("photo_tag", "photo_category")
     ]
     said = plain_text(entry.text("content", "rendered"))
-    return checked(
+    return check_record(
         SourceRecord(
             source="wordpress",
             source_photo_id=slug,
             origin=("wordpress", slug),
             image_url=full,
-            urls=five(
+            urls=five_links(
                 thumb=size("medium") or size("thumbnail"),
                 small=size("medium_large"),
                 regular=size("large") or size("1536x1536"),
@@ -87,8 +87,8 @@ SOURCE = Source(
     title="WordPress Photos",
     home=_HOME,
     record=record,
-    inside=(),
-    gives=(
+    records_at=(),
+    record_fields=(
         "width",
         "height",
         "photographer_username",

@@ -22,7 +22,7 @@ from searchlab.evaluation.significance import bootstrap_interval
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import Library, create_library
 from searchlab.library.scan import check_root
-from searchlab.models.shipped_calibration import calibrated
+from searchlab.models.shipped_calibration import calibrate
 from searchlab.studies.paging.history import DIM, history
 from searchlab.studies.paging.library_walks import library_walks
 from searchlab.studies.paging.walks import (
@@ -218,7 +218,7 @@ def _bundled_library(folder: Path) -> Library:
     library = create_library(folder)
     root = bundled_root() / "demo"
     photos = check_root(root / "images", records=root / "photos.jsonl")
-    index_photos(library, [photos], config=calibrated(Config()))
+    index_photos(library, [photos], config=calibrate(Config()))
     return library
 
 

@@ -23,17 +23,17 @@ from searchlab.library.library import Library
 from searchlab.models import load_model
 from searchlab.models.adapted import AdaptedEmbedder
 from searchlab.models.protocol import Embedder
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 from searchlab.training.adapt.captions import (
-    UNTOLD,
+    NO_LANGUAGE,
     CaptionedPhoto,
     file_captions,
     library_captions,
 )
-from searchlab.training.adapt.head_training import Settings, Trainer
+from searchlab.training.adapt.head_training import Trainer, TrainingSettings
 from searchlab.training.adapt.model_folder import install, make_calibration, write_adapted
-from searchlab.training.adapt.pairs import Pairs, Part, embed_pairs
+from searchlab.training.adapt.pairs import CaptionPairs, Part, embed_pairs
 from searchlab.training.adapt.ranking import HEADLINE, METRICS, Gain, measure_gain, queries_of
 
 CHECKPOINT: Final = "training.npz"
@@ -42,7 +42,7 @@ MIN_TEST: Final = 20
 """Photos that the gain must be measured on: with fewer, its interval would be too narrow."""
 _CHECKPOINT_S = 5.0
 _BATCH = 4_096
-_NAMES = {UNTOLD: "no language told"}
+_NAMES = {NO_LANGUAGE: "no language told"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Adaptation:
     n_captions: dict[str, int]
     rounds: tuple[int, int, float]
     seconds: float
-    problems: list[Problem] = field(default_factory=list, repr=False)
+    problems: list[Skipped] = field(default_factory=list, repr=False)
 
     @property
     def verdict(self) -> str:
@@ -134,7 +134,7 @@ def adapt(
     model: str | None = None,
     captions: Path | str | None = None,
     out: Path | str | None = None,
-    settings: Settings | None = None,
+    settings: TrainingSettings | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Adaptation:
@@ -162,7 +162,7 @@ def adapt(
         InputError: A model that cannot be adapted, or too few captioned photos.
         ConflictError: There is something at `out`, or somebody else writes to the library.
     """
-    progress, settings = progress or Progress(), settings or Settings()
+    progress, settings = progress or Progress(), settings or TrainingSettings()
     base = _base(library, model)
     place = Path(out) if out is not None else library.folder / MODELS_FOLDER / "adapted"
     place = place.expanduser().resolve()
@@ -170,7 +170,7 @@ def adapt(
         msg = f"an adapted model must go into a new folder, got {place}, which is there; force it"
         raise ConflictError(msg)
     with library.writing(), library.cache() as cache:
-        photos, problems = _captioned(library, captions, cache, progress)
+        photos, problems = _read_captions(library, captions, cache, progress)
         pairs, unreadable = embed_pairs(photos, base, library, cache, progress)
     problems += unreadable
     names: tuple[Part, ...] = ("train", "validation", "test")
@@ -178,10 +178,10 @@ def adapt(
     _check_sizes(parts, len(pairs), problems)
     working = place.with_name(f"{place.name}.unfinished")
     with _alone(working):
-        report = _adapted(base, pairs, parts, place, working, settings, problems, progress)
+        report = _make_adapted(base, pairs, parts, place, working, settings, problems, progress)
         shutil.rmtree(working)
     if report.kept:
-        _keep_rows(library, pairs, load_model(report.model), progress)
+        _store_rows(library, pairs, load_model(report.model), progress)
     if not any(place.parent.iterdir()):
         place.parent.rmdir()
     return report
@@ -201,19 +201,19 @@ def _alone(working: Path) -> Iterator[None]:
         raise ConflictError(msg) from error
 
 
-def _adapted(
+def _make_adapted(
     base: Embedder,
-    pairs: Pairs,
-    parts: dict[Part, Pairs],
+    pairs: CaptionPairs,
+    parts: dict[Part, CaptionPairs],
     place: Path,
     working: Path,
-    settings: Settings,
-    problems: list[Problem],
+    settings: TrainingSettings,
+    problems: list[Skipped],
     progress: Progress,
 ) -> Adaptation:
     """Train, judge, and write the model if it gains."""
     began = time.perf_counter()
-    trainer = _trained(parts["train"], parts["validation"], settings, working, progress)
+    trainer = _train(parts["train"], parts["validation"], settings, working, progress)
     seconds = time.perf_counter() - began
     image, text, share = trainer.heads()
     test = parts["test"]
@@ -275,15 +275,15 @@ def _base(library: Library, spec: str | None) -> Embedder:
     return model
 
 
-def _captioned(
+def _read_captions(
     library: Library, captions: Path | str | None, cache: ContentCache, progress: Progress
-) -> tuple[list[CaptionedPhoto], list[Problem]]:
+) -> tuple[list[CaptionedPhoto], list[Skipped]]:
     if captions is None:
         return library_captions(library), []
     return file_captions(Path(captions), cache, progress)
 
 
-def _check_sizes(parts: dict[Part, Pairs], n_all: int, problems: list[Problem]) -> None:
+def _check_sizes(parts: dict[Part, CaptionPairs], n_all: int, problems: list[Skipped]) -> None:
     n_test, n_validation = len(parts["test"]), len(parts["validation"])
     if min(n_test, n_validation) >= MIN_TEST:
         return
@@ -298,7 +298,7 @@ def _check_sizes(parts: dict[Part, Pairs], n_all: int, problems: list[Problem]) 
     raise InputError(msg)
 
 
-def _keep_rows(library: Library, pairs: Pairs, model: Embedder, progress: Progress) -> None:
+def _store_rows(library: Library, pairs: CaptionPairs, model: Embedder, progress: Progress) -> None:
     """Put the heads on the rows that the base has embedded, so that indexing embeds nothing."""
     if not isinstance(model, AdaptedEmbedder):
         return
@@ -315,8 +315,12 @@ def _keep_rows(library: Library, pairs: Pairs, model: Embedder, progress: Progre
                 step.advance(len(some))
 
 
-def _trained(
-    train: Pairs, validation: Pairs, settings: Settings, working: Path, progress: Progress
+def _train(
+    train: CaptionPairs,
+    validation: CaptionPairs,
+    settings: TrainingSettings,
+    working: Path,
+    progress: Progress,
 ) -> Trainer:
     checkpoint = working / CHECKPOINT
     trainer = Trainer(train, validation, settings)

@@ -23,18 +23,18 @@ from searchlab.errors import InputError, NotFoundError
 from searchlab.library.cache import ContentCache
 from searchlab.library.library import Library
 from searchlab.library.snapshots import Snapshot
-from searchlab.photos.sidecar import Problem, read_records
+from searchlab.photos.sidecar import Skipped, read_records
 from searchlab.progress import Progress
 
 MAX_CAPTION = 2_000
 """Characters of a caption."""
-UNTOLD = ""
+NO_LANGUAGE = ""
 """The language of a caption that tells none."""
 _BATCH = 256
 
 
-class Caption(NamedTuple):
-    """What is said of a photo, and in which language; `UNTOLD` where nobody says."""
+class PhotoCaption(NamedTuple):
+    """What is said of a photo, and in which language; `NO_LANGUAGE` where nobody says."""
 
     text: str
     lang: str
@@ -52,10 +52,10 @@ class CaptionedPhoto:
 
     sha256: str
     file: Path
-    captions: tuple[Caption, ...]
+    captions: tuple[PhotoCaption, ...]
 
 
-def read_captions(path: Path) -> Iterator[tuple[Path, Caption] | Problem]:
+def read_captions(path: Path) -> Iterator[tuple[Path, PhotoCaption] | Skipped]:
     """Read a caption file; the head of this module describes the two formats.
 
     Yields:
@@ -81,13 +81,13 @@ def read_captions(path: Path) -> Iterator[tuple[Path, Caption] | Problem]:
                     for caption in captions:
                         yield place, caption
                 except (ValueError, TypeError) as error:
-                    yield Problem(f"{path}:{number}", str(error))
+                    yield Skipped(f"{path}:{number}", str(error))
     except OSError as error:
         msg = f"captions must be a file that can be read, got {path}: {error.strerror}"
         raise InputError(msg) from error
 
 
-def _tsv_line(line: str) -> tuple[str, list[Caption]]:
+def _tsv_line(line: str) -> tuple[str, list[PhotoCaption]]:
     name, *rest = line.split("\t")
     if not name or len(rest) not in (1, 2):
         msg = f"a line must be file<TAB>caption[<TAB>lang], got {len(rest) + 1} columns"
@@ -95,10 +95,10 @@ def _tsv_line(line: str) -> tuple[str, list[Caption]]:
     return _file_name(name), [_caption(*rest)]
 
 
-def _jsonl_line(line: str) -> tuple[str, list[Caption]]:
+def _jsonl_line(line: str) -> tuple[str, list[PhotoCaption]]:
     try:
         values = json.loads(line)
-        name, lang = values["file"], values.get("lang", UNTOLD)
+        name, lang = values["file"], values.get("lang", NO_LANGUAGE)
         texts = values["captions"] if "captions" in values else [values["caption"]]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         msg = f"a line must be a JSON object with file and caption or captions, got: {error}"
@@ -116,7 +116,7 @@ def _file_name(name: object) -> str:
     return name
 
 
-def _caption(text: object, lang: object = UNTOLD) -> Caption:
+def _caption(text: object, lang: object = NO_LANGUAGE) -> PhotoCaption:
     if not isinstance(text, str) or not isinstance(lang, str):
         msg = f"caption and lang must be texts, got {text!r:.60} and {lang!r:.20}"
         raise InputError(msg)
@@ -124,7 +124,7 @@ def _caption(text: object, lang: object = UNTOLD) -> Caption:
     if not told or len(told) > MAX_CAPTION:
         msg = f"a caption must have 1 to {MAX_CAPTION} characters, got {len(told)}"
         raise InputError(msg)
-    return Caption(told, lang.strip())
+    return PhotoCaption(told, lang.strip())
 
 
 def library_captions(library: Library) -> list[CaptionedPhoto]:
@@ -139,23 +139,25 @@ def library_captions(library: Library) -> list[CaptionedPhoto]:
     if snapshot is None:
         msg = f"a library must hold photos, got an empty one at {library.folder}; index some first"
         raise NotFoundError(msg)
-    written = _written(snapshot)
+    written = _captions_of_records(snapshot)
     photos: dict[str, CaptionedPhoto] = {}
     columns = (snapshot.table.texts(name) for name in ("sha256", "file", "source_description"))
     for sha256, file, description in zip(*columns, strict=True):
         texts = dict.fromkeys([description, *written.get(file, ())])
-        captions = tuple(Caption(" ".join(text.split()), UNTOLD) for text in texts if text.strip())
+        captions = tuple(
+            PhotoCaption(" ".join(text.split()), NO_LANGUAGE) for text in texts if text.strip()
+        )
         if captions:
-            photos[sha256] = _joined(photos.get(sha256), sha256, Path(file), captions)
+            photos[sha256] = _join(photos.get(sha256), sha256, Path(file), captions)
     return list(photos.values())
 
 
-def _written(snapshot: Snapshot) -> dict[str, list[str]]:
+def _captions_of_records(snapshot: Snapshot) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for root in snapshot.roots:
         sidecar = root.sidecar() if root.folder.is_dir() else None
         for item in read_records(sidecar) if sidecar is not None else ():
-            if not isinstance(item, Problem):
+            if not isinstance(item, Skipped):
                 path, record = item
                 found.setdefault(str(path), []).extend([record.title, record.alt_description])
     return found
@@ -163,7 +165,7 @@ def _written(snapshot: Snapshot) -> dict[str, list[str]]:
 
 def file_captions(
     path: Path, cache: ContentCache, progress: Progress
-) -> tuple[list[CaptionedPhoto], list[Problem]]:
+) -> tuple[list[CaptionedPhoto], list[Skipped]]:
     """Take the photos and captions of a caption file; photos of one content become one.
 
     Args:
@@ -174,29 +176,29 @@ def file_captions(
     Returns:
         The photos, and lines and files that cannot be used.
     """
-    problems: list[Problem] = []
-    told: dict[Path, list[Caption]] = {}
+    problems: list[Skipped] = []
+    told: dict[Path, list[PhotoCaption]] = {}
     for item in read_captions(path):
-        if isinstance(item, Problem):
+        if isinstance(item, Skipped):
             problems.append(item)
         else:
             told.setdefault(item[0], []).append(item[1])
     photos: dict[str, CaptionedPhoto] = {}
     for file, sha256 in _digests(told, cache, problems, progress):
         captions = tuple(dict.fromkeys(told[file]))
-        photos[sha256] = _joined(photos.get(sha256), sha256, file, captions)
+        photos[sha256] = _join(photos.get(sha256), sha256, file, captions)
     return list(photos.values()), problems
 
 
-def _joined(
-    known: CaptionedPhoto | None, sha256: str, file: Path, captions: tuple[Caption, ...]
+def _join(
+    known: CaptionedPhoto | None, sha256: str, file: Path, captions: tuple[PhotoCaption, ...]
 ) -> CaptionedPhoto:
     before = () if known is None else known.captions
     return CaptionedPhoto(sha256, file, tuple(dict.fromkeys([*before, *captions])))
 
 
 def _digests(
-    files: Iterable[Path], cache: ContentCache, problems: list[Problem], progress: Progress
+    files: Iterable[Path], cache: ContentCache, problems: list[Skipped], progress: Progress
 ) -> Iterator[tuple[Path, str]]:
     paths = list(files)
     fresh: list[tuple[str, int, int, str]] = []
@@ -211,7 +213,7 @@ def _digests(
                         sha256 = hashlib.file_digest(content, "sha256").hexdigest()
                     fresh.append((str(path), stat.st_size, stat.st_mtime_ns, sha256))
             except OSError as error:
-                problems.append(Problem(str(path), f"cannot be read: {error.strerror}"))
+                problems.append(Skipped(str(path), f"cannot be read: {error.strerror}"))
                 continue
             if len(fresh) >= _BATCH:
                 cache.keep_files(fresh)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from searchlab.files import write_atomically
 from searchlab.models.adapted import Head
 from searchlab.models.protocol import Embeddings
-from searchlab.training.adapt.pairs import Pairs
+from searchlab.training.adapt.pairs import CaptionPairs
 from searchlab.training.adapt.ranking import queries_of
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -34,7 +34,7 @@ _LARGEST_SCALE = 100.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """How heads are trained.
 
     Attributes:
@@ -78,7 +78,9 @@ class Trainer:
         best: The round that it was, 0 for the untrained heads.
     """
 
-    def __init__(self, train: Pairs, validation: Pairs, settings: Settings) -> None:
+    def __init__(
+        self, train: CaptionPairs, validation: CaptionPairs, settings: TrainingSettings
+    ) -> None:
         self._train, self._settings = train, settings
         dim = train.photos.shape[1]
         self._weights: Arrays = {
@@ -133,9 +135,9 @@ class Trainer:
         With few photos the whole way may be too far; how far is good is seen on the held-out ones.
         """
         image, text = _heads(self._kept)
-        scores = [self._score(image.scaled(share), text.scaled(share)) for share in _SHARES]
+        scores = [self._score(image.scale(share), text.scale(share)) for share in _SHARES]
         share = _SHARES[int(np.argmax(scores))]
-        return image.scaled(share), text.scaled(share), share
+        return image.scale(share), text.scale(share), share
 
     def state(self) -> bytes:
         """Return all that is needed to go on, as the bytes of an npz file."""
@@ -273,7 +275,7 @@ def _forward(
 class _Drawing:
     """Draws photos and captions of a step."""
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: CaptionPairs) -> None:
         self._photos = pairs.photos
         order = np.argsort(pairs.owners, kind="stable")
         owners, langs = pairs.owners[order], pairs.langs[order]

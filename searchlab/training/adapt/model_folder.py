@@ -29,14 +29,14 @@ from searchlab.models.adapted import (
 )
 from searchlab.models.migrated import MAP_FILE, MigratedEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.models.shipped_calibration import calibrated
-from searchlab.training.adapt.pairs import Pairs
+from searchlab.models.shipped_calibration import calibrate
+from searchlab.training.adapt.pairs import CaptionPairs
 from searchlab.training.adapt.ranking import Queries, queries_of
 
 _TOP = 10
 
 
-def make_calibration(pairs: Pairs, base: Embedder, image: Head, text: Head) -> Calibration:
+def make_calibration(pairs: CaptionPairs, base: Embedder, image: Head, text: Head) -> Calibration:
     """Fit the curves from cosine to `relevance_score` on photos that were not trained on.
 
     The text curve is fitted on the ten nearest photos of each caption, of which those that carry
@@ -58,8 +58,8 @@ def make_calibration(pairs: Pairs, base: Embedder, image: Head, text: Head) -> C
         told = _text_curve(queries, photos, text)
     except InputError:
         return UNCALIBRATED
-    known = calibrated(Config(model=base.name)).calibration
-    seen = told if known is UNCALIBRATED else carried_over(known.image, pairs.photos, photos)
+    known = calibrate(Config(model=base.name)).calibration
+    seen = told if known is UNCALIBRATED else carry_over(known.image, pairs.photos, photos)
     both = Curve((told.slope + seen.slope) / 2, (told.intercept + seen.intercept) / 2)
     return Calibration(
         text=told, image=seen, both=both, source=f"held-out captions@{pairs.fingerprint}"
@@ -77,7 +77,7 @@ def _text_curve(queries: Queries, photos: Embeddings, head: Head) -> Curve:
     )
 
 
-def carried_over(curve: Curve, before: Embeddings, after: Embeddings) -> Curve:
+def carry_over(curve: Curve, before: Embeddings, after: Embeddings) -> Curve:
     """Carry a curve over to another space, so that the same pairs get about the same scores.
 
     Args:

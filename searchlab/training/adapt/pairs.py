@@ -16,7 +16,7 @@ from searchlab.library.catalog import text_key
 from searchlab.library.embed import embed_pictures
 from searchlab.library.library import Library
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.photos.sidecar import Problem
+from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 from searchlab.training.adapt.captions import CaptionedPhoto
 
@@ -39,7 +39,7 @@ def part_of(sha256: str) -> Part:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class CaptionPairs:
     """Captioned photos as rows of a model.
 
     Attributes:
@@ -66,15 +66,15 @@ class Pairs:
         """Languages of the captions, sorted."""
         return tuple(sorted(set(self.langs.tolist())))
 
-    def part(self, name: Part) -> Pairs:
+    def part(self, name: Part) -> CaptionPairs:
         """Keep the photos of one part and their captions."""
         return self.keep(np.array([part_of(sha256) == name for sha256 in self.sha256s], dtype=bool))
 
-    def keep(self, wanted: NDArray[np.bool_]) -> Pairs:
+    def keep(self, wanted: NDArray[np.bool_]) -> CaptionPairs:
         """Keep some photos, (n_photos,) bool, and their captions."""
         rows = np.cumsum(wanted) - 1
         told = wanted[self.owners]
-        return Pairs(
+        return CaptionPairs(
             tuple(s for s, kept in zip(self.sha256s, wanted, strict=True) if kept),
             self.photos[wanted],
             self.texts[told],
@@ -98,7 +98,7 @@ def embed_pairs(
     library: Library,
     cache: ContentCache,
     progress: Progress,
-) -> tuple[Pairs, list[Problem]]:
+) -> tuple[CaptionPairs, list[Skipped]]:
     """Embed captioned photos; what the cache knows is not embedded again.
 
     Args:
@@ -123,7 +123,7 @@ def embed_pairs(
     texts = embed_texts([caption.text for _, caption in told], model, cache, progress)
     numbers = {text: n for n, text in enumerate(dict.fromkeys(c.text for _, c in told))}
     speaking = np.linalg.norm(texts, axis=1) > 0
-    pairs = Pairs(
+    pairs = CaptionPairs(
         tuple(photo.sha256 for photo in order),
         rows,
         texts,
@@ -134,9 +134,9 @@ def embed_pairs(
     return _speaking(pairs, speaking), problems
 
 
-def _speaking(pairs: Pairs, speaking: NDArray[np.bool_]) -> Pairs:
+def _speaking(pairs: CaptionPairs, speaking: NDArray[np.bool_]) -> CaptionPairs:
     """Drop captions that say nothing to the model, and photos that are left without any."""
-    heard = Pairs(
+    heard = CaptionPairs(
         pairs.sha256s,
         pairs.photos,
         pairs.texts[speaking],

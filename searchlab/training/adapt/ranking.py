@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from searchlab.evaluation.significance import GroupedIntervals, Interval, bootstrap_intervals
 from searchlab.models.protocol import Embeddings
-from searchlab.training.adapt.pairs import Pairs
+from searchlab.training.adapt.pairs import CaptionPairs
 
 HEADLINE = "mrr@10"
 METRICS: dict[str, Callable[[NDArray[np.int64]], NDArray[np.float64]]] = {
@@ -116,7 +116,7 @@ class Queries:
         return float(max(found))
 
 
-def queries_of(pairs: Pairs, *, most: int = _MOST, seed: int = 0) -> Queries:
+def queries_of(pairs: CaptionPairs, *, most: int = _MOST, seed: int = 0) -> Queries:
     """Make queries of captions: each different text of a language is one.
 
     Args:

@@ -22,7 +22,7 @@ _SIZES = (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
 _MOST_TEXTS = 4_000
 
 
-class Learnt:
+class LearntMap:
     """A map and what is lost by it.
 
     Attributes:

@@ -41,7 +41,7 @@ def ridge(old: Embeddings, new: Embeddings, penalty: float) -> LinearMap:
     References:
         Hoerl and Kennard, Ridge regression, Technometrics 12, 1970.
     """
-    x, y, x_mean, y_mean = _centred(old, new)
+    x, y, x_mean, y_mean = _centre(old, new)
     gram = x.T @ x + penalty * np.eye(x.shape[1])
     weights = np.asarray(np.linalg.solve(gram, x.T @ y), dtype=np.float64)
     return _map(weights, x_mean, y_mean)
@@ -56,7 +56,7 @@ def procrustes(old: Embeddings, new: Embeddings) -> LinearMap:
         Schoenemann, A generalized solution of the orthogonal Procrustes problem, Psychometrika 31,
         1966.
     """
-    x, y, x_mean, y_mean = _centred(old, new)
+    x, y, x_mean, y_mean = _centre(old, new)
     left, strengths, right = np.linalg.svd(x.T @ y, full_matrices=False)
     # One length for all: with fewer dimensions on one side, rows would else come out too long.
     length = float(strengths.sum()) / max(float(((x @ left) ** 2).sum()), 1e-12)
@@ -128,7 +128,7 @@ def refit(kind: str, old: Embeddings, new: Embeddings) -> LinearMap:
     return procrustes(old, new) if name == "procrustes" else ridge(old, new, float(penalty))
 
 
-def _centred(
+def _centre(
     old: Embeddings, new: Embeddings
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     x, y = old.astype(np.float64), new.astype(np.float64)

@@ -30,14 +30,14 @@ from searchlab.library.snapshots import Snapshot
 from searchlab.models import load_model
 from searchlab.models.migrated import MigratedEmbedder, map_id
 from searchlab.models.protocol import Embedder
-from searchlab.models.shipped_calibration import calibrated
-from searchlab.photos.sidecar import Problem
+from searchlab.models.shipped_calibration import calibrate
+from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 from searchlab.training.adapt.adaptation import MODELS_FOLDER
 from searchlab.training.adapt.captions import library_captions
-from searchlab.training.adapt.model_folder import carried_over, write_migrated
+from searchlab.training.adapt.model_folder import carry_over, write_migrated
 from searchlab.training.adapt.ranking import Gain, Queries, gain_of_ranks
-from searchlab.training.migrate.losses import Learnt, caption_queries
+from searchlab.training.migrate.losses import LearntMap, caption_queries
 
 SAMPLE: Final = 2_000
 MIN_SAMPLE: Final = 100
@@ -80,7 +80,7 @@ class Migration:
     old_quality: Gain | None
     curve: dict[int, Interval]
     seconds_a_photo: float
-    problems: list[Problem] = field(default_factory=list, repr=False)
+    problems: list[Skipped] = field(default_factory=list, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON."""
@@ -111,7 +111,7 @@ class Migration:
                 lines.append(
                     f"  captions that find their photo in the first 10: {before.mean:.3f} by the "
                     f"{name}, {after.mean:.3f} by mapped vectors, "
-                    f"{_signed(gain.difference['success@10'].macro)}"
+                    f"{_with_sign(gain.difference['success@10'].macro)}"
                 )
         sizes = ", ".join(f"{size:,}: {1 - found.mean:.3f}" for size, found in self.curve.items())
         lines.append(f"  lost by photos learnt from: {sizes}")
@@ -158,7 +158,7 @@ def migrate(
     progress = progress or Progress()
     model = _new(new)
     with library.writing(), library.cache() as cache:
-        snapshot = _served(library, old, model)
+        snapshot = _served_snapshot(library, old, model)
         digests = list(snapshot.table.texts("sha256"))
         began = time.perf_counter()
         rows, fresh, problems = _embed_sample(
@@ -168,7 +168,7 @@ def migrate(
         vectors = cache.vectors(model.model_id, [digests[row] for row in rows], model.dim)
         parts = _parts(len(rows))
         olds = np.asarray(snapshot.index.vectors[rows])
-        learnt = Learnt(olds, vectors, parts)
+        learnt = LearntMap(olds, vectors, parts)
         queries = caption_queries(
             library_captions(library), [digests[rows[i]] for i in parts[2]], model, cache, progress
         )
@@ -197,8 +197,8 @@ def migrate(
             calibration=_calibration(model, learnt),
         )
         write_migrated(folder, migrated, migration.to_dict(), str(migration))
-        _keep_mapped(snapshot, digests, set(rows.tolist()), migrated, cache, progress)
-        config = calibrated(replace(snapshot.config, model=migrated.name, model_id=""))
+        _store_mapped(snapshot, digests, set(rows.tolist()), migrated, cache, progress)
+        config = calibrate(replace(snapshot.config, model=migrated.name, model_id=""))
         snapshot_id = library.write(
             snapshot.table, config, snapshot.roots, cache, before=snapshot, progress=progress
         )
@@ -216,7 +216,7 @@ def _new(spec: str) -> Embedder:
     return model
 
 
-def _served(library: Library, old: str, new: Embedder) -> Snapshot:
+def _served_snapshot(library: Library, old: str, new: Embedder) -> Snapshot:
     snapshot = library.snapshot()
     if snapshot is None:
         msg = f"a library must hold photos, got an empty one at {library.folder}; index some first"
@@ -242,7 +242,7 @@ def _embed_sample(
     library: Library,
     cache: ContentCache,
     progress: Progress,
-) -> tuple[NDArray[np.int64], int, list[Problem]]:
+) -> tuple[NDArray[np.int64], int, list[Skipped]]:
     """Embed a sample drawn by content, so that a larger one holds the smaller; sorted rows."""
     if sample < MIN_SAMPLE or len(digests) < MIN_SAMPLE:
         msg = (
@@ -282,7 +282,7 @@ def _parts(n_sample: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
 
 
 def _old_gain(
-    snapshot: Snapshot, learnt: Learnt, queries: Queries | None, seed: int
+    snapshot: Snapshot, learnt: LearntMap, queries: Queries | None, seed: int
 ) -> Gain | None:
     """Compare with the old model, where it is still installed."""
     if queries is None:
@@ -298,12 +298,12 @@ def _old_gain(
     return gain_of_ranks(queries, before, after, len(learnt.true), seed=seed)
 
 
-def _calibration(model: Embedder, learnt: Learnt) -> Calibration:
+def _calibration(model: Embedder, learnt: LearntMap) -> Calibration:
     """The new model's curves, carried over to the lower cosines that mapped rows have."""
-    known = calibrated(Config(model=model.name)).calibration
+    known = calibrate(Config(model=model.name)).calibration
     if known is UNCALIBRATED:
         return UNCALIBRATED
-    image = carried_over(known.image, learnt.true, learnt.mapped)
+    image = carry_over(known.image, learnt.true, learnt.mapped)
     # The same line from old to new log-odds serves words, whose cosines shrink alike.
     factor = image.slope / known.image.slope
     text = Curve(known.text.slope * factor, known.text.intercept)
@@ -311,7 +311,7 @@ def _calibration(model: Embedder, learnt: Learnt) -> Calibration:
     return Calibration(text=text, image=image, both=both, source=f"{known.source}, mapped")
 
 
-def _keep_mapped(
+def _store_mapped(
     snapshot: Snapshot,
     digests: Sequence[str],
     sampled: set[int],
@@ -341,5 +341,5 @@ def _lost(recall: Interval) -> str:
     return f"{1 - recall.mean:.3f} [{1 - recall.high:.3f}, {1 - recall.low:.3f}]"
 
 
-def _signed(found: Interval) -> str:
+def _with_sign(found: Interval) -> str:
     return f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"

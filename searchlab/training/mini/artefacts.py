@@ -26,7 +26,7 @@ from searchlab.models.mini.text import (
     TextTower,
 )
 from searchlab.training.mini.heads import DIM, Floats, unit
-from searchlab.training.mini.materials import records
+from searchlab.training.mini.materials import list_materials
 from searchlab.training.mini.photo_tower import Joined
 from searchlab.training.mini.quantise import quantise as quantise_network
 from searchlab.training.mini.student import quantise
@@ -84,7 +84,7 @@ def write(
         write_record(
             build,
             dim=mixer.direct.shape[1] + 1,
-            agreement=agreement(build, table, network, pictures[:100]),
+            agreement=measure_agreement(build, table, network, pictures[:100]),
         )
         # Without a record the model is refused, so old and new files are never taken for one.
         (folder / artefacts.RECORD_FILE).unlink(missing_ok=True)
@@ -92,7 +92,7 @@ def write(
             path.replace(folder / path.name)
 
 
-def agreement(
+def measure_agreement(
     folder: Path, table: Floats, network: Joined, pictures: Sequence[Image.Image]
 ) -> dict[str, float]:
     """Cosines between what was trained and what is stored, over table rows and photos."""
@@ -136,17 +136,19 @@ def write_record(folder: Path, *, dim: int, agreement: dict[str, float]) -> None
             "torch": torch.__version__,
         },
         "cosine_with_float32": {what: round(x, 5) for what, x in agreement.items()},
-        "sources": records(),
+        "sources": list_materials(),
         "canaries": {
-            "text": _recorded(CANARY_TEXTS, texts),
-            "image": _recorded(CANARY_SEEDS, photos),
+            "text": _record_canaries(CANARY_TEXTS, texts),
+            "image": _record_canaries(CANARY_SEEDS, photos),
         },
     }
     text = json.dumps(record, indent=2, ensure_ascii=False)
     (folder / artefacts.RECORD_FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def _recorded(probes: tuple[str, ...] | tuple[int, ...], rows: Floats) -> list[dict[str, object]]:
+def _record_canaries(
+    probes: tuple[str, ...] | tuple[int, ...], rows: Floats
+) -> list[dict[str, object]]:
     return [
         {"probe": probe, "expected": [round(float(x), 5) for x in row[:RECORDED]]}
         for probe, row in zip(probes, rows, strict=True)

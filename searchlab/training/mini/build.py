@@ -26,7 +26,7 @@ from searchlab.training.mini.corpora import (
     training_captions,
     training_photos,
 )
-from searchlab.training.mini.features import CALIBRATED, Seen, see
+from searchlab.training.mini.features import CALIBRATED, PhotoReadings, read_photos
 from searchlab.training.mini.heads import (
     NAMED,
     TEACHER_WIDTH,
@@ -51,7 +51,7 @@ from searchlab.training.mini.text_examples import (
     CAPTION,
     NOUN,
     TEMPLATE,
-    Lessons,
+    TextExamples,
     teach_captions,
     teach_names,
 )
@@ -138,7 +138,7 @@ def build(
     everyone, pictures, (tower, _, seen) = look(ingredients, recipe, cache, progress)
     views = [view.rows(slice(recipe.held_out, None)) for view in seen]
     words = everyone.about(views[0].ids)
-    side, head, places = taught_space(
+    side, head, places = make_space(
         words,
         lay_out(words, views[0].ids),
         views,
@@ -195,7 +195,7 @@ def build(
 
 def look(
     ingredients: Ingredients, recipe: Recipe, cache: Path, progress: Progress
-) -> tuple[Words, list[Image.Image], Seen]:
+) -> tuple[Words, list[Image.Image], PhotoReadings]:
     """Gather words and captions, and let the image tower be tuned and see the photos.
 
     Returns:
@@ -208,7 +208,7 @@ def look(
     words = gather(ingredients, cache, ids, progress)
     pictures = open_rgb([photos[photo] for photo in ids[CALIBRATED]])
     laid = lay_out(words, ids)
-    seen = see(
+    seen = read_photos(
         ingredients.packages,
         cache,
         {photo: photos[photo] for photo in ids},
@@ -244,9 +244,9 @@ def gather(
 def lay_out(words: Words, photos: Sequence[str]) -> Space:
     """Lay out the named part, and bring the captions' vectors to the scale of training."""
     teacher = words.teacher
-    classes = teacher.english(templated(words.class_names))
-    kinds = teacher.english(templated(words.kinds))
-    things = teacher.english(templated(sorted(set(words.annotations.names["en"].values()))))
+    classes = teacher.english(fill_template(words.class_names))
+    kinds = teacher.english(fill_template(words.kinds))
+    things = teacher.english(fill_template(sorted(set(words.annotations.names["en"].values()))))
     class_mean = classes.mean(axis=0)
     halves = np.split(classes - class_mean, 2, axis=1)
     lengths = [float(np.linalg.norm(half, axis=1).mean()) for half in halves]
@@ -272,7 +272,7 @@ def lay_out(words: Words, photos: Sequence[str]) -> Space:
     )
 
 
-def taught_space(
+def make_space(
     words: Words,
     space: Space,
     views: Sequence[Readings],
@@ -313,15 +313,15 @@ def taught_space(
     return side, PhotoHead(*start), [unit(np.hstack(rows) @ axes) for rows in photos]
 
 
-def teach(words: Words, pieces: Pieces, side: TextSide) -> Lessons:
+def teach(words: Words, pieces: Pieces, side: TextSide) -> TextExamples:
     """Everything that the text tower learns from."""
-    lessons = Lessons()
+    lessons = TextExamples()
     teach_names(lessons, pieces, words.teacher, side, words.annotations, words.class_names)
     teach_captions(lessons, pieces, words.teacher, side, words.captions)
     return lessons
 
 
-def templated(names: Sequence[str]) -> list[str]:
+def fill_template(names: Sequence[str]) -> list[str]:
     """Names as the teachers read them."""
     return [TEMPLATE.format(name) for name in names]
 
@@ -329,7 +329,7 @@ def templated(names: Sequence[str]) -> list[str]:
 def label_rows(words: Words, side: TextSide) -> dict[str, Floats]:
     """Rows of the names and phrases that describe photos."""
     named = side.target(
-        words.teacher.english(templated(words.class_names)), side.class_mean, **NOUN
+        words.teacher.english(fill_template(words.class_names)), side.class_mean, **NOUN
     )
     phrased = side.target(words.teacher.english(PHRASES), side.caption_mean, **CAPTION)
     rows = dict(zip(PHRASES, phrased, strict=True))

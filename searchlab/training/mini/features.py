@@ -18,7 +18,14 @@ from searchlab.models.mini import framing
 from searchlab.progress import Progress
 from searchlab.training.mini import heads, materials, photo_tower, quantise, tune, views
 from searchlab.training.mini.heads import Floats
-from searchlab.training.mini.photo_tower import Early, Readings, Said, Tower, load_tower, said_by
+from searchlab.training.mini.photo_tower import (
+    Early,
+    PhotoReader,
+    Readings,
+    Tower,
+    load_tower,
+    reader_of,
+)
 
 SPARED = 600
 """Photos that settings were chosen on; the tower is not tuned on them."""
@@ -26,7 +33,7 @@ CALIBRATED = slice(SPARED, SPARED + 200)
 """Photos by which it is brought to 8 bits."""
 
 
-class Seen(NamedTuple):
+class PhotoReadings(NamedTuple):
     """The tuned image tower, and what it says of the training photos.
 
     Attributes:
@@ -36,11 +43,11 @@ class Seen(NamedTuple):
     """
 
     tower: Tower
-    read: Said
+    read: PhotoReader
     views: list[Readings]
 
 
-def see(
+def read_photos(
     packages: Path,
     cache: Path,
     photos: Mapping[str, Path],
@@ -51,7 +58,7 @@ def see(
     crops: int,
     seed: int,
     progress: Progress | None = None,
-) -> Seen:
+) -> PhotoReadings:
     """Tune the image tower, bring it to 8 bits, and let it read the photos.
 
     Args:
@@ -80,7 +87,7 @@ def see(
 
     tuned = folder / "tower.pt"
     if not tuned.exists():
-        plain = views.read_views(said_by(tower), photos, folder / "plain", crops, progress)
+        plain = views.read_views(reader_of(tower), photos, folder / "plain", crops, progress)
         early = quantise.cells_by_file(in_8_bits(Early(tower), ["cells"], "early.onnx"))
         cells = views.read_cells(early, photos, folder / "early", crops, progress)
         own = {row: numbers for row, numbers in captions.items() if row >= SPARED}
@@ -89,8 +96,10 @@ def see(
         torch.save(tower.state_dict(), file)
         write_atomically(tuned, file.getvalue())
     tower.load_state_dict(torch.load(tuned))
-    read = quantise.said_by_file(in_8_bits(tower, ["features", "logits"], "tower.onnx"))
-    return Seen(tower, read, views.read_views(read, photos, folder / "tuned", crops, progress))
+    read = quantise.reader_of_file(in_8_bits(tower, ["features", "logits"], "tower.onnx"))
+    return PhotoReadings(
+        tower, read, views.read_views(read, photos, folder / "tuned", crops, progress)
+    )
 
 
 def _recipe(

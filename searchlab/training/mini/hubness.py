@@ -20,8 +20,8 @@ from torch.nn import functional
 from searchlab.models.mini.text import COMMON
 from searchlab.training.mini.heads import Floats, PhotoHead, unit
 from searchlab.training.mini.photo_tower import Readings
-from searchlab.training.mini.student import Student, Table, string
-from searchlab.training.mini.text_examples import Lessons
+from searchlab.training.mini.student import Student, Table, pack_texts
+from searchlab.training.mini.text_examples import TextExamples
 
 A_LANGUAGE = 1500  # Captions of each language that stand for whatever is asked,
 CENTRES = 256  # and their centres, which the network keeps.
@@ -75,7 +75,7 @@ def hold_back(
     head: PhotoHead,
     student: Student,
     table: Table,
-    lessons: Lessons,
+    lessons: TextExamples,
     photos: Readings,
     *,
     seed: int,
@@ -93,9 +93,9 @@ def hold_back(
     captions = [
         lessons.rows[n] for n in _some_of_each(lessons.captions, np.random.default_rng(seed))
     ]
-    strung = string(captions)
+    packed = pack_texts(captions)
     with torch.no_grad():
-        rows = student(table.take(strung), strung).numpy()
+        rows = student(table.take(packed), packed).numpy()
     means = KMeans(min(CENTRES, len(rows)), n_init=1, random_state=seed).fit(rows)
     counts = np.bincount(means.labels_, minlength=len(means.cluster_centers_))
     used = counts > 0  # Captions that are alike leave centres without any.

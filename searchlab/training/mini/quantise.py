@@ -22,7 +22,7 @@ from PIL import Image
 from searchlab.models.mini import framing
 from searchlab.models.mini.embedder import open_session
 from searchlab.training.mini.heads import Floats
-from searchlab.training.mini.photo_tower import Early, Joined, Said, Tower
+from searchlab.training.mini.photo_tower import Early, Joined, PhotoReader, Tower
 
 OPSET = 17
 
@@ -100,7 +100,7 @@ def quantise(
     onnx.save(model, path)
 
 
-def said_by_file(path: Path, *, threads: int = 1) -> Said:
+def reader_of_file(path: Path, *, threads: int = 1) -> PhotoReader:
     """The tower in a file, of outputs `features` and `logits`, as a function of arrays."""
     session = open_session(path, threads)
 

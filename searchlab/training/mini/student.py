@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from searchlab.models.mini.text import Mixer
 from searchlab.training.mini.heads import DIM, Floats
-from searchlab.training.mini.text_examples import Lessons
+from searchlab.training.mini.text_examples import TextExamples
 
 WIDTH = 144
 """Components of a piece's vector."""
@@ -22,7 +22,7 @@ SHRINK = 0.6  # Length of the first rows against the ridge's prediction.
 DECAY = (0.9, 0.98)  # Of Adam's two moments, for rows of the table.
 
 
-class Strung(NamedTuple):
+class PackedTexts(NamedTuple):
     """Texts as pieces one after another, a gap (-1) after each text.
 
     Attributes:
@@ -36,11 +36,11 @@ class Strung(NamedTuple):
     texts: int
 
 
-def string(texts: Sequence[Sequence[int]]) -> Strung:
+def pack_texts(texts: Sequence[Sequence[int]]) -> PackedTexts:
     """String texts of at least one piece together, as no text sees its neighbour across a gap."""
     pieces = np.array([piece for text in texts for piece in (*text, -1)], dtype=np.int64)
     lengths = [len(text) + 1 for text in texts]
-    return Strung(pieces, np.repeat(np.arange(len(texts)), lengths), len(texts))
+    return PackedTexts(pieces, np.repeat(np.arange(len(texts)), lengths), len(texts))
 
 
 class Student(torch.nn.Module):
@@ -60,14 +60,14 @@ class Student(torch.nn.Module):
         self.hidden = hidden
         self.dropped = dropped
 
-    def forward(self, vectors: torch.Tensor, strung: Strung) -> torch.Tensor:
+    def forward(self, vectors: torch.Tensor, packed: PackedTexts) -> torch.Tensor:
         """Mix the vectors of strung pieces, (n_places, WIDTH); (n_texts, DIM) unit rows."""
-        there = torch.from_numpy(strung.pieces >= 0)
+        there = torch.from_numpy(packed.pieces >= 0)
         if self.training and self.dropped:
             there &= torch.rand(len(there)) > self.dropped
         vectors = vectors * there[:, None]
-        owner = torch.from_numpy(strung.owner)
-        none = vectors.new_zeros(strung.texts, WIDTH)
+        owner = torch.from_numpy(packed.owner)
+        none = vectors.new_zeros(packed.texts, WIDTH)
         mixed = none.index_add(0, owner, vectors) @ self.direct
         if self.hidden:
             before = functional.pad(vectors, (0, 0, 1, 0))[:-1]
@@ -75,7 +75,7 @@ class Student(torch.nn.Module):
             with torch.autocast("cpu", torch.bfloat16):
                 seen = functional.relu(self.window(torch.cat([before, vectors, after], dim=1)))
             seen = seen.float() * there[:, None]
-            none = seen.new_zeros(strung.texts, self.hidden)
+            none = seen.new_zeros(packed.texts, self.hidden)
             mixed = mixed + none.index_add(0, owner, seen) @ self.outer
         return functional.normalize(mixed, dim=1)
 
@@ -97,7 +97,7 @@ class Table:
         self._used: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._leaf = torch.empty(0)
 
-    def take(self, texts: Strung) -> torch.Tensor:
+    def take(self, texts: PackedTexts) -> torch.Tensor:
         """Vectors of strung pieces, (n_places, WIDTH); gradients go to the rows in use."""
         self._used = np.unique(texts.pieces[texts.pieces >= 0])
         self._leaf = self.rows[self._used].requires_grad_()
@@ -118,7 +118,7 @@ class Table:
         self.rows[used] -= self.rate * factor * mean / (1 - DECAY[0] ** seen) / upright
 
 
-def first_weights(lessons: Lessons, vectors: Floats) -> tuple[Floats, Floats]:
+def first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, Floats]:
     """A first vector for each piece, from the teacher's of the piece alone.
 
     A ridge regression from teacher vectors to targets is learnt on the texts that are one piece; it

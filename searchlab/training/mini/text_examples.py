@@ -27,7 +27,7 @@ COMMON_KEYWORD = 12  # A keyword of more symbols than these says too little.
 
 
 @dataclass
-class Lessons:
+class TextExamples:
     """Texts as rows of the table, with targets.
 
     Attributes:
@@ -53,7 +53,7 @@ class Lessons:
 
 
 def teach_names(
-    lessons: Lessons,
+    lessons: TextExamples,
     pieces: Pieces,
     teacher: Teacher,
     side: TextSide,
@@ -81,7 +81,7 @@ def teach_names(
 
 
 def teach_captions(
-    lessons: Lessons,
+    lessons: TextExamples,
     pieces: Pieces,
     teacher: Teacher,
     side: TextSide,

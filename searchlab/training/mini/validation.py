@@ -11,7 +11,7 @@ from searchlab.models.mini.pieces import Pieces
 from searchlab.models.mini.text import with_common
 from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption
 from searchlab.training.mini.photo_tower import Readings
-from searchlab.training.mini.student import Student, Table, string
+from searchlab.training.mini.student import Student, Table, pack_texts
 from searchlab.training.mini.text_examples import LONGEST
 
 CUTOFFS = (1, 5, 10)
@@ -49,9 +49,9 @@ def held_out_recall(
             for caption in captions
             if caption.language == language and (rows := pieces.encode(caption.text))
         ]
-        strung = string([rows for _, rows in asked])
+        packed = pack_texts([rows for _, rows in asked])
         own = torch.tensor([row for row, _ in asked])
-        asked_rows = with_common(student(table.take(strung), strung).numpy())
+        asked_rows = with_common(student(table.take(packed), packed).numpy())
         scores = torch.from_numpy(asked_rows) @ placed.T
         ranks = (scores > scores.gather(1, own[:, None])).sum(dim=1).numpy()
         shares = " / ".join(f"{100 * np.mean(ranks < k):.1f}" for k in CUTOFFS)

@@ -18,7 +18,7 @@ from searchlab.files import write_atomically
 from searchlab.models.mini import framing
 from searchlab.progress import Progress
 from searchlab.training.mini.heads import Floats
-from searchlab.training.mini.photo_tower import BATCH, Readings, Said, open_rgb
+from searchlab.training.mini.photo_tower import BATCH, PhotoReader, Readings, open_rgb
 
 OPENED = 64  # Photos held in memory at a time.
 SMALLEST = 0.4  # Share of a photo's area that a crop shows at least.
@@ -55,7 +55,7 @@ class Cells:
 
 
 def read_views(
-    read: Said,
+    read: PhotoReader,
     photos: Mapping[str, Path],
     cache: Path,
     crops: int,
@@ -64,7 +64,7 @@ def read_views(
     """What a tower says of photos: whole first, then of so many random crops of each.
 
     Args:
-        read: `said_by` a tower, or `quantise.said_by_file`.
+        read: `reader_of` a tower, or `quantise.reader_of_file`.
         photos: Files by photo id.
         cache: Folder of the answers; made if absent.
         crops: Random crops of each photo.
@@ -81,7 +81,7 @@ def read_views(
             features[rows], logits[rows] = read(pixels)
         return {"features": features, "logits": logits}
 
-    kept = _kept("view", columns, photos, cache, crops, progress or Progress())
+    kept = _cached("view", columns, photos, cache, crops, progress or Progress())
     return [
         Readings(list(photos), *(one[name].astype(np.float32) for name in ("features", "logits")))
         for one in kept
@@ -118,11 +118,11 @@ def read_cells(
             kept[rows, : flat.shape[1]] = flat
         return {"rows": kept, "sizes": sizes}
 
-    kept = _kept("cells", columns, photos, cache, crops, progress or Progress())
+    kept = _cached("cells", columns, photos, cache, crops, progress or Progress())
     return [Cells(one["rows"], one["sizes"]) for one in kept]
 
 
-def _kept(
+def _cached(
     name: str,
     columns: Callable[[Iterable[tuple[list[int], Floats]]], dict[str, NDArray[Any]]],
     photos: Mapping[str, Path],
@@ -137,7 +137,7 @@ def _kept(
         if not path.exists():
             told = f"{cache.name}: {name} {view} of {crops}"
             with progress.step(told, len(photos), unit="photos") as step:
-                said = columns(_framed(photos, view, step.advance))
+                said = columns(_frame(photos, view, step.advance))
             file = io.BytesIO()
             np.savez(file, allow_pickle=False, ids=np.array(list(photos)), **said)
             write_atomically(path, file.getvalue())
@@ -178,7 +178,7 @@ def _random_box(rng: np.random.Generator, width: int, height: int) -> framing.Bo
     return 0, 0, width, height
 
 
-def _framed(
+def _frame(
     photos: Mapping[str, Path], view: int, advance: Callable[[int], None]
 ) -> Iterator[tuple[list[int], Floats]]:
     """Rows and framed pixels of one view, batch by batch; view 0 shows photos whole."""
@@ -191,13 +191,13 @@ def _framed(
             batches = framing.batches(pictures, BATCH)
         else:
             pixels = [crop(picture, rng) for picture in pictures]
-            batches = _stacked(pixels)
+            batches = _stack(pixels)
         for members, batch in batches:
             yield [start + member for member in members], batch
             advance(len(members))
 
 
-def _stacked(pixels: list[Floats]) -> Iterator[tuple[list[int], Floats]]:
+def _stack(pixels: list[Floats]) -> Iterator[tuple[list[int], Floats]]:
     for size in framing.SIZES:
         members = [number for number, one in enumerate(pixels) if one.shape[1:] == size]
         for start in range(0, len(members), BATCH):

@@ -46,7 +46,7 @@ def choose_pieces(
         fragments: Pieces kept of the teacher's.
         words: Whole words added.
     """
-    base = _folded(teacher_pieces)
+    base = _fold_pieces(teacher_pieces)
     value = _word_values(annotations, captions, class_names)
 
     def worth(piece: str) -> float:
@@ -78,7 +78,7 @@ def choose_pieces(
     return chosen
 
 
-def _folded(teacher_pieces: Iterable[tuple[str, float]]) -> dict[str, float]:
+def _fold_pieces(teacher_pieces: Iterable[tuple[str, float]]) -> dict[str, float]:
     base: dict[str, float] = {}
     for piece, score in teacher_pieces:
         bare = piece.replace(WORD, "")
