@@ -240,7 +240,7 @@ def _describe_body(operation: Operation) -> dict[str, Any]:
         image = {
             "type": "string",
             "format": "binary",
-            "description": "JPEG, PNG, WebP or AVIF, told by its content.",
+            "description": "JPEG, PNG, WebP or AVIF, recognised by its content.",
         }
         # A form without any part is as good as no body; other parts are passed over beside it.
         either = [{"required": ["image"]}, {"maxProperties": 0}]

@@ -45,7 +45,7 @@ class RequestLine(msgspec.Struct, omit_defaults=True):
         event: Always `request`.
         request_id: As in the answer.
         method: HTTP method.
-        path: As asked, without the query string.
+        path: Of the request, without the query string.
         route: Template of the path, such as `/api/v1/photos/{photo_id}`.
         status: HTTP status.
         took_ms: From the first byte to the answer.
@@ -54,7 +54,7 @@ class RequestLine(msgspec.Struct, omit_defaults=True):
         account_id: Its account.
         plan: Its plan.
         snapshot: What it was answered from.
-        facts: What else the route found worth a word.
+        facts: What else the route adds.
     """
 
     time: str

@@ -176,7 +176,7 @@ class _Sums(Collector):
         for name, described in own.items():
             metric = sums.get(name, described)
             metric.documentation = described.documentation
-            if name == _SNAPSHOT_INFO:  # of those that were served before, none is told
+            if name == _SNAPSHOT_INFO:  # those that no worker serves any more are left out
                 metric.samples = [sample for sample in metric.samples if sample.value]
             yield metric
         yield GaugeMetricFamily("searchlab_workers", "Workers that live.", value=len(pids))
