@@ -47,7 +47,7 @@ from searchlab.cli.console import ConsoleProgress
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import Library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 
 WORKERS = 2
 

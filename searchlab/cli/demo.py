@@ -13,7 +13,7 @@ from searchlab.evaluation.datasets import Dataset, bundled_root, load_dataset
 from searchlab.evaluation.experiments import Experiment
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import Library, create_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.models.shipped_calibration import calibrate
 from searchlab.progress import Progress
 from searchlab.search.filters.photo_filter import facet_counts

@@ -12,7 +12,7 @@ from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option, stderr, st
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
-    from searchlab.library.scan import Root
+    from searchlab.library.roots import Root
     from searchlab.search.queries import Query
 
 
@@ -100,7 +100,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
 
 
 def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
-    from searchlab.library.scan import check_dump, check_root
+    from searchlab.library.roots import check_dump, check_root
 
     dumps = [place for place in places if place.is_file()]
     if options["records"] is not None and len(places) != 1:

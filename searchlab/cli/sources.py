@@ -33,7 +33,7 @@ def fetch(source: str, dump: Path | None, out: Path | None, **options: Any) -> N
     --source pexels photos/pexels.jsonl. Interrupted, the same command goes on.
     """
     from searchlab.cli.console import ConsoleProgress, print_problems
-    from searchlab.library.scan import check_allowed
+    from searchlab.library.roots import check_allowed
     from searchlab.sources import find_source
     from searchlab.sources.fetch.client import PoliteClient, open_client
     from searchlab.sources.fetch.records_and_pictures import fetch as fetch_query

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from searchlab.config import Config
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import assign_labels, build_vectors
-from searchlab.library.scan import Root
+from searchlab.library.roots import Root
 from searchlab.library.snapshots import Snapshot, rewrite_snapshot, write_snapshot
 from searchlab.models import load_model
 from searchlab.models.canaries import CanaryCheck

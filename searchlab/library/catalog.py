@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from searchlab.errors import NotFoundError
 from searchlab.library.cache import ContentCache
 from searchlab.library.embed import embed_pictures
+from searchlab.library.roots import Root
 from searchlab.library.rows import row_of_picture
-from searchlab.library.scan import Picture, Root
+from searchlab.library.scan import Picture
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.photos.photo import photo_id_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from searchlab.library.roots import Root
 from searchlab.photos.licenses import refusal
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
@@ -15,10 +15,7 @@ from searchlab.sources.merge import merge
 from searchlab.sources.picture_store import PictureStore
 from searchlab.sources.record import SourceRecord
 
-if TYPE_CHECKING:
-    from searchlab.library.scan import Root
-
-_Found = tuple["Root", DumpRecord]
+_Way = tuple[Root, DumpRecord]
 
 
 def pictures_of_dumps(
@@ -26,7 +23,7 @@ def pictures_of_dumps(
 ) -> Iterator[tuple[Path, SourceRecord] | Skipped]:
     """Find the photos of some dumps that a library takes in.
 
-    What several records tell of one photo becomes one record. Its licence is checked then, by what
+    What several records say of one photo becomes one record. Its licence is checked then, by what
     the library that published it says.
 
     Args:
@@ -36,29 +33,29 @@ def pictures_of_dumps(
     Yields:
         A picture's path and what is said of it, or why a record is left out.
     """
-    photos: dict[tuple[str, str], list[_Found]] = {}
+    photos: dict[tuple[str, str], list[_Way]] = {}
     for root in dumps:
         with progress.step(f"reading {root.place.name}", unit="records") as step:
-            for found in read_dump(root.place, find_source(root.source)):
+            for item in read_dump(root.place, find_source(root.source)):
                 step.advance(1)
-                if isinstance(found, Skipped):
-                    yield found
+                if isinstance(item, Skipped):
+                    yield item
                 else:
-                    _note(photos.setdefault(found.record.origin, []), (root, found))
+                    _note(photos.setdefault(item.record.origin, []), (root, item))
     stores = {root.folder: PictureStore(root.folder) for root in dumps}
     for ways in photos.values():
         yield _picture(ways, stores)
 
 
-def _note(ways: list[_Found], found: _Found) -> None:
+def _note(ways: list[_Way], way: _Way) -> None:
     # A dump that grows has a photo once more when it has changed: the later line counts.
-    source = found[1].record.source
-    ways[:] = [way for way in ways if way[1].record.source != source]
-    ways.append(found)
+    source = way[1].record.source
+    ways[:] = [other for other in ways if other[1].record.source != source]
+    ways.append(way)
 
 
 def _picture(
-    ways: list[_Found], stores: dict[Path, PictureStore]
+    ways: list[_Way], stores: dict[Path, PictureStore]
 ) -> tuple[Path, SourceRecord] | Skipped:
     record = merge(read.record for _, read in ways)
     # The record that speaks for the photo comes first, and its picture before those of others.
@@ -66,8 +63,8 @@ def _picture(
     root, read = ways[0]
     if why := refusal(record.license_type, root.allowed):
         return Skipped(read.where, why)
-    for other, told in ways:
-        path = stores[other.folder].find(told.record)
+    for other, said in ways:
+        path = stores[other.folder].find(said.record)
         if path is not None:
             return path, record
     reason = f"no picture of {record.source} {record.source_photo_id} in {root.folder}"

@@ -13,7 +13,8 @@ from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_table, identify
 from searchlab.library.embed import PASSING, embed_pictures
 from searchlab.library.library import Library
-from searchlab.library.scan import Picture, Root, Scan, check_root, is_library, scan_roots
+from searchlab.library.roots import Root, check_root, is_library
+from searchlab.library.scan import Picture, Scan, scan_roots
 from searchlab.library.snapshots import Snapshot, last_readable
 from searchlab.models import load_model
 from searchlab.models.protocol import Embedder

@@ -32,7 +32,7 @@ from searchlab.library.building import build_snapshot
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_vectors
 from searchlab.library.embed import thumbnail_path
-from searchlab.library.scan import KEY_FILE, LIBRARY_FILE, Root
+from searchlab.library.roots import KEY_FILE, LIBRARY_FILE, Root
 from searchlab.library.snapshots import FORMAT, Snapshot, check_snapshot, current_id, open_snapshot
 from searchlab.models import load_model
 from searchlab.models.canaries import CanaryCheck

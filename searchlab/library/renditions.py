@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from searchlab.errors import ImageError, NotFoundError
 from searchlab.library.embed import THUMBNAIL_SIDE, thumbnail_path
-from searchlab.library.scan import Root
+from searchlab.library.roots import Root
 from searchlab.photos.images.decode import MAX_BYTES, open_rgb, thumbnail
 from searchlab.photos.images.headers import sniff
 from searchlab.photos.photo import Photo

@@ -4,67 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from searchlab.errors import InputError
 from searchlab.library.cache import ContentCache
 from searchlab.library.dumps import pictures_of_dumps
+from searchlab.library.roots import Root, is_library
 from searchlab.photos.images.decode import MAX_BYTES
-from searchlab.photos.licenses import RESTRICTIONS
-from searchlab.photos.sidecar import SIDECAR_NAME, Record, Skipped, read_records
+from searchlab.photos.sidecar import Record, Skipped, read_records
 from searchlab.progress import Progress
-from searchlab.sources import find_source
 
-LIBRARY_FILE = "library.json"
-KEY_FILE = "secret.key"
 _BATCH = 256
-
-
-@dataclass(frozen=True)
-class Root:
-    """A folder that a library covers, or a dump of an upstream library and where its pictures lie.
-
-    Attributes:
-        folder: Absolute path.
-        records: Sidecar file, if one was named; `photos.jsonl` in the folder is found by itself.
-            Of a dump, the dump.
-        source: Name of the library for pictures whose record names none; empty for what it was
-            before, `local` at first. Of a dump, the library whose records it holds.
-        is_dump: Only pictures that the records name are taken in.
-        allowed: Words of `licensing.RESTRICTIONS` that keep no photo of the dump out.
-    """
-
-    folder: Path
-    records: Path | None = None
-    source: str = ""
-    is_dump: bool = False
-    allowed: tuple[str, ...] = ()
-
-    @property
-    def place(self) -> Path:
-        """What a library knows the root by: a dump's file, else the folder."""
-        return self.records if self.is_dump and self.records is not None else self.folder
-
-    @property
-    def is_there(self) -> bool:
-        """Whether it can be reached."""
-        return self.folder.is_dir() and (not self.is_dump or self.place.is_file())
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether a dump has no byte, or its folder no file."""
-        return not self.place.stat().st_size or not any(self.folder.iterdir())
-
-    def sidecar(self) -> Path | None:
-        """Return the sidecar file of this folder, or None."""
-        if self.is_dump:
-            return None
-        if self.records is not None:
-            return self.records
-        found = self.folder / SIDECAR_NAME
-        return found if found.is_file() else None
 
 
 @dataclass(frozen=True)
@@ -84,7 +36,7 @@ class Picture:
 
 @dataclass
 class Scan:
-    """What was found.
+    """What lies under the roots.
 
     Attributes:
         pictures: By path, in order.
@@ -101,74 +53,6 @@ class Scan:
         paths = [picture.path for picture in self.pictures]
         counts = {r: sum(path.is_relative_to(r.folder) for path in paths) for r in roots}
         return {root: count for root, count in counts.items() if count}
-
-
-def is_library(folder: Path) -> bool:
-    """Whether a folder holds a searchlab library."""
-    return (folder / LIBRARY_FILE).is_file() and (folder / KEY_FILE).is_file()
-
-
-def check_root(folder: Path, *, records: Path | None = None, source: str = "") -> Root:
-    """Check a folder that a user names.
-
-    Raises:
-        InputError: It is no folder, or the records are no file.
-    """
-    if not folder.is_dir():
-        msg = f"a source must be a folder of photos or a file of records, got {folder}, no such one"
-        raise InputError(msg)
-    if records is not None and not records.is_file():
-        msg = f"records must be a JSONL file, got {records}, which is none"
-        raise InputError(msg)
-    if source and not source.strip():
-        msg = f"a source name must be a word, got {source!r}"
-        raise InputError(msg)
-    return Root(folder.resolve(), None if records is None else records.resolve(), source.strip())
-
-
-def check_dump(
-    file: Path, *, source: str, pictures: Path | None = None, allowed: Collection[str] = ()
-) -> Root:
-    """Check a dump of an upstream library that a user names.
-
-    Args:
-        file: JSONL, JSON or CSV of the library's own records.
-        source: Its name.
-        pictures: Where the pictures lie, as `PictureStore` finds them; beside the file if left out.
-        allowed: Words of `licensing.RESTRICTIONS` that keep no photo out.
-
-    Raises:
-        InputError: There is no such file, folder, library or word.
-    """
-    if not file.is_file():
-        msg = f"a dump must be a file, got {file}, which is none"
-        raise InputError(msg)
-    if not source:
-        msg = f"the dump {file} must be of a library, got none; name it with --source"
-        raise InputError(msg)
-    folder = file.parent if pictures is None else pictures
-    if not folder.is_dir():
-        msg = f"pictures must be a folder, got {folder}, which is none"
-        raise InputError(msg)
-    check_allowed(allowed)
-    return Root(
-        folder.resolve(),
-        file.resolve(),
-        find_source(source).name,
-        is_dump=True,
-        allowed=tuple(sorted(set(allowed))),
-    )
-
-
-def check_allowed(words: Collection[str]) -> None:
-    """Check words that let in photos in spite of their licences.
-
-    Raises:
-        InputError: One of them is none of `licensing.RESTRICTIONS`.
-    """
-    if unknown := sorted(set(words) - set(RESTRICTIONS)):
-        msg = f"allow must be among {', '.join(RESTRICTIONS)}, got {', '.join(unknown)}"
-        raise InputError(msg)
 
 
 def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -> Scan:
@@ -216,11 +100,11 @@ def _scan_dumps(
     progress: Progress,
 ) -> None:
     fresh: list[tuple[str, int, int, str]] = []
-    for found in pictures_of_dumps(dumps, progress):
-        if isinstance(found, Skipped):
-            scan.problems.append(found)
+    for item in pictures_of_dumps(dumps, progress):
+        if isinstance(item, Skipped):
+            scan.problems.append(item)
             continue
-        path, record = found
+        path, record = item
         seen.add(path)
         _take(path, record, scan, cache, fresh)
     cache.keep_files(fresh)
@@ -246,17 +130,17 @@ def _take(
 
 def _records(root: Root, problems: list[Skipped]) -> dict[Path, Record]:
     sidecar = root.sidecar()
-    found: dict[Path, Record] = {}
+    records: dict[Path, Record] = {}
     for item in read_records(sidecar) if sidecar is not None else ():
         if isinstance(item, Skipped):
             problems.append(item)
             continue
         path, record = item
-        if path in found:
+        if path in records:
             problems.append(Skipped(str(path), "named twice in the records; the first line counts"))
             continue
-        found[path] = record
-    return found
+        records[path] = record
+    return records
 
 
 def _files(folder: Path, problems: list[Skipped]) -> Iterator[Path]:

@@ -21,7 +21,7 @@ import numpy as np
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError, quote
 from searchlab.files import sha256_of, sync_folder, write_atomically
-from searchlab.library.scan import Root
+from searchlab.library.roots import Root
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.facets import Facets

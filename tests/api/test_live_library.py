@@ -12,7 +12,7 @@ from searchlab.config import Config
 from searchlab.errors import DataError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.library.snapshots import KEPT, current_id
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter

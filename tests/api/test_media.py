@@ -15,7 +15,7 @@ from searchlab.api.routes.media import FOR_A_WHILE, FOREVER
 from searchlab.config import Config
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from tests.support.apis import api
 
 SIZES = ("thumb", "small", "regular", "large", "full")

@@ -25,7 +25,7 @@ from searchlab.api.wire.errors import CODES, KINDS, Invalid, Problem, problem_of
 from searchlab.config import Config
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from tests.support.apis import api
 
 SEARCH = "/api/v1/search/photos"

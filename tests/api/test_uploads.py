@@ -23,7 +23,7 @@ from searchlab.config import Config
 from searchlab.errors import ImageError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.search.queries import Query
 from tests.support.apis import api
 

@@ -11,7 +11,7 @@ from searchlab.config import Config
 from searchlab.errors import DataError, InputError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 
 pytestmark = pytest.mark.slow
 

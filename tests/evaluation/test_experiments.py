@@ -19,7 +19,7 @@ from searchlab.evaluation.provenance.manifest import data_hashes, models_of
 from searchlab.evaluation.results import load_result
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.photos.photo import photo_id_of
 from searchlab.progress import Progress, Step

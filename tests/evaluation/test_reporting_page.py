@@ -22,7 +22,7 @@ from searchlab.evaluation.reporting.samples import draw, samples_html
 from searchlab.evaluation.reports import Report
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import Library, create_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.photos.photo import photo_id_of
 from tests.support.made_results import GRAPH, MINI, PALETTE, N, result
 

@@ -15,7 +15,8 @@ from searchlab.library.catalog import (
     source_of,
     text_key,
 )
-from searchlab.library.scan import Picture, Root
+from searchlab.library.roots import Root
+from searchlab.library.scan import Picture
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import unit_rows
 from searchlab.photos.photo import photo_id_of

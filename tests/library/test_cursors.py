@@ -12,7 +12,7 @@ from searchlab.errors import DataError
 from searchlab.library import library as library_module
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.library.snapshots import KEPT
 from searchlab.search.cursors import CursorError
 from searchlab.search.queries import Query

@@ -8,7 +8,7 @@ import pytest
 from searchlab.errors import DataError, NotFoundError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.models import load_model
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.search.queries import Query

@@ -8,7 +8,7 @@ from PIL import Image
 
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.search.queries import Query
 from tests.support import library_world
 from tests.support.library_world import GRAPH, PALETTE, found

@@ -16,7 +16,7 @@ from searchlab.errors import InputError, MismatchError
 from searchlab.library import catalog
 from searchlab.library import scan as scan_module
 from searchlab.library.library import open_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.models import load_model
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.models.shipped_calibration import default_calibration

@@ -17,7 +17,7 @@ from searchlab.config import Config
 from searchlab.errors import NotFoundError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ from searchlab.library.library import create_library, open_library
 from searchlab.models import load_model
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.search.queries import Query
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.library.snapshots import KEPT, current_id
 
 photos, base, work, config = sys.argv[1:]

@@ -14,7 +14,7 @@ from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import open_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.models import load_model, registry
 from searchlab.models.protocol import unit_rows
 from searchlab.search.queries import Query

@@ -13,7 +13,7 @@ from searchlab.errors import NotFoundError
 from searchlab.library import renditions
 from searchlab.library.embed import thumbnail_path
 from searchlab.library.renditions import CHUNK, SIDES, RenditionFiles, Source
-from searchlab.library.scan import Root
+from searchlab.library.roots import Root
 
 
 class Shop:

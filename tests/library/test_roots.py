@@ -7,7 +7,7 @@ import pytest
 from searchlab.errors import InputError, NotFoundError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
-from searchlab.library.scan import Root, check_root
+from searchlab.library.roots import Root, check_root
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
 from tests.support import library_world

@@ -7,7 +7,8 @@ import pytest
 from searchlab.errors import InputError
 from searchlab.library import scan as scan_module
 from searchlab.library.cache import ContentCache
-from searchlab.library.scan import Root, check_root, scan_roots
+from searchlab.library.roots import Root, check_root
+from searchlab.library.scan import scan_roots
 from searchlab.progress import Progress
 
 

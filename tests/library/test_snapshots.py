@@ -9,7 +9,7 @@ from searchlab.config import Config
 from searchlab.errors import DataError
 from searchlab.files import write_atomically
 from searchlab.library import snapshots as snapshots_module
-from searchlab.library.scan import Root
+from searchlab.library.roots import Root
 from searchlab.library.snapshots import (
     KEPT,
     current_id,

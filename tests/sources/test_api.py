@@ -7,7 +7,7 @@ from PIL import Image
 
 from searchlab import create_library, index_photos
 from searchlab.config import Config
-from searchlab.library.scan import check_dump
+from searchlab.library.roots import check_dump
 from searchlab.photos.photo import photo_id_of
 from tests.support.apis import api
 from tests.support.upstream import FLICKR, OPENVERSE, PEXELS, PIXABAY, UNSPLASH, WIKIMEDIA, changed

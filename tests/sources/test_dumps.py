@@ -13,7 +13,7 @@ from PIL import Image
 from searchlab import cli, create_library, index_photos
 from searchlab.config import Config
 from searchlab.errors import InputError
-from searchlab.library.scan import check_dump
+from searchlab.library.roots import check_dump
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import Skipped
 from searchlab.sources import SOURCES

@@ -11,7 +11,7 @@ from PIL import Image
 from searchlab import cli, create_library, index_photos
 from searchlab.config import Config
 from searchlab.errors import InputError, QuotaError
-from searchlab.library.scan import check_dump
+from searchlab.library.roots import check_dump
 from searchlab.sources import SOURCES
 from searchlab.sources.fetch import client as client_module
 from searchlab.sources.fetch.addresses import PinnedTransport

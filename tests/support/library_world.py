@@ -10,7 +10,7 @@ from PIL import Image
 from searchlab.config import Config
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.models import load_model
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.search.filters.photo_filter import PhotoFilter

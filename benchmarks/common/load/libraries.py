@@ -15,7 +15,7 @@ from searchlab.cli.demo import build_demo_library
 from searchlab.config import Config
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import Library, create_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.library.snapshots import write_snapshot
 from searchlab.models import Embeddings, load_model, unit_rows
 from searchlab.models.canaries import CanaryCheck

@@ -12,7 +12,7 @@ from searchlab.api.snapshots.live_library import LiveLibrary
 from searchlab.api.wire.errors import overloaded
 from searchlab.errors import DataError
 from searchlab.library.renditions import RenditionFiles, Source
-from searchlab.library.scan import Root
+from searchlab.library.roots import Root
 from searchlab.library.snapshots import read_roots
 from searchlab.photos.photo import Photo
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from searchlab.errors import InputError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import SIDECAR_NAME
 from searchlab.progress import Progress

@@ -21,7 +21,7 @@ from searchlab.evaluation.datasets import bundled_root
 from searchlab.evaluation.significance import bootstrap_interval
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import Library, create_library
-from searchlab.library.scan import check_root
+from searchlab.library.roots import check_root
 from searchlab.models.shipped_calibration import calibrate
 from searchlab.studies.paging.history import DIM, history
 from searchlab.studies.paging.library_walks import library_walks

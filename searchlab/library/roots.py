@@ -1,0 +1,128 @@
+"""Roots: the folders and dumps that a library covers, and what is checked of those a user names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchlab.errors import InputError
+from searchlab.photos.licenses import RESTRICTIONS
+from searchlab.photos.sidecar import SIDECAR_NAME
+from searchlab.sources import find_source
+
+LIBRARY_FILE = "library.json"
+KEY_FILE = "secret.key"
+
+
+@dataclass(frozen=True)
+class Root:
+    """A folder that a library covers, or a dump of an upstream library and where its pictures lie.
+
+    Attributes:
+        folder: Absolute path.
+        records: Sidecar file, if one was named; `photos.jsonl` in the folder is found by itself.
+            Of a dump, the dump.
+        source: Name of the library for pictures whose record names none; empty for what it was
+            before, `local` at first. Of a dump, the library whose records it holds.
+        is_dump: Only pictures that the records name are taken in.
+        allowed: Words of `licenses.RESTRICTIONS` that keep no photo of the dump out.
+    """
+
+    folder: Path
+    records: Path | None = None
+    source: str = ""
+    is_dump: bool = False
+    allowed: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> Path:
+        """What a library knows the root by: a dump's file, else the folder."""
+        return self.records if self.is_dump and self.records is not None else self.folder
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it can be reached."""
+        return self.folder.is_dir() and (not self.is_dump or self.place.is_file())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a dump has no byte, or its folder no file."""
+        return not self.place.stat().st_size or not any(self.folder.iterdir())
+
+    def sidecar(self) -> Path | None:
+        """Return the sidecar file of this folder, or None."""
+        if self.is_dump:
+            return None
+        if self.records is not None:
+            return self.records
+        sidecar = self.folder / SIDECAR_NAME
+        return sidecar if sidecar.is_file() else None
+
+
+def is_library(folder: Path) -> bool:
+    """Whether a folder holds a searchlab library."""
+    return (folder / LIBRARY_FILE).is_file() and (folder / KEY_FILE).is_file()
+
+
+def check_root(folder: Path, *, records: Path | None = None, source: str = "") -> Root:
+    """Check a folder that a user names.
+
+    Raises:
+        InputError: It is no folder, or the records are no file.
+    """
+    if not folder.is_dir():
+        msg = f"a source must be a folder of photos or a file of records, got {folder}, no such one"
+        raise InputError(msg)
+    if records is not None and not records.is_file():
+        msg = f"records must be a JSONL file, got {records}, which is none"
+        raise InputError(msg)
+    if source and not source.strip():
+        msg = f"a source name must be a word, got {source!r}"
+        raise InputError(msg)
+    return Root(folder.resolve(), None if records is None else records.resolve(), source.strip())
+
+
+def check_dump(
+    file: Path, *, source: str, pictures: Path | None = None, allowed: Collection[str] = ()
+) -> Root:
+    """Check a dump of an upstream library that a user names.
+
+    Args:
+        file: JSONL, JSON or CSV of the library's own records.
+        source: Its name.
+        pictures: Where the pictures lie, as `PictureStore` finds them; beside the file if left out.
+        allowed: Words of `licenses.RESTRICTIONS` that keep no photo out.
+
+    Raises:
+        InputError: There is no such file, folder, library or word.
+    """
+    if not file.is_file():
+        msg = f"a dump must be a file, got {file}, which is none"
+        raise InputError(msg)
+    if not source:
+        msg = f"the dump {file} must be of a library, got none; name it with --source"
+        raise InputError(msg)
+    folder = file.parent if pictures is None else pictures
+    if not folder.is_dir():
+        msg = f"pictures must be a folder, got {folder}, which is none"
+        raise InputError(msg)
+    check_allowed(allowed)
+    return Root(
+        folder.resolve(),
+        file.resolve(),
+        find_source(source).name,
+        is_dump=True,
+        allowed=tuple(sorted(set(allowed))),
+    )
+
+
+def check_allowed(words: Collection[str]) -> None:
+    """Check words that let in photos in spite of their licences.
+
+    Raises:
+        InputError: One of them is none of `licenses.RESTRICTIONS`.
+    """
+    if unknown := sorted(set(words) - set(RESTRICTIONS)):
+        msg = f"allow must be among {', '.join(RESTRICTIONS)}, got {', '.join(unknown)}"
+        raise InputError(msg)
