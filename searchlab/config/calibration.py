@@ -15,6 +15,10 @@ QueryKind: TypeAlias = Literal["text", "image", "both"]
 """What a query brings: words, a picture, or a picture steered by words."""
 
 
+DIGITS = 6
+"""Digits of a score as it is shown."""
+
+
 def finite_number(name: str, value: float, *, positive: bool = False) -> float:
     """Return a number as a float.
 
@@ -54,6 +58,10 @@ class Curve:
         """Turn cosines into scores, elementwise, 0 to 1, never decreasing in the cosine."""
         logits = self.slope * np.asarray(cosines, dtype=np.float64) + self.intercept
         return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)), dtype=np.float64)
+
+    def relevance(self, cosines: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Turn cosines into scores as they are shown, rounded to `DIGITS` digits."""
+        return np.asarray(np.round(self(cosines), DIGITS))
 
     def cosine(self, score: float) -> float:
         """Return the cosine that has a score, as exactly as floats go; may be infinite.

@@ -44,7 +44,7 @@ from searchlab.search.cursors import KEY_BYTES, Cursor, read_key
 from searchlab.search.engine import SearchEngine
 from searchlab.search.indexes import build_index
 from searchlab.search.queries import DEFAULT_PER_PAGE, Page, Query
-from searchlab.search.text_cache import TextVectors
+from searchlab.search.query_embedding import TextVectors
 
 
 class Library:

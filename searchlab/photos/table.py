@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from searchlab.errors import DataError, InputError, NotFoundError, quote
 from searchlab.photos.columns import Texts, join_texts, open_columns, pack_texts, save_columns
-from searchlab.photos.photo import URL_SIZES, Photo, day_number, iso_day
+from searchlab.photos.photo import URL_SIZES, Photo, day_number
 
 CODED_COLUMNS = ("orientation", "color_name", "source", "license_type", "photographer_username")
 TEXT_COLUMNS = (
@@ -246,7 +246,11 @@ class PhotoTable:
 
     def photo(self, row: int) -> Photo:
         """Build the record at a row."""
-        return Photo(**_attributes(self.row(row)))
+        return self.photos([row])[0]
+
+    def photos(self, rows: Sequence[int]) -> list[Photo]:
+        """Build the records at some rows."""
+        return [Photo(**attributes) for attributes in self.attributes(rows)]
 
     def attributes(self, rows: Sequence[int]) -> list[dict[str, Any]]:
         """Return what the photos at some rows are made of, by the names of `Photo`.
@@ -256,6 +260,7 @@ class PhotoTable:
         places = np.asarray(rows, dtype=np.int64)
         columns: dict[str, list[Any]] = {n: texts.at(places) for n, texts in self._texts.items()}
         columns |= {name: column[places].tolist() for name, column in self._numbers.items()}
+        columns["uploaded_on"] = self.uploaded_days[places].astype("M8[D]").astype(str).tolist()
         for name, codes in self._codes.items():
             columns[name] = [codes.values[code] for code in codes.rows[places].tolist()]
         whole = zip(*columns.values(), strict=True)
@@ -310,5 +315,5 @@ def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
     values["urls"] = {size: row[f"url_{size}"] for size in URL_SIZES}
     values["attribution"] = {form: row[f"attribution_{form}"] for form in ("html", "plain")}
     values["color_hex"] = f"#{row['shade']:06x}"
-    values["uploaded_on"] = iso_day(row["uploaded_day"])
+    values["uploaded_on"] = row["uploaded_on"]
     return values

@@ -11,6 +11,7 @@ import itertools
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,6 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex
 from searchlab.search.indexes.exact import cosines_of
-from searchlab.search.paging import Ranking, cut_page
 from searchlab.search.planner import make_plan
 from searchlab.search.queries import (
     DEFAULT_PER_PAGE,
@@ -37,12 +37,12 @@ from searchlab.search.queries import (
     Page,
     Query,
     QueryPlan,
+    Ranking,
     Slice,
     check_count,
 )
-from searchlab.search.query_embedding import QueryVectors
-from searchlab.search.ranking import near_enough, ranked, relevance
-from searchlab.search.text_cache import TextVectors
+from searchlab.search.query_embedding import QueryVectors, TextVectors
+from searchlab.search.ranking import rank_above, rank_approximately
 
 _PARTS = ("filter", "embed", "search")
 
@@ -158,11 +158,11 @@ class SearchEngine:
             InputError: A value that the library does not know.
             NotFoundError: `photo_id` is not indexed.
         """
-        found = query.filter.allowed(self.facets)
+        allowed = query.filter.allowed(self.facets)
         if query.photo_id is None:
-            return found
+            return allowed
         row = self.table.row_of(query.photo_id)
-        return (Bitmap.full(len(self.table)) if found is None else found).without(row)
+        return (Bitmap.full(len(self.table)) if allowed is None else allowed).without(row)
 
     def plan(self, query: Query) -> QueryPlan:
         """Say how a query would be answered, without answering it."""
@@ -210,11 +210,11 @@ class SearchEngine:
         by_date = query.sort_by == "newest"
         cut = bool(query.score_threshold)  # every photo reaches 0
         if vector is None or (by_date and query.limit is None and not cut):
-            rows, scores = self._listed(query, vector, allowed, start, stop)
+            rows, scores = self._list_all(query, vector, allowed, start, stop)
             total = most
         else:
             wanted = most if by_date or cut else stop
-            rows, scores = self._by_content(query, vector, plan, allowed, wanted)
+            rows, scores = self._rank_by_content(query, vector, plan, allowed, wanted)
             total = len(rows) if cut else most
             if by_date:
                 newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
@@ -225,7 +225,7 @@ class SearchEngine:
         timings = dict(zip(_PARTS, passed, strict=True))
         return Ranking(rows, scores, total, plan, timings)
 
-    def _listed(
+    def _list_all(
         self,
         query: Query,
         vector: Embeddings | None,
@@ -242,9 +242,9 @@ class SearchEngine:
         if vector is None:
             return rows, np.ones(len(rows))
         similar = cosines_of(self.index.vectors, vector, rows)
-        return rows, relevance(self._curve(query), similar)
+        return rows, self._curve(query).relevance(similar)
 
-    def _by_content(
+    def _rank_by_content(
         self,
         query: Query,
         vector: Embeddings,
@@ -254,9 +254,14 @@ class SearchEngine:
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         index, curve, least = self.index, self._curve(query), query.score_threshold
         if least is not None:
-            return near_enough(index, vector, wanted, curve=curve, threshold=least, allowed=allowed)
-        found = ranked(index, vector, wanted, plan=plan, config=self.config, allowed=allowed)
-        return found.rows, relevance(curve, found.scores)
+            return rank_above(index, vector, wanted, curve=curve, threshold=least, allowed=allowed)
+        if plan.mode == "exact" or not wanted:
+            nearest = index.nearest(vector, wanted, allowed=allowed)
+        else:
+            nearest = rank_approximately(
+                index, vector, wanted, plan=plan, config=self.config, allowed=allowed
+            )
+        return nearest.rows, curve.relevance(nearest.scores)
 
     def _curve(self, query: Query) -> Curve:
         kind = query.kind or "text"
@@ -284,16 +289,16 @@ class SearchEngine:
             reference: (dim,) embedding of the query's picture, if it is known already.
         """
         if cursor is not None:
-            here = self._opened(cursor, audience)
+            here = self._open_cursor(cursor, audience)
         elif query is None:
             msg = "search must be given a query or a cursor, got neither"
             raise InputError(msg)
         else:
-            asked = Query(text=query) if isinstance(query, str) else query
-            if asked.image is not None and reference is None:
-                reference = self.reference_vector(asked)
+            query = Query(text=query) if isinstance(query, str) else query
+            if query.image is not None and reference is None:
+                reference = self.reference_vector(query)
             here = Cursor(
-                query=asked,
+                query=query,
                 vector=reference,
                 position=0,
                 per_page=check_count("per_page", per_page, MAX_PER_PAGE),
@@ -301,7 +306,32 @@ class SearchEngine:
                 config_id=self.config.config_id,
                 audience=audience,
             )
-        return cut_page(self.rank, here, live, key=self._key)
+        return self._cut_page(here, live)
+
+    def _cut_page(self, here: Cursor, live: NDArray[np.bool_] | None) -> Slice:
+        start = here.position
+        reach = here.per_page if live is None else here.per_page + 1
+        while True:
+            ranking = self.rank(here.query, start + reach, start=start, reference=here.vector)
+            rows = ranking.rows
+            there = np.arange(len(rows)) if live is None else np.flatnonzero(live[rows])
+            end = min(start + reach, ranking.total)
+            if len(there) > here.per_page:
+                end = start + int(there[here.per_page])
+            if live is None or len(there) > here.per_page or end == ranking.total:
+                break
+            reach *= 4  # many that are gone in a row: look further
+        shown = there[: here.per_page]
+        after = replace(here, position=end) if end < ranking.total else None
+        return Slice(
+            rows=rows[shown],
+            scores=ranking.scores[shown],
+            start=start + 1,
+            per_page=here.per_page,
+            next_cursor=None if after is None else after.seal(self._key),
+            plan=ranking.plan,
+            timings=ranking.timings,
+        )
 
     def search(
         self,
@@ -320,18 +350,24 @@ class SearchEngine:
         """
         return self.page(self.slice(query, per_page=per_page, cursor=cursor, audience=audience))
 
-    def page(self, found: Slice) -> Page:
+    def page(self, part: Slice) -> Page:
         """Read the records of a slice."""
-        pairs = zip(found.rows.tolist(), found.scores.tolist(), strict=True)
+        photos = self.table.photos(part.rows.tolist())
         return Page(
-            hits=tuple(self.hit(row, score) for row, score in pairs),
-            start=found.start,
-            per_page=found.per_page,
-            next_cursor=found.next_cursor,
-            plan=found.plan,
+            hits=tuple(
+                Hit(photo=photo, relevance_score=score, thumbnail=self._find_thumbnail(photo))
+                for photo, score in zip(photos, part.scores.tolist(), strict=True)
+            ),
+            start=part.start,
+            per_page=part.per_page,
+            next_cursor=part.next_cursor,
+            plan=part.plan,
         )
 
-    def _opened(self, cursor: str | Cursor, audience: str) -> Cursor:
+    def _find_thumbnail(self, photo: Photo) -> Path | None:
+        return self._thumbnail(photo) if self._thumbnail is not None else None
+
+    def _open_cursor(self, cursor: str | Cursor, audience: str) -> Cursor:
         if isinstance(cursor, str):
             cursor = Cursor.unseal(cursor, self._key, audience=audience)
         ours = (self.snapshot_id, self.config.config_id)
@@ -343,9 +379,3 @@ class SearchEngine:
             )
             raise ExpiredCursorError(msg)
         return cursor
-
-    def hit(self, row: int, score: float) -> Hit:
-        """Build the result at a row."""
-        photo = self.table.photo(row)
-        thumbnail = self._thumbnail(photo) if self._thumbnail is not None else None
-        return Hit(photo=photo, relevance_score=score, thumbnail=thumbnail)

@@ -1,4 +1,4 @@
-"""Query, QueryPlan, Hit and Page: what is asked, how it is answered, and the answer."""
+"""Query, QueryPlan, Ranking and Page: what is asked, how it is answered, and the answer."""
 
 from __future__ import annotations
 
@@ -157,6 +157,25 @@ class QueryPlan:
                 recall = f"{self.expected_recall:.3f}, {self.recall_basis}"
             lines.append(f"expected recall: {recall}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The head of a ranking, or all of it.
+
+    Attributes:
+        rows: (m,) int64 positions, best first, from the place that was asked for.
+        scores: (m,) float64 relevance scores, 0 to 1.
+        total: Photos in the whole ranking.
+        plan: How it was made.
+        timings: Milliseconds by part: `filter`, `embed`, `search`.
+    """
+
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    total: int
+    plan: QueryPlan
+    timings: dict[str, float]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

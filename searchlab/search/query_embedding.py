@@ -1,15 +1,92 @@
-"""QueryVectors: what queries bring, embedded: words, a picture, or both mixed."""
+"""Queries embedded: words, a picture, or both mixed; the vectors of texts are kept.
+
+Texts that several threads ask for at once are embedded one by one. Together they would cost a large
+text tower in float32 half as much, but then a vector would differ in its last bits with who else
+asked, and the pages of one query, which several processes may answer, would no longer be slices of
+one ranking. A tower in eight bits, which is cheaper still, is asked one by one anyway.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 from searchlab.search.queries import Picture
-from searchlab.search.text_cache import TextVectors
+
+MAX_BYTES = 64 * 2**20
+# What Python needs for a text and an array beside their contents, at most.
+_OVERHEAD_BYTES = 400
+
+
+class TextVectors:
+    """Embeds texts with one model and keeps the vectors; those used last are kept longest.
+
+    For several threads at once. They hold for every engine of the model, and for no other model.
+
+    Attributes:
+        model_id: Of the model, with the hash of its weights.
+        n_bytes: Memory in use, estimated.
+    """
+
+    def __init__(self, model: Embedder, *, max_bytes: int = MAX_BYTES) -> None:
+        """Start with none.
+
+        Args:
+            model: What embeds.
+            max_bytes: Memory that they may take.
+        """
+        self.model_id = model.model_id
+        self.n_bytes = 0
+        self._model = model
+        self._max_bytes = max_bytes
+        self._vectors: OrderedDict[str, Embeddings] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    def of_model(self, model: Embedder) -> TextVectors:
+        """Return these, if they are of this model, else vectors of that one, with none kept yet."""
+        if model.model_id == self.model_id:
+            return self
+        return TextVectors(model, max_bytes=self._max_bytes)
+
+    def of(self, text: str) -> Embeddings:
+        """Return the (dim,) vector of a text."""
+        with self._lock:
+            vector = self._vectors.get(text)
+            if vector is not None:
+                self._vectors.move_to_end(text)
+        if vector is None:
+            vector = self._model.encode_texts([text])[0]
+            self._keep([text], vector[np.newaxis])
+        return vector
+
+    def warm(self, texts: Sequence[str]) -> None:
+        """Embed texts in one batch and keep their vectors."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
+        if new:
+            self._keep(new, self._model.encode_texts(new))
+
+    def _keep(self, texts: Sequence[str], rows: Embeddings) -> None:
+        with self._lock:
+            for text, row in zip(texts, rows, strict=True):
+                if text not in self._vectors:
+                    self.n_bytes += _size(text, row)
+                # A copy: a row of a batch would keep the whole batch alive.
+                self._vectors[text] = row.copy()
+            while self.n_bytes > self._max_bytes:
+                self.n_bytes -= _size(*self._vectors.popitem(last=False))
+
+
+def _size(text: str, row: Embeddings) -> int:
+    return _OVERHEAD_BYTES + 4 * len(text) + row.nbytes
 
 
 class QueryVectors:
@@ -25,16 +102,17 @@ class QueryVectors:
         """
         self._model = model
         self._texts = texts
-        self._witness = canary_check
+        self._canary_check = canary_check
+        self._checked: set[str] = set()
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed texts in one batch and keep their vectors."""
-        self._witness.check(self._model, "text")
+        self._check_tower("text")
         self._texts.warm(texts)
 
     def of_text(self, text: str) -> Embeddings:
         """Return the (dim,) embedding of words."""
-        self._witness.check(self._model, "text")
+        self._check_tower("text")
         return self._texts.of(text)
 
     def of_picture(self, picture: Picture) -> Embeddings:
@@ -45,7 +123,7 @@ class QueryVectors:
         """
         from searchlab.photos.images.decode import WORKING_SIDE, as_rgb, for_model
 
-        self._witness.check(self._model, "image")
+        self._check_tower("image")
         side = self._model.input_size
         small = for_model(as_rgb(picture, min_side=max(WORKING_SIDE, side)), side)
         return np.array(self._model.encode_images([small])[0])
@@ -60,3 +138,8 @@ class QueryVectors:
         """
         mixed = picture + weight * self.of_text(text)
         return np.array(unit_rows(mixed[np.newaxis])[0])
+
+    def _check_tower(self, kind: Literal["text", "image"]) -> None:
+        if kind not in self._checked:
+            self._canary_check.check(self._model, kind)
+            self._checked.add(kind)

@@ -1,4 +1,4 @@
-"""Ranking by content: the head by the index as it was planned, all that follows exactly.
+"""Ranking by content where scoring all photos is not enough or too much.
 
 An approximate head has fixed depths, whatever is asked for, so that the order of the first photos
 does not depend on how far a reader pages.
@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.config.calibration import Curve
+from searchlab.config.calibration import DIGITS, Curve
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.protocol import Nearest, VectorIndex
 from searchlab.search.queries import QueryPlan
 
-DIGITS = 6
 # Neighbours that a first page of the usual size needs, and a few more.
 _FIRST = 24
 
 
-def ranked(
+def rank_approximately(
     index: VectorIndex,
     vector: Embeddings,
     wanted: int,
@@ -44,21 +43,19 @@ def ranked(
         `wanted` rows and their cosines. A photo that the search missed stands behind the head, with
         no higher a cosine than the last one before it.
     """
-    if plan.mode == "exact" or not wanted:
-        return index.nearest(vector, wanted, allowed=allowed)
-    found = _nothing()
+    head = Nearest(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
     for depth in _depths(index, config):
-        found = _behind(found, _searched(index, vector, depth, plan, allowed))
-        if len(found.rows) >= wanted:
+        head = _append_new(head, _search(index, vector, depth, plan, allowed))
+        if len(head.rows) >= wanted:
             break
     else:
-        found = _behind(found, index.nearest(vector, wanted, allowed=allowed))
+        head = _append_new(head, index.nearest(vector, wanted, allowed=allowed))
     # What a search missed would otherwise rise above what stands before it.
-    scores = np.minimum.accumulate(found.scores[:wanted])
-    return Nearest(found.rows[:wanted], scores)
+    scores = np.minimum.accumulate(head.scores[:wanted])
+    return Nearest(head.rows[:wanted], scores)
 
 
-def near_enough(
+def rank_above(
     index: VectorIndex,
     vector: Embeddings,
     wanted: int,
@@ -83,15 +80,10 @@ def near_enough(
     # Twice the rounding of a score below the threshold, and then what float32 rounds.
     least = curve.cosine(threshold - 10.0**-DIGITS)
     least -= 1e-6 * max(1.0, abs(least))
-    found = index.nearest(vector, wanted, allowed=allowed, at_least=least)
-    scores = relevance(curve, found.scores)
+    nearest = index.nearest(vector, wanted, allowed=allowed, at_least=least)
+    scores = curve.relevance(nearest.scores)
     near = scores >= threshold
-    return found.rows[near], scores[near]
-
-
-def relevance(curve: Curve, cosines: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Turn cosines into scores as they are shown."""
-    return np.asarray(np.round(curve(cosines), DIGITS))
+    return nearest.rows[near], scores[near]
 
 
 def _depths(index: VectorIndex, config: Config) -> tuple[int, ...]:
@@ -99,21 +91,17 @@ def _depths(index: VectorIndex, config: Config) -> tuple[int, ...]:
     return (_FIRST, config.depth) if in_two else (config.depth,)
 
 
-def _searched(
+def _search(
     index: VectorIndex, vector: Embeddings, k: int, plan: QueryPlan, allowed: Bitmap | None
 ) -> Nearest:
-    found = index.search(vector[np.newaxis], k, allowed=allowed, effort=plan.effort)
+    neighbors = index.search(vector[np.newaxis], k, allowed=allowed, effort=plan.effort)
     filled = min(k, plan.n_allowed)
-    return Nearest(found.rows[0, :filled], found.scores[0, :filled])
+    return Nearest(neighbors.rows[0, :filled], neighbors.scores[0, :filled])
 
 
-def _behind(head: Nearest, found: Nearest) -> Nearest:
+def _append_new(head: Nearest, more: Nearest) -> Nearest:
     if not len(head.rows):
-        return found
-    new = ~np.isin(found.rows, head.rows)
-    rows = np.concatenate([head.rows, found.rows[new]])
-    return Nearest(rows, np.concatenate([head.scores, found.scores[new]]))
-
-
-def _nothing() -> Nearest:
-    return Nearest(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
+        return more
+    new = ~np.isin(more.rows, head.rows)
+    rows = np.concatenate([head.rows, more.rows[new]])
+    return Nearest(rows, np.concatenate([head.scores, more.scores[new]]))

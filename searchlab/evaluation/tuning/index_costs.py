@@ -24,7 +24,7 @@ from searchlab.progress import Progress
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import Neighbors, VectorIndex, index_class
 from searchlab.search.queries import DEFAULT_PER_PAGE, QueryPlan
-from searchlab.search.ranking import ranked
+from searchlab.search.ranking import rank_approximately
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 K = DEFAULT_PER_PAGE
@@ -187,10 +187,14 @@ class _Probe:
             scored_by="no calibration",
         )
         k = min(K, n_allowed)
+        index, config = self._index, self._config
         started = time.perf_counter()
-        ranking = ranked(self._index, vector, k, plan=plan, config=self._config, allowed=allowed)
+        if mode == "exact" or not k:
+            best = index.nearest(vector, k, allowed=allowed)
+        else:
+            best = rank_approximately(index, vector, k, plan=plan, config=config, allowed=allowed)
         ms = 1000 * (time.perf_counter() - started)
-        return Neighbors(ranking.rows[np.newaxis], ranking.scores[np.newaxis]), ms
+        return Neighbors(best.rows[np.newaxis], best.scores[np.newaxis]), ms
 
 
 def _filters(index: VectorIndex, seed: int) -> Iterator[_Cell]:
