@@ -44,7 +44,7 @@ from searchlab.studies.calibration.charts import (
     draw_unanswerable,
 )
 from searchlab.studies.calibration.study import PRECISIONS, TRANSFER, measure, measure_transfer
-from searchlab.studies.query_sets import Asked, engine_of
+from searchlab.studies.query_sets import QuerySet, engine_of
 
 BENCHMARK = "calibration"
 SHIPPED = Path(__file__).resolve().parents[2] / "searchlab/models/shipped_calibration"
@@ -64,20 +64,24 @@ def main() -> None:
         models = [spec for spec in models if "captions" not in spec]  # its photos have no texts
     if options.smoke:
         models, options.most, options.samples = ["mini", "palette"], 5, 50
-    asked = Asked.load(options.dataset, least=options.least, most=options.most, seed=options.seed)
+    query_set = QuerySet.load(
+        options.dataset, least=options.least, most=options.most, seed=options.seed
+    )
     with tempfile.TemporaryDirectory() as scratch:
         library = dataset_library(
-            asked.text,
+            query_set.text,
             options.data or Path(scratch),
             config=Config(),
             progress=ConsoleProgress(Console(stderr=True)),
         )
         for spec in models:
-            measure_model(options, library, spec, asked)
-        measure_swaps(options, library, models, asked)
+            measure_model(options, library, spec, query_set)
+        measure_swaps(options, library, models, query_set)
 
 
-def measure_model(options: argparse.Namespace, library: Library, spec: str, asked: Asked) -> None:
+def measure_model(
+    options: argparse.Namespace, library: Library, spec: str, query_set: QuerySet
+) -> None:
     """Fit and read one model, unless that is on record."""
     name = file_name(spec)
     if on_record(options, BENCHMARK, name) is not None:
@@ -88,8 +92,8 @@ def measure_model(options: argparse.Namespace, library: Library, spec: str, aske
     has_shipped = options.dataset != "demo" and shipped != UNCALIBRATED
     others = {"demo": shipped} if has_shipped else {}
     found = measure(
-        engine_of(library, config, asked),
-        asked,
+        engine_of(library, config, query_set),
+        query_set,
         others=others,
         samples=options.samples,
         seed=options.seed,
@@ -101,7 +105,7 @@ def measure_model(options: argparse.Namespace, library: Library, spec: str, aske
         "config_id": config.config_id,
         "parameters": parameters,
         **found,
-        "manifest": manifest(options, [spec], asked),
+        "manifest": manifest(options, [spec], query_set),
     }
     record(options, BENCHMARK, name, values, beside=beside)
     if options.dataset == "demo" and not options.smoke:
@@ -113,7 +117,7 @@ def measure_model(options: argparse.Namespace, library: Library, spec: str, aske
 
 
 def measure_swaps(
-    options: argparse.Namespace, library: Library, models: list[str], asked: Asked
+    options: argparse.Namespace, library: Library, models: list[str], asked: QuerySet
 ) -> None:
     """Use the thresholds of each model with every other, unless that is on record."""
     if on_record(options, BENCHMARK, TRANSFER) is not None:
@@ -164,9 +168,9 @@ def common(options: argparse.Namespace, models: list[str]) -> dict[str, Any]:
     return {"models": models, **given}
 
 
-def manifest(options: argparse.Namespace, models: list[str], asked: Asked) -> dict[str, Any]:
+def manifest(options: argparse.Namespace, models: list[str], query_set: QuerySet) -> dict[str, Any]:
     """Say what the figures depend on."""
-    data = {dataset.name: data_hashes(dataset) for dataset in asked.each()}
+    data = {dataset.name: data_hashes(dataset) for dataset in query_set.each()}
     return make_manifest(
         BENCHMARK, models=models_of(*models), data=data, seed=options.seed, threads=options.threads
     )

@@ -42,7 +42,7 @@ from searchlab.search.indexes import build_index
 from searchlab.search.queries import Query
 from searchlab.studies.filters.atlas import Atlas
 from searchlab.studies.filters.atlas_engine import photo_table
-from searchlab.studies.vectors.scenes import stored_scenes
+from searchlab.studies.vectors.scenes import open_scenes
 
 _TEXTS = ("a red boat", "children playing in the snow", "old castle at night", "market", "a dog")
 
@@ -51,7 +51,7 @@ def make_library(folder: Path, n: int, cache: Path, seed: int) -> dict[str, floa
     """Write a library of n photos; returns seconds and mebibytes."""
     model = load_model("mini")
     progress = ConsoleProgress(Console(stderr=True))
-    photos, _ = stored_scenes(cache, n, model.dim, seed=seed, progress=progress)
+    photos, _ = open_scenes(cache, n, model.dim, seed=seed, progress=progress)
     config = Config(model="mini", model_id=model.model_id, index="clustered", seed=seed)
     table = photo_table(Atlas(photos, n_queries=1, seed=seed).columns, "chance")
     library = create_library(folder)

@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.common.fresh_process import Usage, bind, in_fresh_process, size_mib
 from benchmarks.common.peers import PEERS, Peer
 from benchmarks.common.recording import bench_parser, on_record, record
-from benchmarks.scale.cells import KINDS, Asked, asked, make_truth, truth_path
+from benchmarks.scale.cells import KINDS, Workload, asked, make_truth, truth_path
 from benchmarks.scale.charts import draw_costs, draw_filters
 from benchmarks.scale.summary import RECALL, at_recall, curves, fits, plan, printed
 from searchlab.cli.console import ConsoleProgress
@@ -108,7 +108,7 @@ def measure(name: str, n: int, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _points(
-    name: str, peer: Peer, known: Asked, options: argparse.Namespace
+    name: str, peer: Peer, known: Workload, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     progress = ConsoleProgress(Console(stderr=True))
     points: list[dict[str, Any]] = []
@@ -142,7 +142,7 @@ def _points(
     return points
 
 
-def _bandwidth(peer: Peer, known: Asked) -> dict[str, float]:
+def _bandwidth(peer: Peer, known: Workload) -> dict[str, float]:
     """Compare the exact scan of eight-bit rows with reading as much memory and nothing else."""
     values = np.ones(2**27, dtype=np.float32)
     reading, scanning = [], []

@@ -16,7 +16,7 @@ from searchlab.models.protocol import Embeddings
 from searchlab.search.indexes import Neighbors
 from searchlab.studies.index.recall import true_neighbors
 from searchlab.studies.vectors.made import text_like
-from searchlab.studies.vectors.scenes import Scenes, StoredScenes, stored_scenes
+from searchlab.studies.vectors.scenes import Scenes, StoredScenes, open_scenes
 
 K = 20
 KINDS = ("image", "text")
@@ -67,7 +67,7 @@ FILTERS = (
 )
 
 
-class Asked(NamedTuple):
+class Workload(NamedTuple):
     """Everything that a system is measured with.
 
     Attributes:
@@ -91,10 +91,10 @@ def dim_of(options: argparse.Namespace) -> int:
 def photos_of(options: argparse.Namespace, n: int) -> StoredScenes:
     """Open the vectors, made now where they are not there."""
     progress = ConsoleProgress(Console(stderr=True))
-    return stored_scenes(options.cache, n, dim_of(options), seed=options.seed, progress=progress)
+    return open_scenes(options.cache, n, dim_of(options), seed=options.seed, progress=progress)
 
 
-def asked(n: int, options: argparse.Namespace) -> Asked:
+def asked(n: int, options: argparse.Namespace) -> Workload:
     """Make queries and filters, and read the true answers, computed now where nobody did before."""
     photos, scenes = photos_of(options, n)
     images = Scenes(dim_of(options), seed=options.seed).queries(options.queries)
@@ -111,7 +111,7 @@ def asked(n: int, options: argparse.Namespace) -> Asked:
             }
             for kind in KINDS
         }
-    return Asked(photos, queries, masks, true)
+    return Workload(photos, queries, masks, true)
 
 
 def make_truth(n: int, largest: int, options: argparse.Namespace) -> None:

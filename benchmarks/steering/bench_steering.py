@@ -25,7 +25,7 @@ from searchlab.evaluation.charts import chart, save_chart
 from searchlab.evaluation.datasets.dataset_library import dataset_library
 from searchlab.evaluation.provenance.manifest import data_hashes, make_manifest, models_of
 from searchlab.models import load_model
-from searchlab.studies.query_sets import Asked, engine_of
+from searchlab.studies.query_sets import QuerySet, engine_of
 from searchlab.studies.steering.charts import draw_agreeing, draw_steering
 from searchlab.studies.steering.conflicts import ALPHAS
 from searchlab.studies.steering.study import measure
@@ -48,24 +48,26 @@ def main() -> None:
     name = re.sub(r"[^a-z0-9.]+", "-", options.model.lower())
     if on_record(options, BENCHMARK, name) is not None:
         return
-    asked = Asked.load(options.dataset, least=options.least, most=options.most, seed=options.seed)
+    query_set = QuerySet.load(
+        options.dataset, least=options.least, most=options.most, seed=options.seed
+    )
     config = Config(model=options.model).with_model_id(load_model(options.model).model_id)
     with tempfile.TemporaryDirectory() as scratch:
         library = dataset_library(
-            asked.text,
+            query_set.text,
             options.data or Path(scratch),
             config=config,
             progress=ConsoleProgress(Console(stderr=True)),
         )
-        engine = engine_of(library, config, asked)
-        found = measure(engine, asked, samples=options.samples, seed=options.seed)
+        engine = engine_of(library, config, query_set)
+        found = measure(engine, query_set, samples=options.samples, seed=options.seed)
     place = options.out / BENCHMARK / options.dataset / name
     with chart(11, 4.2, columns=2) as (figure, (left, right)):
         draw_steering(left, found["curve"], title="Words that do not describe the photo")
         draw_agreeing(right, found["agreeing"], title="Words that describe the photo, too")
         figure.suptitle(f"A photo steered by words: {options.model} on {options.dataset}")
         beside = save_chart(figure, place)
-    data = {dataset.name: data_hashes(dataset) for dataset in asked.each()}
+    data = {dataset.name: data_hashes(dataset) for dataset in query_set.each()}
     values = {
         "config": config.to_dict(),
         "config_id": config.config_id,

@@ -14,6 +14,7 @@ from searchlab.errors import InputError, NotFoundError, SearchlabError, quote
 if TYPE_CHECKING:
     from searchlab.config import Config
     from searchlab.evaluation.datasets import Dataset
+    from searchlab.evaluation.provenance.verify import Status
     from searchlab.library.library import Library
 
 _PHOTOS = click.option(
@@ -131,7 +132,7 @@ def verify(
         for path in renew(done):
             click.echo(f"renewed: {path}")
     counts = Counter(verification.status for verification in done)
-    words = {
+    words: dict[Status, str] = {
         "verified": "verified",
         "sealed": "sealed but not computed again",
         "not here": "cannot be recomputed here",

@@ -176,7 +176,7 @@ def power(before: Path, after: Path, metric: str | None, difference: float | Non
         b.scores.values[metric],
         a.scores.values[metric],
         groups=a.scores.langs,
-        clusters=a.scores.about,
+        clusters=a.scores.cluster_ids,
     )
     click.echo(f"{metric}, from {a.name} to {b.name}")
     click.echo(found.explain(difference, about="photos"))

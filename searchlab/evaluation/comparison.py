@@ -131,7 +131,7 @@ class Comparison:
         powers = {}
         for other in others:
             best, scores = _headline_scores(leader, other)
-            if (best != scores).any() and len(set(leader.scores.about)) > 1:
+            if (best != scores).any() and len(set(leader.scores.cluster_ids)) > 1:
                 powers[other.config_id] = power_of(best, scores, **self._labels, alpha=level)
         return powers
 
@@ -176,7 +176,7 @@ class Comparison:
     @property
     def _labels(self) -> dict[str, Any]:
         scores = next(iter(self._by_config.values())).scores
-        return {"groups": scores.langs, "clusters": scores.about}
+        return {"groups": scores.langs, "clusters": scores.cluster_ids}
 
 
 def _headline_scores(*results: Result) -> list[NDArray[np.float64]]:

@@ -51,9 +51,9 @@ def grid(
     ]
     configs: dict[str, Config] = {}
     for spec, calibration, index in itertools.product(
-        _listed("models", models),
-        _listed("calibrations", calibrations),
-        _listed("indexes", indexes),
+        _as_list("models", models),
+        _as_list("calibrations", calibrations),
+        _as_list("indexes", indexes),
     ):
         for chosen in combined:
             config = _config(spec, index, calibration, chosen)
@@ -79,7 +79,7 @@ def _values(value: Any) -> Sequence[Any]:
     return list(value) if isinstance(value, list | tuple | range) else [value]
 
 
-def _listed(name: str, values: Iterable[Any]) -> list[Any]:
+def _as_list(name: str, values: Iterable[Any]) -> list[Any]:
     listed = list(values)
     if isinstance(values, str) or not listed:
         known = f", such as {list(INDEXES)}" if name == "indexes" else ""

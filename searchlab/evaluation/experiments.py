@@ -20,8 +20,8 @@ from searchlab.errors import ConflictError, DataError, InputError, NotFoundError
 from searchlab.evaluation.datasets import Dataset
 from searchlab.evaluation.datasets.dataset_library import (
     check_filters,
-    opened_library,
-    searched_photos,
+    describe_photos,
+    open_dataset_library,
 )
 from searchlab.evaluation.metrics import check_judgments, latency, per_query, run_depth
 from searchlab.evaluation.provenance.manifest import data_hashes, machine, make_manifest, models_of
@@ -89,7 +89,7 @@ class Experiment:
             NotFoundError: The library is empty, or a model cannot be had.
             MismatchError: A configuration names other weights than those that are installed.
         """
-        listed = _checked(dataset, configs)
+        listed = _check_arguments(dataset, configs)
         self.dataset = dataset
         self.metrics = tuple(metrics)
         self.library = library
@@ -111,7 +111,7 @@ class Experiment:
         self.depth = run_depth(self.metrics, len(dataset.photo_ids))
         self._queries = sorted(dataset.queries, key=lambda query: query.query_id)
         if library is not None:
-            searched_photos(library.engine.table, dataset)
+            describe_photos(library.engine.table, dataset)
 
     def run(
         self,
@@ -134,10 +134,10 @@ class Experiment:
                 whose own filter shuts out a photo that is relevant to it.
         """
         progress = progress or Progress()
-        results = {} if force else self._recorded(replace_unlike=replace_unlike)
+        results = {} if force else self._read_recorded(replace_unlike=replace_unlike)
         todo = [config for config in self.configs if config.config_id not in results]
         if todo:
-            opened = opened_library(
+            opened = open_dataset_library(
                 self.dataset,
                 config=Config(),  # what photos are said to show must not depend on who asks
                 library=self.library,
@@ -156,19 +156,19 @@ class Experiment:
 
     def _say_what_is_missing(self, library: Library, progress: Progress) -> None:
         n_photos = len(self.dataset.photo_ids)
-        missing = n_photos - searched_photos(library.engine.table, self.dataset)["n_photos"]
+        missing = n_photos - describe_photos(library.engine.table, self.dataset)["n_photos"]
         if missing:
             progress.say(
                 f"{missing} of {n_photos} photos of {self.dataset.name} are not in the library; "
                 "they count as not found"
             )
 
-    def _recorded(self, *, replace_unlike: bool) -> dict[str, Result]:
+    def _read_recorded(self, *, replace_unlike: bool) -> dict[str, Result]:
         """Find what is on record, by config_id."""
         if self.out is None:
             return {}
         library = self.library
-        photos = None if library is None else searched_photos(library.engine.table, self.dataset)
+        photos = None if library is None else describe_photos(library.engine.table, self.dataset)
         results = {}
         for config in self.configs:
             name = config.config_id
@@ -230,7 +230,7 @@ class Experiment:
         from threadpoolctl import threadpool_limits
 
         progress = progress or Progress()
-        photos = searched_photos(library.engine.table, self.dataset)
+        photos = describe_photos(library.engine.table, self.dataset)
         check_filters(library.engine.table, self.dataset)
         engine = library.engine_for(
             config,
@@ -246,11 +246,11 @@ class Experiment:
             text_ms = _text_ms(engine, texts)
             step.note(name)
             with threadpool_limits(limits=1):
-                run, seconds = self._ranked(engine, step)
+                run, seconds = self._rank_all(engine, step)
             step.note(f"{name}, scoring")
             return self._result(engine, photos, run, seconds, text_ms=text_ms), run
 
-    def _ranked(
+    def _rank_all(
         self, engine: SearchEngine, step: Step
     ) -> tuple[dict[str, list[tuple[str, float]]], NDArray[np.float64]]:
         run = {}
@@ -283,12 +283,12 @@ class Experiment:
         scores = Scores(
             query_ids=tuple(query.query_id for query in self._queries),
             langs=tuple(query.lang for query in self._queries),
-            about=tuple(_about(query, qrels[query.query_id]) for query in self._queries),
+            cluster_ids=tuple(_cluster_id(query, qrels[query.query_id]) for query in self._queries),
             values=values,
             ms=seconds * 1000,
         )
         intervals = bootstrap_intervals(
-            values, groups=scores.langs, clusters=scores.about, seed=self.seed
+            values, groups=scores.langs, clusters=scores.cluster_ids, seed=self.seed
         )
         quality = {name: averages.macro.mean for name, averages in intervals.items()}
         cost = {
@@ -319,7 +319,7 @@ class Experiment:
         )
 
 
-def _checked(dataset: Dataset, configs: Iterable[Config]) -> list[Config]:
+def _check_arguments(dataset: Dataset, configs: Iterable[Config]) -> list[Config]:
     # The two that are easily given by name, as on the command line.
     if not isinstance(dataset, Dataset):
         msg = f"dataset must be a Dataset, got {quote(dataset)}; give load_dataset(name)"
@@ -363,7 +363,7 @@ def _text_ms(engine: SearchEngine, texts: Sequence[str]) -> float:
     return latency(seconds)["p50_ms"]
 
 
-def _about(query: LabelledQuery, grades: Mapping[str, int]) -> str:
+def _cluster_id(query: LabelledQuery, grades: Mapping[str, int]) -> str:
     """Name the photo that a query is about: its own, or the best judged, the first by photo_id."""
     if query.photo_id is not None:
         return query.photo_id

@@ -132,7 +132,7 @@ def promote(
             "benchmark": result.benchmark,
             "headline": result.headline,
             "n_queries": result.n_queries,
-            "n_about": len(set(result.scores.about)),
+            "n_about": len(set(result.scores.cluster_ids)),
             "languages": list(result.languages),
             "photos": result.photos,
             "result": sealed and {"path": _from(path.parent, source), "digest": sealed},
@@ -175,12 +175,12 @@ def stand(result: Result, path: Path, *, measured: Sequence[Result] = ()) -> Sta
     unread, there = "", None
     try:
         there = read_measurement(path)
-        rivals += _sealed_result(path.parent, there["evidence"]["result"])
+        rivals += _load_sealed_result(path.parent, there["evidence"]["result"])
     except (DataError, TypeError, KeyError, AttributeError) as error:
         unread = f"its evidence cannot be read: {error}"
     for rival in rivals:
         if incompatibility(result, rival, timings=False) is None:
-            return _paired(result, rival, name)
+            return _compare_by_query(result, rival, name)
     if there is None:
         return Standing(name, None, unread)
     try:
@@ -189,10 +189,10 @@ def stand(result: Result, path: Path, *, measured: Sequence[Result] = ()) -> Sta
         return Standing(name, None, f"its evidence lacks a part: {error}")
 
 
-def _paired(result: Result, rival: Result, name: str) -> Standing:
+def _compare_by_query(result: Result, rival: Result, name: str) -> Standing:
     scores, metric = result.scores, result.headline
     mine, theirs = scores.values[metric], rival.scores.values[metric]
-    groups, clusters = scores.langs, scores.about
+    groups, clusters = scores.langs, scores.cluster_ids
     difference = bootstrap_interval(mine - theirs, groups=groups, clusters=clusters)
     p_value = permutation_test(mine, theirs, groups=groups, clusters=clusters)
     reason = (
@@ -248,7 +248,7 @@ def _refuse(result: Result, path: Path, standing: Standing, *, replace_unlike: b
         raise ConflictError(msg)
 
 
-def _sealed_result(folder: Path, named: dict[str, Any] | None) -> list[Result]:
+def _load_sealed_result(folder: Path, named: dict[str, Any] | None) -> list[Result]:
     """Load the result that evidence names, if it still is what it was."""
     path = None if named is None else folder / named["path"]
     if named is None or path is None or not path.exists():

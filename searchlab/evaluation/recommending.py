@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.evaluation.charts import COLORS, MARKERS, chart
-from searchlab.evaluation.reports import ALPHA, Report
+from searchlab.evaluation.comparison import ALPHA
+from searchlab.evaluation.reports import Report
 from searchlab.evaluation.significance import Interval, holm, permutation_test
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class Recommendation:
     def _scores(self, result: Result, lang: str) -> tuple[NDArray[np.float64], list[str]]:
         scores = result.scores
         rows = [row for row, other in enumerate(scores.langs) if other == lang]
-        return scores.values[result.headline][rows], [scores.about[row] for row in rows]
+        return scores.values[result.headline][rows], [scores.cluster_ids[row] for row in rows]
 
     def _against(self) -> str:
         first, *others = self.report.groups

@@ -45,14 +45,15 @@ class Scores:
     Attributes:
         query_ids: Sorted.
         langs: Language of each query.
-        about: Its best judged photo; queries about one photo are no independent evidence.
+        cluster_ids: The best judged photo of each; queries about one photo are no independent
+            evidence.
         values: Metric -> (n_queries,) scores.
         ms: (n_queries,) time to rank, in milliseconds.
     """
 
     query_ids: tuple[str, ...]
     langs: tuple[str, ...]
-    about: tuple[str, ...]
+    cluster_ids: tuple[str, ...]
     values: dict[str, NDArray[np.float64]]
     ms: NDArray[np.float64]
 
@@ -238,7 +239,7 @@ def incompatibility(a: Result, b: Result, *, timings: bool = True) -> str | None
     if not timings:
         del setting["machine"]
     differing = [
-        f"{name} {_told(name, value, other[name])}"
+        f"{name} {_describe_difference(name, value, other[name])}"
         for name, value in setting.items()
         if value != other[name]
     ]
@@ -258,7 +259,7 @@ def _setting(result: Result) -> dict[str, Any]:
     }
 
 
-def _told(name: str, value: Any, other: Any) -> str:
+def _describe_difference(name: str, value: Any, other: Any) -> str:
     if name == "queries":
         here, there = set(value), set(other)
         return f"{len(here):,} and {len(there):,}, {len(here & there):,} of them the same"
@@ -289,7 +290,7 @@ def _scores_text(scores: Scores) -> str:
         text, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None
     )
     lines.writerow([*_LABELS, *scores.values, "ms"])
-    columns: list[Sequence[str]] = [scores.query_ids, scores.langs, scores.about]
+    columns: list[Sequence[str]] = [scores.query_ids, scores.langs, scores.cluster_ids]
     columns += [[f"{value:.6f}" for value in values] for values in scores.values.values()]
     columns.append([f"{value:.4f}" for value in scores.ms])
     lines.writerows(zip(*columns, strict=True))
@@ -300,7 +301,7 @@ def _read_scores(path: Path) -> Scores:
     with path.open(encoding="utf-8", newline="") as file:
         head, *lines = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
     columns = dict(zip(head, zip(*lines, strict=True), strict=True))
-    query_ids, langs, about = (columns.pop(name) for name in _LABELS)
+    query_ids, langs, cluster_ids = (columns.pop(name) for name in _LABELS)
     ms = np.array(columns.pop("ms"), dtype=np.float64)
     values = {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
-    return Scores(query_ids, langs, about, values, ms)
+    return Scores(query_ids, langs, cluster_ids, values, ms)

@@ -1,4 +1,4 @@
-"""Asked: the judged queries of one collection, of all kinds, and the halves that labs need."""
+"""QuerySet: the judged queries of one collection, of all kinds, and the halves that labs need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class QuerySet:
     """The judged queries of a collection.
 
     Attributes:
@@ -31,7 +31,7 @@ class Asked:
     steered: Dataset | None = None
 
     @classmethod
-    def load(cls, name: str, *, least: int, most: int, seed: int) -> Asked:
+    def load(cls, name: str, *, least: int, most: int, seed: int) -> QuerySet:
         """Load a collection whose image queries are called `<name>-similar` and `<name>-steered`.
 
         Args:
@@ -49,13 +49,14 @@ class Asked:
             steered=load_dataset(f"{name}-steered"),
         )
 
-    def halves(self, seed: int) -> tuple[Asked, Asked]:
+    def halves(self, seed: int) -> tuple[QuerySet, QuerySet]:
         """Divide all queries in two, those about one photo together."""
         text = halves(self.text, seed=seed)
         similar = (None, None) if self.similar is None else halves(self.similar, seed=seed)
         steered = (None, None) if self.steered is None else halves(self.steered, seed=seed)
         first, second = (
-            Asked(text=text[side], similar=similar[side], steered=steered[side]) for side in (0, 1)
+            QuerySet(text=text[side], similar=similar[side], steered=steered[side])
+            for side in (0, 1)
         )
         return first, second
 
@@ -64,7 +65,7 @@ class Asked:
         yield from (one for one in (self.text, self.similar, self.steered) if one is not None)
 
 
-def engine_of(library: Library, config: Config, query_set: Asked) -> SearchEngine:
+def engine_of(library: Library, config: Config, query_set: QuerySet) -> SearchEngine:
     """Build an engine over the photos of a collection, as its queries may see them."""
     return library.engine_for(
         config, withheld=query_set.text.withheld, photo_ids=query_set.text.photo_ids

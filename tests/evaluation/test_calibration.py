@@ -254,7 +254,7 @@ def test_cosines_that_say_nothing_give_the_share_of_relevant_photos():
     misled = ScoredQueries(
         kind="image",
         langs=("zxx", "zxx"),
-        about=("a", "b"),
+        cluster_ids=("a", "b"),
         cosines=np.array([[0.9, 0.1, 0.5, 0.4], [0.8, 0.2, 0.6, 0.7]], dtype=np.float32),
         grades=np.array([[0, 1, 0, -1], [0, 1, -1, 0]], dtype=np.int8),
     )

@@ -10,8 +10,8 @@ from searchlab.errors import InputError
 from searchlab.evaluation.datasets import Dataset, LabelledQuery
 from searchlab.evaluation.datasets.dataset_library import (
     dataset_library,
-    opened_library,
-    searched_photos,
+    describe_photos,
+    open_dataset_library,
 )
 from searchlab.photos.photo import photo_id_of
 
@@ -46,7 +46,7 @@ def test_the_library_holds_just_the_photos_with_their_records(dataset, tmp_path)
     assert set(table.texts("photo_id")) == dataset.photo_ids
     assert set(table.texts("source_description")) == {f"très {name}" for name in SHADES}
     assert library.engine.config.model == "palette"
-    assert searched_photos(table, dataset)["n_photos"] == 3
+    assert describe_photos(table, dataset)["n_photos"] == 3
 
 
 def test_photos_are_linked_not_copied_and_left_as_they_were(dataset, tmp_path):
@@ -74,10 +74,10 @@ def test_datasets_of_the_same_photos_share_a_library(dataset, tmp_path):
 def test_a_photo_that_changed_is_taken_in_anew(dataset, tmp_path):
     cache = tmp_path / "cache"
     table = dataset_library(dataset, cache, config=PALETTE).engine.table
-    before = searched_photos(table, dataset)
+    before = describe_photos(table, dataset)
     file = Path(dataset.records[0]["file"])
     Image.new("RGB", (32, 24), "#888888").save(file)
-    after = searched_photos(dataset_library(dataset, cache, config=PALETTE).engine.table, dataset)
+    after = describe_photos(dataset_library(dataset, cache, config=PALETTE).engine.table, dataset)
     assert after["hash"] != before["hash"]
     assert after["n_photos"] == 3
 
@@ -95,13 +95,13 @@ def test_an_interrupted_start_is_gone_on_with(dataset, tmp_path):
 
 def test_a_library_is_given_kept_or_gone_in_the_end(dataset, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with opened_library(dataset, config=PALETTE) as library:
+    with open_dataset_library(dataset, config=PALETTE) as library:
         temporary = library.folder
-        with opened_library(dataset, config=PALETTE, library=library) as given:
+        with open_dataset_library(dataset, config=PALETTE, library=library) as given:
             assert given is library
         assert temporary.is_dir()
     assert not temporary.exists()
-    with opened_library(dataset, config=PALETTE, cache=tmp_path / "cache") as library:
+    with open_dataset_library(dataset, config=PALETTE, cache=tmp_path / "cache") as library:
         kept = library.folder
     assert kept.is_dir()
 
@@ -111,4 +111,4 @@ def test_photos_of_another_dataset_are_told_from_these(dataset, tmp_path):
     foreign = tuple({**record, "source": "elsewhere"} for record in dataset.records)
     qrels = {"q": {photo_id_of("elsewhere", "red"): 1}}
     with pytest.raises(InputError, match="got none of its 3 among 3"):
-        searched_photos(library.engine.table, replace(dataset, records=foreign, qrels=qrels))
+        describe_photos(library.engine.table, replace(dataset, records=foreign, qrels=qrels))

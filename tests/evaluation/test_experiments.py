@@ -144,7 +144,7 @@ def test_record_reads_back_as_it_was(library, folder, tmp_path):
     assert found.to_dict() == result.to_dict()
     assert found.scores.query_ids == result.scores.query_ids
     assert found.scores.langs == result.scores.langs
-    assert found.scores.about == result.scores.about
+    assert found.scores.cluster_ids == result.scores.cluster_ids
     assert found.scores.values["ndcg@10"].tolist() == result.scores.values["ndcg@10"].tolist()
     assert found.scores.ms == pytest.approx(result.scores.ms, abs=1e-4)
 
@@ -288,9 +288,9 @@ def test_costs_are_those_of_the_index_alone(library, folder, monkeypatch):
 
 def test_a_query_is_about_its_best_photo_the_first_by_id_of_equals():
     grades = {"a": 0, "d": 2, "c": 2, "b": 1}
-    assert experiments._about(LabelledQuery("q", "en", "graded", "x"), grades) == "c"
+    assert experiments._cluster_id(LabelledQuery("q", "en", "graded", "x"), grades) == "c"
     by_photo = LabelledQuery("q", "zxx", "graded", photo_id="z")
-    assert experiments._about(by_photo, grades) == "z"
+    assert experiments._cluster_id(by_photo, grades) == "z"
 
 
 def test_photos_missing_from_the_library_count_as_not_found(library, folder):
@@ -416,7 +416,7 @@ def test_a_kept_library_embeds_nothing_twice(folder, tmp_path, monkeypatch):
 def test_on_record_no_library_is_made(folder, tmp_path, monkeypatch):
     experiment = Experiment(shades(folder), [EXACT], out=tmp_path)
     first = experiment.run()
-    monkeypatch.setattr(experiments, "opened_library", None)
+    monkeypatch.setattr(experiments, "open_dataset_library", None)
     assert experiment.run().results[0].to_dict() == first.results[0].to_dict()
 
 
@@ -454,7 +454,7 @@ def test_photo_queries_are_asked_with_their_photo_which_is_never_found(library, 
     assert run["like-red"] == library.engine_for(EXACT).table.photo_ids(
         library.engine_for(EXACT).rank(Query(photo_id=photo_id("red")), 10).rows
     )
-    assert result.scores.about == (photo_id("red"), photo_id("yellow"))
+    assert result.scores.cluster_ids == (photo_id("red"), photo_id("yellow"))
 
 
 def test_a_photo_query_steered_by_text_and_filtered_is_asked_so(library, folder, tmp_path):

@@ -11,7 +11,12 @@ from searchlab.errors import ConflictError, InputError, MismatchError
 from searchlab.evaluation.datasets import Dataset, LabelledQuery
 from searchlab.evaluation.judging.agreement import agreement
 from searchlab.evaluation.judging.grading import Grading
-from searchlab.evaluation.judging.merge import judged_dataset, merge_grades, missed, read_grades
+from searchlab.evaluation.judging.merge import (
+    build_judged_dataset,
+    merge_grades,
+    missed,
+    read_grades,
+)
 from searchlab.evaluation.judging.pools import Pair, pool_runs
 from searchlab.evaluation.judging.preferences import BlindComparison
 from searchlab.evaluation.judging.simulated import simulate_judge
@@ -315,19 +320,21 @@ def test_journals_of_other_pools_or_of_one_judge_twice_are_not_mixed(pool, datas
 
 
 def test_new_judgments_make_a_dataset_and_say_what_they_leave_out(dataset):
-    made = judged_dataset(dataset, {"dunes": {IDS["a"]: 3, IDS["b"]: 0}, "qasr": {IDS["c"]: 0}})
+    made = build_judged_dataset(
+        dataset, {"dunes": {IDS["a"]: 3, IDS["b"]: 0}, "qasr": {IDS["c"]: 0}}
+    )
     assert [query.query_id for query in made.queries] == ["dunes"]
     assert made.qrels == {"dunes": {IDS["a"]: 3, IDS["b"]: 0}}
     assert (made.name, made.n_dropped) == ("shelf-judged", 1)
     assert made.revision != dataset.revision
     assert made.photo_ids == dataset.photo_ids
     graded = {"dunes": {IDS["a"]: 3}, "meer": {IDS["a"]: 1}}
-    assert [q.query_id for q in judged_dataset(dataset, graded).queries] == ["dunes", "meer"]
-    assert [q.query_id for q in judged_dataset(dataset, graded, least=2).queries] == ["dunes"]
+    assert [q.query_id for q in build_judged_dataset(dataset, graded).queries] == ["dunes", "meer"]
+    assert [q.query_id for q in build_judged_dataset(dataset, graded, least=2).queries] == ["dunes"]
     with pytest.raises(InputError):
-        judged_dataset(dataset, {"dunes": {"nowhere": 1}})
+        build_judged_dataset(dataset, {"dunes": {"nowhere": 1}})
     with pytest.raises(InputError):
-        judged_dataset(dataset, {"dunes": {IDS["a"]: 0}})
+        build_judged_dataset(dataset, {"dunes": {IDS["a"]: 0}})
 
 
 def test_random_photos_bound_what_the_pool_has_missed(dataset):

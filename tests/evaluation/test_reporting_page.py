@@ -233,8 +233,8 @@ def test_what_no_system_shows_is_shown_apart_and_equal_answers_once(tmp_path):
     one, two = result(MINI), result(GRAPH)
     names = {one.config_id: "mini", two.config_id: "graph"}
     place = one.scores.query_ids.index("q001")
-    about = tuple(PHOTO if n == place else name for n, name in enumerate(one.scores.about))
-    one = replace(one, scores=replace(one.scores, about=about))
+    about = tuple(PHOTO if n == place else name for n, name in enumerate(one.scores.cluster_ids))
+    one = replace(one, scores=replace(one.scores, cluster_ids=about))
     run = {"q001": ["x1", "x2"]}
     systems = [(one, run), (two, run)]
     whole = samples_html(systems, names, dataset=dataset, pictures=pictures, n_queries=N)

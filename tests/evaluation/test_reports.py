@@ -165,7 +165,7 @@ def test_report_of_a_folder_is_of_one_code_and_machine_and_says_so(tmp_path, sur
 def test_p_values_are_those_against_the_leader_with_holms_correction(report):
     leader, second, third = report.results
     scores = leader.scores
-    labels = {"groups": scores.langs, "clusters": scores.about}
+    labels = {"groups": scores.langs, "clusters": scores.cluster_ids}
     raw = [
         permutation_test(scores.values["ndcg@10"], other.scores.values["ndcg@10"], **labels)
         for other in (second, third)
@@ -184,7 +184,7 @@ def test_caption_says_which_differences_cannot_be_seen(report):
         scores.values["ndcg@10"],
         second.scores.values["ndcg@10"],
         groups=scores.langs,
-        clusters=scores.about,
+        clusters=scores.cluster_ids,
         alpha=0.05 / 3,  # any of the three pairs could be the one that differs
     )
     assert report.detectable == (power.detectable, power.detectable)

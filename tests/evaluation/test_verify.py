@@ -202,7 +202,7 @@ def test_a_file_of_endless_nesting_is_refused_like_any_other_damage(tmp_path):
 @pytest.mark.parametrize("part", ["model_id", "weights", "preprocessing", "tokenizer"])
 def test_another_part_of_the_model_is_named_and_nothing_is_computed(recorded, monkeypatch, part):
     reseal(recorded, lambda values: values["manifest"]["models"][0].update({part: "0" * 12}))
-    monkeypatch.setattr(verifying, "recomputed_result", None)
+    monkeypatch.setattr(verifying, "recompute_result", None)
     found = verify_result(recorded)
     assert (found.status, found.differences) == ("differs", (f"another {part} of palette",))
     assert f"{part} of palette: recorded 000000000000, here " in str(found)
@@ -284,7 +284,7 @@ def test_a_dataset_that_is_not_here_hides_no_other_weights(recorded, monkeypatch
 
 
 def test_quick_computes_nothing_and_still_finds_other_data(recorded, shades, monkeypatch):
-    monkeypatch.setattr(verifying, "recomputed_result", None)
+    monkeypatch.setattr(verifying, "recompute_result", None)
     assert verify_result(recorded, quick=True).status == "sealed"
     other = replace(shades, qrels={**shades.qrels, "like-red": {photo_id("white"): 2}})
     monkeypatch.setitem(DATASETS, "shades", lambda: other)

@@ -19,13 +19,13 @@ from searchlab.studies.calibration.reliability import measure_reliability
 from searchlab.studies.calibration.study import measure, measure_transfer
 from searchlab.studies.calibration.thresholds import (
     Shown,
+    bootstrap_share,
     separation,
-    share_interval,
     threshold_for,
     transfer,
 )
 from searchlab.studies.calibration.thresholds import unanswerable as unanswerable_rows
-from searchlab.studies.query_sets import Asked
+from searchlab.studies.query_sets import QuerySet
 from tests.support.judged_kinds import judged_photos
 
 
@@ -184,7 +184,7 @@ def test_model_that_shows_nothing_above_a_threshold_has_no_precision():
 
 def test_share_is_a_mean_and_its_interval_holds_it():
     hits = np.array([True, False, True, True])
-    found = share_interval(hits, ["a", "a", "b", "c"])
+    found = bootstrap_share(hits, ["a", "a", "b", "c"])
     assert found.mean == 0.75
     assert found.low <= 0.75 <= found.high
     assert found.low < found.high
@@ -209,7 +209,7 @@ def test_queries_without_answers_are_told_by_the_best_photo_that_is_left():
     scored = ScoredQueries(
         kind="text",
         langs=("en", "fr"),
-        about=("a", "b"),
+        cluster_ids=("a", "b"),
         cosines=np.array([[0.9, 0.1, 0.2], [0.3, 0.8, 0.7]], dtype=np.float32),
         grades=np.array([[2, UNJUDGED, 0], [UNJUDGED, 1, 1]], dtype=np.int8),
     )
@@ -248,7 +248,7 @@ def test_scores_of_the_lab_are_those_that_are_served(collection):
 def test_a_reference_photo_is_never_scored_as_its_own_answer(collection):
     engines, asked = collection
     scored = score_queries(engines["sharp"], asked.similar)
-    own = [engines["sharp"].table.row_of(photo_id) for photo_id in scored.about]
+    own = [engines["sharp"].table.row_of(photo_id) for photo_id in scored.cluster_ids]
     assert np.isneginf(scored.cosines[np.arange(len(scored)), own]).all()
     assert len(scored.pairs().cosines) == len(scored) * (scored.cosines.shape[1] - 1)
 
@@ -320,7 +320,7 @@ def test_where_photos_were_refused_the_lab_reads_judged_ones_by_themselves(colle
 
     found = measure(
         engines["sharp"],
-        Asked(
+        QuerySet(
             text=refused(asked.text),
             similar=refused(asked.similar),
             steered=refused(asked.steered),

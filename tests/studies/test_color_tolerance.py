@@ -13,21 +13,21 @@ from searchlab.studies.color.curves import cube, tolerance_curves
 from searchlab.studies.color.metrics import METRICS, ciede2000, euclid, shades_to_cielab
 from searchlab.studies.color.names import (
     JudgedShades,
-    alike_within,
-    families_said,
-    found_families,
-    judged_shades,
-    named_shades,
-    neighbours_alike,
+    find_family_words,
+    measure_neighbours,
+    measure_within_tolerance,
+    name_families,
+    read_judged_shades,
+    read_survey,
 )
 from searchlab.studies.color.names import measure as measure_names
 from searchlab.studies.color.names import recompute as recompute_names
 from searchlab.studies.color.tolerance import (
-    bundled_shades,
     extremes,
     measure,
+    measure_kept,
     measure_photos,
-    photos_kept,
+    read_bundled_shades,
     recompute,
 )
 
@@ -259,7 +259,7 @@ def test_extremes_lie_on_either_side_of_the_tolerance(value, tolerance):
 def test_the_share_of_photos_is_that_of_the_filter(make_table):
     table = make_table(*({"color_hex": f"#{int(one):06x}"} for one in POOL[::17]))
     asked = shades("#7f3010")
-    found = photos_kept(table.shades, asked, tolerances=(10, 20, 60))
+    found = measure_kept(table.shades, asked, tolerances=(10, 20, 60))
     assert found["n_lost"] == 0
     for row in found["rows"]:
         tolerance = row["tolerance"]
@@ -277,13 +277,13 @@ def test_a_filter_that_loses_photos_when_widened_is_found_out(monkeypatch):
         return np.arange(len(shades)) >= tolerance
 
     monkeypatch.setattr("searchlab.studies.color.tolerance.within_hex", narrowing)
-    found = photos_kept(POOL[:9], shades("#000000"), tolerances=(0, 3, 5))
+    found = measure_kept(POOL[:9], shades("#000000"), tolerances=(0, 3, 5))
     assert found["n_lost"] == 5
 
 
 @pytest.mark.slow
 def test_the_bundled_photos_have_the_colours_that_the_library_gives_them():
-    found = bundled_shades()
+    found = read_bundled_shades()
     assert len(found) == 349
     assert found.dtype == np.uint32
     assert len(set(found.tolist())) > 200
@@ -293,26 +293,26 @@ def test_the_bundled_photos_have_the_colours_that_the_library_gives_them():
 
 
 def test_a_name_says_the_family_that_it_ends_in_and_no_other():
-    assert families_said("dark forest green", "xkcd") == {"green"}
-    assert families_said("blue green", "xkcd") == {"blue", "green"}
-    assert families_said("light grey", "xkcd") == {"gray"}
-    assert families_said("greenish sage", "xkcd") == set()
-    assert families_said("darkslateblue", "css4") == {"blue"}
-    assert families_said("mintcream", "css4") == set()
+    assert find_family_words("dark forest green", "xkcd") == {"green"}
+    assert find_family_words("blue green", "xkcd") == {"blue", "green"}
+    assert find_family_words("light grey", "xkcd") == {"gray"}
+    assert find_family_words("greenish sage", "xkcd") == set()
+    assert find_family_words("darkslateblue", "css4") == {"blue"}
+    assert find_family_words("mintcream", "css4") == set()
 
 
 def test_every_shade_of_a_survey_is_judged_or_counted():
     for survey, n in (("xkcd", 949), ("css4", 148)):
-        names, _ = named_shades(survey)
+        names, _ = read_survey(survey)
         assert len(names) == n
-    judged = judged_shades("xkcd")
+    judged = read_judged_shades("xkcd")
     assert len(judged.names) + judged.n_two + judged.n_none == 949
 
 
 def test_a_shade_is_never_its_own_prototype():
     lines = (bundled_root() / "colour-names" / "xkcd_949.tsv").read_text().splitlines()
     shade = next(line.split("\t")[1] for line in lines if line.startswith("lime green\t"))
-    assert found_families(shades(shade)) == ["green"]
+    assert name_families(shades(shade)) == ["green"]
 
 
 def test_neighbours_are_other_shades_and_all_alike_where_families_lie_apart():
@@ -323,12 +323,12 @@ def test_neighbours_are_other_shades_and_all_alike_where_families_lie_apart():
         n_two=0,
         n_none=0,
     )
-    found = neighbours_alike(judged, k=2)
+    found = measure_neighbours(judged, k=2)
     assert set(found) == {"ciede2000", *METRICS}
     for shares in found.values():
         assert shares.tolist() == [1, 1, 1, 0.5, 0.5, 0]
     with pytest.raises(InputError, match="1 to the 5"):
-        neighbours_alike(judged, k=6)
+        measure_neighbours(judged, k=6)
 
 
 def test_shades_within_a_tolerance_are_alike_where_nothing_else_is_near():
@@ -339,7 +339,7 @@ def test_shades_within_a_tolerance_are_alike_where_nothing_else_is_near():
         n_two=0,
         n_none=0,
     )
-    found = alike_within(judged, tolerances=(1, 20, 255))
+    found = measure_within_tolerance(judged, tolerances=(1, 20, 255))
     assert found[20][[0, 1, 3]].tolist() == [0.5, 0.5, 0]
     assert np.isnan(found[20][2])
     assert np.isnan(found[1]).all()
@@ -348,7 +348,7 @@ def test_shades_within_a_tolerance_are_alike_where_nothing_else_is_near():
 
 def test_a_survey_that_is_none_is_refused():
     with pytest.raises(InputError, match="xkcd, css4"):
-        named_shades("pantone")
+        read_survey("pantone")
 
 
 # -- records

@@ -16,8 +16,8 @@ from searchlab.studies.paging.walks import (
     after_score,
     after_score_and_id,
     growing_k,
+    make_pinned_turn,
     offset,
-    pinned,
     presence,
     walk_history,
 )
@@ -44,7 +44,7 @@ def peer(turn):
 
 
 def ours(index):
-    return lambda states, looks: pinned(states[0], looks, index=index)
+    return lambda states, looks: make_pinned_turn(states[0], looks, index=index)
 
 
 # -- rates, counted by hand
@@ -272,6 +272,6 @@ def test_what_was_measured_can_be_measured_again():
 
 
 def test_a_fault_of_ours_would_be_counted(monkeypatch):
-    monkeypatch.setattr("searchlab.studies.paging.study.pinned", lambda *_, index: offset)
+    monkeypatch.setattr("searchlab.studies.paging.study.make_pinned_turn", lambda *_, index: offset)
     found = measure_churn(n_photos=60, n_histories=2, n_queries=2, scenarios=((0.3, 0.0),), seed=0)
     assert found["metrics"]["searchlab walks with a fault"] > 0

@@ -4,7 +4,7 @@ import pytest
 from searchlab.errors import InputError
 from searchlab.search.indexes import ExactIndex
 from searchlab.studies.vectors.made import made_vectors, text_like
-from searchlab.studies.vectors.scenes import Scenes, stored_scenes
+from searchlab.studies.vectors.scenes import Scenes, open_scenes
 
 
 def test_a_stretch_is_the_same_whatever_is_made_with_it():
@@ -48,9 +48,9 @@ def test_queries_are_of_the_collection_and_none_of_its_photos():
 
 
 def test_what_is_stored_is_what_is_made_and_a_larger_file_serves_a_smaller_number(tmp_path):
-    large = stored_scenes(tmp_path, 20_000, 16, seed=2)
+    large = open_scenes(tmp_path, 20_000, 16, seed=2)
     before = sorted(path.name for path in tmp_path.iterdir())
-    small = stored_scenes(tmp_path, 700, 16, seed=2)
+    small = open_scenes(tmp_path, 700, 16, seed=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     rows, scenes = Scenes(16, seed=2).rows(0, 20_000)
     assert np.array_equal(large.photos, rows)
@@ -61,12 +61,12 @@ def test_what_is_stored_is_what_is_made_and_a_larger_file_serves_a_smaller_numbe
 
 def test_half_a_file_is_made_anew(tmp_path):
     (tmp_path / "scenes-50-8-0.npy").write_bytes(b"half")
-    assert stored_scenes(tmp_path, 50, 8).photos.shape == (50, 8)
+    assert open_scenes(tmp_path, 50, 8).photos.shape == (50, 8)
 
 
 def test_no_rows_are_refused(tmp_path):
     with pytest.raises(InputError, match="at least 1, got 0"):
-        stored_scenes(tmp_path, 0, 8)
+        open_scenes(tmp_path, 0, 8)
 
 
 def test_they_are_made_by_name_as_other_vectors_are():

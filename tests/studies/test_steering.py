@@ -6,9 +6,15 @@ import pytest
 
 from searchlab.errors import InputError
 from searchlab.search.engine import SearchEngine
-from searchlab.studies.query_sets import Asked
-from searchlab.studies.steering.conflicts import Pull, draw_pulls, found_by, score_pulls, steer
-from searchlab.studies.steering.mixing import mixed_runs, mixings
+from searchlab.studies.query_sets import QuerySet
+from searchlab.studies.steering.conflicts import (
+    SteeringConflict,
+    draw_conflicts,
+    rank_ids,
+    score_conflicts,
+    steer,
+)
+from searchlab.studies.steering.mixing import mixings, run_mixing
 from searchlab.studies.steering.study import measure
 from tests.support.judged_kinds import judged_photos
 
@@ -23,24 +29,24 @@ def collection(make_table):
 
 
 @pytest.fixture(scope="module")
-def pulls(collection):
-    return draw_pulls(collection[1].text, collection[1].similar, seed=0)
+def conflicts(collection):
+    return draw_conflicts(collection[1].text, collection[1].similar, seed=0)
 
 
-def test_a_pull_joins_words_with_a_photo_that_they_do_not_describe(collection, pulls):
+def test_a_pull_joins_words_with_a_photo_that_they_do_not_describe(collection, conflicts):
     _, asked = collection
-    assert len(pulls) == len(asked.text.queries)
-    for pull in pulls:
-        assert pull.photo_id not in asked.text.qrels[pull.pull_id]
-        assert pull.meant == asked.text.qrels[pull.pull_id]
-        assert pull.alike == asked.similar.qrels[pull.photo_id]
+    assert len(conflicts) == len(asked.text.queries)
+    for conflict in conflicts:
+        assert conflict.photo_id not in asked.text.qrels[conflict.conflict_id]
+        assert conflict.meant == asked.text.qrels[conflict.conflict_id]
+        assert conflict.alike == asked.similar.qrels[conflict.photo_id]
 
 
-def test_pulls_are_the_same_for_the_same_seed_whatever_else_is_asked(collection, pulls):
+def test_pulls_are_the_same_for_the_same_seed_whatever_else_is_asked(collection, conflicts):
     _, asked = collection
     some = asked.text.only([query.query_id for query in asked.text.queries[10:20]])
-    assert draw_pulls(some, asked.similar, seed=0) == pulls[10:20]
-    assert draw_pulls(asked.text, asked.similar, seed=1) != pulls
+    assert draw_conflicts(some, asked.similar, seed=0) == conflicts[10:20]
+    assert draw_conflicts(asked.text, asked.similar, seed=1) != conflicts
 
 
 def test_words_that_describe_every_photo_pull_nowhere(collection):
@@ -49,12 +55,12 @@ def test_words_that_describe_every_photo_pull_nowhere(collection):
     photos = {other.photo_id: 1 for other in asked.similar.queries}
     everything = asked.text.derive("all", [query], {query.query_id: photos})
     with pytest.raises(InputError, match="does not describe"):
-        draw_pulls(everything, asked.similar, seed=0)
+        draw_conflicts(everything, asked.similar, seed=0)
 
 
-def test_no_text_is_the_photo_alone_and_much_text_nearly_the_words_alone(collection, pulls):
+def test_no_text_is_the_photo_alone_and_much_text_nearly_the_words_alone(collection, conflicts):
     engine, _ = collection
-    steered = steer(engine, pulls, alphas=FEW)
+    steered = steer(engine, conflicts, alphas=FEW)
     curves = steered.curves(samples=20, seed=0)
     assert (steered.overlap[0] == 1).all()
     assert curves["look_kept"][:, 0] == pytest.approx(np.ones(21))
@@ -66,10 +72,10 @@ def test_no_text_is_the_photo_alone_and_much_text_nearly_the_words_alone(collect
 
 
 def test_curves_are_ratios_of_means_and_their_harmonic_mean():
-    steered = score_pulls(
+    steered = score_conflicts(
         [
-            Pull("p", "ref", "words", "en", "x", {"a": 1}, {"b": 1}),
-            Pull("q", "ref", "words", "en", "y", {"a": 1}, {"c": 1}),
+            SteeringConflict("p", "ref", "words", "en", "x", {"a": 1}, {"b": 1}),
+            SteeringConflict("q", "ref", "words", "en", "y", {"a": 1}, {"c": 1}),
         ],
         [0.0, 1.0],
         [{"p": ["a"], "q": ["a"]}, {"p": ["a", "b"], "q": ["d"]}],
@@ -86,48 +92,50 @@ def test_curves_are_ratios_of_means_and_their_harmonic_mean():
 
 
 def test_nothing_to_keep_or_to_obey_is_zero_and_no_warning():
-    pull = Pull("p", "ref", "words", "en", "x", {"a": 1}, {"b": 1})
-    steered = score_pulls([pull], [0.0, 1.0], [{"p": ["z"]}, {"p": ["z"]}], np.array([0.0]))
+    pull = SteeringConflict("p", "ref", "words", "en", "x", {"a": 1}, {"b": 1})
+    steered = score_conflicts([pull], [0.0, 1.0], [{"p": ["z"]}, {"p": ["z"]}], np.array([0.0]))
     for drawn in steered.curves(samples=5, seed=0).values():
         assert (drawn == 0).all()
 
 
-def test_twice_the_steering_is_half_the_alpha(collection, pulls):
+def test_twice_the_steering_is_half_the_alpha(collection, conflicts):
     engine, _ = collection
     config = replace(engine.config, steering=2 * engine.config.steering)
     double = SearchEngine(engine.table, engine.index, engine.model, config)
-    once = steer(engine, pulls, alphas=(0.0, 1.0, 3.0))
-    half = steer(double, pulls, alphas=(0.0, 0.5, 1.5))
+    once = steer(engine, conflicts, alphas=(0.0, 1.0, 3.0))
+    half = steer(double, conflicts, alphas=(0.0, 0.5, 1.5))
     assert np.allclose(once.look, half.look)
     assert np.allclose(once.text, half.text)
 
 
-def test_words_alone_never_find_the_reference(collection, pulls):
+def test_words_alone_never_find_the_reference(collection, conflicts):
     engine, asked = collection
     own = asked.text.queries[0]
     photo_id = engine.table.photo_ids([int(own.text.split()[0])])[0]
-    found = found_by(engine, photo_id, own.text, None)
+    found = rank_ids(engine, photo_id, own.text, None)
     assert photo_id not in found
     assert len(found) == 10
 
 
-def test_weights_must_begin_with_the_photo_alone(collection, pulls):
+def test_weights_must_begin_with_the_photo_alone(collection, conflicts):
     with pytest.raises(InputError, match="must begin with 0"):
-        steer(collection[0], pulls, alphas=(0.5, 1.0))
+        steer(collection[0], conflicts, alphas=(0.5, 1.0))
 
 
-def test_adding_cosines_ranks_as_adding_vectors_does(collection, pulls):
+def test_adding_cosines_ranks_as_adding_vectors_does(collection, conflicts):
     engine, _ = collection
-    runs = mixed_runs(engine, pulls, FEW, mixings(engine.config.calibration)["sum"])
+    runs = run_mixing(engine, conflicts, FEW, mixings(engine.config.calibration)["sum"])
     for alpha, run in zip(FEW, runs, strict=True):
-        assert run == {p.pull_id: found_by(engine, p.photo_id, p.text, alpha) for p in pulls}
+        assert run == {
+            p.conflict_id: rank_ids(engine, p.photo_id, p.text, alpha) for p in conflicts
+        }
 
 
-def test_every_way_to_mix_is_the_photo_alone_without_words(collection, pulls):
+def test_every_way_to_mix_is_the_photo_alone_without_words(collection, conflicts):
     engine, _ = collection
-    first = {p.pull_id: found_by(engine, p.photo_id, p.text, 0.0) for p in pulls}
+    first = {p.conflict_id: rank_ids(engine, p.photo_id, p.text, 0.0) for p in conflicts}
     for mixing in mixings(engine.config.calibration).values():
-        assert mixed_runs(engine, pulls, [0.0], mixing) == [first]
+        assert run_mixing(engine, conflicts, [0.0], mixing) == [first]
 
 
 def test_the_lab_finds_the_same_again_and_says_which_weight_is_best(collection):
@@ -149,4 +157,4 @@ def test_the_default_must_be_among_the_weights_and_photo_queries_there(collectio
     with pytest.raises(InputError, match=r"alphas must hold 1\.7"):
         measure(engine, asked, alphas=(0.0, 1.0))
     with pytest.raises(InputError, match="must come with queries by photos"):
-        measure(engine, Asked(text=asked.text))
+        measure(engine, QuerySet(text=asked.text))

@@ -11,7 +11,7 @@ from searchlab.models.protocol import unit_rows
 from searchlab.photos.photo import photo_id_of
 from searchlab.search.engine import SearchEngine
 from searchlab.search.indexes.exact import ExactIndex
-from searchlab.studies.query_sets import Asked
+from searchlab.studies.query_sets import QuerySet
 
 
 class Noisy:
@@ -76,4 +76,4 @@ def judged_photos(make_table, *, n_photos=90, kinds=30):
         [replace(query, photo_id=ids[int(query.query_id[3:])]) for query in queries],
         {query.query_id: others[ids[int(query.query_id[3:])]] for query in queries},
     )
-    return engines, Asked(text=text, similar=similar, steered=steered)
+    return engines, QuerySet(text=text, similar=similar, steered=steered)

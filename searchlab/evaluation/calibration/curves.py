@@ -68,7 +68,7 @@ def fit_curve(
     References:
         Platt, Probabilistic outputs for support vector machines, 1999.
     """
-    x, y, w = _checked(cosines, relevant, weights)
+    x, y, w = _check_arrays(cosines, relevant, weights)
     n_relevant, n_other = float(w[y].sum()), float(w[~y].sum())
     if not n_relevant or not n_other:
         msg = "cosines must be of relevant and other photos, got only one kind"
@@ -117,7 +117,7 @@ def reliability(
     References:
         Naeini, Cooper and Hauskrecht, Obtaining well calibrated probabilities, AAAI 2015.
     """
-    x, y, w = _checked(scores, relevant, weights)
+    x, y, w = _check_arrays(scores, relevant, weights)
     if x.min() < 0 or x.max() > 1 or bins < 1:
         msg = f"scores must lie from 0 to 1, got {x.min():g} to {x.max():g}, in {bins} bins"
         raise InputError(msg)
@@ -136,7 +136,7 @@ def reliability(
     )
 
 
-def _checked(
+def _check_arrays(
     values: ArrayLike, relevant: ArrayLike, weights: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
     x = np.asarray(values, dtype=np.float64)

@@ -28,7 +28,7 @@ def fit_calibration(
 ) -> Calibration:
     """Fit the curves of a model on judged queries of each kind.
 
-    Each curve is fitted on every query's ten nearest photos, where scores are read: over all pairs
+    Each curve is fit on every query's ten nearest photos, where scores are read: over all pairs
     it would be bent to the countless far photos. Every query counts the same. Where relevance does
     not rise with the cosine, the curve is flat at the share of relevant photos.
 
@@ -49,14 +49,14 @@ def fit_calibration(
         InputError: Of a kind of query no photo, or every one, is relevant.
     """
 
-    def fitted(dataset: Dataset) -> Curve:
+    def fit(dataset: Dataset) -> Curve:
         scored = score_queries(engine, dataset)
         return fit_top(scored, grade=grade, judged_only=judged_only)
 
-    words = fitted(text)
-    picture = words if similar is None else fitted(similar)
+    words = fit(text)
+    picture = words if similar is None else fit(similar)
     mean = Curve((words.slope + picture.slope) / 2, (words.intercept + picture.intercept) / 2)
-    both = mean if steered is None else fitted(steered)
+    both = mean if steered is None else fit(steered)
     source = f"{text.name}@{text.revision}"
     return Calibration(text=words, image=picture, both=both, source=source)
 

@@ -24,7 +24,7 @@ UNJUDGED = -1
 _KINDS: Mapping[str, QueryKind] = {"text": "text", "photo": "image", "photo+text": "both"}
 
 
-class Pairs(NamedTuple):
+class ScoredPairs(NamedTuple):
     """Queries with photos.
 
     Attributes:
@@ -45,14 +45,15 @@ class ScoredQueries:
     Attributes:
         kind: What the queries bring.
         langs: (n_queries,) languages.
-        about: (n_queries,) the photo that each query is about; those about one are drawn together.
+        cluster_ids: (n_queries,) the photo that each query is about; those about one are drawn
+            together.
         cosines: (n_queries, n_photos) float32; -inf where a photo cannot be an answer.
         grades: (n_queries, n_photos) int16; `UNJUDGED` where nobody looked.
     """
 
     kind: QueryKind
     langs: tuple[str, ...]
-    about: tuple[str, ...]
+    cluster_ids: tuple[str, ...]
     cosines: NDArray[np.float32]
     grades: NDArray[np.int16]
 
@@ -65,7 +66,7 @@ class ScoredQueries:
         return replace(
             self,
             langs=tuple(self.langs[row] for row in rows),
-            about=tuple(self.about[row] for row in rows),
+            cluster_ids=tuple(self.cluster_ids[row] for row in rows),
             cosines=self.cosines[rows],
             grades=self.grades[rows],
         )
@@ -84,14 +85,14 @@ class ScoredQueries:
             self, cosines=np.where(self.grades >= grade, np.float32(-np.inf), self.cosines)
         )
 
-    def top(self, k: int = TOP) -> Pairs:
+    def top(self, k: int = TOP) -> ScoredPairs:
         """Return each query's k nearest photos, best first; fewer where there are fewer."""
         k = min(k, self.cosines.shape[1])
         # Stable, so that ties are in the order of the table, as the engine ranks them.
         near = np.argsort(-self.cosines, axis=1, kind="stable")[:, :k]
         return self._pairs(np.repeat(np.arange(len(self)), k), near.ravel())
 
-    def pairs(self) -> Pairs:
+    def pairs(self) -> ScoredPairs:
         """Return every query with every photo that can be its answer."""
         n_queries, n_photos = self.cosines.shape
         columns = np.tile(np.arange(n_photos), n_queries)
@@ -101,11 +102,11 @@ class ScoredQueries:
         """Return the (n_queries,) cosine of each query's nearest photo."""
         return np.asarray(self.cosines.max(axis=1), dtype=np.float64)
 
-    def _pairs(self, query: NDArray[np.int64], photo: NDArray[np.int64]) -> Pairs:
+    def _pairs(self, query: NDArray[np.int64], photo: NDArray[np.int64]) -> ScoredPairs:
         cosines = self.cosines[query, photo].astype(np.float64)
         there = np.isfinite(cosines)
         grades = self.grades[query, photo].astype(np.int64)
-        return Pairs(cosines[there], grades[there], query[there])
+        return ScoredPairs(cosines[there], grades[there], query[there])
 
 
 def score_queries(engine: SearchEngine, dataset: Dataset) -> ScoredQueries:
@@ -144,13 +145,13 @@ def score_queries(engine: SearchEngine, dataset: Dataset) -> ScoredQueries:
     return ScoredQueries(
         kind=_KINDS[dataset.task],
         langs=tuple(query.lang for query in queries),
-        about=tuple(photo_about(query, dataset) for query in queries),
+        cluster_ids=tuple(cluster_id_of(query, dataset) for query in queries),
         cosines=np.where(allowed, cosines, np.float32(-np.inf)),
         grades=grades,
     )
 
 
-def photo_about(query: LabelledQuery, dataset: Dataset) -> str:
+def cluster_id_of(query: LabelledQuery, dataset: Dataset) -> str:
     """Name the photo that a query is about: its reference, else the most relevant one."""
     grades = dataset.qrels[query.query_id]
     return query.photo_id or min(grades, key=lambda photo_id: (-grades[photo_id], photo_id))
@@ -167,7 +168,7 @@ def halves(dataset: Dataset, *, seed: int) -> tuple[Dataset, Dataset]:
     """
 
     def first(query: LabelledQuery) -> bool:
-        text = f"{seed}:{photo_about(query, dataset)}"
+        text = f"{seed}:{cluster_id_of(query, dataset)}"
         return hashlib.sha256(text.encode()).digest()[0] % 2 == 0
 
     one = [query.query_id for query in dataset.queries if first(query)]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened_library(
+def open_dataset_library(
     dataset: Dataset,
     *,
     config: Config,
@@ -75,13 +75,13 @@ def dataset_library(
     listed = "".join(f"{photo_id} {file}\n" for photo_id, file in sorted(files.items()))
     digest = hashlib.sha256(listed.encode()).hexdigest()[:12]
     library = create_library(cache / f"photos-{digest}" / "library")
-    folder = _linked(dataset, files, library.folder.parent / "links")
+    folder = _link_files(dataset, files, library.folder.parent / "links")
     known = library.snapshot() is not None
     index_photos(library, [check_root(folder)], config=None if known else config, progress=progress)
     return library
 
 
-def _linked(dataset: Dataset, files: Mapping[str, Path], folder: Path) -> Path:
+def _link_files(dataset: Dataset, files: Mapping[str, Path], folder: Path) -> Path:
     """Make a folder of links to the photos, with a sidecar of their records."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = []
@@ -131,7 +131,7 @@ def check_filters(table: PhotoTable, dataset: Dataset) -> None:
             raise InputError(msg)
 
 
-def searched_photos(table: PhotoTable, dataset: Dataset) -> dict[str, Any]:
+def describe_photos(table: PhotoTable, dataset: Dataset) -> dict[str, Any]:
     """Say which photos of a dataset a library holds: `n_photos`, and `hash` over their contents.
 
     Raises:

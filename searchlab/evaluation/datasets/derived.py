@@ -14,7 +14,7 @@ _MOST = 50  # a query that more photos answer says little about how alike these 
 _LEAST_LANGUAGES = 2  # one alone may be a slip: "cow" and "crow" share a name in one language of 68
 
 
-def similar(base: Dataset, name: str) -> Dataset:
+def derive_similar(base: Dataset, name: str) -> Dataset:
     """Ask for the photos that people call by the same name as a photo.
 
     Two photos are judged by the languages that name both: grade 3 where at least half of them have
@@ -55,7 +55,7 @@ def similar(base: Dataset, name: str) -> Dataset:
     return base.derive(name, queries, qrels)
 
 
-def steered(base: Dataset, name: str, *, least: int = 1) -> Dataset:
+def derive_steered(base: Dataset, name: str, *, least: int = 1) -> Dataset:
     """Ask each text query together with one of its own photos, for its other photos.
 
     The reference is drawn from the relevant photos by their hash, so queries with the same relevant
@@ -75,7 +75,7 @@ def steered(base: Dataset, name: str, *, least: int = 1) -> Dataset:
     for query in base.queries:
         relevant = _relevant(base, query, least=least)
         if len(relevant) >= 2:
-            reference = _drawn(relevant)
+            reference = _draw(relevant)
             labelled = LabelledQuery(
                 query.query_id, query.lang, query.kind, query.text, photo_id=reference
             )
@@ -90,6 +90,6 @@ def _relevant(base: Dataset, query: LabelledQuery, *, least: int) -> list[str]:
     return sorted(i for i, grade in base.qrels[query.query_id].items() if grade >= least)
 
 
-def _drawn(photo_ids: Iterable[str]) -> str:
+def _draw(photo_ids: Iterable[str]) -> str:
     ids = sorted(photo_ids)
     return min(ids, key=lambda i: hashlib.sha256(json.dumps([i, *ids]).encode()).digest())

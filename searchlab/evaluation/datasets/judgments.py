@@ -227,7 +227,7 @@ def _lines(
         yield f"{name}:{number}", row
 
 
-def _decompressed(data: bytes) -> bytes:
+def _decompress(data: bytes) -> bytes:
     if not data:  # to the library, nothing at all is no compressed file, and that is no error
         msg = "no bytes"
         raise EOFError(msg)
@@ -237,7 +237,7 @@ def _decompressed(data: bytes) -> bytes:
 def _text(path: Path) -> str:
     try:
         data = path.read_bytes()
-        return (_decompressed(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+        return (_decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
     except FileNotFoundError as error:
         msg = f"{path} must be a file of judgments or answers, got none there; check the path"
         raise NotFoundError(msg) from error

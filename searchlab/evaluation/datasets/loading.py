@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from searchlab.errors import DataError, NotFoundError
 from searchlab.evaluation.datasets.bundled import demo
 from searchlab.evaluation.datasets.dataset import Dataset
-from searchlab.evaluation.datasets.derived import similar, steered
+from searchlab.evaluation.datasets.derived import derive_similar, derive_steered
 from searchlab.evaluation.datasets.external import (
     flickr8k,
     flickr8k_captions,
@@ -22,19 +22,23 @@ from searchlab.evaluation.datasets.folders import read_dataset
 
 def find_plug_ins() -> dict[str, Callable[[], Dataset]]:
     """Return what loads the datasets of other packages: entry points of `searchlab.datasets`."""
+
+    def load_later(entry: EntryPoint) -> Callable[[], Dataset]:
+        return lambda: entry.load()()
+
     plug_ins = entry_points(group="searchlab.datasets")
-    return {entry.name: lambda entry=entry: entry.load()() for entry in plug_ins}
+    return {entry.name: load_later(entry) for entry in plug_ins}
 
 
 DATASETS: dict[str, Callable[[], Dataset]] = {
     **find_plug_ins(),
     "demo": demo,
-    "demo-similar": lambda: similar(demo().select(kinds=["label", "title"]), "demo-similar"),
-    "demo-steered": lambda: steered(demo(), "demo-steered"),
+    "demo-similar": lambda: derive_similar(demo().select(kinds=["label", "title"]), "demo-similar"),
+    "demo-steered": lambda: derive_steered(demo(), "demo-steered"),
     "flickr8k": flickr8k,
     "flickr8k-captions": flickr8k_captions,
     "flickr8k-similar": flickr8k_similar,
-    "flickr8k-steered": lambda: steered(flickr8k(), "flickr8k-steered", least=2),
+    "flickr8k-steered": lambda: derive_steered(flickr8k(), "flickr8k-steered", least=2),
     "stamps": stamps,
 }
 """Name of a dataset -> what loads it; a name of ours goes before one of another package."""

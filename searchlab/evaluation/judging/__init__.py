@@ -3,7 +3,12 @@
 from searchlab.evaluation.judging.agreement import agreement, disagreements
 from searchlab.evaluation.judging.grading import GRADES, Grading, pictures_of
 from searchlab.evaluation.judging.journal import Journal
-from searchlab.evaluation.judging.merge import judged_dataset, merge_grades, missed, read_grades
+from searchlab.evaluation.judging.merge import (
+    build_judged_dataset,
+    merge_grades,
+    missed,
+    read_grades,
+)
 from searchlab.evaluation.judging.pools import Pair, Pool, pool_runs, runs_of
 from searchlab.evaluation.judging.preferences import BlindComparison
 from searchlab.evaluation.judging.simulated import simulate_judge, simulate_preferences
@@ -16,8 +21,8 @@ __all__ = [
     "Pair",
     "Pool",
     "agreement",
+    "build_judged_dataset",
     "disagreements",
-    "judged_dataset",
     "merge_grades",
     "missed",
     "pictures_of",

@@ -28,7 +28,7 @@ Grades: TypeAlias = Mapping[str, Mapping[Pair, int]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Agreement:
+class JudgeAgreement:
     """How far judges agree.
 
     Attributes:
@@ -55,7 +55,7 @@ class Agreement:
         return agreement_html(self.alpha, self.n_pairs, self.pairs)
 
 
-def agreement(grades: Grades, *, samples: int = 2000, seed: int = 0) -> Agreement:
+def agreement(grades: Grades, *, samples: int = 2000, seed: int = 0) -> JudgeAgreement:
     """Compare the grades of several judges, with 95 % intervals.
 
     Args:
@@ -95,7 +95,7 @@ def agreement(grades: Grades, *, samples: int = 2000, seed: int = 0) -> Agreemen
         pairs.append(
             PairAgreement((first, second), len(both), percent, kappa, quadratic, confusion, values)
         )
-    return Agreement(alpha, len(shared), tuple(pairs))
+    return JudgeAgreement(alpha, len(shared), tuple(pairs))
 
 
 def shared_units(grades: Grades) -> dict[Pair, dict[str, int]]:

@@ -34,7 +34,7 @@ Choice: TypeAlias = int | str | None
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """One choice.
 
     Attributes:
@@ -73,7 +73,7 @@ class Journal:
         self.path = Path(path)
         self._offset = 0
         self._line = 0
-        self._chosen: list[Entry] = []
+        self._chosen: list[JournalEntry] = []
         if not self.path.is_file():
             msg = f"a journal must be a file, got none at {self.path}; judge something first"
             raise NotFoundError(msg)
@@ -95,12 +95,12 @@ class Journal:
         return f"<Journal of {len(self.latest)} {self.what} by {self.judge}>"
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[JournalEntry, ...]:
         """Choices in force in the order they were made, earlier ones of an item too."""
         return tuple(self._chosen)
 
     @property
-    def latest(self) -> dict[Item, Entry]:
+    def latest(self) -> dict[Item, JournalEntry]:
         """The choice that counts for each item, skips too."""
         return {entry.item: entry for entry in self._chosen}
 
@@ -110,13 +110,13 @@ class Journal:
         entries = self.latest.items()
         return {item: entry.choice for item, entry in entries if entry.choice is not None}
 
-    def record(self, item: Item, choice: Choice, *, seconds: float = 0.0) -> Entry:
+    def record(self, item: Item, choice: Choice, *, seconds: float = 0.0) -> JournalEntry:
         """Write a choice; it is on the disk when this returns.
 
         Raises:
             OSError: It cannot be written, such as on a full disk; it does not count then.
         """
-        entry = Entry(tuple(item), choice, round(seconds, 3), _now())
+        entry = JournalEntry(tuple(item), choice, round(seconds, 3), _now())
         values = {
             "item": list(entry.item),
             "choice": entry.choice,
@@ -129,7 +129,7 @@ class Journal:
             self._chosen.append(entry)
         return entry
 
-    def undo(self) -> Entry | None:
+    def undo(self) -> JournalEntry | None:
         """Take the last choice in force back, and return it; None where there is none."""
         with self._lock():
             self._catch_up()
@@ -238,13 +238,13 @@ def _append(path: Path, values: dict[str, Any]) -> int:
     return len(line)
 
 
-def _entry(values: dict[str, Any]) -> Entry:
+def _entry(values: dict[str, Any]) -> JournalEntry:
     item, choice = values["item"], values["choice"]
     if not isinstance(item, list) or not all(isinstance(part, str) for part in item):
         raise TypeError
     if isinstance(choice, bool) or not isinstance(choice, int | str | None):
         raise TypeError
-    return Entry(tuple(item), choice, float(values["seconds"]), str(values["at"]))
+    return JournalEntry(tuple(item), choice, float(values["seconds"]), str(values["at"]))
 
 
 def _now() -> str:

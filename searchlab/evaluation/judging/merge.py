@@ -99,7 +99,9 @@ def merge_grades(grades: Grades, *, rule: str = "median") -> dict[str, dict[str,
     return qrels
 
 
-def judged_dataset(dataset: Dataset, qrels: Qrels, *, name: str = "", least: int = 1) -> Dataset:
+def build_judged_dataset(
+    dataset: Dataset, qrels: Qrels, *, name: str = "", least: int = 1
+) -> Dataset:
     """Put new judgments in the place of a dataset's own.
 
     Queries without a photo of grade `least` or above are left out, for no system could answer them;

@@ -125,15 +125,15 @@ def pool_runs(
     pairs: list[Pair] = []
     drawn: set[Pair] = set()
     n_left_out = 0
-    for query_id in _shuffled(by_id, str(seed)):
+    for query_id in _shuffle(by_id, str(seed)):
         ranked = {photo for run in runs.values() for photo in list(run.get(query_id, ()))[:depth]}
         ungraded = {photo for photo in ranked if (query_id, photo) not in done}
         n_left_out += len(ranked) - len(ungraded)
         n_random = ceil(random_share * len(ranked))
-        others = (p for p in _shuffled(dataset.photo_ids, f"{seed}:draw:{query_id}"))
+        others = (p for p in _shuffle(dataset.photo_ids, f"{seed}:draw:{query_id}"))
         fresh = [p for p in others if p not in ranked and (query_id, p) not in done][:n_random]
         drawn |= {Pair(query_id, photo) for photo in fresh}
-        order = _shuffled(ungraded.union(fresh), f"{seed}:{query_id}")
+        order = _shuffle(ungraded.union(fresh), f"{seed}:{query_id}")
         pairs += [Pair(query_id, photo) for photo in order]
     if not pairs:
         msg = f"a pool must hold a photo to grade, got none; {n_left_out} had been judged before"
@@ -193,6 +193,6 @@ def _check_run(
             raise InputError(msg)
 
 
-def _shuffled(ids: Iterable[str], salt: str) -> list[str]:
+def _shuffle(ids: Iterable[str], salt: str) -> list[str]:
     # By hash, so that one more id does not change the order of the others.
     return sorted(ids, key=lambda i: hashlib.sha256(f"{salt}:{i}".encode()).hexdigest())

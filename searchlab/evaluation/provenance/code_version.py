@@ -77,7 +77,7 @@ def import_closure(modules: dict[str, Path], entries: tuple[str, ...]) -> list[s
 
 
 @cache
-def _parsed(path: Path) -> ast.Module:
+def _parse(path: Path) -> ast.Module:
     tree = ast.parse(path.read_bytes())
     tree.body = [node for node in tree.body if not _is_for_types(node)]
     return tree
@@ -89,7 +89,7 @@ def _is_for_types(node: ast.stmt) -> bool:
 
 def _imports(path: Path, modules: dict[str, Path]) -> list[str]:
     names = []
-    for node in ast.walk(_parsed(path)):
+    for node in ast.walk(_parse(path)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -103,7 +103,7 @@ def _imports(path: Path, modules: dict[str, Path]) -> list[str]:
 def _statements(package: Path, name: str) -> frozenset[str]:
     """Return the statements at the top of a module, and what it imports, as plain text."""
     modules = modules_below(package)
-    tree = ast.parse(ast.unparse(_parsed(modules[name])))  # a copy, for it is changed
+    tree = ast.parse(ast.unparse(_parse(modules[name])))  # a copy, for it is changed
     imported = {
         f"import {alias.name} as {alias.asname}"
         for node in ast.walk(tree)

@@ -101,13 +101,13 @@ def data_hashes(dataset: Dataset) -> dict[str, Any]:
     shared = not conditions.is_empty and all(query.filter == conditions for query in queries)
     return {
         "revision": dataset.revision,
-        "queries": _hash_of([_told(query) for query in queries]),
+        "queries": _hash_of([_describe(query) for query in queries]),
         "qrels": _hash_of([(i, sorted(dataset.qrels[i].items())) for i in sorted(dataset.qrels)]),
         **({"filter": conditions.to_dict()} if shared else {}),
     }
 
 
-def _told(query: LabelledQuery) -> dict[str, str]:
+def _describe(query: LabelledQuery) -> dict[str, str]:
     # What is left at its default is left out, so a field that comes later changes no hash.
     values = ((field, getattr(query, field.name)) for field in dataclasses.fields(query))
     return {field.name: repr(value) for field, value in values if value != field.default}

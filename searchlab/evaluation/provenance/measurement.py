@@ -75,7 +75,7 @@ def read_measurement(path: Path | str) -> dict[str, Any]:
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
-        values = json.loads(text, object_pairs_hook=_named_once)
+        values = json.loads(text, object_pairs_hook=_refuse_duplicates)
         if values["schema"] != SCHEMA:
             msg = f"schema {values['schema']}, this searchlab reads {SCHEMA}"
             raise ValueError(msg)
@@ -100,7 +100,7 @@ def read_measurement(path: Path | str) -> dict[str, Any]:
     return dict(values)
 
 
-def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # Of two values under one name, the seal would hold one and a reader might see the other.
     values = dict(pairs)
     if len(values) < len(pairs):

@@ -25,7 +25,7 @@ TOLERANCE = 1.01e-6
 _STEADY = ("system", "task", "parameters", "intervals", "n_queries")
 
 
-def recomputed_result(
+def recompute_result(
     path: Path,
     dataset: Dataset,
     *,
@@ -91,8 +91,11 @@ def _other_labels(recorded: Result, again: Result) -> list[str]:
     # Tests and intervals rest on them: what is about one photo is one piece of evidence.
     return [
         f"{name} of the queries: not those of the dataset"
-        for name in ("langs", "about")
-        if getattr(recorded.scores, name) != getattr(again.scores, name)
+        for name, before, now in (
+            ("langs", recorded.scores.langs, again.scores.langs),
+            ("about", recorded.scores.cluster_ids, again.scores.cluster_ids),
+        )
+        if before != now
     ]
 
 

@@ -27,7 +27,7 @@ from searchlab.evaluation.provenance.environment import (
 )
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.provenance.registry import study_of
-from searchlab.evaluation.provenance.reproduce import differences, recomputed_result
+from searchlab.evaluation.provenance.reproduce import differences, recompute_result
 from searchlab.evaluation.results import load_result
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def verify(
     sealed, with that reason.
     """
     files = [file for path in paths for file in _files(Path(path))]
-    with _kept(cache) as folder:
+    with _use_folder(cache) as folder:
         verifier = _Verifier(quick, dataset, library, folder, progress)
         for file in dict.fromkeys(files):
             yield verifier.verify(file)
@@ -109,7 +109,7 @@ def verify(
 
 def verify_result(path: Path | str, **options: Any) -> Verification:
     """Verify one file; the options are those of `verify`."""
-    with _kept(options.pop("cache", None)) as folder:
+    with _use_folder(options.pop("cache", None)) as folder:
         (verification,) = verify([path], cache=folder, **options)
     return verification
 
@@ -145,11 +145,11 @@ class _Verifier:
         if verification.status != "sealed" or self.quick:
             return verification
         try:
-            return self._computed_again(verification, values, dataset)
+            return self._compute_again(verification, values, dataset)
         except (NotFoundError, InputError, ImportError) as error:
             return replace(verification, status="not here", remark=_not_here(error))
         except SearchlabError as error:
-            return _differing(verification, [str(error)])
+            return _report_differences(verification, [str(error)])
 
     def _surroundings(
         self, path: Path, values: Values, query_ids: Sequence[str]
@@ -182,21 +182,21 @@ class _Verifier:
             path, "sealed", tuple(checks), remark="seal and surroundings checked"
         )
         if wrong:
-            return _differing(verification, wrong, "not computed again"), None
+            return _report_differences(verification, wrong, "not computed again"), None
         if absent or missing:
             return replace(
                 verification, status="not here", remark=absent or _not_here(missing)
             ), None
         return verification, dataset
 
-    def _computed_again(
+    def _compute_again(
         self, verification: Verification, values: Values, dataset: Dataset | None
     ) -> Verification:
         if "evidence" in values:
-            return _held_to_evidence(verification, values["evidence"])
+            return _check_evidence(verification, values["evidence"])
         if dataset is not None:
             library = self._library(dataset)
-            differing = recomputed_result(
+            differing = recompute_result(
                 verification.path, dataset, library=library, progress=self.progress
             )
         else:
@@ -207,7 +207,7 @@ class _Verifier:
         if differing and (why := values["manifest"].get("known_difference")):
             return replace(verification, remark=f"{_measured_at(values)}; known difference: {why}")
         if differing:
-            return _differing(verification, differing)
+            return _report_differences(verification, differing)
         return replace(
             verification, status="verified", remark="computed again, with the same figures"
         )
@@ -246,7 +246,7 @@ def _files(path: Path) -> list[Path]:
 
 
 @contextmanager
-def _kept(cache: Path | None) -> Iterator[Path]:
+def _use_folder(cache: Path | None) -> Iterator[Path]:
     if cache is not None:
         yield cache
         return
@@ -264,7 +264,7 @@ def _is_result(values: Mapping[str, Any]) -> bool:
     return "intervals" in values and "config_id" in values and "evidence" not in values
 
 
-def _held_to_evidence(verification: Verification, evidence: Mapping[str, Any]) -> Verification:
+def _check_evidence(verification: Verification, evidence: Mapping[str, Any]) -> Verification:
     """Compare the result that a chosen configuration names with the one that is there now."""
     named = evidence.get("result") or {}
     source = verification.path.parent / str(named.get("path", ""))
@@ -273,18 +273,20 @@ def _held_to_evidence(verification: Verification, evidence: Mapping[str, Any]) -
         raise NotFoundError(msg)
     result = read_measurement(source)
     if result["digest"] != named["digest"]:
-        return _differing(
+        return _report_differences(
             verification, [f"{source}: recorded {named['digest']}, here {result['digest']}"]
         )
     chosen = read_measurement(verification.path)
     expected = {name: result[name] for name in _TAKEN_OVER}
     expected["intervals"] = {name: each["macro"] for name, each in result["intervals"].items()}
     if lines := differences({name: chosen.get(name) for name in expected}, expected):
-        return _differing(verification, lines)
+        return _report_differences(verification, lines)
     return replace(verification, remark="sealed, as is the result that it was chosen by")
 
 
-def _differing(verification: Verification, lines: Sequence[str], remark: str = "") -> Verification:
+def _report_differences(
+    verification: Verification, lines: Sequence[str], remark: str = ""
+) -> Verification:
     return replace(verification, status="differs", differences=tuple(lines), remark=remark)
 
 

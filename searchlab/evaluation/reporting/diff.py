@@ -128,14 +128,16 @@ def compare(
     first, second = a.scores.values[metric], b.scores.values[metric]
     apart = second - first
     intervals = bootstrap_intervals(
-        {metric: apart}, groups=scores.langs, clusters=scores.about, seed=seed
+        {metric: apart}, groups=scores.langs, clusters=scores.cluster_ids, seed=seed
     )[metric]
-    p_value = permutation_test(second, first, groups=scores.langs, clusters=scores.about, seed=seed)
+    p_value = permutation_test(
+        second, first, groups=scores.langs, clusters=scores.cluster_ids, seed=seed
+    )
     signs = np.where(np.abs(apart) <= SAME, 0, np.sign(apart)).astype(int)
-    langs, about = np.array(scores.langs), np.array(scores.about)
+    langs, clusters = np.array(scores.langs), np.array(scores.cluster_ids)
     tests = [
         permutation_test(
-            second[langs == lang], first[langs == lang], clusters=about[langs == lang], seed=seed
+            second[langs == lang], first[langs == lang], clusters=clusters[langs == lang], seed=seed
         )
         for lang in intervals.groups
     ]
@@ -143,12 +145,12 @@ def compare(
     changes = [
         Change(query_id, lang, photo, words.get(query_id, ""), float(before), float(after))
         for query_id, lang, photo, before, after in zip(
-            scores.query_ids, scores.langs, scores.about, first, second, strict=True
+            scores.query_ids, scores.langs, scores.cluster_ids, first, second, strict=True
         )
     ]
     power = None
-    if np.abs(apart).max() > 0 and len(set(scores.about)) > 1:
-        power = power_of(second, first, groups=scores.langs, clusters=scores.about)
+    if np.abs(apart).max() > 0 and len(set(scores.cluster_ids)) > 1:
+        power = power_of(second, first, groups=scores.langs, clusters=scores.cluster_ids)
     return Diff(
         a=a,
         b=b,

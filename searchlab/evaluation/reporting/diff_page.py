@@ -132,4 +132,4 @@ def _strip(name: str, ranked: Sequence[str], grades: dict[str, int], pictures: P
 def _missed(diff: PairedResults, change: Change, grades: dict[str, int], pictures: Pictures) -> str:
     """Show the best judged photo where neither system has it among its first."""
     seen = {i for run in diff.runs for i in list(run.get(change.query_id, ()))[:_SHOWN]}
-    return pictures.missed(change.about, seen, grades)
+    return pictures.missed(change.cluster_id, seen, grades)

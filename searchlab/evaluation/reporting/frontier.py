@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Point:
+class FrontierPoint:
     """A system on the four axes.
 
     Attributes:
@@ -42,7 +42,7 @@ class Point:
     is_efficient: bool = False
 
 
-def frontier(comparison: Comparison) -> list[Point]:
+def frontier(comparison: Comparison) -> list[FrontierPoint]:
     """Place the systems of a report on the four axes, best first.
 
     Quality counts by rank group: to be a hair better without being shown to be earns nothing.
@@ -55,7 +55,7 @@ def frontier(comparison: Comparison) -> list[Point]:
             intervals = result.intervals[result.headline]
             means = sorted((lang.mean for lang in intervals.groups.values()), reverse=True)
             points.append(
-                Point(
+                FrontierPoint(
                     name=names[result.config_id],
                     rank=rank,
                     quality=intervals.macro,
@@ -66,12 +66,14 @@ def frontier(comparison: Comparison) -> list[Point]:
                 )
             )
     return [
-        Point(**{**vars(one), "is_efficient": not any(_dominates(other, one) for other in points)})
+        FrontierPoint(
+            **{**vars(one), "is_efficient": not any(_dominates(other, one) for other in points)}
+        )
         for one in points
     ]
 
 
-def _dominates(a: Point, b: Point) -> bool:
+def _dominates(a: FrontierPoint, b: FrontierPoint) -> bool:
     """Whether `a` is nowhere worse than `b` and better somewhere; to the digits that are shown."""
     costs = [(p.rank, round(p.ms, 2), round(p.mib, 1), -p.languages) for p in (a, b)]
     return all(x <= y for x, y in zip(*costs, strict=True)) and costs[0] != costs[1]
@@ -119,7 +121,7 @@ def frontier_chart(comparison: Comparison) -> Iterator[Figure]:
         yield figure
 
 
-def _draw(axes: Axes, point: Point, number: int, *, most: float) -> None:
+def _draw(axes: Axes, point: FrontierPoint, number: int, *, most: float) -> None:
     style = look(number)
     color = style["color"]
     low, high = point.quality.mean - point.quality.low, point.quality.high - point.quality.mean

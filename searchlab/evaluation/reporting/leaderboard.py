@@ -52,7 +52,7 @@ def leaderboard_caption(comparison: Comparison, columns: Collection[str]) -> str
         columns: Headings that are shown; what is not shown is not explained.
     """
     first = comparison.results[0]
-    n_clusters, n_langs = len(set(first.scores.about)), len(first.languages)
+    n_clusters, n_langs = len(set(first.scores.cluster_ids)), len(first.languages)
     queries = "1 query" if first.n_queries == 1 else f"{first.n_queries:,} queries"
     mean = "mean" if n_langs == 1 else f"mean over {n_langs} languages, each counting the same"
     left_out = (

@@ -28,11 +28,11 @@ def measurement_html(path: Path, values: Mapping[str, Any]) -> str:
         values: As `read_measurement` returns them.
     """
     parts = [f"<h3>{html.escape(str(values['name']))}</h3>"]
-    figures = [[name, shown(value)] for name, value in values["metrics"].items()]
+    figures = [[name, format_value(value)] for name, value in values["metrics"].items()]
     if figures:
         parts.append(table(["figure", "value"], figures, left=["figure"]))
     charts = [path.parent / name for name in values["files"] if name.endswith(".svg")]
-    parts += [_embedded(file) for file in charts]
+    parts += [_embed_file(file) for file in charts]
     for name, records in record_lists(values):
         if not charts and any(part in name for part in _DRAWN):
             parts.append(_curve(name, records))
@@ -74,12 +74,12 @@ def records_table(records: list[Mapping[str, Any]]) -> str:
             if not isinstance(value, Mapping)
         )
     )
-    rows = [[shown(record.get(name, "")) for name in columns] for record in records]
+    rows = [[format_value(record.get(name, "")) for name in columns] for record in records]
     words = [c for c in columns if any(isinstance(record.get(c), str) for record in records)]
     return table(columns, rows, left=words)
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Print a value for a table: numbers to four digits, intervals as such."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
@@ -88,11 +88,11 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     if isinstance(value, list):
-        return ", ".join(shown(one) for one in value[:8]) + (", ..." if value[8:] else "")
+        return ", ".join(format_value(one) for one in value[:8]) + (", ..." if value[8:] else "")
     return str(value)
 
 
-def _embedded(file: Path) -> str:
+def _embed_file(file: Path) -> str:
     data = base64.b64encode(file.read_bytes()).decode()
     words = html.escape(file.stem)
     return f'<figure><img alt="{words}" src="data:image/svg+xml;base64,{data}"></figure>'

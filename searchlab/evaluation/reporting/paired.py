@@ -21,7 +21,7 @@ class Change:
     Attributes:
         query_id: Which.
         lang: Its language.
-        about: Its best judged photo.
+        cluster_id: Its best judged photo.
         text: Its words, empty where they are not known.
         before: Score of the first system.
         after: Score of the second one.
@@ -29,7 +29,7 @@ class Change:
 
     query_id: str
     lang: str
-    about: str
+    cluster_id: str
     text: str
     before: float
     after: float

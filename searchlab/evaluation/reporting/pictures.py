@@ -51,7 +51,7 @@ class Pictures:
     def data_uri(self, photo_id: str) -> str:
         """Return the picture as a `data:` address, empty where there is none."""
         if photo_id not in self._made:
-            self._made[photo_id] = _encoded(self._file(photo_id))
+            self._made[photo_id] = _encode(self._file(photo_id))
         return self._made[photo_id]
 
     def words(self, photo_id: str) -> str:
@@ -122,7 +122,7 @@ class Pictures:
         return Path(file) if file else None
 
 
-def _encoded(file: Path | None) -> str:
+def _encode(file: Path | None) -> str:
     from searchlab.photos.images.decode import as_rgb, thumbnail
 
     if file is None:

@@ -93,7 +93,7 @@ def _order(comparison: Comparison) -> str:
 def _limits(comparison: Comparison, detectable: float) -> str:
     beginning = (
         f"What these queries cannot show: with {comparison.results[0].n_queries:,} of them about "
-        f"{len(set(comparison.results[0].scores.about)):,} photos, "
+        f"{len(set(comparison.results[0].scores.cluster_ids)):,} photos, "
     )
     if math.isinf(detectable):
         return f"{beginning}no difference of any size; a tie here says nothing."

@@ -36,7 +36,7 @@ _MANY_LANGUAGES = 12
 
 
 @dataclass
-class Found:
+class FolderContents:
     """What lies in a folder of results.
 
     Attributes:
@@ -52,13 +52,13 @@ class Found:
     unread: dict[Path, str] = field(default_factory=dict)
 
 
-def find(folder: Path) -> Found:
+def find(folder: Path) -> FolderContents:
     """Read every measurement below a folder.
 
     Raises:
         NotFoundError: There is none.
     """
-    contents = Found()
+    contents = FolderContents()
     boards = set()
     for path in sorted(folder.rglob("*.json")):
         try:
@@ -105,7 +105,7 @@ def report_page(
     contents = find(folder)
     parts = [
         f"<h1>What was measured in {html.escape(folder.resolve().name)}</h1>",
-        _asked(contents),
+        _describe_scope(contents),
     ]
     links = [
         f"<li><a href='#{_anchor(p)}'>{html.escape(r.title)}</a></li>"
@@ -114,7 +114,7 @@ def report_page(
     if contents.others:
         links.append("<li><a href='#others'>Other measurements</a></li>")
     parts.append(f"<nav aria-label='Contents'><ul>{''.join(links)}</ul></nav>")
-    parts += [_promoted(path, values) for path, values in contents.chosen.items()]
+    parts += [_describe_promotion(path, values) for path, values in contents.chosen.items()]
     parts += [
         _section(path, report, library=library, n_samples=n_samples, own=own)
         for path, report in contents.reports.items()
@@ -129,7 +129,7 @@ def report_page(
     )
 
 
-def _asked(contents: Found) -> str:
+def _describe_scope(contents: FolderContents) -> str:
     manifests = [r.manifest for report in contents.reports.values() for r in report.results]
     manifests += [values["manifest"] for values in contents.others.values()]
     dates = sorted(str(manifest["date"])[:10] for manifest in manifests)
@@ -148,7 +148,7 @@ def _asked(contents: Found) -> str:
     )
 
 
-def _promoted(path: Path, values: Mapping[str, Any]) -> str:
+def _describe_promotion(path: Path, values: Mapping[str, Any]) -> str:
     said = f"In force ({path.name}): {' '.join(promotion(values))}"
     return f"<div class='says'>{html.escape(said)}</div>{manifest_html(values)}"
 

@@ -92,7 +92,9 @@ def samples_html(
             else:
                 same = f"{said}, the same photos as {like}"
                 parts.append(f"<p><small>{html.escape(same)}</small></p>")
-        about = first.scores.about[place]
-        parts.append(pictures.missed(about, {i for ranked in first_with for i in ranked}, grades))
+        best_judged = first.scores.cluster_ids[place]
+        parts.append(
+            pictures.missed(best_judged, {i for ranked in first_with for i in ranked}, grades)
+        )
         parts.append("</div>")
     return "".join(parts)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from searchlab.errors import InputError
-from searchlab.evaluation.significance.scores import checked, chunks, codes
+from searchlab.evaluation.significance.scores import check_scores, chunks, codes
 
 
 class Interval(NamedTuple):
@@ -110,7 +110,7 @@ def bootstrap_intervals(
     if not (0 < confidence < 1 and samples >= 1):
         msg = f"confidence must lie between 0 and 1, samples above 0, got {confidence}, {samples}"
         raise InputError(msg)
-    columns = {name: checked(name, scores) for name, scores in values.items()}
+    columns = {name: check_scores(name, scores) for name, scores in values.items()}
     if not columns:
         return {}
     n_queries = len(next(iter(columns.values())))
@@ -128,7 +128,7 @@ def bootstrap_intervals(
         sums = np.bincount(cells, weights=column, minlength=shape[0] * shape[1])
         table[:, part] = sums.reshape(shape)
     strata = group_of if clusters is None else np.zeros(len(table), dtype=np.intp)
-    drawn = _resampled(table.reshape(len(table), -1), strata, samples, seed)
+    drawn = _resample(table.reshape(len(table), -1), strata, samples, seed)
     drawn = drawn.reshape(samples, len(parts), len(names))
     whole = table.sum(axis=0, keepdims=True)  # (1, n_parts, n_groups)
     ends = [50 * (1 - confidence), 50 * (1 + confidence)]
@@ -155,7 +155,7 @@ def _averages(
     return np.column_stack([means.mean(axis=1), sums.sum(axis=1) / counts.sum(axis=1), means])
 
 
-def _resampled(
+def _resample(
     table: NDArray[np.float64], strata: NDArray[np.intp], samples: int, seed: int
 ) -> NDArray[np.float64]:
     """Draw rows with replacement within strata; (samples, n_columns) sums of what was drawn."""

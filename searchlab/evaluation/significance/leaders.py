@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from searchlab.evaluation.significance.paired import permutation_test
-from searchlab.evaluation.significance.scores import checked, codes
+from searchlab.evaluation.significance.scores import check_scores, codes
 
 _FLIPS_OF_A_PAIR = 100  # the least adjusted p-value is 1 / 100, however many systems there are
 
@@ -98,7 +98,7 @@ def tie_groups(
     Returns:
         Groups from best to worst, each from best to worst; of equal means by name.
     """
-    scores = {name: checked(name, column) for name, column in values.items()}
+    scores = {name: check_scores(name, column) for name, column in values.items()}
     means = {name: _macro(column, groups) for name, column in scores.items()}
     remaining = sorted(scores, key=lambda name: (-means[name], name))
     result = []

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from searchlab.errors import InputError
-from searchlab.evaluation.significance.scores import checked, chunks, codes
+from searchlab.evaluation.significance.scores import check_scores, chunks, codes
 
 
 def permutation_test(
@@ -80,7 +80,7 @@ def contributions(
     Raises:
         InputError: Different shapes, no values, or one that is not finite.
     """
-    first, second = checked("a", a), checked("b", b)
+    first, second = check_scores("a", a), check_scores("b", b)
     if len(first) != len(second):
         msg = f"a and b must hold the same queries, got {len(first)} and {len(second)} scores"
         raise InputError(msg)

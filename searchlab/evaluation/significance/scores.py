@@ -12,7 +12,7 @@ from searchlab.errors import InputError
 _CELLS = 4_000_000  # random numbers held at once
 
 
-def checked(name: str, values: ArrayLike) -> NDArray[np.float64]:
+def check_scores(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """Return (n_queries,) scores as float64.
 
     Raises:

@@ -119,7 +119,7 @@ def measure(
                     break
                 answers += [probe.ask(kind, ask, number, cells) for kind, ask in kinds.items()]
                 step.advance(1)
-    rows = _summed([row for some in answers for row in some])
+    rows = _summarise([row for some in answers for row in some])
     tuning = _tuning(rows, config, len(index), n_queries)
     return Measured(tuning, rows, time.perf_counter() - started)
 
@@ -154,11 +154,11 @@ class _Probe:
             allowed = cell.allowed
             if own is not None:
                 allowed = (self._all if allowed is None else allowed).without(own)
-            true, exact_ms = self._timed(vector, allowed, "exact", None)
+            true, exact_ms = self._time(vector, allowed, "exact", None)
             # Scoring all has swept the caches clean; no effort is to pay for that.
-            self._timed(vector, allowed, self._index.mode, self._efforts[-1])
+            self._time(vector, allowed, self._index.mode, self._efforts[-1])
             for effort in self._efforts:
-                answer, ms = self._timed(vector, allowed, self._index.mode, effort)
+                answer, ms = self._time(vector, allowed, self._index.mode, effort)
                 rows.append(
                     {
                         "kind": kind,
@@ -173,7 +173,7 @@ class _Probe:
                 )
         return rows
 
-    def _timed(
+    def _time(
         self, vector: Embeddings, allowed: Bitmap | None, mode: str, effort: float | None
     ) -> tuple[Neighbors, float]:
         n_allowed = self._all.n if allowed is None else allowed.count
@@ -213,7 +213,7 @@ def _filters(index: VectorIndex, seed: int) -> Iterator[_Cell]:
                 yield _Cell(relation, share, Bitmap.of_rows(order[: round(share * n)], n))
 
 
-def _summed(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _summarise(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Put the queries of each kind, filter and effort together."""
     names = ("kind", "filter", "share", "n_allowed", "effort")
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from searchlab.config.calibration import FITTED_TEXT_ALPHA, Calibration, Curve
-from searchlab.evaluation.calibration.scored_queries import Pairs, ScoredQueries, score_queries
+from searchlab.evaluation.calibration.scored_queries import (
+    ScoredPairs,
+    ScoredQueries,
+    score_queries,
+)
 from searchlab.studies.calibration.reliability import Diagram, measure_reliability
 
 if TYPE_CHECKING:
@@ -19,7 +23,9 @@ if TYPE_CHECKING:
 ALPHAS = (0.1, 0.5, 1.0, FITTED_TEXT_ALPHA, 3.0, 5.0, 10.0)
 
 
-def read(scored: ScoredQueries, pairs: Pairs, curve: Curve, *, samples: int, seed: int) -> Diagram:
+def read(
+    scored: ScoredQueries, pairs: ScoredPairs, curve: Curve, *, samples: int, seed: int
+) -> Diagram:
     """Measure the reliability of a curve on pairs of some queries; grade 1 and above is relevant.
 
     Args:
@@ -29,7 +35,7 @@ def read(scored: ScoredQueries, pairs: Pairs, curve: Curve, *, samples: int, see
         samples: Resamples; queries about one photo are drawn together.
         seed: Of the resampling.
     """
-    _, cluster_of = np.unique(scored.about, return_inverse=True)
+    _, cluster_of = np.unique(scored.cluster_ids, return_inverse=True)
     return measure_reliability(
         curve(pairs.cosines),
         pairs.grades >= 1,
@@ -41,7 +47,7 @@ def read(scored: ScoredQueries, pairs: Pairs, curve: Curve, *, samples: int, see
 
 
 def by_language(
-    scored: ScoredQueries, pairs: Pairs, curve: Curve, *, samples: int, seed: int
+    scored: ScoredQueries, pairs: ScoredPairs, curve: Curve, *, samples: int, seed: int
 ) -> dict[str, Diagram]:
     """Measure all queries together, named `all`, and each language where there are several."""
     diagrams = {"all": read(scored, pairs, curve, samples=samples, seed=seed)}
@@ -49,7 +55,7 @@ def by_language(
     for lang in sorted(set(scored.langs)) if len(set(scored.langs)) > 1 else ():
         mine = langs[pairs.query] == lang
         if mine.any():
-            some = Pairs(*(column[mine] for column in pairs))
+            some = ScoredPairs(*(column[mine] for column in pairs))
             diagrams[lang] = read(scored, some, curve, samples=samples, seed=seed)
     return diagrams
 

@@ -69,11 +69,11 @@ class Diagram:
     n_pairs: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, rounded to six digits."""
+        """Return plain values, round_floats to six digits."""
         values: dict[str, Any] = asdict(self)
         values["ece"], values["brier"] = self.ece._asdict(), self.brier._asdict()
         values["bars"] = [bar._asdict() for bar in self.bars]
-        return dict(rounded(values))
+        return dict(round_floats(values))
 
 
 def measure_reliability(
@@ -135,7 +135,7 @@ def measure_reliability(
 
     parts = np.stack([sums(x), sums(y.astype(float)), sums(np.ones(len(x))), sums((x - y) ** 2)])
     whole = parts.sum(axis=1)  # (4, bins)
-    drawn = _drawn(parts, samples, seed)  # (4, samples, bins)
+    drawn = _draw(parts, samples, seed)  # (4, samples, bins)
     gaps, drawn_gaps = _gaps(whole), _gaps(drawn)
     plain = float(np.abs(gaps).sum())
     errors = np.abs(drawn_gaps).sum(axis=-1)
@@ -181,7 +181,7 @@ def _bars(
     return bars
 
 
-def _drawn(parts: NDArray[np.float64], samples: int, seed: int) -> NDArray[np.float64]:
+def _draw(parts: NDArray[np.float64], samples: int, seed: int) -> NDArray[np.float64]:
     """Draw clusters with replacement; (n_parts, samples, bins) sums of what was drawn."""
     n_parts, n_clusters, bins = parts.shape
     rng = np.random.default_rng(seed)
@@ -202,10 +202,10 @@ def cluster_draws(
     ]
 
 
-def rounded(values: Any, digits: int = 6) -> Any:
+def round_floats(values: Any, digits: int = 6) -> Any:
     """Round the floats in plain values, so that what is recorded is short and stays the same."""
     if isinstance(values, dict):
-        return {key: rounded(value, digits) for key, value in values.items()}
+        return {key: round_floats(value, digits) for key, value in values.items()}
     if isinstance(values, list | tuple):
-        return [rounded(value, digits) for value in values]
+        return [round_floats(value, digits) for value in values]
     return round(float(values), digits) if isinstance(values, float) else values

@@ -20,9 +20,9 @@ from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
 from searchlab.evaluation.calibration.fit import fit_calibration
 from searchlab.evaluation.calibration.scored_queries import halves, score_queries
 from searchlab.studies.calibration.readings import by_language, flat, read_at_alphas, read_with
-from searchlab.studies.calibration.reliability import Diagram, rounded
-from searchlab.studies.calibration.thresholds import Shown, shown_by, transfer, unanswerable
-from searchlab.studies.query_sets import Asked, engine_of
+from searchlab.studies.calibration.reliability import Diagram, round_floats
+from searchlab.studies.calibration.thresholds import Shown, show_nearest, transfer, unanswerable
+from searchlab.studies.query_sets import QuerySet, engine_of
 
 if TYPE_CHECKING:
     from searchlab.search.engine import SearchEngine
@@ -33,7 +33,7 @@ TRANSFER = "threshold_transfer"
 """Name of the measurement of all models together."""
 
 
-def fit(engine: SearchEngine, query_set: Asked, *, judged_only: bool = False) -> Calibration:
+def fit(engine: SearchEngine, query_set: QuerySet, *, judged_only: bool = False) -> Calibration:
     """Fit all curves; see `searchlab.evaluation.calibration.fit.fit_calibration`."""
     return fit_calibration(
         engine,
@@ -46,7 +46,7 @@ def fit(engine: SearchEngine, query_set: Asked, *, judged_only: bool = False) ->
 
 def measure(
     engine: SearchEngine,
-    query_set: Asked,
+    query_set: QuerySet,
     *,
     others: Mapping[str, Calibration] | None = None,
     samples: int = 1000,
@@ -110,21 +110,21 @@ def measure(
         metrics[f"ece@{row['text_alpha']:g}"] = row["ece"]["mean"]
         metrics[f"ece_fixed@{row['text_alpha']:g}"] = row["ece_fixed"]["mean"]
     return {
-        "metrics": rounded(metrics),
+        "metrics": round_floats(metrics),
         "calibration": asdict(fitted),
         "judged_calibration": None if judged is None else asdict(judged),
         "reliability": rows,
         "diagrams": diagrams,
         "recipes": recipes,
         "alphas": alphas,
-        "unanswerable": rounded(by_lang),
-        "thresholds": rounded(thresholds),
+        "unanswerable": round_floats(by_lang),
+        "thresholds": round_floats(thresholds),
     }
 
 
 def measure_transfer(
     engines: Mapping[str, SearchEngine],
-    query_set: Asked,
+    query_set: QuerySet,
     *,
     precisions: Sequence[float] = PRECISIONS,
     samples: int = 1000,
@@ -156,7 +156,7 @@ def measure_transfer(
         curve = fit_calibration(engine, first).text
         for scale, to_score in (("calibrated", curve), ("cosine", None)):
             for side, scored in (("chosen", before), ("used", after)):
-                shown.setdefault((scale, side), {})[name] = shown_by(scored, to_score)
+                shown.setdefault((scale, side), {})[name] = show_nearest(scored, to_score)
     rows: list[dict[str, Any]] = []
     metrics: dict[str, float] = {}
     for scale in ("calibrated", "cosine"):
@@ -171,7 +171,7 @@ def measure_transfer(
             rows += [{"scale": scale, **row} for row in pairs]
             swaps = [row for row in pairs if row["chosen_on"] != row["used_with"]]
             metrics |= _transfer_metrics(f"{scale}@{precision}", swaps)
-    return {"metrics": rounded(metrics), "rows": rounded(rows)}
+    return {"metrics": round_floats(metrics), "rows": round_floats(rows)}
 
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     from searchlab.evaluation.datasets.dataset_library import dataset_library
 
     parameters = measurement["parameters"]
-    query_set = Asked.load(
+    query_set = QuerySet.load(
         measurement["dataset"],
         least=parameters["least"],
         most=parameters["most"],

@@ -58,7 +58,7 @@ def threshold_for(shown: Shown, precision: float, *, least: int = LEAST_SHOWN) -
     return float(scores[fits[-1]]) if len(fits) else None
 
 
-def share_interval(
+def bootstrap_share(
     hits: NDArray[np.bool_], clusters: Sequence[str], *, samples: int = 1000, seed: int = 0
 ) -> Interval:
     """Estimate a share, with its percentile bootstrap interval over clusters.
@@ -113,7 +113,7 @@ def transfer(
             row["n_shown"] = int(np.count_nonzero(above))
             if row["n_shown"]:
                 names = [after.clusters[int(place)] for place in np.flatnonzero(above)]
-                interval = share_interval(after.relevant[above], names, samples=samples, seed=seed)
+                interval = bootstrap_share(after.relevant[above], names, samples=samples, seed=seed)
                 row["precision"] = interval._asdict()
                 row["error"] = interval.mean - precision
                 row["within"] = interval.low <= precision <= interval.high
@@ -186,11 +186,11 @@ def unanswerable(
     """
     draw = {"samples": samples, "seed": seed}
     best, left = curve(scored.best()), curve(scored.without_answers().best())
-    langs, about = np.array(scored.langs), np.array(scored.about)
+    langs, clusters = np.array(scored.langs), np.array(scored.cluster_ids)
     rows = []
     for lang in ("all", *sorted(set(scored.langs))):
         mine = np.ones(len(langs), dtype=np.bool_) if lang == "all" else langs == lang
-        area = separation(best[mine], left[mine], about[mine].tolist(), **draw)
+        area = separation(best[mine], left[mine], clusters[mine].tolist(), **draw)
         rows.append(
             {
                 "lang": lang,
@@ -203,16 +203,18 @@ def unanswerable(
     thresholds = [
         {
             "threshold": threshold,
-            "answered": share_interval(best >= threshold, scored.about, **draw)._asdict(),
-            "false_answers": share_interval(left >= threshold, scored.about, **draw)._asdict(),
+            "answered": bootstrap_share(best >= threshold, scored.cluster_ids, **draw)._asdict(),
+            "false_answers": bootstrap_share(
+                left >= threshold, scored.cluster_ids, **draw
+            )._asdict(),
         }
         for threshold in THRESHOLDS
     ]
     return rows, thresholds
 
 
-def shown_by(scored: ScoredQueries, curve: Curve | None) -> Shown:
+def show_nearest(scored: ScoredQueries, curve: Curve | None) -> Shown:
     """Return each query's ten nearest photos with their scores; with bare cosines for no curve."""
     near = scored.top(TOP)
     scores = near.cosines if curve is None else curve(near.cosines)
-    return Shown(scores, near.grades >= 1, [scored.about[row] for row in near.query])
+    return Shown(scores, near.grades >= 1, [scored.cluster_ids[row] for row in near.query])

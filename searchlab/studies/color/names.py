@@ -49,7 +49,7 @@ class JudgedShades:
     n_none: int
 
 
-def named_shades(survey: str) -> tuple[tuple[str, ...], Shades]:
+def read_survey(survey: str) -> tuple[tuple[str, ...], Shades]:
     """Read names and (n,) uint32 shades of `xkcd` (949) or `css4` (148).
 
     Raises:
@@ -64,10 +64,10 @@ def named_shades(survey: str) -> tuple[tuple[str, ...], Shades]:
     return names, np.array([parse_hex(shade) for shade in shades], dtype=np.uint32)
 
 
-def families_said(name: str, survey: str) -> set[str]:
+def find_family_words(name: str, survey: str) -> set[str]:
     """Return the families whose word is in a name, if one of them ends it.
 
-    >>> families_said("dark forest green", "xkcd"), families_said("sage", "xkcd")
+    >>> find_family_words("dark forest green", "xkcd"), find_family_words("sage", "xkcd")
     ({'green'}, set())
     """
     words = {family: family for family in FAMILY_NAMES} | {"grey": "gray"}
@@ -81,12 +81,12 @@ def families_said(name: str, survey: str) -> set[str]:
     return {words[part] for part in parts if part in words}
 
 
-def judged_shades(survey: str) -> JudgedShades:
+def read_judged_shades(survey: str) -> JudgedShades:
     """Keep the shades of a survey whose names say exactly one family."""
     prototypes = {parse_hex(shade) for shades in PROTOTYPES.values() for shade in shades}
     chosen, n_two, n_none = [], 0, 0
-    for name, shade in zip(*named_shades(survey), strict=True):
-        said = families_said(name, survey)
+    for name, shade in zip(*read_survey(survey), strict=True):
+        said = find_family_words(name, survey)
         if survey == "css4" and int(shade) in prototypes:
             continue
         n_two += len(said) > 1
@@ -97,7 +97,7 @@ def judged_shades(survey: str) -> JudgedShades:
     return JudgedShades(names, np.array(shades, dtype=np.uint32), families, n_two, n_none)
 
 
-def found_families(shades: Shades) -> list[str]:
+def name_families(shades: Shades) -> list[str]:
     """Name the family of each shade by the nearest prototype other than the shade itself."""
     entries = [(parse_hex(h), name) for name in FAMILY_NAMES for h in PROTOTYPES[name]]
     prototypes = np.array([shade for shade, _ in entries], dtype=np.uint32)
@@ -109,7 +109,7 @@ def found_families(shades: Shades) -> list[str]:
     return families
 
 
-def neighbours_alike(judged: JudgedShades, *, k: int = 10) -> dict[str, NDArray[np.float64]]:
+def measure_neighbours(judged: JudgedShades, *, k: int = 10) -> dict[str, NDArray[np.float64]]:
     """Measure how many of the nearest shades people give the same family.
 
     Args:
@@ -143,7 +143,7 @@ def neighbours_alike(judged: JudgedShades, *, k: int = 10) -> dict[str, NDArray[
     return alike
 
 
-def alike_within(
+def measure_within_tolerance(
     judged: JudgedShades, *, tolerances: Sequence[int] = WITHIN
 ) -> dict[int, NDArray[np.float64]]:
     """Measure how many of the shades within a tolerance people give the same family.
@@ -177,11 +177,11 @@ def measure(survey: str, *, samples: int = 10_000, seed: int = 0) -> dict[str, A
         `confusions`, `alike`, the judgment on metrics and, paired, on what each has over ours, and
         `within`, the share of alike shades by tolerance.
     """
-    judged = judged_shades(survey)
-    families = found_families(judged.shades)
+    judged = read_judged_shades(survey)
+    families = name_families(judged.shades)
     pairs = list(zip(judged.families, families, strict=True))
     hits = np.array([said == got for said, got in pairs], dtype=np.float64)
-    alike = neighbours_alike(judged)
+    alike = measure_neighbours(judged)
     more = {f"{name} over ours": shares - alike[COLOR_METRIC] for name, shares in alike.items()}
     more.pop(f"{COLOR_METRIC} over ours")
     columns = {"agreement": hits} | alike | more
@@ -199,7 +199,7 @@ def measure(survey: str, *, samples: int = 10_000, seed: int = 0) -> dict[str, A
     within = [
         {"tolerance": tolerance, "n_shades": int(np.count_nonzero(~np.isnan(shares)))}
         | {"alike": _interval(shares[~np.isnan(shares)], samples=samples, seed=seed)}
-        for tolerance, shares in alike_within(judged).items()
+        for tolerance, shares in measure_within_tolerance(judged).items()
         if not np.isnan(shares).all()
     ]
     return {

@@ -29,7 +29,7 @@ from searchlab.photos.colors import (
 from searchlab.photos.images.decode import WORKING_SIDE, analyse, open_rgb
 from searchlab.studies.color.curves import TOLERANCES, cube, mean_interval, tolerance_curves
 from searchlab.studies.color.metrics import ciede2000, shades_to_cielab
-from searchlab.studies.color.names import named_shades
+from searchlab.studies.color.names import read_survey
 
 PHOTO_TOLERANCES = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 255)
 
@@ -73,14 +73,14 @@ def extremes(reference: str, tolerance: int, *, pool: Shades) -> Extremes:
 
 
 @cache
-def bundled_shades() -> Shades:
+def read_bundled_shades() -> Shades:
     """Return the dominant colours of the bundled photos, (349,) uint32; reads them all, 3 s."""
     files = [Path(record["file"] or "") for record in load_dataset("demo").records]
     analyses = [analyse(open_rgb(file.read_bytes(), min_side=WORKING_SIDE)) for file in files]
     return np.array([parse_hex(seen.color_hex) for seen in analyses], dtype=np.uint32)
 
 
-def photos_kept(
+def measure_kept(
     shades: Shades, references: Shades, *, tolerances: Sequence[int] = PHOTO_TOLERANCES
 ) -> dict[str, Any]:
     """Measure the share of photos that colour filters keep.
@@ -186,8 +186,8 @@ def measure_photos(*, stride: int = 1) -> dict[str, Any]:
     Returns:
         `parameters`, `metrics`, and `rows` by tolerance.
     """
-    shades = bundled_shades()
-    shares = photos_kept(shades, named_shades("xkcd")[1][::stride])
+    shades = read_bundled_shades()
+    shares = measure_kept(shades, read_survey("xkcd")[1][::stride])
     metrics = {"n_photos": len(shades), "n_lost": shares["n_lost"]}
     for row in shares["rows"]:
         metrics[f"kept about a shade@{row['tolerance']}"] = row["hex"]["mean"]
@@ -211,4 +211,4 @@ def _references(source: str) -> tuple[Sequence[str], Shades]:
     if source == "cube":
         shades = cube(9)
         return [format_hex(int(shade)) for shade in shades], shades
-    return named_shades(source)
+    return read_survey(source)

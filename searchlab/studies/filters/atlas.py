@@ -197,7 +197,7 @@ class Atlas:
         """Make the filter of a cell; None for no filter.
 
         Each condition keeps about the same share; the day is chosen last, so that exactly the
-        cell's share of the photos (rounded, at least one) meets all of them.
+        cell's share of the photos (round_floats, at least one) meets all of them.
         """
         if not cell.n_conditions:
             return None

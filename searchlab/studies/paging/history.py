@@ -24,7 +24,7 @@ _TURN = 0.15  # how far another version of the model sees things differently
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class CollectionState:
     """A collection at one moment.
 
     Attributes:
@@ -51,7 +51,7 @@ class State:
 
 def history(
     n_photos: int, n_states: int, *, changes: float, swaps: float, seed: int
-) -> tuple[list[State], NDArray[np.float64]]:
+) -> tuple[list[CollectionState], NDArray[np.float64]]:
     """Draw a collection and what becomes of it, one state for each page turn.
 
     Args:
@@ -82,7 +82,7 @@ def history(
     looks = drawn(n_photos)
     copies = rng.random(n_photos) < _COPIES
     looks[copies] = looks[rng.integers(n_photos, size=int(copies.sum()))]
-    states = [State(np.arange(n_photos), looks, np.eye(DIM), 0)]
+    states = [CollectionState(np.arange(n_photos), looks, np.eye(DIM), 0)]
     next_number = n_photos
     for _ in range(n_states - 1):
         before = states[-1]
@@ -98,5 +98,5 @@ def history(
             version += 1
         photos = np.concatenate([before.photos[stay], came])
         looks = np.concatenate([before.looks[stay], drawn(n_gone)])
-        states.append(State(photos, looks, turn, version))
+        states.append(CollectionState(photos, looks, turn, version))
     return states, centres

@@ -31,8 +31,8 @@ from searchlab.studies.paging.walks import (
     after_score,
     after_score_and_id,
     growing_k,
+    make_pinned_turn,
     offset,
-    pinned,
     presence,
     walk_history,
 )
@@ -83,7 +83,7 @@ def measure_churn(
     for changes, swaps in scenarios:
         walks: dict[str, list[dict[str, float]]] = {}
         for number in range(n_histories):
-            rates_of = _walked(n_photos, per_page, n_queries, changes, swaps, seed=seed + number)
+            rates_of = _walk(n_photos, per_page, n_queries, changes, swaps, seed=seed + number)
             for name, rates in rates_of.items():
                 walks.setdefault(name, []).extend(rates)
         clusters = [str(number) for number in range(n_histories) for _ in range(n_queries)]
@@ -117,7 +117,7 @@ def measure_churn(
     }
 
 
-def _walked(
+def _walk(
     n_photos: int, per_page: int, n_queries: int, changes: float, swaps: float, *, seed: int
 ) -> dict[str, list[dict[str, float]]]:
     n_states = -(-n_photos // per_page)
@@ -126,7 +126,9 @@ def _walked(
     about = centres[rng.integers(len(centres), size=n_queries)]
     looks = about + 0.5 * rng.standard_normal((n_queries, DIM))
     indexes = zip(OURS, ("exact", "hnsw"), strict=True)
-    ways = {name: pinned(states[0], looks, index=index) for name, index in indexes} | PEERS
+    ways = {
+        name: make_pinned_turn(states[0], looks, index=index) for name, index in indexes
+    } | PEERS
     present = presence([state.photos for state in states])
     walks = walk_history(states, looks, ways, per_page=per_page)
     return {name: [walk.rates(present) for walk in some] for name, some in walks.items()}

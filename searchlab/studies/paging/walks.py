@@ -28,7 +28,7 @@ from searchlab.search.engine import SearchEngine
 from searchlab.search.indexes import HnswIndex, build_index
 from searchlab.search.indexes.exact import nearest_rows
 from searchlab.search.queries import Query
-from searchlab.studies.paging.history import DIM, Photos, State
+from searchlab.studies.paging.history import DIM, CollectionState, Photos
 
 # Small on purpose: a graph this loose shows at 600 photos what others show at millions.
 _GRAPH: dict[str, Any] = {"M": 6, "ef_construction": 40, "ef_search": 20, "step_rows": 0}
@@ -38,8 +38,8 @@ _GRAPH: dict[str, Any] = {"M": 6, "ef_construction": 40, "ef_search": 20, "step_
 class Moment:
     """What a page is made from: the first state, the present one, and the present one's graph."""
 
-    first: State
-    now: State
+    first: CollectionState
+    now: CollectionState
     graph: HnswIndex
 
 
@@ -55,7 +55,7 @@ def offset(
 ) -> tuple[Photos, int | None]:
     """Cut places out of today's exact ranking."""
     start = token or 0
-    ranked, _ = _ranked(moment.now, look)
+    ranked, _ = _rank(moment.now, look)
     end = start + per_page
     return ranked[start:end], end if end < len(ranked) else None
 
@@ -64,7 +64,7 @@ def after_score(
     moment: Moment, look: NDArray[np.float64], per_page: int, token: float | None
 ) -> tuple[Photos, float | None]:
     """Go on below the last score, on today's exact ranking."""
-    ranked, scores = _ranked(moment.now, look)
+    ranked, scores = _rank(moment.now, look)
     behind = np.ones(len(ranked), dtype=np.bool_) if token is None else scores < token
     page, left = ranked[behind][:per_page], scores[behind]
     return page, float(left[per_page - 1]) if len(left) > per_page else None
@@ -77,7 +77,7 @@ def after_score_and_id(
     token: tuple[float, int] | None,
 ) -> tuple[Photos, tuple[float, int] | None]:
     """Go on below the last score, and among equal scores behind the last id."""
-    ranked, scores = _ranked(moment.now, look)
+    ranked, scores = _rank(moment.now, look)
     behind = np.ones(len(ranked), dtype=np.bool_)
     if token is not None:
         behind = (scores < token[0]) | ((scores == token[0]) & (ranked > token[1]))
@@ -99,7 +99,7 @@ def growing_k(
     return moment.now.photos[page], end if end < len(moment.now.photos) else None
 
 
-def _ranked(state: State, look: NDArray[np.float64]) -> tuple[Photos, NDArray[np.float32]]:
+def _rank(state: CollectionState, look: NDArray[np.float64]) -> tuple[Photos, NDArray[np.float32]]:
     query = state.seen(look[np.newaxis])[0]
     rows, scores = nearest_rows(state.vectors, query, len(state.photos))
     return state.photos[rows], scores
@@ -132,11 +132,11 @@ class _LooksModel:
         raise InputError(msg)
 
 
-def pinned(first: State, looks: NDArray[np.float64], *, index: str) -> Turn:
+def make_pinned_turn(first: CollectionState, looks: NDArray[np.float64], *, index: str) -> Turn:
     """Page as searchlab does: through the state of page 1, past what has left since.
 
     Args:
-        first: State of page 1.
+        first: CollectionState of page 1.
         looks: (n_queries, dim) all that will be searched for.
         index: `exact` or `hnsw`.
     """
@@ -221,7 +221,7 @@ def presence(states: Sequence[Photos]) -> NDArray[np.bool_]:
 
 
 def walk_history(
-    states: Sequence[State],
+    states: Sequence[CollectionState],
     looks: NDArray[np.float64],
     ways: Mapping[str, Turn],
     *,
@@ -259,12 +259,12 @@ def walk_history(
     return walks
 
 
-def _graph(state: State) -> HnswIndex:
+def _graph(state: CollectionState) -> HnswIndex:
     build = {name: value for name, value in _GRAPH.items() if name != "step_rows"}
     return HnswIndex(state.vectors, labels=state.photos, **build)
 
 
-def _next_graph(graph: HnswIndex, before: State, now: State) -> HnswIndex:
+def _next_graph(graph: HnswIndex, before: CollectionState, now: CollectionState) -> HnswIndex:
     if now.version != before.version:
         return _graph(now)
     return graph.update(now.vectors, now.photos)

@@ -1,4 +1,4 @@
-"""Pulls: a photo and words that pull apart, ranked at every weight of the words."""
+"""Conflicts: a photo and words that pull apart, ranked at every weight of the words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import InputError
-from searchlab.evaluation.calibration.scored_queries import TOP, photo_about
+from searchlab.evaluation.calibration.scored_queries import TOP, cluster_id_of
 from searchlab.evaluation.metrics import per_query
 from searchlab.evaluation.significance import bootstrap_interval
 from searchlab.search.queries import Query
@@ -27,29 +27,29 @@ _ENDS = (2.5, 97.5)
 
 
 @dataclass(frozen=True)
-class Pull:
+class SteeringConflict:
     """A photo and words that do not describe it.
 
     Attributes:
-        pull_id: The id of the text query.
+        conflict_id: The id of the text query.
         photo_id: The reference.
         text: The words.
         lang: Their language.
-        about: The photo that the words are about; pulls about one are drawn together.
+        cluster_id: The photo that the words are about; conflicts about one are drawn together.
         alike: photo_id -> grade, of photos like the reference.
         meant: photo_id -> grade, of photos that the words describe.
     """
 
-    pull_id: str
+    conflict_id: str
     photo_id: str
     text: str
     lang: str
-    about: str
+    cluster_id: str
     alike: Mapping[str, int]
     meant: Mapping[str, int]
 
 
-def draw_pulls(text: Dataset, similar: Dataset, *, seed: int) -> list[Pull]:
+def draw_conflicts(text: Dataset, similar: Dataset, *, seed: int) -> list[SteeringConflict]:
     """Join each text query with a photo that it does not describe.
 
     Args:
@@ -60,7 +60,7 @@ def draw_pulls(text: Dataset, similar: Dataset, *, seed: int) -> list[Pull]:
     Raises:
         InputError: No query has such a photo.
     """
-    pulls = []
+    conflicts = []
     references = [(query.query_id, query.photo_id or "") for query in similar.queries]
     for query in text.queries:
         meant = text.qrels[query.query_id]
@@ -68,28 +68,32 @@ def draw_pulls(text: Dataset, similar: Dataset, *, seed: int) -> list[Pull]:
         if free and query.text is not None:
             digest = hashlib.sha256(f"{seed}:{query.query_id}".encode()).digest()
             name, photo_id = free[int.from_bytes(digest[:8]) % len(free)]
-            about = photo_about(query, text)
+            cluster_id = cluster_id_of(query, text)
             alike = similar.qrels[name]
             rest = {photo: grade for photo, grade in meant.items() if photo != photo_id}
-            pulls.append(Pull(query.query_id, photo_id, query.text, query.lang, about, alike, rest))
-    if not pulls:
+            conflicts.append(
+                SteeringConflict(
+                    query.query_id, photo_id, query.text, query.lang, cluster_id, alike, rest
+                )
+            )
+    if not conflicts:
         msg = f"{similar.name!r} must have photos that {text.name!r} does not describe, got none"
         raise InputError(msg)
-    return pulls
+    return conflicts
 
 
 @dataclass(frozen=True, eq=False)
-class Steered:
-    """nDCG@10 of pulls at each weight of the text.
+class SteeringScores:
+    """nDCG@10 of conflicts at each weight of the text.
 
     Attributes:
         alphas: (n_alphas,) ascending, the first is 0.
-        look: (n_alphas, n_pulls) of photos like the reference.
-        text: (n_alphas, n_pulls) of photos that the words describe.
-        text_alone: (n_pulls,) what the words reach alone.
-        overlap: (n_alphas, n_pulls) share of the ten that the photo alone finds, too.
-        about: (n_pulls,) what is drawn together.
-        langs: (n_pulls,) languages of the words.
+        look: (n_alphas, n_conflicts) of photos like the reference.
+        text: (n_alphas, n_conflicts) of photos that the words describe.
+        text_alone: (n_conflicts,) what the words reach alone.
+        overlap: (n_alphas, n_conflicts) share of the ten that the photo alone finds, too.
+        cluster_ids: (n_conflicts,) what is drawn together.
+        langs: (n_conflicts,) languages of the words.
     """
 
     alphas: NDArray[np.float64]
@@ -97,7 +101,7 @@ class Steered:
     text: NDArray[np.float64]
     text_alone: NDArray[np.float64]
     overlap: NDArray[np.float64]
-    about: tuple[str, ...]
+    cluster_ids: tuple[str, ...]
     langs: tuple[str, ...]
 
     def curves(self, *, samples: int, seed: int) -> dict[str, NDArray[np.float64]]:
@@ -106,7 +110,7 @@ class Steered:
         Returns:
             `look_kept` and `text_obeyed` as ratios of means, and `balance`, their harmonic mean.
         """
-        names, cluster_of = np.unique(np.asarray(self.about), return_inverse=True)
+        names, cluster_of = np.unique(np.asarray(self.cluster_ids), return_inverse=True)
         columns = np.vstack([self.look, self.text, self.text_alone]).T  # (n_pulls, ...)
         sums = np.zeros((len(names), columns.shape[1]))
         np.add.at(sums, cluster_of, columns)
@@ -127,8 +131,8 @@ class Steered:
         low, high = np.percentile(peaks[1:], _ENDS)
         return {"mean": float(peaks[0]), "low": float(low), "high": float(high)}
 
-    def only(self, places: Sequence[int]) -> Steered:
-        """Keep some pulls, by their places."""
+    def only(self, places: Sequence[int]) -> SteeringScores:
+        """Keep some conflicts, by their places."""
         some = np.asarray(places, dtype=np.int64)
         return replace(
             self,
@@ -136,7 +140,7 @@ class Steered:
             text=self.text[:, some],
             text_alone=self.text_alone[some],
             overlap=self.overlap[:, some],
-            about=tuple(self.about[place] for place in places),
+            cluster_ids=tuple(self.cluster_ids[place] for place in places),
             langs=tuple(self.langs[place] for place in places),
         )
 
@@ -150,20 +154,20 @@ class Steered:
                 low, high = np.percentile(drawn[1:, place], _ENDS)
                 row[name] = {"mean": drawn[0, place], "low": low, "high": high}
             overlap = bootstrap_interval(
-                self.overlap[place], clusters=self.about, samples=samples, seed=seed
+                self.overlap[place], clusters=self.cluster_ids, samples=samples, seed=seed
             )
             rows.append(row | {"overlap": overlap._asdict()})
         return rows
 
 
 def steer(
-    engine: SearchEngine, pulls: Sequence[Pull], *, alphas: Sequence[float] = ALPHAS
-) -> Steered:
-    """Rank every pull at every weight, as it is served, and score the ten nearest.
+    engine: SearchEngine, conflicts: Sequence[SteeringConflict], *, alphas: Sequence[float] = ALPHAS
+) -> SteeringScores:
+    """Rank every conflict at every weight, as it is served, and score the ten nearest.
 
     Args:
         engine: Its `steering` scales the weights.
-        pulls: Photos and words.
+        conflicts: Photos and words.
         alphas: Values of `text_alpha`, 0 to 10, ascending from 0.
 
     Raises:
@@ -172,50 +176,54 @@ def steer(
     if not alphas or alphas[0] != 0:
         msg = f"alphas must begin with 0, the photo alone, got {list(alphas)}"
         raise InputError(msg)
-    engine.warm([pull.text for pull in pulls])
+    engine.warm([conflict.text for conflict in conflicts])
 
     def run_at(alpha: float | None) -> dict[str, list[str]]:
-        return {p.pull_id: found_by(engine, p.photo_id, p.text, alpha) for p in pulls}
+        return {p.conflict_id: rank_ids(engine, p.photo_id, p.text, alpha) for p in conflicts}
 
-    meant = {pull.pull_id: pull.meant for pull in pulls}
+    meant = {conflict.conflict_id: conflict.meant for conflict in conflicts}
     alone = per_query(meant, run_at(None), [METRIC])[METRIC]
-    return score_pulls(pulls, alphas, [run_at(alpha) for alpha in alphas], alone)
+    return score_conflicts(conflicts, alphas, [run_at(alpha) for alpha in alphas], alone)
 
 
-def score_pulls(
-    pulls: Sequence[Pull],
+def score_conflicts(
+    conflicts: Sequence[SteeringConflict],
     alphas: Sequence[float],
     runs: Sequence[Mapping[str, Sequence[str]]],
     text_alone: NDArray[np.float64],
-) -> Steered:
-    """Score rankings of pulls.
+) -> SteeringScores:
+    """Score rankings of conflicts.
 
     Args:
-        pulls: Photos and words.
+        conflicts: Photos and words.
         alphas: (n_alphas,) weights of the words, ascending from 0.
-        runs: pull_id -> photo_ids, for each weight.
-        text_alone: (n_pulls,) nDCG@10 that the words reach alone, in the order of the pull_ids.
+        runs: conflict_id -> photo_ids, for each weight.
+        text_alone: (n_conflicts,) nDCG@10 that the words reach alone, in the order of the ids.
     """
-    ordered = sorted(pulls, key=lambda pull: pull.pull_id)  # as `per_query` returns scores
-    alike = {pull.pull_id: pull.alike for pull in ordered}
-    meant = {pull.pull_id: pull.meant for pull in ordered}
-    first = {pull_id: set(photo_ids) for pull_id, photo_ids in runs[0].items()}
+    # As `per_query` returns scores.
+    ordered = sorted(conflicts, key=lambda conflict: conflict.conflict_id)
+    alike = {conflict.conflict_id: conflict.alike for conflict in ordered}
+    meant = {conflict.conflict_id: conflict.meant for conflict in ordered}
+    first = {conflict_id: set(photo_ids) for conflict_id, photo_ids in runs[0].items()}
     shared = [
-        [len(first[pull.pull_id].intersection(run[pull.pull_id])) / TOP for pull in ordered]
+        [
+            len(first[conflict.conflict_id].intersection(run[conflict.conflict_id])) / TOP
+            for conflict in ordered
+        ]
         for run in runs
     ]
-    return Steered(
+    return SteeringScores(
         alphas=np.asarray(alphas, dtype=np.float64),
         look=np.array([per_query(alike, run, [METRIC])[METRIC] for run in runs]),
         text=np.array([per_query(meant, run, [METRIC])[METRIC] for run in runs]),
         text_alone=text_alone,
         overlap=np.array(shared),
-        about=tuple(pull.about for pull in ordered),
-        langs=tuple(pull.lang for pull in ordered),
+        cluster_ids=tuple(conflict.cluster_id for conflict in ordered),
+        langs=tuple(conflict.lang for conflict in ordered),
     )
 
 
-def found_by(engine: SearchEngine, photo_id: str, text: str, text_alpha: float | None) -> list[str]:
+def rank_ids(engine: SearchEngine, photo_id: str, text: str, text_alpha: float | None) -> list[str]:
     """Rank for a photo and words; without a weight for the words alone, which must not find it."""
     if text_alpha is not None:
         query = Query(text=text, photo_id=photo_id, text_alpha=text_alpha)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from searchlab.config.calibration import Calibration, Curve
 from searchlab.evaluation.calibration.scored_queries import TOP
 from searchlab.search.queries import Query
-from searchlab.studies.steering.conflicts import Pull
+from searchlab.studies.steering.conflicts import SteeringConflict
 
 if TYPE_CHECKING:
     from searchlab.search.engine import SearchEngine
@@ -42,28 +42,31 @@ def mixings(calibration: Calibration) -> dict[str, Mixing]:
     return {"sum": added, "standardised": standardised, "probability": probability}
 
 
-def mixed_runs(
-    engine: SearchEngine, pulls: Sequence[Pull], alphas: Sequence[float], mixing: Mixing
+def run_mixing(
+    engine: SearchEngine,
+    conflicts: Sequence[SteeringConflict],
+    alphas: Sequence[float],
+    mixing: Mixing,
 ) -> list[dict[str, list[str]]]:
-    """Rank every pull at every weight, exactly; one run for each weight.
+    """Rank every conflict at every weight, exactly; one run for each weight.
 
     Args:
         engine: Its index is exact.
-        pulls: Photos and words.
+        conflicts: Photos and words.
         alphas: Weights of the words.
         mixing: One of `mixings`.
     """
     vectors = np.asarray(engine.index.vectors)
     runs: list[dict[str, list[str]]] = [{} for _ in alphas]
-    for pull in pulls:
-        picture = vectors @ _vector(engine, Query(photo_id=pull.photo_id))
-        words = vectors @ _vector(engine, Query(text=pull.text))
-        own = engine.table.row_of(pull.photo_id)
+    for conflict in conflicts:
+        picture = vectors @ _vector(engine, Query(photo_id=conflict.photo_id))
+        words = vectors @ _vector(engine, Query(text=conflict.text))
+        own = engine.table.row_of(conflict.photo_id)
         for run, alpha in zip(runs, alphas, strict=True):
             scores = mixing(picture.astype(np.float64), words.astype(np.float64), alpha)
             scores[own] = -np.inf
             rows = np.argsort(-scores, kind="stable")[:TOP]
-            run[pull.pull_id] = engine.table.photo_ids(rows)
+            run[conflict.conflict_id] = engine.table.photo_ids(rows)
     return runs
 
 

@@ -19,35 +19,35 @@ import numpy as np
 from searchlab.config import Config
 from searchlab.errors import InputError
 from searchlab.evaluation.calibration.fit import fit_calibration
-from searchlab.evaluation.calibration.scored_queries import photo_about
+from searchlab.evaluation.calibration.scored_queries import cluster_id_of
 from searchlab.evaluation.metrics import per_query
 from searchlab.evaluation.significance import bootstrap_interval
 from searchlab.search.queries import DEFAULT_TEXT_ALPHA
-from searchlab.studies.calibration.reliability import rounded
-from searchlab.studies.query_sets import Asked, engine_of
+from searchlab.studies.calibration.reliability import round_floats
+from searchlab.studies.query_sets import QuerySet, engine_of
 from searchlab.studies.steering.conflicts import (
     ALPHAS,
     METRIC,
-    Pull,
-    Steered,
-    draw_pulls,
-    found_by,
-    score_pulls,
+    SteeringConflict,
+    SteeringScores,
+    draw_conflicts,
+    rank_ids,
+    score_conflicts,
     steer,
 )
-from searchlab.studies.steering.mixing import mixed_runs, mixings
+from searchlab.studies.steering.mixing import mixings, run_mixing
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets import Dataset
     from searchlab.search.engine import SearchEngine
 
-LEAST_PULLS = 50
-"""Pulls that a language must have, to be reported by itself."""
+LEAST_CONFLICTS = 50
+"""Conflicts that a language must have, to be reported by itself."""
 
 
 def measure(
     engine: SearchEngine,
-    query_set: Asked,
+    query_set: QuerySet,
     *,
     alphas: Sequence[float] = ALPHAS,
     samples: int = 1000,
@@ -78,13 +78,13 @@ def measure(
         raise InputError(msg)
     draw = {"samples": samples, "seed": seed}
     usual = list(alphas).index(DEFAULT_TEXT_ALPHA)
-    pulls = draw_pulls(query_set.text, query_set.similar, seed=seed)
-    steered = steer(engine, pulls, alphas=alphas)
+    conflicts = draw_conflicts(query_set.text, query_set.similar, seed=seed)
+    steered = steer(engine, conflicts, alphas=alphas)
     curve, best = steered.rows(**draw), steered.best(**draw)
     agreeing = measure_agreeing(engine, query_set.steered, alphas=alphas, **draw)
-    ways = _mixings(engine, query_set, pulls, steered, **draw)
+    ways = _mixings(engine, query_set, conflicts, steered, **draw)
     metrics = {
-        "n_pulls": len(pulls),
+        "n_pulls": len(conflicts),
         "best_alpha": best["mean"],
         "best_alpha_low": best["low"],
         "best_alpha_high": best["high"],
@@ -98,11 +98,11 @@ def measure(
         **{f"best_balance {row['mixing']}": row["best_balance"]["mean"] for row in ways},
     }
     return {
-        "metrics": rounded(metrics),
-        "curve": rounded(curve),
-        "languages": rounded(_languages(steered, usual, **draw)),
-        "mixings": rounded(ways),
-        "agreeing": rounded(agreeing),
+        "metrics": round_floats(metrics),
+        "curve": round_floats(curve),
+        "languages": round_floats(_languages(steered, usual, **draw)),
+        "mixings": round_floats(ways),
+        "agreeing": round_floats(agreeing),
     }
 
 
@@ -121,16 +121,16 @@ def measure_agreeing(
         is None.
     """
     queries = sorted(steered.queries, key=lambda query: query.query_id)
-    about = [photo_about(query, steered) for query in queries]
+    clusters = [cluster_id_of(query, steered) for query in queries]
     engine.warm([query.text or "" for query in queries])
     rows = []
     for alpha in (*alphas, None):
         run = {
-            query.query_id: found_by(engine, query.photo_id or "", query.text or "", alpha)
+            query.query_id: rank_ids(engine, query.photo_id or "", query.text or "", alpha)
             for query in queries
         }
         scores = per_query(steered.qrels, run, [METRIC])[METRIC]
-        interval = bootstrap_interval(scores, clusters=about, samples=samples, seed=seed)
+        interval = bootstrap_interval(scores, clusters=clusters, samples=samples, seed=seed)
         rows.append({"text_alpha": alpha, METRIC: interval._asdict()})
     return rows
 
@@ -140,7 +140,7 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     from searchlab.evaluation.datasets.dataset_library import dataset_library
 
     parameters = measurement["parameters"]
-    query_set = Asked.load(
+    query_set = QuerySet.load(
         measurement["dataset"],
         least=parameters["least"],
         most=parameters["most"],
@@ -158,12 +158,14 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
         )
 
 
-def _languages(steered: Steered, usual: int, *, samples: int, seed: int) -> list[dict[str, Any]]:
+def _languages(
+    steered: SteeringScores, usual: int, *, samples: int, seed: int
+) -> list[dict[str, Any]]:
     draw = {"samples": samples, "seed": seed}
     rows = []
     for lang in sorted(set(steered.langs)):
         mine = [place for place, one in enumerate(steered.langs) if one == lang]
-        if len(mine) < LEAST_PULLS:
+        if len(mine) < LEAST_CONFLICTS:
             continue
         some = steered.only(mine)
         row = {"lang": lang, "n_pulls": len(some.langs), "best_alpha": some.best(**draw)}
@@ -173,9 +175,9 @@ def _languages(steered: Steered, usual: int, *, samples: int, seed: int) -> list
 
 def _mixings(
     engine: SearchEngine,
-    query_set: Asked,
-    pulls: Sequence[Pull],
-    steered: Steered,
+    query_set: QuerySet,
+    conflicts: Sequence[SteeringConflict],
+    steered: SteeringScores,
     *,
     samples: int,
     seed: int,
@@ -184,8 +186,8 @@ def _mixings(
     calibration = fit_calibration(engine, query_set.text, similar=query_set.similar)
     rows = []
     for name, mixing in mixings(calibration).items():
-        runs = mixed_runs(engine, pulls, ALPHAS, mixing)
-        scores = score_pulls(pulls, ALPHAS, runs, steered.text_alone)
+        runs = run_mixing(engine, conflicts, ALPHAS, mixing)
+        scores = score_conflicts(conflicts, ALPHAS, runs, steered.text_alone)
         balance = scores.curves(samples=samples, seed=seed)["balance"]
         place = int(balance[0].argmax())
         low, high = np.percentile(balance[1:, place], (2.5, 97.5))

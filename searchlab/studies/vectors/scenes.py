@@ -68,16 +68,16 @@ class Scenes:
             (stop - start, dim) unit rows, and (stop - start,) the scene of each.
         """
         first, last = start // _STRETCH, -(-stop // _STRETCH)
-        made = [self._drawn(_STRETCH, stretch, 1) for stretch in range(first, last)]
+        made = [self._draw(_STRETCH, stretch, 1) for stretch in range(first, last)]
         cut = slice(start - first * _STRETCH, stop - first * _STRETCH)
         vectors = np.concatenate([rows for rows, _ in made])[cut]
         return vectors, np.concatenate([scenes for _, scenes in made])[cut]
 
     def queries(self, n: int) -> Embeddings:
         """Make rows that are drawn as the photos are and are none of them; (n, dim)."""
-        return self._drawn(n, 0, 2)[0]
+        return self._draw(n, 0, 2)[0]
 
-    def _drawn(self, n: int, stretch: int, stream: int) -> tuple[Embeddings, NDArray[np.int32]]:
+    def _draw(self, n: int, stretch: int, stream: int) -> tuple[Embeddings, NDArray[np.int32]]:
         rng = np.random.default_rng([self._seed, stream, stretch])
         scenes = np.searchsorted(self._up_to, rng.random(n)).astype(np.int32)
         scenes = np.minimum(scenes, len(self._centres) - 1)
@@ -102,7 +102,7 @@ class StoredScenes(NamedTuple):
     scenes: NDArray[np.int32]
 
 
-def stored_scenes(
+def open_scenes(
     folder: Path, n: int, dim: int, *, seed: int = 0, progress: Progress | None = None
 ) -> StoredScenes:
     """Open the first n rows of a collection, made now where they do not lie there yet.
