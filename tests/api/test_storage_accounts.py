@@ -22,13 +22,7 @@ from searchlab.api.accounts.keyring import Caller, Generation, KeyRing
 from searchlab.api.accounts.plans import PLANS
 from searchlab.api.accounts.tables import api_keys
 from searchlab.errors import DataError, InputError, NotFoundError
-from tests.support.databases import BACKENDS, HOSTILE, Clock, fresh_database, start
-
-
-@pytest.fixture(params=BACKENDS)
-def database(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as database:
-        yield database
+from tests.support.databases import HOSTILE, Clock, fresh_database, start
 
 
 @pytest.fixture

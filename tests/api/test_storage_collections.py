@@ -9,23 +9,17 @@ from searchlab.api.accounts import collections as module
 from searchlab.api.accounts.accounts import create_key
 from searchlab.api.accounts.collections import Collections, FullError
 from searchlab.errors import ConflictError, ForbiddenError, InputError, NotFoundError
-from tests.support.databases import BACKENDS, HOSTILE, ODD, Clock, fresh_database
+from tests.support.databases import HOSTILE, ODD
 
 ACME, BETA = 1, 2
 PHOTO = {"photo_thumbnail_url": "https://x/t", "photo_source": "nasa", "photo_photographer": "Ann"}
 
 
-@pytest.fixture(params=BACKENDS)
-def database(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as database:
-        create_key(database, account="acme", name="a")
-        create_key(database, account="beta", name="b")
-        yield database
-
-
 @pytest.fixture
-def clock():
-    return Clock(2024, 2, 29, 12)
+def database(database):
+    create_key(database, account="acme", name="a")
+    create_key(database, account="beta", name="b")
+    return database
 
 
 @pytest.fixture

@@ -24,12 +24,6 @@ from tests.support.databases import BACKENDS, HOSTILE, ODD, empty_url, fresh_dat
 
 
 @pytest.fixture(params=BACKENDS)
-def database(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as database:
-        yield database
-
-
-@pytest.fixture(params=BACKENDS)
 def url(request, tmp_path):
     with empty_url(request.param, tmp_path) as url:
         yield url

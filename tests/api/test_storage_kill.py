@@ -12,7 +12,7 @@ from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.tables import accounts, usage_days, usage_months
 from searchlab.api.accounts.values import utc_now
 from searchlab.errors import DataError
-from tests.support.databases import BACKENDS, fresh_database, psql, run, start
+from tests.support.databases import fresh_database, psql, run, start
 
 pytestmark = pytest.mark.slow
 
@@ -50,12 +50,6 @@ asyncio.run(main())
 meter.close()
 """
 TASKS = 8
-
-
-@pytest.fixture(params=BACKENDS)
-def database(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as database:
-        yield database
 
 
 def counting(database, *, each, limit=10**9):

@@ -11,20 +11,9 @@ import sqlalchemy as sa
 from searchlab.api.accounts.replays import Attempt, InFlightError, Replay, Replays
 from searchlab.api.accounts.tables import replays
 from searchlab.errors import InputError
-from tests.support.databases import BACKENDS, HOSTILE, ODD, Clock, fresh_database, start
+from tests.support.databases import HOSTILE, ODD, Clock, start
 
 PATH = "/api/v1/collections"
-
-
-@pytest.fixture(params=BACKENDS)
-def database(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as database:
-        yield database
-
-
-@pytest.fixture
-def clock():
-    return Clock(2024, 2, 29, 12)
 
 
 @pytest.fixture

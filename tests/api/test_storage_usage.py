@@ -14,18 +14,7 @@ from searchlab.api.accounts.meter import Meter, _Count
 from searchlab.api.accounts.tables import accounts, usage_days, usage_months
 from searchlab.api.accounts.values import days_back, months_back, utc_now
 from searchlab.errors import ConflictError, DataError, InputError, QuotaError
-from tests.support.databases import BACKENDS, Clock, fresh_database, run
-
-
-@pytest.fixture(params=BACKENDS)
-def database(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as database:
-        yield database
-
-
-@pytest.fixture
-def clock():
-    return Clock(2024, 2, 29, 12)
+from tests.support.databases import Clock, fresh_database, run
 
 
 @pytest.fixture
