@@ -7,9 +7,7 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from searchlab.api.accounts import collections as store
-from searchlab.api.accounts import database as database_module
-from searchlab.api.accounts import idempotency as replaying
+from searchlab.api.accounts import collections, database, idempotency
 from searchlab.api.accounts.database import BusyError, UnreachableDatabaseError, UnstorableError
 from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.replays import InFlightError, Replay
@@ -129,7 +127,7 @@ def test_an_entry_whose_photo_is_gone_keeps_a_link(place, served, made):
 
 
 def test_an_account_that_has_as_many_collections_as_it_may_is_told_so(served, made, monkeypatch):
-    monkeypatch.setattr(store, "MAX_COLLECTIONS", 1)
+    monkeypatch.setattr(collections, "MAX_COLLECTIONS", 1)
     answer = served.client.post(COLLECTIONS, json={"name": "one more"})
     assert answer.status_code == 403
     assert answer.json()["error"]["code"] == "LIMIT_REACHED"
@@ -137,7 +135,7 @@ def test_an_account_that_has_as_many_collections_as_it_may_is_told_so(served, ma
 
 
 def test_a_collection_that_has_as_many_photos_as_it_may_is_told_so(served, made, monkeypatch):
-    monkeypatch.setattr(store, "MAX_PHOTOS", 1)
+    monkeypatch.setattr(collections, "MAX_PHOTOS", 1)
     first, second, _ = photo_ids(served)
     data(add(served, made, first))
     answer = add(served, made, second)
@@ -150,7 +148,7 @@ def test_a_collection_that_has_as_many_photos_as_it_may_is_told_so(served, made,
 
 
 def test_a_database_that_others_hold_is_503_without_a_word_about_it(served, monkeypatch):
-    monkeypatch.setattr(database_module, "BUSY_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.01)
     with served.app.services.database.writing():
         answer = served.client.post(COLLECTIONS, json={"name": "dunes"})
     assert answer.status_code == 503
@@ -216,18 +214,18 @@ class Store:
         self.forgotten.append(attempt)
 
 
-def request_to(store, threads):
+def request_to(collections, threads):
     async def in_database(work, *arguments):
         return await threads.run(work, *arguments)
 
-    services = SimpleNamespace(replays=store, in_database=in_database)
+    services = SimpleNamespace(replays=collections, in_database=in_database)
     scope = {"query_string": b""}
     context = RequestContext()
     context.caller = Caller(1, "key_1", "free")
     attach(scope, context)
     return SimpleNamespace(
         app=SimpleNamespace(state=SimpleNamespace(services=services)),
-        headers={replaying.HEADER: "k"},
+        headers={idempotency.HEADER: "k"},
         scope=scope,
         method="POST",
         url=SimpleNamespace(path=COLLECTIONS),
@@ -236,25 +234,25 @@ def request_to(store, threads):
 
 def cancel_while_claiming(outcome):
     """Claim a key, give up while the thread is at it, and let the thread go on."""
-    store, threads = Store(outcome), Threads("test", 2, waiting=2)
+    collections, threads = Store(outcome), Threads("test", 2, waiting=2)
 
     async def ask():
-        async with replaying.claim(request_to(store, threads), b""):
+        async with idempotency.claim(request_to(collections, threads), b""):
             raise AssertionError
 
     async def cancel():
         task = asyncio.create_task(ask())
-        await asyncio.to_thread(store.begun.wait, 30)
+        await asyncio.to_thread(collections.begun.wait, 30)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        store.go.set()
-        while replaying._RETURNING:
+        collections.go.set()
+        while idempotency._RETURNING:
             await asyncio.sleep(0.001)
 
     asyncio.run(cancel())
     threads.close()
-    return len(store.forgotten)
+    return len(collections.forgotten)
 
 
 def test_a_key_that_is_claimed_after_its_request_has_gone_is_given_back():

@@ -13,10 +13,10 @@ import pytest
 from PIL import Image
 
 from searchlab import errors
-from searchlab.api.accounts import tables as schema
+from searchlab.api.accounts import tables
 from searchlab.api.accounts.accounts import PLAN_NAMES, revoke_key
 from searchlab.api.accounts.plans import PLANS
-from searchlab.api.http import middleware as front
+from searchlab.api.http import middleware
 from searchlab.api.http.context import RequestContext, attach
 from searchlab.api.http.middleware import require_key
 from searchlab.api.routes import search
@@ -343,7 +343,7 @@ def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatc
 def hanging(monkeypatch):
     """The questions to the database that are made to hang, until the test is over."""
     go_on = threading.Event()
-    monkeypatch.setattr(front, "_ADMISSION_S", 0.2)
+    monkeypatch.setattr(middleware, "_ADMISSION_S", 0.2)
 
     def hang(holder, name):
         ask = getattr(holder, name)
@@ -379,8 +379,8 @@ def test_an_account_of_a_plan_that_is_none_is_told_so(served):
     client = served.make_client(account="enterprising")
     with served.database.writing() as connection:
         connection.execute(
-            schema.accounts.update()
-            .where(schema.accounts.c.name == "enterprising")
+            tables.accounts.update()
+            .where(tables.accounts.c.name == "enterprising")
             .values(plan="enterprise")
         )
     client = served.make_client(account="enterprising", plan=None)

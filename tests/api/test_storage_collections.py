@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from searchlab.api.accounts import collections as module
+from searchlab.api.accounts import collections
 from searchlab.api.accounts.accounts import create_key
 from searchlab.api.accounts.collections import Collections, FullError
 from searchlab.errors import ConflictError, ForbiddenError, InputError, NotFoundError
@@ -227,7 +227,7 @@ def test_a_thumbnail_that_was_not_sent_is_left_to_the_reader(store):
 
 
 def test_an_account_has_so_many_collections_and_another_its_own(store, monkeypatch):
-    monkeypatch.setattr(module, "MAX_COLLECTIONS", 2)
+    monkeypatch.setattr(collections, "MAX_COLLECTIONS", 2)
     first, _ = store.create(), store.create()
     with pytest.raises(FullError, match="at most 2 collections, got one more; delete one first"):
         store.create()
@@ -238,7 +238,7 @@ def test_an_account_has_so_many_collections_and_another_its_own(store, monkeypat
 
 
 def test_a_collection_has_so_many_photos(store, monkeypatch):
-    monkeypatch.setattr(module, "MAX_PHOTOS", 2)
+    monkeypatch.setattr(collections, "MAX_PHOTOS", 2)
     made, other = store.create(), store.create()
     store.add(ACME, made, "p1")
     store.add(ACME, made, "p2")
@@ -253,8 +253,8 @@ def test_a_collection_has_so_many_photos(store, monkeypatch):
 
 
 def test_of_many_who_take_the_last_place_one_succeeds(store, monkeypatch):
-    monkeypatch.setattr(module, "MAX_COLLECTIONS", 3)
-    monkeypatch.setattr(module, "MAX_PHOTOS", 3)
+    monkeypatch.setattr(collections, "MAX_COLLECTIONS", 3)
+    monkeypatch.setattr(collections, "MAX_PHOTOS", 3)
     made = store.create()
     outcomes = at_once(*[store.create] * 6)
     assert outcomes.count(FullError) == 4

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from benchmarks.common import recording as benchmarking
+from benchmarks.common import recording
 from benchmarks.common.recording import bench_parser, median_ms, on_record, record
 from searchlab.errors import InputError
 from searchlab.evaluation.provenance.manifest import make_manifest
@@ -64,7 +64,7 @@ def test_what_is_not_there_or_forced_is_measured(options):
 @pytest.mark.parametrize("name", ["code_of", "machine"])
 def test_other_code_or_another_machine_is_measured_again(options, monkeypatch, name):
     record(options(), "index", "mini", measured())
-    monkeypatch.setattr(benchmarking, name, lambda *names: "another")
+    monkeypatch.setattr(recording, name, lambda *names: "another")
     assert on_record(options(), "index", "mini") is None
     kept = on_record(options(), "index", "mini", any_code=True)
     assert (kept is not None) == (name == "code_of")
@@ -107,7 +107,7 @@ def test_a_smoke_run_keeps_out_of_the_results(monkeypatch, tmp_path, options):
 
 def test_the_median_leaves_out_the_first_run_and_outliers(monkeypatch):
     moments = iter([0, 1, 10, 12, 20, 23, 30, 130, 200, 202])
-    monkeypatch.setattr(benchmarking.time, "perf_counter", lambda: next(moments))
+    monkeypatch.setattr(recording.time, "perf_counter", lambda: next(moments))
     calls = []
     assert median_ms(lambda: calls.append(1), runs=5) == 2000
     assert len(calls) == 6

@@ -16,7 +16,7 @@ from searchlab.evaluation.datasets import DATASETS
 from searchlab.evaluation.experiments import Experiment
 from searchlab.evaluation.promotion import BENCHMARK as PROMOTION
 from searchlab.evaluation.promotion import promote
-from searchlab.evaluation.provenance import environment as surroundings
+from searchlab.evaluation.provenance import environment
 from searchlab.evaluation.provenance import verify as verifying
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.provenance.measurement import (
@@ -245,8 +245,8 @@ def test_another_photo_is_found_by_computing_again(recorded, shades, tmp_path):
 
 
 def test_other_code_and_another_machine_are_said_and_do_no_harm(recorded, cache, monkeypatch):
-    monkeypatch.setattr(surroundings, "code_of", lambda *names: "9.9+new")
-    monkeypatch.setattr(surroundings, "machine", lambda: "Amiga")
+    monkeypatch.setattr(environment, "code_of", lambda *names: "9.9+new")
+    monkeypatch.setattr(environment, "machine", lambda: "Amiga")
     found = verify_result(recorded, cache=cache)
     assert found.status == "verified"
     assert "here 9.9+new, differs" in str(found)

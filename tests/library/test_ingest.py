@@ -13,8 +13,7 @@ from searchlab import create_library, index_photos
 from searchlab.config import Config
 from searchlab.config.calibration import UNCALIBRATED
 from searchlab.errors import InputError, MismatchError
-from searchlab.library import catalog
-from searchlab.library import scan as scan_module
+from searchlab.library import catalog, scan
 from searchlab.library.library import open_library
 from searchlab.library.roots import check_root
 from searchlab.models import load_model
@@ -205,7 +204,7 @@ def test_a_file_that_cannot_be_read_keeps_its_photo(two_folders, library, photos
     before = files(library)
     path = photos / "far/0.png"
     os.utime(path, (1, 1))  # so that it must be read again
-    read = scan_module.hashlib.file_digest
+    read = scan.hashlib.file_digest
 
     def failing(file, algorithm):
         if file.name == str(path):
@@ -213,7 +212,7 @@ def test_a_file_that_cannot_be_read_keeps_its_photo(two_folders, library, photos
         return read(file, algorithm)
 
     with monkeypatch.context() as patch:
-        patch.setattr(scan_module.hashlib, "file_digest", failing)
+        patch.setattr(scan.hashlib, "file_digest", failing)
         report = index_photos(library)
     assert (report.n_photos, report.added, report.removed) == (4, 0, 0)
     [problem] = report.problems

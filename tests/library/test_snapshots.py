@@ -8,7 +8,7 @@ import pytest
 from searchlab.config import Config
 from searchlab.errors import DataError
 from searchlab.files import write_atomically
-from searchlab.library import snapshots as snapshots_module
+from searchlab.library import snapshots
 from searchlab.library.roots import Root
 from searchlab.library.snapshots import (
     KEPT,
@@ -226,7 +226,7 @@ def test_a_cut_file_is_noticed_also_where_it_is_too_large_to_be_read_whole(
     folder, save, monkeypatch, file
 ):
     name = save(["a", "b", "c"])
-    monkeypatch.setattr(snapshots_module, "_CHECKED_BYTES", 0)
+    monkeypatch.setattr(snapshots, "_CHECKED_BYTES", 0)
     path = folder / "snapshots" / name / file
     path.write_bytes(path.read_bytes()[:-64])
     with pytest.raises(DataError, match=file):
@@ -238,7 +238,7 @@ def test_a_flipped_bit_of_what_is_trusted_is_noticed_however_large_it_is(
     folder, save, monkeypatch, file
 ):
     name = save(["a", "b", "c"])
-    monkeypatch.setattr(snapshots_module, "_CHECKED_BYTES", 0)
+    monkeypatch.setattr(snapshots, "_CHECKED_BYTES", 0)
     flip(folder / "snapshots" / name / file, 40)
     with pytest.raises(DataError, match=file):
         open_snapshot(folder, name)
@@ -254,7 +254,7 @@ def test_facets_lie_beside_the_photos(folder, save):
 
 def test_a_snapshot_of_before_there_were_facets_still_opens(folder, save, monkeypatch):
     with monkeypatch.context() as before:
-        before.setattr(snapshots_module.Facets, "save", lambda _self, _path: None)
+        before.setattr(snapshots.Facets, "save", lambda _self, _path: None)
         name = save(["a", "b", "c"])
     assert "facets.columns" not in read_manifest(folder / "snapshots" / name)["files"]
     found = open_snapshot(folder, name)
@@ -284,7 +284,7 @@ def test_a_manifest_that_was_changed_is_a_data_error(folder, save, change):
 
 def test_a_manifest_of_another_format_says_so(folder, save, monkeypatch):
     name = save(["a"])
-    monkeypatch.setattr(snapshots_module, "FORMAT", 2)
+    monkeypatch.setattr(snapshots, "FORMAT", 2)
     with pytest.raises(DataError, match=r"manifest\.json.*format 1.*2"):
         open_snapshot(folder, name)
 
@@ -452,7 +452,7 @@ def test_a_writer_that_dies_before_current_again_and_again_leaves_the_state_in_f
         return write_atomically(path, data, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots_module, "write_atomically", dying)
+        patch.setattr(snapshots, "write_atomically", dying)
         for i in range(KEPT + 2):
             with pytest.raises(OSError, match="No space"):
                 save(["a", *map(str, range(i + 1))])

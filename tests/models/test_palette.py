@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from searchlab.errors import MismatchError
 from searchlab.models.canaries import Canary
-from searchlab.models.palette import embedder as palette_module
+from searchlab.models.palette import embedder
 from searchlab.models.palette.embedder import PaletteEmbedder
 
 SHADES = {
@@ -170,6 +170,6 @@ def test_size_and_proportions_do_not_matter(model):
 
 def test_a_changed_tower_is_refused(monkeypatch):
     wrong = (Canary("red", (1.0, 0.0, 0.0)),)
-    monkeypatch.setattr(palette_module, "_CANARIES_TEXT", wrong)
+    monkeypatch.setattr(embedder, "_CANARIES_TEXT", wrong)
     with pytest.raises(MismatchError, match="palette's text tower must embed its canary 'red'"):
         PaletteEmbedder().encode_texts(["red"])

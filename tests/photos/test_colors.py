@@ -13,6 +13,7 @@ from searchlab.photos.colors import (
     FAMILY_NAMES,
     color_name,
     distance,
+    families,
     family_margin,
     format_hex,
     hex_distance,
@@ -25,7 +26,6 @@ from searchlab.photos.colors import (
     within_hex,
     within_name,
 )
-from searchlab.photos.colors import families as color_families
 
 NAMES = Path(__file__).parents[2] / "datasets" / "colour-names"
 STEPS = np.array([*range(0, 256, 9), 254, 255], dtype=np.uint32)
@@ -143,7 +143,7 @@ def test_the_table_is_what_the_derivation_gives():
     spec = importlib.util.spec_from_file_location("derive_families", NAMES / "derive_families.py")
     derive = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(derive)
-    assert derive.render(derive.derive()) == Path(color_families.__file__).read_text("utf-8")
+    assert derive.render(derive.derive()) == Path(families.__file__).read_text("utf-8")
 
 
 def test_families_are_the_names_that_people_use():
@@ -193,7 +193,7 @@ def test_at_20_the_filter_is_the_name(value, name):
 
 
 def test_a_tie_goes_to_one_family_only():
-    prototypes = [(h, name) for name, shades in color_families.PROTOTYPES.items() for h in shades]
+    prototypes = [(h, name) for name, shades in families.PROTOTYPES.items() for h in shades]
     lab = shades_to_oklab(np.array([parse_hex(h) for h, _ in prototypes], dtype=np.uint32))
     middles = ((lab[:-1] + lab[1:]) / 2).astype(np.float32)
     inside = np.stack([family_margin(middles, name) <= 0 for name in FAMILY_NAMES])
@@ -217,7 +217,7 @@ def test_few_shades_and_many_are_measured_to_the_same_bits():
 def test_margin_is_own_distance_minus_the_nearest_other():
     prototypes = {
         name: shades_to_oklab(np.array([parse_hex(h) for h in shades], dtype=np.uint32))
-        for name, shades in color_families.PROTOTYPES.items()
+        for name, shades in families.PROTOTYPES.items()
     }
     place = shades_to_oklab(one(0x6B7D4F))[0]
     nearest = {name: distance(labs, place).min() for name, labs in prototypes.items()}
