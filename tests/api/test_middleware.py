@@ -340,39 +340,43 @@ def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatc
 
 
 @pytest.fixture
-def hanging(monkeypatch):
-    """The questions to the database that are made to hang, until the test is over."""
+def own_server(folder):
+    with api(folder) as server:
+        yield server
+
+
+@pytest.fixture
+def hanging(monkeypatch, own_server):
+    """Makes calls to the database hang until the test is over: released before the server ends."""
     go_on = threading.Event()
     monkeypatch.setattr(middleware, "_ADMISSION_S", 0.2)
 
     def hang(holder, name):
-        ask = getattr(holder, name)
-        monkeypatch.setattr(holder, name, lambda *about: (go_on.wait(20), ask(*about))[1])
+        call = getattr(holder, name)
+        monkeypatch.setattr(holder, name, lambda *about: (go_on.wait(20), call(*about))[1])
 
     yield hang
     go_on.set()
 
 
-def test_a_database_that_hangs_holds_up_nobody_who_does_not_need_it(folder, hanging):
-    with api(folder) as served:
-        hanging(served.app.services.keys, "find")
-        stranger = served.make_client(account="stranger")
-        with ThreadPoolExecutor(6) as clients:
-            asked = [clients.submit(stranger.get, "/api/v1/usage") for _ in range(6)]
-            assert served.anonymous.get("/docs/errors").status_code == 200
-            for found in (waiting.result(20) for waiting in asked):
-                assert (found.status_code, found.json()["error"]["code"]) == (503, "OVERLOADED")
-                assert found.headers["retry-after"] == "1"
-                assert found.headers["x-request-id"]
+def test_a_database_that_hangs_holds_up_nobody_who_does_not_need_it(own_server, hanging):
+    hanging(own_server.app.services.keys, "find")
+    stranger = own_server.make_client(account="stranger")
+    with ThreadPoolExecutor(6) as clients:
+        requests = [clients.submit(stranger.get, "/api/v1/usage") for _ in range(6)]
+        assert own_server.anonymous.get("/docs/errors").status_code == 200
+        for answer in (request.result(20) for request in requests):
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "OVERLOADED")
+            assert answer.headers["retry-after"] == "1"
+            assert answer.headers["x-request-id"]
 
 
-def test_what_an_account_has_used_is_not_waited_for_without_end(folder, hanging):
-    with api(folder) as served:
-        services = served.app.services
-        hanging(services.meter, "used")
-        services.meter.known = lambda _caller: None
-        found = served.client.get("/api/v1/usage")
-        assert (found.status_code, found.json()["error"]["code"]) == (503, "OVERLOADED")
+def test_what_an_account_has_used_is_not_waited_for_without_end(own_server, hanging):
+    services = own_server.app.services
+    hanging(services.meter, "used")
+    services.meter.known = lambda _caller: None
+    answer = own_server.client.get("/api/v1/usage")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "OVERLOADED")
 
 
 def test_an_account_of_a_plan_that_is_none_is_told_so(served):
