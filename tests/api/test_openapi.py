@@ -306,6 +306,7 @@ def test_only_a_single_collection_has_photos():
     assert len(make_example(CollectionWithPhotos)["photos"]) == 1
 
 
+@pytest.mark.slow
 def test_a_loader_of_schemathesis_reads_every_operation(document, operations):
     import schemathesis
 

@@ -48,6 +48,7 @@ def test_no_color_means_no_colour(search, monkeypatch):
     assert "\u001b[" not in search("red").out
 
 
+@pytest.mark.slow
 def test_a_terminal_of_seven_bits_does_not_crash(whole):
     data = ["--data", str(whole / "data")]
     for arguments in (["--photographer", "user1"], ["red", "--json", "--per-page", "100"]):

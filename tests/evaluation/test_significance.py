@@ -180,6 +180,7 @@ def test_equal_systems_are_seldom_told_apart_however_many_there_are():
     assert told_apart / 200 <= 0.08
 
 
+@pytest.mark.slow
 def test_a_worse_system_is_found_among_however_many():
     rng = np.random.default_rng(0)
     good = rng.random(60)

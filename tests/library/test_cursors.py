@@ -153,6 +153,7 @@ print(json.dumps(pages))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [PALETTE, GRAPH], ids=["exact", "hnsw"])
 def test_pages_and_cursors_are_the_same_in_every_process(put, index, library, config):
     for i in range(30):

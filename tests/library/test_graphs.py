@@ -74,6 +74,7 @@ def test_any_changes_end_in_the_library_that_is_built_anew(
     assert top(library, range(0, 60, 4)) == top(library, range(0, 60, 4), config=PALETTE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dropped", [5, 40])
 def test_a_graph_that_grew_and_shrank_answers_as_one_built_anew_and_as_exact_search(
     put, index, library, photos, tmp_path, dropped

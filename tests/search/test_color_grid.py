@@ -172,6 +172,7 @@ def test_a_squared_limit_is_the_largest_square_within_the_tolerance(tolerance):
     assert np.sqrt(above) * np.float32(255) > np.float32(tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILY_NAMES)
 def test_family_tolerances_say_from_which_one_on_a_shade_is_let_in(name):
     least = family_tolerances(LAB)[FAMILY_NAMES.index(name)]

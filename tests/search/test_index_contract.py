@@ -216,6 +216,7 @@ def test_vectors_in_a_memory_map_give_the_same_answers(tmp_path, build, index, v
     check_same(build(mapped).search(queries, 10), index.search(queries, 10))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_small_indexes_keep_the_contract(build, data):

@@ -87,6 +87,7 @@ def test_a_picture_that_drips_in_is_given_up(server, client, tmp_path):
     assert_refused(client, server.url, tmp_path, r"within 0\.3 s", max_seconds=0.3)
 
 
+@pytest.mark.slow
 def test_the_transport_itself_gives_up_a_request_that_drips(server, client, tmp_path):
     server.says(server.drip(RED, every=0.02))
     assert_refused(client, server.url, tmp_path, "cannot be had: ReadTimeout", max_seconds=60)

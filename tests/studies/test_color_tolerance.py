@@ -354,6 +354,7 @@ def test_a_survey_that_is_none_is_refused():
 # -- records
 
 
+@pytest.mark.slow
 def test_what_was_measured_can_be_measured_again():
     curves = measure("xkcd", stride=300, pool_steps=9, tolerances=(20, 60))
     assert recompute(curves) == curves

@@ -72,7 +72,7 @@ def import_closure(modules: dict[str, Path], entries: tuple[str, ...]) -> list[s
         if name in reached or name not in modules or "." not in name:
             continue
         reached.add(name)
-        ahead += [name.rpartition(".")[0], *_imports(modules[name], modules)]
+        ahead += [name.rpartition(".")[0], *_imports(modules[name])]
     return sorted(reached)
 
 
@@ -87,7 +87,9 @@ def _is_for_types(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-def _imports(path: Path, modules: dict[str, Path]) -> list[str]:
+@cache
+def _imports(path: Path) -> list[str]:
+    """List whatever a file may import, modules and names alike."""
     names = []
     for node in ast.walk(_parse(path)):
         if isinstance(node, ast.Import):
@@ -96,7 +98,7 @@ def _imports(path: Path, modules: dict[str, Path]) -> list[str]:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             names += [match[1] for match in [_REGISTERED.fullmatch(node.value)] if match]
-    return [name for name in names if name in modules]
+    return names
 
 
 @cache

@@ -69,7 +69,7 @@ STUDIES: dict[str, Study] = {
             "searchlab.library.embed",
             "searchlab.models",
             "searchlab.evaluation.datasets",
-            "searchlab.search.text_cache",
+            "searchlab.search.query_embedding",
         ),
         sealed=_TIMES,
     ),
