@@ -40,7 +40,7 @@ def bench_parser(
     known = list(datasets) or None
     parser.add_argument("--dataset", default=dataset, choices=known, help="what is measured on")
     parser.add_argument("--runs", type=int, default=5, help="repetitions; the median is reported")
-    parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn")
+    parser.add_argument("--seed", type=int, default=0, help="of all random draws")
     parser.add_argument("--threads", type=int, default=1, help="threads that compute")
     parser.add_argument("--force", action="store_true", help="measure again what is on record")
     parser.add_argument("--smoke", action="store_true", help="seconds, on little; proves nothing")

@@ -1,4 +1,4 @@
-"""QuerySet: the judged queries of one collection, of all kinds, and the halves that labs need."""
+"""Query sets: the judged queries of one collection, of all kinds, and the halves that studies need."""
 
 from __future__ import annotations
 

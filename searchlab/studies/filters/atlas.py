@@ -143,7 +143,7 @@ class Atlas:
         Args:
             vectors: (n_photos, dim) unit rows.
             n_queries: Of each relation, at most.
-            seed: Of everything that is drawn.
+            seed: Of all random draws.
             real: Kind -> (n, dim) queries to choose from, `image` and `text`; they are made of
                 photos if left out.
         """

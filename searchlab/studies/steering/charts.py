@@ -1,4 +1,4 @@
-"""Charts of what the steering lab measured."""
+"""Charts of what the steering study measured."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def made_vectors(name: str, *, n_queries: int = 200, seed: int = 0) -> VectorSet
     Args:
         name: `clustered-N-DIM`, `smooth-N-DIM` or `scenes-N-DIM`; N may end in k for thousands.
         n_queries: Queries of each kind.
-        seed: Of everything that is drawn.
+        seed: Of all random draws.
 
     Raises:
         InputError: The name is no such name.

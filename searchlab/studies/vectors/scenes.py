@@ -40,7 +40,7 @@ class Scenes:
 
         Args:
             dim: Components of a row.
-            seed: Of everything that is drawn.
+            seed: Of all random draws.
             n_scenes: How many there are; their sizes differ by a factor of ten and more.
         """
         rng = np.random.default_rng([seed, 3])
@@ -112,7 +112,7 @@ def open_scenes(
             that is there serves for a smaller n.
         n: Rows wanted, at least 1.
         dim: Components of a row.
-        seed: Of everything that is drawn.
+        seed: Of all random draws.
         progress: Told about what is made.
 
     Raises:
