@@ -65,7 +65,7 @@ def measure(
     rate = 1e3 / median_ms(
         lambda: multiplied(device, precision, options.size, options.products), options.runs
     )
-    found = {
+    figures = {
         WAYS[0]: per_s(lambda: tower_alone(model, pixels, shortened=False), len(pixels)),
         WAYS[1]: per_s(lambda: tower_alone(model, pixels, shortened=True), len(pixels)),
         WAYS[2]: per_s(lambda: peers(model, files, transform, workers=options.workers), len(files)),
@@ -79,10 +79,10 @@ def measure(
         "precision": precision,
         "limit_tflops": round(limit, 5),
         "gflops_per_image": round(1e3 * needed, 3),
-        **{f"{way}, images/s": value for way, value in found.items()},
-        "model alone, share of limit": round(found[WAYS[1]] * needed / limit, 4),
-        "files to vectors, share of limit": round(found[WAYS[3]] * needed / limit, 4),
-        "files to vectors, times open_clip": round(found[WAYS[3]] / found[WAYS[2]], 3),
+        **{f"{way}, images/s": value for way, value in figures.items()},
+        "model alone, share of limit": round(figures[WAYS[1]] * needed / limit, 4),
+        "files to vectors, share of limit": round(figures[WAYS[3]] * needed / limit, 4),
+        "files to vectors, times open_clip": round(figures[WAYS[3]] / figures[WAYS[2]], 3),
         # They differ by how the JPEG is scaled down.
         "least cosine with open_clip": round(
             float(np.sum(rows * unit_rows(theirs), axis=1).min()), 5

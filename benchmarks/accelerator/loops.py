@@ -45,9 +45,9 @@ def _ahead(
         pool.submit(work, file) for file in islice(rest, most)
     )
     while running:
-        found = running.popleft().result()
+        batch = running.popleft().result()
         running.extend(pool.submit(work, file) for file in islice(rest, 1))
-        yield found
+        yield batch
 
 
 class _Files(torch.utils.data.Dataset[torch.Tensor]):
@@ -78,8 +78,10 @@ def peers(model: OpenClipEmbedder, files: Sequence[Path], transform: Any, *, wor
     rows = []
     with torch.inference_mode(), autocast(model):
         for pixels in batches:
-            found = model.module.encode_image(pixels.to(device, non_blocking=True), normalize=True)
-            rows.append(found.float().cpu())
+            encoded = model.module.encode_image(
+                pixels.to(device, non_blocking=True), normalize=True
+            )
+            rows.append(encoded.float().cpu())
     return torch.cat(rows).numpy()
 
 

@@ -45,8 +45,8 @@ class ConseEmbedder:
         names = self._encoder.encode([f"a photo of a {name}" for name in IMAGENET_CLASSNAMES])
         self._mean = names.mean(axis=0)
         self._classes = names - self._mean
-        told = f"{sha256_of(weights)}{sha256_of(locate(TOWER, packages))}{SHARPNESS}"
-        self.model_id = f"conse-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+        described = f"{sha256_of(weights)}{sha256_of(locate(TOWER, packages))}{SHARPNESS}"
+        self.model_id = f"conse-{hashlib.sha256(described.encode()).hexdigest()[:12]}"
 
     @property
     def parts(self) -> tuple[tuple[Embedder, float], ...]:

@@ -140,13 +140,13 @@ def curve(
     """Adapt a model on more and more photos."""
     rows = []
     for size in [*(size for size in sizes if size < len(train)), len(train)]:
-        image, text, told = trained(first(train, size), TrainingSettings(seed=seed))
+        image, text, history = trained(first(train, size), TrainingSettings(seed=seed))
         gain = gain_on(test, image, text)
-        rows.append({"model": name, **told, "gain": gain.to_dict()})
-        found = gain.difference["mrr@10"].macro
+        rows.append({"model": name, **history, "gain": gain.to_dict()})
+        interval = gain.difference["mrr@10"].macro
         print(
-            f"{name}, {size:,} photos: mrr@10 {found.mean:+.3f} [{found.low:+.3f}, "
-            f"{found.high:+.3f}], {told['train_s']:.0f} s"
+            f"{name}, {size:,} photos: mrr@10 {interval.mean:+.3f} [{interval.low:+.3f}, "
+            f"{interval.high:+.3f}], {history['train_s']:.0f} s"
         )
     return rows
 
@@ -168,8 +168,8 @@ def migrated(
             [np.arange(size), held, np.arange(len(train), len(train) + len(test))],
         )
         similar = bootstrap_interval(neighbour_recall(learnt.true, learnt.mapped, learnt.true))
-        told = neighbour_recall(queries.texts, learnt.mapped, learnt.true, own=False)
-        interval = bootstrap_interval(told, clusters=[str(photo) for photo in queries.about])
+        recalls = neighbour_recall(queries.texts, learnt.mapped, learnt.true, own=False)
+        interval = bootstrap_interval(recalls, clusters=[str(photo) for photo in queries.about])
         rows.append(
             {
                 "n_sample": size + len(held),
@@ -278,9 +278,9 @@ def metrics_of_curve(rows: list[dict[str, Any]]) -> dict[str, float]:
 def metrics_of_maps(moved: dict[str, dict[str, Any]]) -> dict[str, float]:
     """Name what prose may quote: `migrate.250.similar`, `migrate.250.success@10`."""
     metrics = {}
-    for part, found in moved.items():
-        metrics |= {f"{part}.{name}": found[name] for name in found if "success" in name}
-        for row in found["rows"]:
+    for part, figures in moved.items():
+        metrics |= {f"{part}.{name}": figures[name] for name in figures if "success" in name}
+        for row in figures["rows"]:
             where = f"{part}.{row['n_sample']}"
             metrics |= {f"{where}.{name}": row[name][0] for name in ("similar", "told")}
             metrics[f"{where}.success@10"] = row["success@10"]

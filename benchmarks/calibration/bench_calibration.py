@@ -91,63 +91,63 @@ def measure_model(
     shipped = default_calibration(config.model_id)
     has_shipped = options.dataset != "demo" and shipped != UNCALIBRATED
     others = {"demo": shipped} if has_shipped else {}
-    found = measure(
+    measured = measure(
         engine_of(library, config, query_set),
         query_set,
         others=others,
         samples=options.samples,
         seed=options.seed,
     )
-    beside = charts(options, name, spec, found)
+    beside = charts(options, name, spec, measured)
     parameters = common(options, [spec]) | {"others": {k: asdict(v) for k, v in others.items()}}
     values = {
         "config": config.to_dict(),
         "config_id": config.config_id,
         "parameters": parameters,
-        **found,
+        **measured,
         "manifest": manifest(options, [spec], query_set),
     }
     record(options, BENCHMARK, name, values, beside=beside)
     if options.dataset == "demo" and not options.smoke:
-        fitted = Calibration.from_dict(found["calibration"])
+        fitted = Calibration.from_dict(measured["calibration"])
         save_calibration(fitted, config.model_id, SHIPPED)
     for kind in TITLES:
-        ece, chance = (found["metrics"][f"{n}.{kind}.top10"] for n in ("ece", "ece_chance"))
+        ece, chance = (measured["metrics"][f"{n}.{kind}.top10"] for n in ("ece", "ece_chance"))
         sys.stdout.write(f"{spec}, {kind}: ECE {ece:.4f}, by chance alone {chance:.4f}\n")
 
 
 def measure_swaps(
-    options: argparse.Namespace, library: Library, models: list[str], asked: QuerySet
+    options: argparse.Namespace, library: Library, models: list[str], query_set: QuerySet
 ) -> None:
     """Use the thresholds of each model with every other, unless that is on record."""
     if on_record(options, BENCHMARK, TRANSFER) is not None:
         return
-    engines = {spec: engine_of(library, Config(model=spec), asked) for spec in models}
-    found = measure_transfer(engines, asked, samples=options.samples, seed=options.seed)
+    engines = {spec: engine_of(library, Config(model=spec), query_set) for spec in models}
+    measured = measure_transfer(engines, query_set, samples=options.samples, seed=options.seed)
     place = options.out / BENCHMARK / options.dataset / TRANSFER
     with chart(11, 0.6 + 0.32 * len(models) ** 2, columns=len(PRECISIONS), sharey=True) as (f, axs):
         for axes, asked_for in zip(axs, PRECISIONS, strict=True):
-            rows = [row for row in found["rows"] if row["asked"] == asked_for]
+            rows = [row for row in measured["rows"] if row["asked"] == asked_for]
             draw_transfer(axes, rows, title=f"threshold for {asked_for:.0%}")
         axs[0].legend(loc="lower right")
         f.suptitle(f"A threshold chosen with one model, used with another: {options.dataset}")
         beside = save_chart(f, place)
     values = {
         "parameters": common(options, models) | {"precisions": list(PRECISIONS)},
-        **found,
-        "manifest": manifest(options, models, asked),
+        **measured,
+        "manifest": manifest(options, models, query_set),
     }
     record(options, BENCHMARK, TRANSFER, values, beside=beside)
-    for name, value in found["metrics"].items():
+    for name, value in measured["metrics"].items():
         sys.stdout.write(f"{name}: {value:.3f}\n")
 
 
 def charts(
-    options: argparse.Namespace, name: str, spec: str, found: Mapping[str, Any]
+    options: argparse.Namespace, name: str, spec: str, measured: Mapping[str, Any]
 ) -> list[Path]:
     """Draw reliability by kind of query, and what else was read."""
     place = options.out / BENCHMARK / options.dataset / name
-    diagrams = [one for one in found["diagrams"] if one["reading"] == "top10"]
+    diagrams = [one for one in measured["diagrams"] if one["reading"] == "top10"]
     with chart(11, 3.9, columns=len(diagrams), sharey=True) as (figure, axs):
         for axes, one in zip(axs, diagrams, strict=True):
             draw_reliability(axes, one["bars"], title=f"asked by {TITLES[one['kind']]}")
@@ -156,16 +156,18 @@ def charts(
         figure.suptitle(f"What scores promise and keep: {spec} on {options.dataset}, ten nearest")
         written = save_chart(figure, place)
     with chart(11, 3.9, columns=2) as (figure, (left, right)):
-        draw_unanswerable(left, found["thresholds"], title="Does a threshold tell what is missing?")
-        draw_alphas(right, found["alphas"], title="Steered queries, with more or less text")
+        draw_unanswerable(
+            left, measured["thresholds"], title="Does a threshold tell what is missing?"
+        )
+        draw_alphas(right, measured["alphas"], title="Steered queries, with more or less text")
         figure.suptitle(f"{spec} on {options.dataset}")
         return written + save_chart(figure, place.with_name(f"{name}.more"))
 
 
 def common(options: argparse.Namespace, models: list[str]) -> dict[str, Any]:
     """Return what `recompute` needs, to measure again."""
-    given = {name: getattr(options, name) for name in ("least", "most", "samples", "seed")}
-    return {"models": models, **given}
+    choices = {name: getattr(options, name) for name in ("least", "most", "samples", "seed")}
+    return {"models": models, **choices}
 
 
 def manifest(options: argparse.Namespace, models: list[str], query_set: QuerySet) -> dict[str, Any]:

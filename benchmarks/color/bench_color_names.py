@@ -30,10 +30,10 @@ def main() -> None:
     for survey in SURVEYS if options.dataset == "all" else [options.dataset]:
         one = argparse.Namespace(**vars(options) | {"dataset": survey})
         values = on_record(one, BENCHMARK, NAME) or measured(one)
-        found = values["agreement"]
+        agreement = values["agreement"]
         print(
-            f"{survey}: families agree with {found['mean']:.3f} [{found['low']:.3f}, "
-            f"{found['high']:.3f}] of {values['metrics']['n_names']} names"
+            f"{survey}: families agree with {agreement['mean']:.3f} [{agreement['low']:.3f}, "
+            f"{agreement['high']:.3f}] of {values['metrics']['n_names']} names"
         )
         for metric, alike in values["alike"].items():
             print(f"  {alike['mean']:6.3f} [{alike['low']:.3f}, {alike['high']:.3f}]  {metric}")

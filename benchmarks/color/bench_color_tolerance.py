@@ -72,13 +72,13 @@ def speed(n: int, runs: int) -> dict[str, float]:
     oklab, cielab = shades_to_oklab(shades), shades_to_cielab(shades)
     centre = shades_to_cielab(np.array([int(REFERENCE[1:], 16)], dtype=np.uint32))
     scale = 1e6 / n
-    found = {
+    seconds_of = {
         "within_hex_ms": scale * median_ms(lambda: within_hex(shades, REFERENCE, lab=oklab), runs),
         "within_hex_from_shades_ms": scale * median_ms(lambda: within_hex(shades, REFERENCE), runs),
         "ciede2000_ms": scale * median_ms(lambda: ciede2000(cielab, centre) <= 10, runs),
     }
-    found["ciede2000 / within_hex"] = found["ciede2000_ms"] / found["within_hex_ms"]
-    return {name: round(value, 2) for name, value in found.items()}
+    seconds_of["ciede2000 / within_hex"] = seconds_of["ciede2000_ms"] / seconds_of["within_hex_ms"]
+    return {name: round(value, 2) for name, value in seconds_of.items()}
 
 
 def print_curves(values: dict[str, Any]) -> None:
@@ -87,13 +87,13 @@ def print_curves(values: dict[str, Any]) -> None:
     print(f"{parameters['source']}: {metrics['n_shades']} shades")
     print("tolerance  CIEDE2000, 5 to 95 % of shades   share    overlap with CIEDE2000, by metric")
     for row in values["rows"]:
-        overlaps = "  ".join(f"{found['mean']:.3f}" for found in row["overlap"].values())
+        overlaps = "  ".join(f"{interval['mean']:.3f}" for interval in row["overlap"].values())
         print(
             f"{row['tolerance']:9}  {row['ciede2000']['mean']:6.1f}  {row['ciede2000_p5']:5.1f} to "
             f"{row['ciede2000_p95']:5.1f}         {row['share']['mean']:8.4f}    {overlaps}"
         )
-    for metric, found in values["order"].items():
-        print(f"  orders {found['mean']:.3f} of pairs as CIEDE2000 does: {metric}")
+    for metric, interval in values["order"].items():
+        print(f"  orders {interval['mean']:.3f} of pairs as CIEDE2000 does: {metric}")
 
 
 def print_photos(values: dict[str, Any]) -> None:
@@ -130,8 +130,8 @@ def draw_overlap(values: dict[str, Any], path: Path) -> list[Path]:
     rows = values["rows"]
     with chart() as (figure, axes):
         for number, metric in enumerate(rows[0]["overlap"]):
-            found = [row["overlap"][metric] for row in rows]
-            ends = ([one[part] for one in found] for part in ("mean", "low", "high"))
+            overlaps = [row["overlap"][metric] for row in rows]
+            ends = ([one[part] for one in overlaps] for part in ("mean", "low", "high"))
             with_intervals(
                 axes, [row["tolerance"] for row in rows], *ends, label=metric, number=number
             )

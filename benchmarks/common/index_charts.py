@@ -21,12 +21,12 @@ def system_look(number: int) -> dict[str, Any]:
     return look(number) | {"marker": MARKERS[shift % len(MARKERS)]} | first
 
 
-def draw_recall(found: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
+def draw_recall(systems: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
     """Draw recall@10 against the median time of a query, for both kinds of queries."""
     with chart(11, 5.2, columns=2, sharey=True, sharex=True) as (figure, axes):
         for axis, kind in zip(axes, ("image", "text"), strict=True):
             everything = []
-            for number, (name, system) in enumerate(found.items()):
+            for number, (name, system) in enumerate(systems.items()):
                 points = [p for p in system["points"] if (p["queries"], p["k"]) == (kind, 10)]
                 everything += points
                 # More effort than full recall takes is no point worth showing.
@@ -60,10 +60,10 @@ def draw_recall(found: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Pa
         return save_chart(figure, folder / "recall")
 
 
-def draw_costs(found: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
+def draw_costs(systems: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
     """Draw the time of a build against the memory that the index takes."""
     with chart(9, 5) as (figure, axis):
-        for number, (name, system) in enumerate(found.items()):
+        for number, (name, system) in enumerate(systems.items()):
             build_s, memory = (max(system["metrics"][m], 1e-3) for m in ("build_s", "memory_mib"))
             style = system_look(number) | {"markersize": 10, "linestyle": ""}
             face = "none" if number >= len(COLORS) else None

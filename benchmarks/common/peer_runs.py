@@ -55,26 +55,26 @@ def measure_systems(
     Raises:
         InputError: A system that the benchmark does not know.
     """
-    asked = options.systems.split(",")
-    unknown = sorted(set(asked) - set(names))
+    chosen = options.systems.split(",")
+    unknown = sorted(set(chosen) - set(names))
     if unknown:
         msg = f"systems must be among {', '.join(names)}, got {unknown}"
         raise InputError(msg)
     outcome = Outcome()
-    kept = argparse.Namespace(**{**vars(options), "force": False})
+    unforced = argparse.Namespace(**{**vars(options), "force": False})
     progress = ConsoleProgress(Console(stderr=True))
     with progress.step(benchmark, len(names), unit="systems") as step:
         for name in names:
             step.note(name)
-            if name in asked:
+            if name in chosen:
                 before = on_record(options, benchmark, name)
             else:
-                before = on_record(kept, benchmark, name, any_code=True)
+                before = on_record(unforced, benchmark, name, any_code=True)
             if before is not None:
                 outcome.found[name] = before
             elif not PEERS[name].is_installed:
                 outcome.missing[name] = "not installed"
-            elif name not in asked:
+            elif name not in chosen:
                 outcome.missing[name] = "not measured yet"
             else:
                 _measure(options, benchmark, name, measure, outcome)
@@ -108,7 +108,7 @@ def _measure(
     record(options, benchmark, name, {**values, "manifest": manifest})
 
 
-def version_of(found: dict[str, Any]) -> str:
+def version_of(values: dict[str, Any]) -> str:
     """Return the version of the package that was measured."""
-    package = PEERS[found["name"]].package
-    return str(found["manifest"]["packages"][package])
+    package = PEERS[values["name"]].package
+    return str(values["manifest"]["packages"][package])

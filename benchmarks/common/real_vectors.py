@@ -107,14 +107,14 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 def _vectors(source: _Source, progress: Progress, cache: Path | None) -> Embeddings:
     model_id = load_model("mini").model_id
-    kept = None if cache is None else cache / f"{source.name}-{source.revision}-{model_id}.npy"
-    if kept is not None and kept.exists():
-        found: Embeddings = np.load(kept)
-        return found
+    path = None if cache is None else cache / f"{source.name}-{source.revision}-{model_id}.npy"
+    if path is not None and path.exists():
+        vectors: Embeddings = np.load(path)
+        return vectors
     photos = _embedded(source.files, progress)
-    if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        np.save(kept, photos)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, photos)
     return photos
 
 

@@ -64,11 +64,11 @@ def on_record(
     if options.force or not path.exists():
         return None
     try:
-        found = read_measurement(path)
+        record_there = read_measurement(path)
     except DataError as error:
         sys.stdout.write(f"{error}\n")
         return None
-    manifest = found["manifest"]
+    manifest = record_there["manifest"]
     here = code_of(benchmark), machine()
     drawn = {"seed": options.seed, "threads": options.threads}
     other = [name for name, value in drawn.items() if manifest.get(name) not in (None, value)]
@@ -76,7 +76,7 @@ def on_record(
     if other or (code, manifest["machine"]) != here:
         return None
     sys.stdout.write(f"on record: {path}\n")
-    return found
+    return record_there
 
 
 def record(

@@ -48,10 +48,10 @@ SMALL = ("a", "an", "the", "of", "in", "on", "at", "to", "with", "its", "and", "
 def right(label: str, text: str) -> bool:
     """Whether what people wrote about a photo bears a label out."""
     words = label.lower()
-    told = [word for word in words.split() if word not in PERSONS and word not in SMALL]
-    if len(told) < len(words.split()) and told:
+    content_words = [word for word in words.split() if word not in PERSONS and word not in SMALL]
+    if len(content_words) < len(words.split()) and content_words:
         # Stems, for a caption may say "runs" where the phrase says "running".
-        return sum(word[:4] in text for word in told) >= 2 * len(told) / 3
+        return sum(word[:4] in text for word in content_words) >= 2 * len(content_words) / 3
     dog = any(dog in words for dog in DOGS) and ("dog" in text or "pupp" in text)
     return dog or words.split()[-1].rstrip("s") in text
 
@@ -122,12 +122,12 @@ def main() -> None:
     if on_record(options, "descriptions", model.name) is not None:
         return
     photos = captioned(options.dataset, options.photos, options.seed)
-    found = []
+    ranks = []
     for start in range(0, len(photos), 16):
         batch = photos[start : start + 16]
         tags = model.tags(model.encode_images([as_rgb(file) for file, _ in batch]), 1)
-        found += [(t[0][1], right(t[0][0], text)) for t, (_, text) in zip(tags, batch, strict=True)]
-    cosines, hits = np.array([c for c, _ in found]), np.array([hit for _, hit in found])
+        ranks += [(t[0][1], right(t[0][0], text)) for t, (_, text) in zip(tags, batch, strict=True)]
+    cosines, hits = np.array([c for c, _ in ranks]), np.array([hit for _, hit in ranks])
     edges = [*np.arange(0.2, 0.9, 0.05).round(2).tolist(), 1.0]
     bins = []
     for low, high in itertools.pairwise(edges):

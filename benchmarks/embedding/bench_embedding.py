@@ -83,20 +83,20 @@ def slug(name: str) -> str:
 
 def measure(name: str, spec: str, job: dict[str, Any], options: argparse.Namespace) -> None:
     """Time one model in processes of its own, and record it."""
-    found: dict[str, list[dict[str, Any]]] = {"images": [], "texts": [], "memory": []}
+    tables: dict[str, list[dict[str, Any]]] = {"images": [], "texts": [], "memory": []}
     cached: dict[str, float] = {}
     for cores in sorted({1, options.threads}):
-        told = _run(job | {"model": spec, "name": name, "cores": cores})
-        if cores == 1 and "cached_text_us" in told:
-            cached = {"cached_text_us": told["cached_text_us"]}
-        found["images"] += told["images"]
-        found["texts"] += told["texts"]
-        models = told["models"]
-        found["memory"].append({"model": name, "cores": cores, "peak_mib": told["peak_mib"]})
+        answer = _run(job | {"model": spec, "name": name, "cores": cores})
+        if cores == 1 and "cached_text_us" in answer:
+            cached = {"cached_text_us": answer["cached_text_us"]}
+        tables["images"] += answer["images"]
+        tables["texts"] += answer["texts"]
+        models = answer["models"]
+        tables["memory"].append({"model": name, "cores": cores, "peak_mib": answer["peak_mib"]})
     values = {
         "parameters": {"spec": name, "runs": options.runs, "photos": options.photos},
-        "metrics": flat(found) | cached,
-        **found,
+        "metrics": flat(tables) | cached,
+        **tables,
         "manifest": make_manifest(
             BENCHMARK,
             models=models,
@@ -141,25 +141,25 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def flat(found: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
+def flat(tables: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
     """Name the figures: `photo.1920 px.b8.c1.cpu_ms`, `text.b1.c2.per_s`, `peak_mib.c1`."""
     metrics: dict[str, float] = {}
-    for row in found["images"]:
+    for row in tables["images"]:
         where = f"photo.{row['pictures']}.b{row['batch']}.c{row['cores']}"
         metrics |= {f"{where}.{name}": row[name] for name in row if name.endswith(("_ms", "_s"))}
-    for row in found["texts"]:
+    for row in tables["texts"]:
         where = f"text.b{row['batch']}.c{row['cores']}"
         metrics |= {f"{where}.{name}": row[name] for name in row if name.endswith(("_ms", "_s"))}
-    return metrics | {f"peak_mib.c{row['cores']}": row["peak_mib"] for row in found["memory"]}
+    return metrics | {f"peak_mib.c{row['cores']}": row["peak_mib"] for row in tables["memory"]}
 
 
 def compare(timed: list[str], options: argparse.Namespace) -> None:
     """Put all models side by side, as ratios to the first one."""
     paths = [measurement_path(options.out, BENCHMARK, options.dataset, slug(n)) for n in timed]
-    found = {name: read_measurement(path) for name, path in zip(timed, paths, strict=True)}
-    base = found[timed[0]]["metrics"]
+    records = {name: read_measurement(path) for name, path in zip(timed, paths, strict=True)}
+    base = records[timed[0]]["metrics"]
     metrics, rows = {}, []
-    for name, measured in found.items():
+    for name, measured in records.items():
         ratios = {
             figure: round(_times(figure, value, base[figure]), 3)
             for figure, value in measured["metrics"].items()
@@ -171,15 +171,15 @@ def compare(timed: list[str], options: argparse.Namespace) -> None:
         metrics |= {f"{name}.{figure}": ratio for figure, ratio in ratios.items()}
     limits = measurement_path(options.out, BENCHMARK, options.dataset, slug(LIMITS))
     reached = targets(
-        {name: measured["metrics"] for name, measured in found.items()},
+        {name: measured["metrics"] for name, measured in records.items()},
         read_measurement(limits)["metrics"],
         EAGER,
     )
     _show(rows, timed[0])
     for row in reached:
         print(f"{row['target']}: {row['found']:g}, wanted {row['wanted']}: {row['reached']}")
-    images = [row for one in found.values() for row in one["images"] if _plain(row, BATCHES[-1])]
-    texts = [row for one in found.values() for row in one["texts"] if _plain(row, 1)]
+    images = [row for one in records.values() for row in one["images"] if _plain(row, BATCHES[-1])]
+    texts = [row for one in records.values() for row in one["texts"] if _plain(row, 1)]
     place = measurement_path(options.out, BENCHMARK, options.dataset, "compared")
     drawn_files = stages_chart(images, place.with_name("photos"))
     drawn_files += texts_chart(texts, place.with_name("texts"))
@@ -188,9 +188,9 @@ def compare(timed: list[str], options: argparse.Namespace) -> None:
         "metrics": metrics,
         "ratios": rows,
         "targets": reached,
-        "images": [row for one in found.values() for row in one["images"]],
-        "texts": [row for one in found.values() for row in one["texts"]],
-        "memory": [row for one in found.values() for row in one["memory"]],
+        "images": [row for one in records.values() for row in one["images"]],
+        "texts": [row for one in records.values() for row in one["texts"]],
+        "memory": [row for one in records.values() for row in one["memory"]],
         "manifest": make_manifest(BENCHMARK, seed=options.seed, threads=options.threads),
     }
     record(options, BENCHMARK, "compared", values, beside=drawn_files)

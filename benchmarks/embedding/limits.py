@@ -41,13 +41,13 @@ def seconds_of(shapes: list[Shape], runs: int) -> float:
     rng = np.random.default_rng(0)
     inputs = {shape[:2]: rng.random(shape[:2], dtype=np.float32) for shape in shapes}
     weights = [rng.random(shape[1:], dtype=np.float32) for shape in shapes]
-    found = []
+    durations = []
     for _ in range(runs + 1):
         started = time.process_time()
         for shape, weight in zip(shapes, weights, strict=True):
             inputs[shape[:2]] @ weight
-        found.append(time.process_time() - started)
-    return min(found[1:])
+        durations.append(time.process_time() - started)
+    return min(durations[1:])
 
 
 def measure_limits(*, batch: int, runs: int) -> dict[str, Any]:

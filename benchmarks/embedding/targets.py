@@ -26,17 +26,17 @@ def targets(
         eager: The peer's name in `found`.
 
     Returns:
-        A row each: `target`, `wanted`, `found`, `reached` ("yes" or "no"), and `unit`; without the
+        A row each: `target`, `goal`, `found`, `reached` ("yes" or "no"), and `unit`; without the
         peer or the exports, the few that can be told.
     """
     rows = []
 
-    def row(target: str, wanted: float, value: float, unit: str, *, at_most: bool = False) -> None:
-        reached = value <= wanted if at_most else value >= wanted
+    def row(target: str, goal: float, value: float, unit: str, *, at_most: bool = False) -> None:
+        reached = value <= goal if at_most else value >= goal
         rows.append(
             {
                 "target": target,
-                "wanted": f"{'at most' if at_most else 'at least'} {wanted:g} {unit}",
+                "wanted": f"{'at most' if at_most else 'at least'} {goal:g} {unit}",
                 "found": round(value, 4),
                 "reached": "yes" if reached else "no",
             }
@@ -44,9 +44,9 @@ def targets(
 
     if {eager, FP32, INT8} <= set(found):
         base, fp32, int8 = found[eager], found[FP32], found[INT8]
-        for name, model, wanted in (("float32", fp32, 8.0), ("int8", int8, 15.0)):
+        for name, model, goal in (("float32", fp32, 8.0), ("int8", int8, 15.0)):
             times = base[f"{TEXT}.cpu_ms"] / model[f"{TEXT}.cpu_ms"]
-            row(f"a new text in {name}, times as fast as eager", wanted, times, "times")
+            row(f"a new text in {name}, times as fast as eager", goal, times, "times")
         times = base[f"{TEXT}.cpu_ms"] / limits["text_read_ms"]
         row("the same, if reading the weights in float32 were all", 8.0, times, "times")
         share = limits["image_ms"] / fp32[f"{SMALL}.model_ms"]

@@ -64,10 +64,10 @@ def measure(job: Mapping[str, Any]) -> dict[str, Any]:
                 job["runs"],
             )
             texts.append({**about, "batch": batch, **row})
-    told = {"images": images, "texts": texts, "models": _described(job)}
+    answer = {"images": images, "texts": texts, "models": _described(job)}
     if lane.known_text is not None:
-        told["cached_text_us"] = _cached_us(lane.known_text, job["texts"])
-    return told | {"peak_mib": peak_mib(os.getpid())}
+        answer["cached_text_us"] = _cached_us(lane.known_text, job["texts"])
+    return answer | {"peak_mib": peak_mib(os.getpid())}
 
 
 def _cached_us(of: Callable[[str], Any], texts: Sequence[str]) -> float:
@@ -88,8 +88,8 @@ def _described(job: Mapping[str, Any]) -> list[dict[str, str]]:
     if job["model"] in {ANALYSIS, EAGER}:
         return []
     # An export lies in a folder of this run alone; its name says what it is.
-    found = models_of(job["model"])
-    return [one | {"spec": job["name"]} if len(found) == 1 else one for one in found]
+    models = models_of(job["model"])
+    return [one | {"spec": job["name"]} if len(models) == 1 else one for one in models]
 
 
 def limit_onnxruntime(threads: int) -> None:

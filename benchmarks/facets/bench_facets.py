@@ -76,15 +76,15 @@ def main() -> None:
     options = parser.parse_args()
     if options.smoke:
         options.sizes, options.runs = "2000,60000", 1
-    found = {}
+    measured_at = {}
     for size in map(int, options.sizes.split(",")):
         name = str(size)
         values = on_record(options, BENCHMARK, name)
         if values is None:
             values = measure(size, options)
             record(options, BENCHMARK, name, values)
-        found[size] = values
-    sys.stdout.write(summarise(options, found) + "\n")
+        measured_at[size] = values
+    sys.stdout.write(summarise(options, measured_at) + "\n")
 
 
 def drawn_table(n: int, options: argparse.Namespace) -> PhotoTable:
@@ -168,12 +168,12 @@ def measure_filter(
 ) -> Iterator[dict[str, Any]]:
     """Time a filter in every way, and for some of them what is done with the answer."""
     work = {what: {name: partial(way.allowed, conditions) for name, way in ways.items()}}
-    found = {name: call() for name, call in work[what].items()}
-    masks = {name: ways[name].plain(some) for name, some in found.items()}
+    answers = {name: call() for name, call in work[what].items()}
+    masks = {name: ways[name].plain(some) for name, some in answers.items()}
     expect_equal(what, masks)
     if what in COUNTED:
         for done in ("counts", "newest"):
-            calls = {k: partial(getattr(way, done), found[k]) for k, way in ways.items()}
+            calls = {k: partial(getattr(way, done), answers[k]) for k, way in ways.items()}
             work[f"{DONE[done]} of {what}"] = calls
             expect_equal(f"{done} of {what}", {name: call() for name, call in calls.items()})
     for named, calls in work.items():
@@ -209,26 +209,26 @@ def _mean_seconds(call: Callable[[], object], budget: float) -> float:
             return passed / count
 
 
-def summarise(options: argparse.Namespace, found: Mapping[int, Mapping[str, Any]]) -> str:
+def summarise(options: argparse.Namespace, measured_at: Mapping[int, Mapping[str, Any]]) -> str:
     """Write summary.json and its charts; returns the table."""
     folder = options.out / BENCHMARK / options.dataset
-    sizes = sorted(found)
-    main_size = 1_000_000 if 1_000_000 in found else sizes[-1]
-    rows = found[main_size]["rows"]
+    sizes = sorted(measured_at)
+    main_size = 1_000_000 if 1_000_000 in measured_at else sizes[-1]
+    rows = measured_at[main_size]["rows"]
     names = [name for name in (OURS, *OTHERS) if name in rows[0]]
     metrics = {f"{row['what']} us": row[OURS] for row in rows}
     for name in names[1:]:
         for row in rows:
             metrics[f"{row['what']}: {name} / {OURS}"] = round(row[name] / row[OURS], 2)
-    beside = [*draw_work(main_size, rows, folder), *draw_sizes(found, folder)]
+    beside = [*draw_work(main_size, rows, folder), *draw_sizes(measured_at, folder)]
     values = {
         "parameters": {"sizes": sizes, "n_photos": main_size, "threads": options.threads},
         "metrics": metrics,
         "builds": [
-            {"n_photos": size} | {name: found[size]["metrics"][name] for name in BUILT}
+            {"n_photos": size} | {name: measured_at[size]["metrics"][name] for name in BUILT}
             for size in sizes
         ],
-        "missing": found[main_size]["missing"],
+        "missing": measured_at[main_size]["missing"],
         "manifest": make_manifest(BENCHMARK, seed=options.seed, threads=options.threads),
     }
     record(options, BENCHMARK, "summary", values, beside=beside)
@@ -238,7 +238,7 @@ def summarise(options: argparse.Namespace, found: Mapping[int, Mapping[str, Any]
         times = "".join(f"{row[name]:12,.1f}" for name in names)
         lines.append(f"{row['what']:44}{row['kept']:9.4%}{times}")
     for size in sizes:
-        built = found[size]["metrics"]
+        built = measured_at[size]["metrics"]
         lines.append(
             f"{size:>10,} photos: {built['made and written s']:.2f} s to make and write, "
             f"{built['opened ms']:.1f} ms to open, {built['bytes a photo']:.1f} bytes a photo"
@@ -269,12 +269,12 @@ SCALED = (
 )
 
 
-def draw_sizes(found: Mapping[int, Mapping[str, Any]], folder: Path) -> list[Path]:
+def draw_sizes(measured_at: Mapping[int, Mapping[str, Any]], folder: Path) -> list[Path]:
     """Draw how a few pieces of work grow with the number of photos."""
-    sizes = sorted(found)
+    sizes = sorted(measured_at)
     with chart(8, 4.6) as (figure, axis):
         for number, what in enumerate(SCALED):
-            of = [next(r for r in found[size]["rows"] if r["what"] == what) for size in sizes]
+            of = [next(r for r in measured_at[size]["rows"] if r["what"] == what) for size in sizes]
             whole = [row[OURS] * size / 1e6 for row, size in zip(of, sizes, strict=True)]
             axis.plot(sizes, whole, label=what, **look(number))
         axis.set(xscale="log", yscale="log", xlabel="photos", ylabel="microseconds a call")

@@ -163,8 +163,8 @@ class Pandas(Numpy):
 
     def counts(self, allowed: Any) -> np.ndarray:
         """Count each licence."""
-        found = self.columns["license_type"][allowed].value_counts()
-        return found.reindex(self.table.codes("license_type").values).to_numpy()
+        counts = self.columns["license_type"][allowed].value_counts()
+        return counts.reindex(self.table.codes("license_type").values).to_numpy()
 
     def newest(self, allowed: Any) -> np.ndarray:
         """List the newest."""

@@ -180,8 +180,8 @@ def _ratios(outcome: Outcome, base: str) -> dict[str, float]:
     """Compare every system with one of ours, cell by cell where both were measured."""
     metrics: dict[str, float] = {}
     ours = by_place(outcome.found[base]) if base in outcome.found else {}
-    for name, found in outcome.found.items():
-        pairs = [(cell, ours[place]) for place, cell in by_place(found).items() if place in ours]
+    for name, system in outcome.found.items():
+        pairs = [(cell, ours[place]) for place, cell in by_place(system).items() if place in ours]
         if not pairs:
             continue
         for of in ("p50_ms", "p95_ms"):
@@ -206,8 +206,8 @@ def _table(outcome: Outcome, ratios: Mapping[str, float]) -> str:
         f"{'':20}{'p50':>8}{'best':>8}{'worst':>9}{'p95':>8}{'recall@10':>11}{'worst':>7}"
         f"{'short':>8}{'worst':>7}{'p50 ms':>9}{'p95 ms':>9}{'cells':>7}",
     ]
-    for name, found in outcome.found.items():
-        of = found["metrics"]
+    for name, system in outcome.found.items():
+        of = system["metrics"]
         p50 = f"{name} / {base} p50_ms"
         times = (
             f"{ratios[p50]:>7.2f}x{ratios[f'{p50} best cell']:>7.2f}x"

@@ -36,15 +36,15 @@ def _percent(share: float) -> str:
 
 
 def draw_speed(
-    found: Mapping[str, Mapping[str, Any]], folder: Path, *, kind: str = "image"
+    systems: Mapping[str, Mapping[str, Any]], folder: Path, *, kind: str = "image"
 ) -> list[Path]:
     """Draw median time and recall against selectivity, for each relation, one condition."""
-    found = {n: s for n, s in found.items() if any(_kind(cell) == kind for cell in s["cells"])}
-    if not found:
+    systems = {n: s for n, s in systems.items() if any(_kind(cell) == kind for cell in s["cells"])}
+    if not systems:
         return []
     with chart(12, 7.5, rows=2, columns=3, sharex=True, sharey="row") as (figure, axes):
         for column, relation in enumerate(RELATIONS):
-            for number, (name, system) in enumerate(found.items()):
+            for number, (name, system) in enumerate(systems.items()):
                 some = _cells(system, relation, 1, kind)
                 shares = [100 * cell["share"] for cell in some]
                 for row, of in enumerate(("p50_ms", "recall")):
@@ -68,38 +68,38 @@ def draw_speed(
         return save_chart(figure, folder / ("speed" if kind == "image" else f"speed_{kind}"))
 
 
-def draw_short(found: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
+def draw_short(systems: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
     """Draw the share of short answers for each system, relation and selectivity."""
-    shares = _shares(found)
-    with chart(12, 1.6 + 0.36 * len(found), columns=3, sharey=True) as (figure, axes):
+    shares = _shares(systems)
+    with chart(12, 1.6 + 0.36 * len(systems), columns=3, sharey=True) as (figure, axes):
         for axis, relation in zip(axes, RELATIONS, strict=True):
             table = np.array(
                 [
                     [_mean_of(system, relation, share, "short") for share in shares]
-                    for system in found.values()
+                    for system in systems.values()
                 ]
             )
             _heat(axis, table, [_hundredths(value) for value in table.ravel()], top=1)
             axis.set_xticks(range(len(shares)), [_percent(s) for s in shares], rotation=60)
-            axis.set_yticks(range(len(found)), list(found))
+            axis.set_yticks(range(len(systems)), list(systems))
             axis.set(title=f"Filter keeps {_TITLES[relation]}", xlabel="photos kept (%)")
         figure.suptitle("How many answers in a hundred are short of what the filter allows?")
         return save_chart(figure, folder / "short")
 
 
-def draw_plans(found: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
+def draw_plans(systems: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
     """Draw the planner's choice in every cell, and its time beside the faster of both ways."""
     needed = ("searchlab-planned", "searchlab-exact", "searchlab-graph")
-    if not all(name in found for name in needed):
+    if not all(name in systems for name in needed):
         return []
-    planned, exact, graph = (by_place(found[name]) for name in needed)
+    planned, exact, graph = (by_place(systems[name]) for name in needed)
     if not planned.keys() == exact.keys() == graph.keys():
         return []
     planned, exact, graph = (
         {place[1:]: cell for place, cell in one.items() if place[0] == "image"}
         for one in (planned, exact, graph)
     )
-    shares = _shares(found)
+    shares = _shares(systems)
     lines = [(relation, n) for relation in RELATIONS for n in (1, 2, 3)]
     ratios, words = np.ones((len(lines), len(shares))), []
     for row, (relation, n) in enumerate(lines):
@@ -142,8 +142,10 @@ def by_place(system: Mapping[str, Any]) -> dict[tuple[str, str, float, int], Map
     return {(_kind(c), c["relation"], c["share"], c["n_conditions"]): c for c in system["cells"]}
 
 
-def _shares(found: Mapping[str, Mapping[str, Any]]) -> list[float]:
-    return sorted({c["share"] for system in found.values() for c in system["cells"]}, reverse=True)
+def _shares(systems: Mapping[str, Mapping[str, Any]]) -> list[float]:
+    return sorted(
+        {c["share"] for system in systems.values() for c in system["cells"]}, reverse=True
+    )
 
 
 def _mean_of(system: Mapping[str, Any], relation: str, share: float, of: str) -> float:

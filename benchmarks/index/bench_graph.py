@@ -80,7 +80,7 @@ def ask(folder: Path, graph: str) -> dict[str, Any]:
     index = open_index(
         folder / graph, vectors, Config(index="hnsw"), labels=np.arange(len(vectors))
     )
-    found: dict[str, Any] = {"open_s": time.perf_counter() - started, "huge_mib": huge_mib()}
+    figures: dict[str, Any] = {"open_s": time.perf_counter() - started, "huge_mib": huge_mib()}
     for kind in KINDS:
         queries = np.load(folder / f"{kind}.npy")
         for ef in EFFORTS:
@@ -91,8 +91,8 @@ def ask(folder: Path, graph: str) -> dict[str, Any]:
                 answer = index.search(query[np.newaxis], K, effort=ef)
                 milliseconds.append(1000 * (time.process_time() - used))
                 rows.append(answer)
-            found[f"{kind} {ef}"] = (milliseconds, rows)
-    return found
+            figures[f"{kind} {ef}"] = (milliseconds, rows)
+    return figures
 
 
 def huge_mib() -> float:
@@ -125,22 +125,22 @@ def measure(
             for _ in range(runs):
                 for way in WAYS:
                     environment = way.environment
-                    found = in_fresh_process(ask, folder, way.graph, environment=environment)
-                    answers[way.name].append(found)
+                    answer = in_fresh_process(ask, folder, way.graph, environment=environment)
+                    answers[way.name].append(answer)
                     step.advance(1)
     points = []
-    for name, found in answers.items():
-        metrics[f"open_s, {name}"] = min(one["open_s"] for one in found)
-        metrics[f"huge_mib, {name}"] = max(one["huge_mib"] for one in found)
+    for name, answer in answers.items():
+        metrics[f"open_s, {name}"] = min(one["open_s"] for one in answer)
+        metrics[f"huge_mib, {name}"] = max(one["huge_mib"] for one in answer)
         for kind in KINDS:
             for ef in EFFORTS:
-                least = np.min([one[f"{kind} {ef}"][0] for one in found], axis=0)
+                least = np.min([one[f"{kind} {ef}"][0] for one in answer], axis=0)
                 points.append(
                     {
                         "way": name,
                         "queries": kind,
                         "ef_search": ef,
-                        "recall": recall_of(found[0][f"{kind} {ef}"][1], exact[kind]),
+                        "recall": recall_of(answer[0][f"{kind} {ef}"][1], exact[kind]),
                         "p50_ms": float(np.median(least)),
                     }
                 )
@@ -158,13 +158,13 @@ def recall_of(answers: Sequence[Any], exact: Any) -> float:
 
 def ratios(points: Sequence[Mapping[str, Any]], metrics: Mapping[str, float]) -> dict[str, float]:
     """What each of the three is worth."""
-    found = {
+    costs = {
         f"build {key}, all / one": metrics[f"build {key}, all"] / metrics[f"build {key}, one"]
         for key in ("wall_s", "cpu_s")
     }
     for kind in KINDS:
         first, huge, _ = (times(points, way.name, kind) for way in WAYS)
-        found[f"p50_ms {kind}, huge pages / plain"] = float(np.median(huge / first))
+        costs[f"p50_ms {kind}, huge pages / plain"] = float(np.median(huge / first))
         for target in TARGETS:
             enough = [
                 p
@@ -172,13 +172,13 @@ def ratios(points: Sequence[Mapping[str, Any]], metrics: Mapping[str, float]) ->
                 if (p["way"], p["queries"]) == (WAYS[0].name, kind) and p["recall"] >= target
             ]
             if enough:
-                found[f"ef {kind} at {target}"] = min(point["ef_search"] for point in enough)
+                costs[f"ef {kind} at {target}"] = min(point["ef_search"] for point in enough)
     one, other = (
         np.array([point["recall"] for point in points if point["way"] == way.name])
         for way in (WAYS[0], WAYS[2])
     )
-    found["recall, all - one, at worst"] = float(np.min(other - one))
-    return found
+    costs["recall, all - one, at worst"] = float(np.min(other - one))
+    return costs
 
 
 def times(points: Sequence[Mapping[str, Any]], way: str, kind: str) -> NDArray[np.float64]:
@@ -224,13 +224,13 @@ def draw(points: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
         return save_chart(figure, folder / "hnsw")
 
 
-def table(found: Mapping[str, Any]) -> str:
+def table(values: Mapping[str, Any]) -> str:
     """Lay out figures and points."""
-    lines = [f"{name}: {value}" for name, value in found["metrics"].items()]
+    lines = [f"{name}: {value}" for name, value in values["metrics"].items()]
     lines.append(f"{'way':24}{'queries':9}{'ef':>6}{'recall@20':>11}{'p50 ms':>9}")
     lines += [
         f"{p['way']:24}{p['queries']:9}{p['ef_search']:>6}{p['recall']:>11.4f}{p['p50_ms']:>9.3f}"
-        for p in found["points"]
+        for p in values["points"]
     ]
     return "\n".join(lines)
 
@@ -244,8 +244,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.smoke:
         options.dataset, options.queries, options.runs = "clustered-2k-32", 10, 1
-    found = on_record(options, "graph", "hnsw")
-    if found is None:
+    values = on_record(options, "graph", "hnsw")
+    if values is None:
         progress = ConsoleProgress(Console(stderr=True))
         vectors = vector_set(
             options.dataset,
@@ -254,8 +254,8 @@ def main() -> None:
             progress=progress,
             cache=options.cache,
         )
-        found = measure(vectors, runs=options.runs, seed=options.seed, progress=progress)
-        found["parameters"] = {
+        values = measure(vectors, runs=options.runs, seed=options.seed, progress=progress)
+        values["parameters"] = {
             "k": K,
             "n_photos": len(vectors.photos),
             "dim": vectors.photos.shape[1],
@@ -263,10 +263,10 @@ def main() -> None:
             "runs": options.runs,
             "about": vectors.about,
         }
-        found["manifest"] = make_manifest("graph", seed=options.seed, threads=options.threads)
-        charts = draw(found["points"], options.out / "graph" / options.dataset)
-        record(options, "graph", "hnsw", found, beside=charts)
-    sys.stdout.write(table(found) + "\n")
+        values["manifest"] = make_manifest("graph", seed=options.seed, threads=options.threads)
+        charts = draw(values["points"], options.out / "graph" / options.dataset)
+        record(options, "graph", "hnsw", values, beside=charts)
+    sys.stdout.write(table(values) + "\n")
 
 
 if __name__ == "__main__":

@@ -126,12 +126,12 @@ def _points(
             for kind, queries in vectors.queries.items():
                 for k in DEPTHS:
                     true = Neighbors(exact[kind].rows[:, :k], exact[kind].scores[:, :k])
-                    found = measure_search(peer.search, vectors.photos, queries, true, runs=runs)
+                    measured = measure_search(peer.search, vectors.photos, queries, true, runs=runs)
                     started = time.perf_counter()
                     peer.search_many(queries, k)
                     per_s = len(queries) / (time.perf_counter() - started)
                     about = {"effort": effort, "queries": kind, "k": k, "batch_per_s": per_s}
-                    points.append({**about, **found})
+                    points.append({**about, **measured})
                     step.advance(1)
     return points
 
@@ -188,10 +188,10 @@ def _table(outcome: Outcome, ratios: Mapping[str, float]) -> str:
         f"Times as much as {OURS} (and p50 in ms at that recall@10, seconds, MiB)",
         f"{'':20}" + "".join(f"{title:>18}" for title in titles),
     ]
-    for name, found in outcome.found.items():
+    for name, system in outcome.found.items():
         cells = ""
         for column in columns:
-            ratio, value = ratios.get(f"{name} / {OURS} {column}"), found["metrics"].get(column)
+            ratio, value = ratios.get(f"{name} / {OURS} {column}"), system["metrics"].get(column)
             shown = "not reached" if value is None else f"{value:,.2f}"
             shown = shown if ratio is None else f"{ratio:.2f}x ({value:,.2f})"
             cells += f"{shown:>18}"

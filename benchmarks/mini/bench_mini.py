@@ -39,7 +39,7 @@ CUTOFFS = {"flickr8k": (1, 5, 10), "stamps": (1, 5)}
 
 def score(task: Task, texts: Rows, photos: Rows, queries: list[Query]) -> dict[str, object]:
     """Success@k of each language, and the mean over languages."""
-    found = ranks(texts, photos, queries)
+    ranks_of = ranks(texts, photos, queries)
     languages = np.array([query.language for query in queries])
     first = np.array([query.answers[0] for query in queries])
     table: dict[str, object] = {}
@@ -47,15 +47,15 @@ def score(task: Task, texts: Rows, photos: Rows, queries: list[Query]) -> dict[s
         of = languages == language
         groups = np.unique(first[of], return_inverse=True)[1]
         table[language] = {"queries": int(of.sum())} | {
-            f"success@{k}": with_interval(found[of] < k, groups) for k in CUTOFFS[task.name]
+            f"success@{k}": with_interval(ranks_of[of] < k, groups) for k in CUTOFFS[task.name]
         }
     means: dict[str, object] = {"languages": len(table)}
     groups = np.unique(first, return_inverse=True)[1]
     for k in CUTOFFS[task.name]:
-        per = [float((found[languages == name] < k).mean()) for name in table]
+        per = [float((ranks_of[languages == name] < k).mean()) for name in table]
         means[f"success@{k}"] = {
             "mean over languages": round(100 * float(np.mean(per)), 2),
-            "over all queries": with_interval(found < k, groups),
+            "over all queries": with_interval(ranks_of < k, groups),
         }
     return {"mean": means, "by_language": table}
 
@@ -77,8 +77,8 @@ def graded(folder: Path, model: MiniEmbedder, photos: Rows) -> dict[str, object]
         grade = grades[query["judged_as"]]
         best = np.sort(grade)[::-1][:10] @ discounts
         if best:
-            found = grade[np.argsort(-row, kind="stable")[:10]] @ discounts
-            gains[query["lang"]].append(float(found / best))
+            gain = grade[np.argsort(-row, kind="stable")[:10]] @ discounts
+            gains[query["lang"]].append(float(gain / best))
             origins[query["lang"]].append(number[query["origin_photo_id"]])
     return {
         language: {"queries": len(values)}
@@ -108,8 +108,8 @@ def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[st
     exponent = np.exp(read.logits - read.logits.max(axis=1, keepdims=True))
     weights = exponent / exponent.sum(axis=1, keepdims=True)
     english = [query for query in queries if query.language == "en"]
-    found = {}
-    for name, encode, asked in (
+    scores = {}
+    for name, encode, questions in (
         ("ConSE e5", e5.encode, queries),
         ("ConSE MiniLM, English", minilm.encode, english),
     ):
@@ -117,10 +117,10 @@ def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[st
         mean = classes.mean(axis=0)
         seen = weights @ (classes - mean)
         seen /= np.linalg.norm(seen, axis=1, keepdims=True)
-        texts = encode([query.text for query in asked]) - mean
+        texts = encode([query.text for query in questions]) - mean
         texts /= np.linalg.norm(texts, axis=1, keepdims=True)
-        found[name] = score(task, texts, seen, asked)
-    return found
+        scores[name] = score(task, texts, seen, questions)
+    return scores
 
 
 COLD = """
@@ -209,9 +209,9 @@ def compared(measured: dict[str, Any]) -> dict[str, dict[str, object]]:
         tables |= measured.get("beside", {})
     rows: dict[str, dict[str, object]] = {}
     for name, table in tables.items():
-        for language, found in table["by_language"].items():
-            row = rows.setdefault(language, {"queries": found["queries"]})
-            row[name] = found[list(found)[-1]]
+        for language, scores in table["by_language"].items():
+            row = rows.setdefault(language, {"queries": scores["queries"]})
+            row[name] = scores[list(scores)[-1]]
     return rows
 
 
@@ -228,10 +228,10 @@ def metrics_of(task: Task, measured: dict[str, object]) -> dict[str, float]:
             figure = f"{head}{kind}@{k}"
             mean = table["mean"][f"success@{k}"]["mean over languages"]
             metrics[f"{figure}.mean"] = round(mean / 100, 4)
-            for language, found in table["by_language"].items():
-                metrics[f"{figure}.{language}"] = round(found[f"success@{k}"]["mean"] / 100, 4)
-    for language, found in measured.get("graded nDCG@10", {}).items():
-        metrics[f"ndcg@10.{language}"] = round(found["mean"] / 100, 4)
+            for language, scores in table["by_language"].items():
+                metrics[f"{figure}.{language}"] = round(scores[f"success@{k}"]["mean"] / 100, 4)
+    for language, scores in measured.get("graded nDCG@10", {}).items():
+        metrics[f"ndcg@10.{language}"] = round(scores["mean"] / 100, 4)
     return metrics
 
 

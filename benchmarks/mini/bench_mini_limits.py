@@ -51,14 +51,14 @@ def words(queries: list[Query], pictures: list[Image.Image], model: MiniEmbedder
     names = (model.folder / PIECES_FILE).read_text(encoding="utf-8").split("\n")
     pieces = Pieces(dict(zip(names, scores, strict=True)))
     texts = model.encode_texts([query.text for query in queries])
-    found = ranks(texts, model.encode_images(pictures), queries) < 5
+    hits = ranks(texts, model.encode_images(pictures), queries) < 5
     known = np.array([is_known(query, pieces) for query in queries])
     languages = np.array([query.language for query in queries])
     first = np.array([query.answers[0] for query in queries])
 
     def told(chosen: NDArray[np.bool_]) -> dict[str, Any]:
         groups = np.unique(first[chosen], return_inverse=True)[1]
-        return {"queries": int(chosen.sum()), "success@5": with_interval(found[chosen], groups)}
+        return {"queries": int(chosen.sum()), "success@5": with_interval(hits[chosen], groups)}
 
     return {
         "known": told(known),
@@ -67,7 +67,7 @@ def words(queries: list[Query], pictures: list[Image.Image], model: MiniEmbedder
             name: {
                 "queries": int((languages == name).sum()),
                 "known share": round(float(known[languages == name].mean()), 4),
-                "success@5": round(float(found[languages == name].mean()), 4),
+                "success@5": round(float(hits[languages == name].mean()), 4),
             }
             for name in sorted(set(languages.tolist()))
         },

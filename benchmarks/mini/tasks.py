@@ -69,8 +69,8 @@ def load_stamps(root: Path) -> Task:
     for query in queries:
         covered[query.language].update(query.answers)
     best = sorted(covered, key=lambda language: (-len(covered[language]), language))[:BEST_COVERED]
-    kept = [query for query in queries if query.language in best]
-    return Task("stamps", [folder / row["file"] for row in photos], kept)
+    chosen = [query for query in queries if query.language in best]
+    return Task("stamps", [folder / row["file"] for row in photos], chosen)
 
 
 LOADERS: dict[str, Callable[[Path], Task]] = {"flickr8k": load_flickr8k, "stamps": load_stamps}
@@ -78,15 +78,15 @@ LOADERS: dict[str, Callable[[Path], Task]] = {"flickr8k": load_flickr8k, "stamps
 
 def ranks(texts: Rows, photos: Rows, queries: list[Query]) -> NDArray[np.int64]:
     """Rank from 0 of each query's best answer; the answer comes last among equal scores."""
-    found = np.empty(len(queries), dtype=np.int64)
+    best_ranks = np.empty(len(queries), dtype=np.int64)
     for start in range(0, len(queries), 1024):
         scores = texts[start : start + 1024] @ photos.T
         for offset, row in enumerate(scores):
             answers = list(queries[start + offset].answers)
             others = np.ones(len(row), dtype=bool)
             others[answers] = False
-            found[start + offset] = int((row[others] >= row[answers].max()).sum())
-    return found
+            best_ranks[start + offset] = int((row[others] >= row[answers].max()).sum())
+    return best_ranks
 
 
 def with_interval(

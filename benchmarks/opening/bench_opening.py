@@ -90,9 +90,9 @@ def first_query(folder: Path) -> dict[str, float]:
     filtered = time.perf_counter()
     memory = psutil.Process().memory_info()
     times = []
-    for asked in _many():
+    for attempt in _many():
         before = time.perf_counter()
-        engine.search(asked)
+        engine.search(attempt)
         times.append(time.perf_counter() - before)
     later = psutil.Process().memory_info()
     return {
@@ -130,12 +130,12 @@ def measure(n: int, cache: Path, runs: int, seed: int, progress: Progress) -> di
         folder = Path(scratch) / "library"
         costs = in_fresh_process(make_library, folder, n, cache, seed, threads=os.cpu_count() or 1)
         forget_files(folder)
-        found = []
+        rows = []
         with progress.step("opening", runs + 1, unit="runs") as step:
             for _ in range(runs + 1):
-                found.append(in_fresh_process(first_query, folder))
+                rows.append(in_fresh_process(first_query, folder))
                 step.advance(1)
-    cold, *warm = found
+    cold, *warm = rows
     metrics = costs | {f"cold {name}": cold[name] for name in ("open_s", "first_s")}
     metrics |= {name: float(np.median([one[name] for one in warm])) for name in cold}
     return {name: round(value, 4) for name, value in metrics.items()}
@@ -151,19 +151,19 @@ def main() -> None:
         options.dataset, options.runs = "scenes-2k", 1
     text = options.dataset.rpartition("-")[2]
     n = int(text[:-1]) * {"k": 1_000, "M": 1_000_000}[text[-1]]
-    found = on_record(options, "opening", "first_query")
-    if found is None:
+    values = on_record(options, "opening", "first_query")
+    if values is None:
         progress = ConsoleProgress(Console(stderr=True))
         with tempfile.TemporaryDirectory() as scratch:
             cache = options.cache or Path(scratch)
             metrics = measure(n, cache, options.runs, options.seed, progress)
-        found = {
+        values = {
             "parameters": {"n_photos": n, "index": "clustered", "runs": options.runs},
             "metrics": metrics,
             "manifest": make_manifest("opening", models=models_of("mini"), seed=options.seed),
         }
-        record(options, "opening", "first_query", found)
-    for name, value in found["metrics"].items():
+        record(options, "opening", "first_query", values)
+    for name, value in values["metrics"].items():
         sys.stdout.write(f"{name:20}{value:>12,.3f}\n")
 
 

@@ -109,12 +109,12 @@ def draw_churn(values: dict[str, Any], path: Path) -> list[Path]:
 
 def bars(rows: list[dict[str, Any]], rate: str) -> tuple[list[float], list[list[float]]]:
     """Means in percent, and how far their intervals reach below and above."""
-    found = [row[rate] for row in rows]
+    intervals = [row[rate] for row in rows]
     reach = [
-        [100 * (one["mean"] - one["low"]) for one in found],
-        [100 * (one["high"] - one["mean"]) for one in found],
+        [100 * (one["mean"] - one["low"]) for one in intervals],
+        [100 * (one["high"] - one["mean"]) for one in intervals],
     ]
-    return [100 * one["mean"] for one in found], reach
+    return [100 * one["mean"] for one in intervals], reach
 
 
 if __name__ == "__main__":

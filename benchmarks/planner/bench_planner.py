@@ -76,15 +76,15 @@ def measured(made: VectorSet, config: Config, options: argparse.Namespace) -> di
     index = build_index(made.photos, config)
     build_s = time.perf_counter() - started
     progress = ConsoleProgress(Console(stderr=True))
-    found = measure(
+    tuned = measure(
         index, config, kinds, seconds=options.seconds, seed=options.seed, progress=progress
     )
-    sys.stdout.write(f"{table(found)}\n{verdict(found, config)}\n")
-    metrics: dict[str, float] = {"build_s": round(build_s, 1), "seconds": round(found.seconds, 1)}
+    sys.stdout.write(f"{table(tuned)}\n{verdict(tuned, config)}\n")
+    metrics: dict[str, float] = {"build_s": round(build_s, 1), "seconds": round(tuned.seconds, 1)}
     if config.index == "hnsw":
-        metrics |= best_step_rows(found.rows, config, n)
-    charts = draw(found, config, options.out / "planner" / options.dataset / config.index)
-    values = {"metrics": metrics, "tuning": asdict(found.tuning), "rows": found.rows}
+        metrics |= best_step_rows(tuned.rows, config, n)
+    charts = draw(tuned, config, options.out / "planner" / options.dataset / config.index)
+    values = {"metrics": metrics, "tuning": asdict(tuned.tuning), "rows": tuned.rows}
     record(
         options,
         "planner",
@@ -113,12 +113,12 @@ def main() -> None:
     made = None
     for kind in ("clustered", "hnsw"):
         config = Config(model="none", index=kind, depth=options.depth, seed=options.seed)
-        found = on_record(options, "planner", kind)
-        if found is None:
+        values = on_record(options, "planner", kind)
+        if values is None:
             if made is None:
                 made = made_vectors(options.dataset, n_queries=MAX_QUERIES, seed=options.seed)
-            found = measured(made, config, options)
-        for name, value in found["metrics"].items():
+            values = measured(made, config, options)
+        for name, value in values["metrics"].items():
             sys.stdout.write(f"{kind} {name}: {value}\n")
 
 

@@ -116,10 +116,10 @@ def _points(
         for within, mask in known.masks.items():
             answer = peer.search
             if mask is not None:
-                kept = peer.kept(mask)
+                allowed = peer.kept(mask)
 
-                def answer(query: Any, k: int, kept: Any = kept) -> Any:
-                    return peer.among(query, k, kept)
+                def answer(query: Any, k: int, allowed: Any = allowed) -> Any:
+                    return peer.among(query, k, allowed)
 
             for kind, queries in known.queries.items():
                 step.note(f"{kind}, {within}")
@@ -127,16 +127,16 @@ def _points(
                 for effort in peer.efforts or (None,):
                     if effort is not None:
                         peer.set_effort(effort)
-                    found = measure_within(
+                    measured = measure_within(
                         answer,
                         known.photos,
                         queries,
                         known.true[kind][within],
                         budget_s=options.budget,
                     )
-                    points.append({"queries": kind, "filter": within, "effort": effort, **found})
+                    points.append({"queries": kind, "filter": within, "effort": effort, **measured})
                     spent = time.perf_counter() - started > len(peer.efforts) * options.budget
-                    if found["recall"] >= RECALL and spent:
+                    if measured["recall"] >= RECALL and spent:
                         break
                 step.advance(1)
     return points
@@ -171,7 +171,7 @@ def measure_all(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict
     if unknown:
         msg = f"systems must be among {', '.join(SYSTEMS)}, got {unknown}"
         raise InputError(msg)
-    found, missing = [], {}
+    records, missing = [], {}
     progress = ConsoleProgress(Console(stderr=True))
     with progress.step("scale", len(sizes) * len(systems), unit="measurements") as step:
         for label, n in sizes:
@@ -184,9 +184,9 @@ def measure_all(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict
                 if known is None and system not in missing:
                     known = _measure(system, label, n, options, missing)
                 if known is not None:
-                    found.append(known)
+                    records.append(known)
                 step.advance(1)
-    return found, missing
+    return records, missing
 
 
 def _measure(
@@ -220,10 +220,10 @@ def _measure(
 
 
 def summarise(
-    options: argparse.Namespace, found: list[dict[str, Any]], missing: dict[str, str]
+    options: argparse.Namespace, records: list[dict[str, Any]], missing: dict[str, str]
 ) -> str:
     """Write summary.json and its charts; returns the tables."""
-    rows = curves(found)
+    rows = curves(records)
     laws = fits(rows)
     folder = options.out / "scale" / options.dataset
     values = {
@@ -233,10 +233,10 @@ def summarise(
         },
         "rows": rows,
         "fits": laws,
-        "plan": plan(laws, dim=found[0]["parameters"]["dim"]) if found else [],
+        "plan": plan(laws, dim=records[0]["parameters"]["dim"]) if records else [],
         "filters": [
             {"system": one["parameters"]["of"], "n_photos": one["parameters"]["n_photos"], **point}
-            for one in found
+            for one in records
             for point in one["points"]
         ],
         "missing": missing,
@@ -264,8 +264,8 @@ def main() -> None:
         options.queries = 5
     with tempfile.TemporaryDirectory() as scratch:
         options.cache = options.cache or Path(scratch)
-        found, missing = measure_all(options)
-        sys.stdout.write(summarise(options, found, missing) + "\n")
+        records, missing = measure_all(options)
+        sys.stdout.write(summarise(options, records, missing) + "\n")
 
 
 if __name__ == "__main__":

@@ -49,12 +49,12 @@ class Filter(NamedTuple):
             return None
         n = len(scenes)
         rng = np.random.default_rng([seed, round(1e6 * self.share)])
-        wanted = max(1, round(self.share * n))
+        n_allowed = max(1, round(self.share * n))
         if self.relation == "random":
-            rows = rng.permutation(n)[:wanted]
+            rows = rng.permutation(n)[:n_allowed]
         else:
             turn = rng.permutation(int(scenes.max()) + 1)
-            rows = np.argsort(turn[scenes], kind="stable")[:wanted]
+            rows = np.argsort(turn[scenes], kind="stable")[:n_allowed]
         mask = np.zeros(n, dtype=np.bool_)
         mask[rows] = True
         return mask
@@ -103,10 +103,10 @@ def asked(n: int, options: argparse.Namespace) -> Workload:
     path = truth_path(n, options)
     if not path.exists():
         _write_truth(path, photos, queries, masks)
-    with np.load(path) as kept:
+    with np.load(path) as file:
         true = {
             kind: {
-                name: Neighbors(kept[f"{kind} {name} rows"], kept[f"{kind} {name} scores"])
+                name: Neighbors(file[f"{kind} {name} rows"], file[f"{kind} {name} scores"])
                 for name in masks
             }
             for kind in KINDS
@@ -134,9 +134,9 @@ def _write_truth(
 ) -> None:
     both = np.concatenate([queries[kind] for kind in KINDS])
     values: dict[str, Any] = {}
-    for name, found in true_neighbors(photos, both, K, masks=masks).items():
+    for name, neighbors in true_neighbors(photos, both, K, masks=masks).items():
         for kind, rows, scores in zip(
-            KINDS, *(np.split(part, len(KINDS)) for part in found), strict=True
+            KINDS, *(np.split(part, len(KINDS)) for part in neighbors), strict=True
         ):
             values[f"{kind} {name} rows"], values[f"{kind} {name} scores"] = rows, scores
     partial = path.with_suffix(".partial.npz")

@@ -58,12 +58,12 @@ def at_recall(points: Sequence[Mapping[str, Any]], one_setting: int) -> dict[str
     return metrics
 
 
-def curves(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def curves(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Make a row of each record, by system and size."""
     rows = [
         {"system": one["parameters"]["of"], "n_photos": one["parameters"]["n_photos"]}
         | dict(one["metrics"])
-        for one in found
+        for one in records
     ]
     order = list(dict.fromkeys(row["system"] for row in rows))
     return sorted(rows, key=lambda row: (order.index(row["system"]), row["n_photos"]))

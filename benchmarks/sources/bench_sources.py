@@ -62,9 +62,9 @@ def read(paths: list[Path]) -> tuple[int, int]:
     """Read every record; returns how many were good and how many were reported."""
     good = reported = 0
     for path in paths:
-        for found in read_dump(path, SOURCES["flickr"]):
-            good += isinstance(found, DumpRecord)
-            reported += not isinstance(found, DumpRecord)
+        for photo in read_dump(path, SOURCES["flickr"]):
+            good += isinstance(photo, DumpRecord)
+            reported += not isinstance(photo, DumpRecord)
     return good, reported
 
 

@@ -60,11 +60,11 @@ def main() -> None:
             progress=ConsoleProgress(Console(stderr=True)),
         )
         engine = engine_of(library, config, query_set)
-        found = measure(engine, query_set, samples=options.samples, seed=options.seed)
+        measured = measure(engine, query_set, samples=options.samples, seed=options.seed)
     place = options.out / BENCHMARK / options.dataset / name
     with chart(11, 4.2, columns=2) as (figure, (left, right)):
-        draw_steering(left, found["curve"], title="Words that do not describe the photo")
-        draw_agreeing(right, found["agreeing"], title="Words that describe the photo, too")
+        draw_steering(left, measured["curve"], title="Words that do not describe the photo")
+        draw_agreeing(right, measured["agreeing"], title="Words that describe the photo, too")
         figure.suptitle(f"A photo steered by words: {options.model} on {options.dataset}")
         beside = save_chart(figure, place)
     data = {dataset.name: data_hashes(dataset) for dataset in query_set.each()}
@@ -80,7 +80,7 @@ def main() -> None:
             "seed": options.seed,
             "alphas": list(ALPHAS),
         },
-        **found,
+        **measured,
         "manifest": make_manifest(
             BENCHMARK,
             models=models_of(options.model),
@@ -90,7 +90,7 @@ def main() -> None:
         ),
     }
     record(options, BENCHMARK, name, values, beside=beside)
-    for metric, value in found["metrics"].items():
+    for metric, value in measured["metrics"].items():
         sys.stdout.write(f"{metric}: {value:.3f}\n")
 
 

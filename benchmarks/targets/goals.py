@@ -58,8 +58,8 @@ def _ms(reference: str) -> Read:
 
 
 def _row(results: Results, system: str) -> dict[str, Any]:
-    found: dict[str, Any] = results.find(f"{SCALE} rows[system={system} & n_photos={MILLION}]")
-    return found
+    row: dict[str, Any] = results.find(f"{SCALE} rows[system={system} & n_photos={MILLION}]")
+    return row
 
 
 def _cost(system: str, row: dict[str, Any], cost: str) -> float:
@@ -96,16 +96,16 @@ def _speed_up(within: str, *, ef_by_kind: bool = False) -> Read:
     def read(results: Results) -> float:
         ours = _row(results, OURS)
         points = results.find(f"scale/scenes-512/{GRAPH}-1M.json points")
-        found = {(p["queries"], p["effort"]): p for p in points if p["filter"] == within}
-        efforts = sorted({effort for _, effort in found})
+        point_of = {(p["queries"], p["effort"]): p for p in points if p["filter"] == within}
+        efforts = sorted({effort for _, effort in point_of})
 
         def ef_for(*kinds: str) -> int:
-            tried = [ef for ef in efforts if all((kind, ef) in found for kind in kinds)]
-            enough = [ef for ef in tried if all(found[k, ef]["recall"] >= RECALL for k in kinds)]
+            tried = [ef for ef in efforts if all((kind, ef) in point_of for kind in kinds)]
+            enough = [ef for ef in tried if all(point_of[k, ef]["recall"] >= RECALL for k in kinds)]
             return int(min(enough or tried))
 
         return min(
-            float(found[kind, ef_for(kind) if ef_by_kind else ef_for(*KINDS)]["p50_ms"])
+            float(point_of[kind, ef_for(kind) if ef_by_kind else ef_for(*KINDS)]["p50_ms"])
             / float(ours[f"one setting: p50_ms {kind} {within}"])
             for kind in KINDS
         )

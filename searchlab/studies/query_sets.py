@@ -1,4 +1,4 @@
-"""Query sets: the judged queries of one collection, of all kinds, and the halves that studies need."""
+"""Query sets: the judged queries of one collection, of all kinds, and their halves."""
 
 from __future__ import annotations
 

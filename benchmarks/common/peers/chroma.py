@@ -51,18 +51,18 @@ class ChromaPeer(Peer):
 
     def search_many(self, queries: Embeddings, k: int) -> Any:
         """Ask for a batch in one call."""
-        found = self._photos.query(query_embeddings=queries, n_results=k, include=[])
-        return [np.array(ids, dtype=np.int64) for ids in found["ids"]]
+        answer = self._photos.query(query_embeddings=queries, n_results=k, include=[])
+        return [np.array(ids, dtype=np.int64) for ids in answer["ids"]]
 
     def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Ask the collection with a `where`."""
-        found = self._photos.query(
+        answer = self._photos.query(
             query_embeddings=query[np.newaxis],
             n_results=k,
             where=None if condition is None else _where(condition),
             include=[],
         )
-        return np.array(found["ids"][0], dtype=np.int64)
+        return np.array(answer["ids"][0], dtype=np.int64)
 
 
 def _where(condition: Condition) -> dict[str, Any]:

@@ -61,8 +61,8 @@ class FaissFlatPeer(Peer):
 
     def among(self, query: Embeddings, k: int, kept: Any) -> Any:
         """Ask the index with a selector."""
-        found = self._index.search(query[np.newaxis], k, params=self._parameters(kept))[1][0]
-        return found[found >= 0]
+        rows = self._index.search(query[np.newaxis], k, params=self._parameters(kept))[1][0]
+        return rows[rows >= 0]
 
     def save(self, folder: Path) -> None:
         """Write the index."""
@@ -130,8 +130,8 @@ class FaissListsPeer(FaissFlatPeer):
 
     def search(self, query: Embeddings, k: int) -> Any:
         """Ask for more rows than wanted, and keep the best by their cosines."""
-        wanted = min(self._candidates[self._code] * k, len(self._vectors))
-        return self._best(query, super().search(query, wanted), k)
+        n_candidates = min(self._candidates[self._code] * k, len(self._vectors))
+        return self._best(query, super().search(query, n_candidates), k)
 
     def search_many(self, queries: Embeddings, k: int) -> Any:
         """Ask one after the other."""
@@ -139,12 +139,12 @@ class FaissListsPeer(FaissFlatPeer):
 
     def among(self, query: Embeddings, k: int, kept: Any) -> Any:
         """The same among the rows that a selector keeps."""
-        wanted = min(self._candidates[self._code] * k, len(self._vectors))
-        return self._best(query, super().among(query, wanted, kept), k)
+        n_candidates = min(self._candidates[self._code] * k, len(self._vectors))
+        return self._best(query, super().among(query, n_candidates, kept), k)
 
-    def _best(self, query: Embeddings, found: NDArray[np.int64], k: int) -> Any:
-        found = found[found >= 0]
-        return found[np.argsort(-(self._vectors[found] @ query), kind="stable")[:k]]
+    def _best(self, query: Embeddings, candidates: NDArray[np.int64], k: int) -> Any:
+        candidates = candidates[candidates >= 0]
+        return candidates[np.argsort(-(self._vectors[candidates] @ query), kind="stable")[:k]]
 
     def save(self, folder: Path) -> None:
         """Write the index, and the rows that it needs beside its codes."""

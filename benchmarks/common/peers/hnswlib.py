@@ -65,10 +65,10 @@ class HnswlibPeer(Peer):
         """
         function, count = kept
         try:
-            found = self._index.knn_query(query, k=min(k, count), num_threads=1, filter=function)
+            answer = self._index.knn_query(query, k=min(k, count), num_threads=1, filter=function)
         except RuntimeError:
             return np.zeros(0, dtype=np.int64)
-        return found[0][0].astype(np.int64)
+        return answer[0][0].astype(np.int64)
 
     def save(self, folder: Path) -> None:
         """Write the graph, which holds the vectors."""

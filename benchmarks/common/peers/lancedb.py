@@ -43,9 +43,9 @@ class LancePeer(Peer):
         self._ef = effort
 
     def _asked(self, query: Embeddings, k: int) -> Any:
-        asked = self._table.search(query, vector_column_name="vector").distance_type("dot")
+        search = self._table.search(query, vector_column_name="vector").distance_type("dot")
         # Below k it refuses to search at all.
-        return asked.select(["row", "_distance"]).limit(k).ef(max(self._ef, k))
+        return search.select(["row", "_distance"]).limit(k).ef(max(self._ef, k))
 
     def search(self, query: Embeddings, k: int) -> Any:
         """Ask the table."""
@@ -59,5 +59,5 @@ class LancePeer(Peer):
         for name, some in (("source", condition.sources), ("license", condition.licenses)):
             if some:
                 terms.append(f"{name} IN ({', '.join(map(str, some))})")
-        asked = self._asked(query, k).where(" AND ".join(terms), prefilter=True)
-        return asked.to_arrow()["row"].to_numpy()
+        search = self._asked(query, k).where(" AND ".join(terms), prefilter=True)
+        return search.to_arrow()["row"].to_numpy()

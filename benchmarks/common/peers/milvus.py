@@ -52,14 +52,14 @@ class MilvusPeer(Peer):
 
     def _asked(self, query: Embeddings, k: int, expression: str) -> Any:
         # The server refuses an ef below k.
-        found = self._client.search(
+        answer = self._client.search(
             "photos",
             data=[query],
             limit=k,
             filter=expression,
             search_params={"params": {"ef": max(self._ef, k)}},
         )
-        return np.array([hit["row"] for hit in found[0]], dtype=np.int64)
+        return np.array([hit["row"] for hit in answer[0]], dtype=np.int64)
 
     def search(self, query: Embeddings, k: int) -> Any:
         """Ask the collection."""

@@ -74,9 +74,9 @@ class ExactPeer(Peer):
 
     def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Rank as the server ranks: filter, plan, search."""
-        found = self._served(query, k, condition)
+        ranking = self._served(query, k, condition)
         self.plan = self._served.plan
-        return found
+        return ranking
 
     def save(self, folder: Path) -> None:
         """Write what a snapshot holds: the vectors, and the graph where there is one."""
@@ -137,8 +137,8 @@ class ClusteredPeer(ExactPeer):
 
     def among(self, query: Embeddings, k: int, kept: Any) -> Any:
         """Search the index among the rows of a bitmap."""
-        found = self.index.search(query[np.newaxis], k, allowed=kept, recall=self._recall)
-        return found.rows[0][found.rows[0] >= 0]
+        neighbors = self.index.search(query[np.newaxis], k, allowed=kept, recall=self._recall)
+        return neighbors.rows[0][neighbors.rows[0] >= 0]
 
 
 class Int8Peer(ClusteredPeer):

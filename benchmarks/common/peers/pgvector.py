@@ -92,9 +92,9 @@ class PgvectorPeer(Peer):
 
     def _nearest(self, query: Embeddings, k: int, where: str) -> Any:
         text = "[" + ",".join(map(str, query.tolist())) + "]"
-        asked = f"SELECT row FROM photos {where} ORDER BY vector <#> %s::vector LIMIT {k}"
-        found = self._connection.execute(asked.encode(), (text,), prepare=True)
-        return np.array([row for (row,) in found], dtype=np.int64)
+        statement = f"SELECT row FROM photos {where} ORDER BY vector <#> %s::vector LIMIT {k}"
+        cursor = self._connection.execute(statement.encode(), (text,), prepare=True)
+        return np.array([row for (row,) in cursor], dtype=np.int64)
 
     def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Ask the table with a `WHERE`."""

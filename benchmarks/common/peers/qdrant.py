@@ -43,11 +43,11 @@ class QdrantPeer(Peer):
 
     def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Score the points whose payload meets the conditions."""
-        wanted = None if condition is None else _filter(condition)
-        found = self._client.query_points(
-            "photos", query=query, limit=k, query_filter=wanted, with_payload=False
+        conditions = None if condition is None else _filter(condition)
+        answer = self._client.query_points(
+            "photos", query=query, limit=k, query_filter=conditions, with_payload=False
         )
-        return np.array([point.id for point in found.points], dtype=np.int64)
+        return np.array([point.id for point in answer.points], dtype=np.int64)
 
     def close(self) -> None:
         """Close the client."""
