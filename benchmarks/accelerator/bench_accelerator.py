@@ -26,7 +26,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.common.recording import bench_parser, median_ms, on_record, record
-from benchmarks.embedding.pictures import drawn
+from benchmarks.embedding.pictures import draw_pictures
 from searchlab.cli.console import ConsoleProgress
 from searchlab.evaluation.charts import COLORS, chart, save_chart
 from searchlab.evaluation.provenance.manifest import make_manifest
@@ -42,7 +42,7 @@ def measure(
     """Time one model in one precision; a row of figures."""
     import torch
 
-    from benchmarks.accelerator.loops import multiplied, operations, ours, peers, tower_alone
+    from benchmarks.accelerator.loops import multiply, operations, ours, peers, tower_alone
     from searchlab.models import load_model
     from searchlab.models.openclip.embedder import OpenClipEmbedder
     from searchlab.models.openclip.weights import import_open_clip
@@ -63,7 +63,7 @@ def measure(
         return round(1e3 * n / median_ms(work, options.runs), 2)
 
     rate = 1e3 / median_ms(
-        lambda: multiplied(device, precision, options.size, options.products), options.runs
+        lambda: multiply(device, precision, options.size, options.products), options.runs
     )
     figures = {
         WAYS[0]: per_s(lambda: tower_alone(model, pixels, shortened=False), len(pixels)),
@@ -158,7 +158,9 @@ def run(options: argparse.Namespace, precisions: list[str], name: str) -> None:
     width, height = (480, 320) if options.smoke else (1920, 1280)
     with tempfile.TemporaryDirectory() as folder:
         n_drawn = min(options.photos, 64)  # drawn once, and read as often as need be
-        drawn_files = drawn(Path(folder), n_drawn, width=width, height=height, seed=options.seed)
+        drawn_files = draw_pictures(
+            Path(folder), n_drawn, width=width, height=height, seed=options.seed
+        )
         files = [drawn_files[i % n_drawn] for i in range(options.photos)]
         with progress.step("timing precisions", len(precisions), unit="precisions") as step:
             for precision in precisions:

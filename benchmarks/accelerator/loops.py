@@ -100,7 +100,7 @@ def autocast(model: OpenClipEmbedder) -> Any:
     return torch.autocast(torch.device(model.device).type, dtype=dtype)
 
 
-def multiplied(device: torch.device, precision: str, size: int, times: int) -> None:
+def multiply(device: torch.device, precision: str, size: int, times: int) -> None:
     """Multiply square matrices so many times, one after the other, and wait until it is done."""
     dtype = PRECISIONS[precision] or torch.float32
     with torch.inference_mode():

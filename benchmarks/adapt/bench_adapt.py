@@ -88,7 +88,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
     return [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
 
 
-def bundled() -> tuple[list[CaptionedPhoto], set[str]]:
+def read_bundled() -> tuple[list[CaptionedPhoto], set[str]]:
     """Take 300 bundled photos with their descriptions, a third of them to test."""
     records = load_dataset("demo").records[:300]
     photos = [
@@ -108,7 +108,9 @@ def first(pairs: CaptionPairs, n_photos: int) -> CaptionPairs:
     return pairs.keep(np.arange(len(pairs)) < n_photos)
 
 
-def trained(pairs: CaptionPairs, settings: TrainingSettings) -> tuple[Head, Head, dict[str, Any]]:
+def train_heads(
+    pairs: CaptionPairs, settings: TrainingSettings
+) -> tuple[Head, Head, dict[str, Any]]:
     """Train heads on photos, 15 of a hundred of them set apart to choose by."""
     chosen_by = np.array([part_of(sha256) == "validation" for sha256 in pairs.sha256s])
     began = time.perf_counter()
@@ -140,7 +142,7 @@ def curve(
     """Adapt a model on more and more photos."""
     rows = []
     for size in [*(size for size in sizes if size < len(train)), len(train)]:
-        image, text, history = trained(first(train, size), TrainingSettings(seed=seed))
+        image, text, history = train_heads(first(train, size), TrainingSettings(seed=seed))
         gain = gain_on(test, image, text)
         rows.append({"model": name, **history, "gain": gain.to_dict()})
         interval = gain.difference["mrr@10"].macro
@@ -151,7 +153,7 @@ def curve(
     return rows
 
 
-def migrated(
+def measure_migration(
     old: tuple[CaptionPairs, CaptionPairs],
     new: tuple[CaptionPairs, CaptionPairs],
     samples: Sequence[int],
@@ -233,7 +235,7 @@ def main() -> None:
         place = options.data or Path(scratch)
         place.mkdir(parents=True, exist_ok=True)
         library = create_library(place / "library")
-        photos, tested = bundled() if options.dataset == "demo" else flickr(place)
+        photos, tested = read_bundled() if options.dataset == "demo" else flickr(place)
         progress = ConsoleProgress(Console(stderr=True))
         with library.cache() as cache:
             models = [base, new]
@@ -247,9 +249,9 @@ def main() -> None:
     halves = [(one.keep(~judged), one.keep(judged)) for one in pairs]
     adapted = curve(base.name, *halves[0], SIZES, options.seed)
     adapted += curve(new.name, *halves[1], (), options.seed)
-    moved = {"migrate": migrated(halves[0], halves[1], SAMPLES)}
+    moved = {"migrate": measure_migration(halves[0], halves[1], SAMPLES)}
     if options.stored:
-        moved["upgrade"] = migrated(halves[2], halves[1], SAMPLES)
+        moved["upgrade"] = measure_migration(halves[2], halves[1], SAMPLES)
     about = {
         "n_train": len(halves[0][0]),
         "n_test": len(halves[0][1]),

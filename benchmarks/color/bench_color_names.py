@@ -29,7 +29,7 @@ def main() -> None:
     options = bench_parser(__doc__, dataset="all", datasets=["all", *SURVEYS]).parse_args()
     for survey in SURVEYS if options.dataset == "all" else [options.dataset]:
         one = argparse.Namespace(**vars(options) | {"dataset": survey})
-        values = on_record(one, BENCHMARK, NAME) or measured(one)
+        values = on_record(one, BENCHMARK, NAME) or measure_and_record(one)
         agreement = values["agreement"]
         print(
             f"{survey}: families agree with {agreement['mean']:.3f} [{agreement['low']:.3f}, "
@@ -39,7 +39,7 @@ def main() -> None:
             print(f"  {alike['mean']:6.3f} [{alike['low']:.3f}, {alike['high']:.3f}]  {metric}")
 
 
-def measured(options: argparse.Namespace) -> dict[str, object]:
+def measure_and_record(options: argparse.Namespace) -> dict[str, object]:
     """Measure one survey and write it."""
     survey = options.dataset
     values = measure(survey, samples=100 if options.smoke else 10_000, seed=options.seed)

@@ -56,7 +56,7 @@ def right(label: str, text: str) -> bool:
     return dog or words.split()[-1].rstrip("s") in text
 
 
-def captioned(dataset: str, count: int, seed: int) -> list[tuple[Path, str]]:
+def read_captioned(dataset: str, count: int, seed: int) -> list[tuple[Path, str]]:
     """Photos and what people wrote about them."""
     if dataset == "demo":
         lines = (bundled_root() / "demo" / "photos.jsonl").read_text(encoding="utf-8").splitlines()
@@ -121,7 +121,7 @@ def main() -> None:
     model = MiniEmbedder()
     if on_record(options, "descriptions", model.name) is not None:
         return
-    photos = captioned(options.dataset, options.photos, options.seed)
+    photos = read_captioned(options.dataset, options.photos, options.seed)
     ranks = []
     for start in range(0, len(photos), 16):
         batch = photos[start : start + 16]

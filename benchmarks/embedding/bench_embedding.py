@@ -35,7 +35,7 @@ from rich.console import Console
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.embedding.charts import stages_chart, texts_chart
 from benchmarks.embedding.limits import LIMITS
-from benchmarks.embedding.pictures import bundled, drawn
+from benchmarks.embedding.pictures import draw_pictures, list_bundled
 from benchmarks.embedding.stages import ANALYSIS, EAGER
 from benchmarks.embedding.targets import targets
 from searchlab.cli.console import ConsoleProgress
@@ -230,11 +230,13 @@ def main() -> None:
     todo = [name for name in timed if on_record(options, BENCHMARK, slug(name)) is None]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        large = drawn(place, options.photos, width=size[0], height=size[1], seed=options.seed)
+        large = draw_pictures(
+            place, options.photos, width=size[0], height=size[1], seed=options.seed
+        )
         job = {
             "runs": options.runs,
             "pictures": {
-                "320 px": list(map(str, bundled(options.photos))),
+                "320 px": list(map(str, list_bundled(options.photos))),
                 f"{size[0]} px": list(map(str, large)),
             },
             "texts": TEXTS,

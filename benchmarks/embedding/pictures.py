@@ -12,13 +12,13 @@ from searchlab.evaluation.datasets import load_dataset
 _OCTAVES = (3, 9, 27, 81, 243)
 
 
-def bundled(n: int) -> list[Path]:
+def list_bundled(n: int) -> list[Path]:
     """Take every so many of the bundled photos, whose long side has at most 320 pixels."""
     files = sorted(Path(str(record["file"])) for record in load_dataset("demo").records)
     return files[:: max(1, len(files) // n)][:n]
 
 
-def drawn(folder: Path, n: int, *, width: int, height: int, seed: int) -> list[Path]:
+def draw_pictures(folder: Path, n: int, *, width: int, height: int, seed: int) -> list[Path]:
     """Draw JPEGs with detail at every scale, as photos have, so that they weigh what photos do.
 
     Args:

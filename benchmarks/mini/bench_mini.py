@@ -60,7 +60,7 @@ def score(task: Task, texts: Rows, photos: Rows, queries: list[Query]) -> dict[s
     return {"mean": means, "by_language": table}
 
 
-def graded(folder: Path, model: MiniEmbedder, photos: Rows) -> dict[str, object]:
+def measure_graded(folder: Path, model: MiniEmbedder, photos: Rows) -> dict[str, object]:
     """nDCG@10 of the graded judgments by language, gain linear in the grade, test photos alone."""
     test = [row["photo_id"] for row in read_tsv(folder / "photos.tsv") if row["split"] == "test"]
     number = {photo: n for n, photo in enumerate(test)}
@@ -185,7 +185,7 @@ def measure(task: Task, model: MiniEmbedder, args: argparse.Namespace) -> dict[s
         },
     }
     if task.name == "flickr8k":
-        measured["graded nDCG@10"] = graded(task.photos[0].parents[1], model, photos)
+        measured["graded nDCG@10"] = measure_graded(task.photos[0].parents[1], model, photos)
     for name in args.beside:
         measured.setdefault("beside", {})[name] = beside(name, task, pictures)
     if args.teacher:
@@ -197,11 +197,11 @@ def measure(task: Task, model: MiniEmbedder, args: argparse.Namespace) -> dict[s
             "mini": score(task, texts[chosen], photos, sample),
             **conse(task, sample, args),
         }
-    measured["compared"] = compared(measured)
+    measured["compared"] = compare_scores(measured)
     return measured
 
 
-def compared(measured: dict[str, Any]) -> dict[str, dict[str, object]]:
+def compare_scores(measured: dict[str, Any]) -> dict[str, dict[str, object]]:
     """The models of one measurement side by side, by language, at the largest cutoff."""
     sample = measured.get("same_sample") or {"mini": measured["scores"]}
     tables = {name: table for name, table in sample.items() if name != "queries"}

@@ -31,11 +31,11 @@ def main() -> None:
     options = bench_parser(__doc__, dataset="all", datasets=["all", *DATASETS]).parse_args()
     for dataset in DATASETS if options.dataset == "all" else [options.dataset]:
         one = argparse.Namespace(**vars(options) | {"dataset": dataset})
-        values = on_record(one, BENCHMARK, NAME) or measured(one)
+        values = on_record(one, BENCHMARK, NAME) or measure_and_record(one)
         (print_library if dataset == "demo" else print_churn)(values)
 
 
-def measured(options: argparse.Namespace) -> dict[str, Any]:
+def measure_and_record(options: argparse.Namespace) -> dict[str, Any]:
     """Measure one dataset, draw it and write it."""
     path = measurement_path(options.out, BENCHMARK, options.dataset, NAME)
     if options.dataset == "demo":

@@ -64,7 +64,7 @@ def best_step_rows(rows: Sequence[Mapping[str, Any]], config: Config, n: int) ->
     }
 
 
-def measured(made: VectorSet, config: Config, options: argparse.Namespace) -> dict[str, Any]:
+def measure_kind(made: VectorSet, config: Config, options: argparse.Namespace) -> dict[str, Any]:
     """Build an index, measure it and draw the chart."""
     n, texts = len(made.photos), made.queries["text"]
     order = np.random.default_rng(options.seed).permutation(n)
@@ -117,7 +117,7 @@ def main() -> None:
         if values is None:
             if made is None:
                 made = made_vectors(options.dataset, n_queries=MAX_QUERIES, seed=options.seed)
-            values = measured(made, config, options)
+            values = measure_kind(made, config, options)
         for name, value in values["metrics"].items():
             sys.stdout.write(f"{kind} {name}: {value}\n")
 

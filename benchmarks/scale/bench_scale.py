@@ -36,9 +36,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.common.fresh_process import Usage, bind, in_fresh_process, size_mib
 from benchmarks.common.peers import PEERS, Peer
 from benchmarks.common.recording import bench_parser, on_record, record
-from benchmarks.scale.cells import KINDS, Workload, asked, make_truth, truth_path
+from benchmarks.scale.cells import KINDS, Workload, make_truth, make_workload, truth_path
 from benchmarks.scale.charts import draw_costs, draw_filters
-from benchmarks.scale.summary import RECALL, at_recall, curves, fits, plan, printed
+from benchmarks.scale.summary import RECALL, at_recall, curves, fits, format_summary, plan
 from searchlab.cli.console import ConsoleProgress
 from searchlab.errors import InputError
 from searchlab.evaluation.provenance.manifest import make_manifest
@@ -69,7 +69,7 @@ def size_of(text: str) -> int:
 
 def measure(name: str, n: int, options: argparse.Namespace) -> dict[str, Any]:
     """Build one system over n photos and ask it everything."""
-    known = asked(n, options)
+    known = make_workload(n, options)
     peer = PEERS[name].make(seed=options.seed, threads=options.threads)
     peer.load()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
@@ -244,7 +244,7 @@ def summarise(
     }
     charts = [*draw_costs(rows, laws, folder), *draw_filters(rows, folder)]
     record(options, "scale", "summary", values, beside=charts)
-    return printed(rows, laws, values["plan"], missing)
+    return format_summary(rows, laws, values["plan"], missing)
 
 
 def main() -> None:

@@ -94,7 +94,7 @@ def photos_of(options: argparse.Namespace, n: int) -> StoredScenes:
     return open_scenes(options.cache, n, dim_of(options), seed=options.seed, progress=progress)
 
 
-def asked(n: int, options: argparse.Namespace) -> Workload:
+def make_workload(n: int, options: argparse.Namespace) -> Workload:
     """Make queries and filters, and read the true answers, computed now where nobody did before."""
     photos, scenes = photos_of(options, n)
     images = Scenes(dim_of(options), seed=options.seed).queries(options.queries)
@@ -117,7 +117,7 @@ def asked(n: int, options: argparse.Namespace) -> Workload:
 def make_truth(n: int, largest: int, options: argparse.Namespace) -> None:
     """Make vectors up to the largest size, where they are not there, and true answers of n."""
     photos_of(options, largest)
-    asked(n, options)
+    make_workload(n, options)
 
 
 def truth_path(n: int, options: argparse.Namespace) -> Path:

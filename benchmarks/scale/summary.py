@@ -198,7 +198,7 @@ def _digits(value: float) -> float:
     return float(f"{value:.3g}") if math.isfinite(value) else 1e308
 
 
-def printed(
+def format_summary(
     rows: Sequence[Mapping[str, Any]],
     laws: Sequence[Mapping[str, Any]],
     planned: Sequence[Mapping[str, Any]],

@@ -36,7 +36,7 @@ MODELS = (
 METRICS = ("ndcg@10", "success@5", "recall@10", "mrr@10")
 
 
-def sampled(dataset: Dataset, *, least: int, most: int) -> Dataset:
+def sample(dataset: Dataset, *, least: int, most: int) -> Dataset:
     """Keep the languages with `least` queries, and at most `most` queries of each."""
     counts = Counter(query.lang for query in dataset.queries)
     languages = sorted(lang for lang, count in counts.items() if count >= least)
@@ -67,7 +67,7 @@ def main() -> None:
         )
         configs = [config for config in configs if config.model == "palette"]
     else:
-        dataset = sampled(dataset, least=options.least, most=options.most)
+        dataset = sample(dataset, least=options.least, most=options.most)
     experiment = Experiment(
         dataset, configs, METRICS, cache=options.data, out=options.out, seed=options.seed
     )

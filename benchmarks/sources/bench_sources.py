@@ -37,7 +37,7 @@ def bulk() -> list[Path]:
     return [root / "upstream-records" / "bulk" / name for name in BULK]
 
 
-def drawn(folder: Path, n: int, seed: int) -> list[Path]:
+def write_dumps(folder: Path, n: int, seed: int) -> list[Path]:
     """A dump of n lines, each thousandth of them cut short."""
     rng = random.Random(seed)
     path = folder / "drawn.jsonl"
@@ -81,7 +81,7 @@ def main() -> None:
         paths = (
             bulk()
             if options.dataset == "bulk"
-            else drawn(Path(folder), options.photos, options.seed)
+            else write_dumps(Path(folder), options.photos, options.seed)
         )
         seconds = median_ms(lambda: read(paths), options.runs) / 1_000
         tracemalloc.start()

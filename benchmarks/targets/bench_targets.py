@@ -48,7 +48,7 @@ def row_of(goal: Goal, results: Results) -> dict[str, Any]:
     }
 
 
-def printed(rows: Sequence[dict[str, Any]]) -> str:
+def format_table(rows: Sequence[dict[str, Any]]) -> str:
     """Lay the table out as text."""
     lines = [f"{'':3}{'':62}{'wanted':>16}{'figure':>10}  reached"]
     for row in rows:
@@ -77,7 +77,7 @@ def main() -> None:
         "manifest": make_manifest("targets"),
     }
     record(options, "targets", "table", values)
-    sys.stdout.write(printed(rows) + "\n")
+    sys.stdout.write(format_table(rows) + "\n")
     if len(machines) > 1:
         sys.stdout.write(f"measured on different machines: {'; '.join(machines)}\n")
 
