@@ -122,12 +122,14 @@ def main() -> None:
     if on_record(options, "descriptions", model.name) is not None:
         return
     photos = read_captioned(options.dataset, options.photos, options.seed)
-    ranks = []
+    judged = []
     for start in range(0, len(photos), 16):
         batch = photos[start : start + 16]
         tags = model.tags(model.encode_images([as_rgb(file) for file, _ in batch]), 1)
-        ranks += [(t[0][1], right(t[0][0], text)) for t, (_, text) in zip(tags, batch, strict=True)]
-    cosines, hits = np.array([c for c, _ in ranks]), np.array([hit for _, hit in ranks])
+        judged += [
+            (t[0][1], right(t[0][0], text)) for t, (_, text) in zip(tags, batch, strict=True)
+        ]
+    cosines, hits = np.array([c for c, _ in judged]), np.array([hit for _, hit in judged])
     edges = [*np.arange(0.2, 0.9, 0.05).round(2).tolist(), 1.0]
     bins = []
     for low, high in itertools.pairwise(edges):

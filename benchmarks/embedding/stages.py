@@ -105,7 +105,7 @@ def _ours(spec: str, watch: Watch) -> Lane:
     side = max(WORKING_SIDE, model.input_size)
     watch.over(framing, "pixels_of", "preprocess")
     watch.over(Preprocess, "pixels", "preprocess")
-    watch.over(Preprocess, "fitted", "preprocess")
+    watch.over(Preprocess, "fit", "preprocess")
     watch.over(Pieces, "encode", "tokenise")
     watch.over(ClipTokenizer, "__call__", "tokenise")
     if spec.startswith("openclip:"):
@@ -114,7 +114,7 @@ def _ours(spec: str, watch: Watch) -> Lane:
         from searchlab.models.devices import Feed
 
         watch.over(SimpleTokenizer, "__call__", "tokenise")
-        watch.over(Feed, "_normalised", "preprocess")
+        watch.over(Feed, "_normalise", "preprocess")
     return Lane(
         decode=lambda content: open_rgb(content, min_side=side).image,
         prepare=lambda image: for_model(image, model.input_size, resize=fast_resize),

@@ -152,7 +152,8 @@ def measure(
 
 def recall_of(answers: Sequence[Any], exact: Any) -> float:
     """Recall of answers that came one by one."""
-    rows, scores = (np.concatenate(parts) for parts in zip(*answers, strict=True))
+    rows = np.concatenate([answer.rows for answer in answers])
+    scores = np.concatenate([answer.scores for answer in answers])
     return recall_at_k(type(exact)(rows, scores), exact)
 
 

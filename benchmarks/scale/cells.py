@@ -135,9 +135,8 @@ def _write_truth(
     both = np.concatenate([queries[kind] for kind in KINDS])
     values: dict[str, Any] = {}
     for name, neighbors in true_neighbors(photos, both, K, masks=masks).items():
-        for kind, rows, scores in zip(
-            KINDS, *(np.split(part, len(KINDS)) for part in neighbors), strict=True
-        ):
+        parts = (np.split(part, len(KINDS)) for part in (neighbors.rows, neighbors.scores))
+        for kind, rows, scores in zip(KINDS, *parts, strict=True):
             values[f"{kind} {name} rows"], values[f"{kind} {name} scores"] = rows, scores
     partial = path.with_suffix(".partial.npz")
     np.savez(partial, **values)
