@@ -13,7 +13,7 @@ from typing import Any
 
 from searchlab.config.calibration import UNCALIBRATED, Calibration, finite_number
 from searchlab.config.indexes import INDEXES, load_index
-from searchlab.config.operating_points import Tuning
+from searchlab.config.operating_points import OperatingPoints
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, quote
 from searchlab.files import digest_of
 
@@ -73,7 +73,7 @@ class Config:
     seed: int = 0
     n_lists: int = 0
     recall: float = 0.99
-    tuning: Tuning | None = None
+    tuning: OperatingPoints | None = None
     build_threads: int = 1
 
     def __post_init__(self) -> None:
@@ -95,8 +95,8 @@ class Config:
         if self.recall > 1:
             msg = f"recall must be a number above 0, to 1, got {quote(self.recall)}"
             raise InputError(msg)
-        if not isinstance(self.tuning, Tuning | None):
-            msg = f"tuning must be a Tuning or none, got {quote(self.tuning)}"
+        if not isinstance(self.tuning, OperatingPoints | None):
+            msg = f"tuning must be OperatingPoints or none, got {quote(self.tuning)}"
             raise InputError(msg)
         if self.color_metric != COLOR_METRIC:
             msg = f"color_metric must be {COLOR_METRIC!r}, got {quote(self.color_metric)}"
@@ -128,7 +128,7 @@ class Config:
         return _id_of({name: getattr(self, name) for name in names})
 
     @property
-    def measured(self) -> Tuning | None:
+    def measured(self) -> OperatingPoints | None:
         """The tuning, where it is of this index."""
         fits = self.tuning is not None and self.tuning.index_id == self.index_id
         return self.tuning if fits else None
@@ -159,7 +159,7 @@ class Config:
         if "calibration" in plain:
             plain["calibration"] = Calibration.from_dict(plain["calibration"])
         if plain.get("tuning") is not None:
-            plain["tuning"] = Tuning.from_dict(plain["tuning"])
+            plain["tuning"] = OperatingPoints.from_dict(plain["tuning"])
         return cls(**plain)
 
     @classmethod

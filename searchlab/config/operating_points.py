@@ -1,6 +1,6 @@
-"""Tuning: what was measured of an index on one library and machine, for the planner to go by.
+"""Operating points: what was measured of an index on one library and machine.
 
-`searchlab tune` measures it; a `Config` carries it.
+`searchlab tune` measures them, a `Config` carries them, and the planner goes by them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ MAX_EFFORT = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reach:
+class OperatingPoint:
     """What one effort finds for one kind of query, and from where on it pays.
 
     Attributes:
         kind: `"image"` or `"text"`.
         effort: The `ef` of a graph, or the `recall` that a clustered index is asked for.
         recalls: Share of the true nearest photos that it found, 0 to 1, at each of
-            `Tuning.shares`: the least over filters that keep photos at random and whole regions.
+            `OperatingPoints.shares`: the least over filters that keep photos at random and over
+            those that keep whole regions.
         exact_below: Photos that a filter keeps, up to which scoring them all costs no more.
     """
 
@@ -61,7 +62,7 @@ class Expected:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tuning:
+class OperatingPoints:
     """What was measured of one index.
 
     Attributes:
@@ -78,7 +79,7 @@ class Tuning:
     k: int
     n_queries: int
     shares: tuple[float, ...]
-    reaches: tuple[Reach, ...]
+    reaches: tuple[OperatingPoint, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", _shares("shares", self.shares))
@@ -126,7 +127,7 @@ class Tuning:
             effort=chosen.effort, recall=found[best], exact_below=chosen.exact_below, basis=basis
         )
 
-    def _of(self, kind: str) -> list[Reach]:
+    def _of(self, kind: str) -> list[OperatingPoint]:
         if kind != "both":
             return [reach for reach in self.reaches if reach.kind == kind]
         texts = {reach.effort: reach for reach in self._of("text")}
@@ -141,15 +142,15 @@ class Tuning:
         ]
 
     @classmethod
-    def from_dict(cls, values: Any) -> Tuning:
-        """Rebuild a Tuning from plain values.
+    def from_dict(cls, values: Any) -> OperatingPoints:
+        """Rebuild operating points from plain values.
 
         Raises:
             InputError: A field is missing, unknown or out of range.
         """
         try:
             plain: Mapping[str, Any] = dict(values)
-            reaches = tuple(Reach(**reach) for reach in plain["reaches"])
+            reaches = tuple(OperatingPoint(**reach) for reach in plain["reaches"])
             return cls(**{**plain, "reaches": reaches})
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InputError):

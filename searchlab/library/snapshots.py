@@ -46,7 +46,7 @@ class Snapshot:
         config: The configuration that it was built under.
         roots: Folders that it covers.
         table: The photos, memory-mapped.
-        facets: Sets of them, memory-mapped; made when needed for a snapshot of before there were.
+        facets: Sets of them, memory-mapped.
         index: Their vectors, memory-mapped, and the graph if there is one.
         next_label: The first label that no photo has had.
         canaries: What the model embedded of its probes when the snapshot was built.
@@ -207,8 +207,7 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
         check_file(place / name, sealed, whole=whole)
     config = Config.from_dict(manifest["config"])
     table = PhotoTable.open(place / _PHOTOS)
-    has_facets = _FACETS in manifest["files"]
-    facets = Facets.open(place / _FACETS, table) if has_facets else Facets(table)
+    facets = Facets.open(place / _FACETS, table)
     try:
         # A plain view of the map: the memmap class costs microseconds at every slice.
         vectors = np.asarray(np.load(place / "vectors.npy", mmap_mode="r"))

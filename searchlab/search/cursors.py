@@ -25,7 +25,6 @@ from searchlab.search.queries import DEFAULT_TEXT_ALPHA, Query
 
 KEY_BYTES = 32
 _SIGNATURE_BYTES = 16
-_SIGNATURE_LENGTH = 22  # of so many bytes in base64
 
 
 class _Values(msgspec.Struct, omit_defaults=True):
@@ -89,8 +88,8 @@ class Cursor:
             r=query.min_recall,
             v=None if self.vector is None else self.vector.astype("<f4").tobytes(),
         )
-        told = _letters(_ENCODER.encode(values))
-        return f"{told.decode()}.{_signature(told, key, self.audience).decode()}"
+        payload = _letters(_ENCODER.encode(values))
+        return f"{payload.decode()}.{_signature(payload, key, self.audience).decode()}"
 
     @classmethod
     def unseal(cls, token: str, key: bytes, *, audience: str) -> Cursor:
@@ -100,7 +99,7 @@ class Cursor:
             CursorError: Not a token of this library, account and operation, letter for letter.
         """
         try:
-            values = _opened(token, key, audience)
+            values = _open_token(token, key, audience)
             vector = None if values.v is None else np.frombuffer(values.v, dtype="<f4")
             return cls(
                 query=_query(values),
@@ -120,38 +119,20 @@ def _letters(data: bytes) -> bytes:
     return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
-def _signature(told: bytes, key: bytes, audience: str) -> bytes:
+def _signature(payload: bytes, key: bytes, audience: str) -> bytes:
     whose = audience.encode()
     signed = hashlib.blake2b(b"%d:" % len(whose), key=key, digest_size=_SIGNATURE_BYTES)
     signed.update(whose)
-    signed.update(told)
+    signed.update(payload)
     return _letters(signed.digest())
 
 
-def _opened(token: str, key: bytes, audience: str) -> _Values:
-    told, _, signature = token.encode("ascii").rpartition(b".")
-    if len(signature) != _SIGNATURE_LENGTH:
-        return _opened_older(token, key, audience)
-    if not hmac.compare_digest(signature, _signature(told, key, audience)):
+def _open_token(token: str, key: bytes, audience: str) -> _Values:
+    payload, _, signature = token.encode("ascii").rpartition(b".")
+    if not hmac.compare_digest(signature, _signature(payload, key, audience)):
         msg = "another signature"
         raise ValueError(msg)
-    return _DECODER.decode(base64.urlsafe_b64decode(told + b"=" * (-len(told) % 4)))
-
-
-def _opened_older(token: str, key: bytes, audience: str) -> _Values:
-    # What a server before this form has given out is good for as long as its snapshot is kept.
-    from itsdangerous import BadData, URLSafeSerializer
-
-    serializer = URLSafeSerializer(key, salt=f"searchlab.cursor:{audience}")
-    try:
-        values = serializer.loads(token)
-        if serializer.dumps(values) != token:  # base64 has several spellings for the same bytes
-            msg = "the same token must be spelt the same"
-            raise BadData(msg)
-    except BadData as error:
-        raise ValueError(str(error)) from error
-    vector = base64.b85decode(values.pop("v")) if "v" in values else None
-    return msgspec.convert({**values, "v": vector}, _Values)
+    return _DECODER.decode(base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
 
 
 def _query(values: _Values) -> Query:

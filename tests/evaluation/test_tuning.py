@@ -13,7 +13,7 @@ from PIL import Image
 
 import searchlab
 from searchlab.config import Config
-from searchlab.config.operating_points import Reach, Tuning
+from searchlab.config.operating_points import OperatingPoint, OperatingPoints
 from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.tuning import index_costs
@@ -26,9 +26,9 @@ from searchlab.search.indexes import ExactIndex, build_index
 from searchlab.search.queries import Query
 from searchlab.studies.vectors.made import made_vectors
 
-REACH = Reach(kind="text", effort=0.99, recalls=(0.99, 0.97), exact_below=500)
+REACH = OperatingPoint(kind="text", effort=0.99, recalls=(0.99, 0.97), exact_below=500)
 PARTS = {"index_id": "0123456789ab", "n_photos": 900, "k": 20, "n_queries": 64}
-TUNING = Tuning(**PARTS, shares=(1.0, 0.1), reaches=(REACH,))
+TUNING = OperatingPoints(**PARTS, shares=(1.0, 0.1), reaches=(REACH,))
 
 
 # -- what a tuning holds ----------------------------------------------------------------------
@@ -44,9 +44,11 @@ def test_a_tuning_comes_back_from_plain_values():
 
 
 def test_equal_tunings_are_equal_however_a_number_is_written():
-    ints = Reach(kind="text", effort=100, recalls=[1, 0], exact_below=5)
-    assert ints == Reach(kind="text", effort=100.0, recalls=(1.0, 0.0), exact_below=5)
-    assert repr(ints) == repr(Reach(kind="text", effort=100.0, recalls=(1.0, 0.0), exact_below=5))
+    ints = OperatingPoint(kind="text", effort=100, recalls=[1, 0], exact_below=5)
+    assert ints == OperatingPoint(kind="text", effort=100.0, recalls=(1.0, 0.0), exact_below=5)
+    assert repr(ints) == repr(
+        OperatingPoint(kind="text", effort=100.0, recalls=(1.0, 0.0), exact_below=5)
+    )
 
 
 @pytest.mark.parametrize(

@@ -252,16 +252,6 @@ def test_facets_lie_beside_the_photos(folder, save):
     assert not words.flags.writeable
 
 
-def test_a_snapshot_of_before_there_were_facets_still_opens(folder, save, monkeypatch):
-    with monkeypatch.context() as before:
-        before.setattr(snapshots.Facets, "save", lambda _self, _path: None)
-        name = save(["a", "b", "c"])
-    assert "facets.columns" not in read_manifest(folder / "snapshots" / name)["files"]
-    found = open_snapshot(folder, name)
-    assert found.facets.table is found.table
-    assert found.facets.any_of("source", ["local"]).rows().tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -233,35 +233,10 @@ def test_a_file_that_lacks_a_part_is_refused(path):
     Facets(table).save(path)
     whole = open_columns(path)
     for number, name in enumerate(whole):
-        if name.endswith(LATER):
-            continue
         other = path.with_name(f"{number}.columns")
         save_columns(other, {key: array for key, array in whole.items() if key != name})
         with pytest.raises(DataError, match="must hold the facets of 300 photos"):
             Facets.open(other, table)
-
-
-LATER = (".planes", ".cells")
-"""What files of before did not have, and is made where it is missing."""
-
-
-def test_a_file_of_before_there_were_planes_and_cells_gives_the_same_answers(path):
-    table = drawn_table(300)
-    Facets(table).save(path)
-    before = {key: part for key, part in open_columns(path).items() if not key.endswith(LATER)}
-    if "shade.lab" in before:  # Of other cells, and one row after the other.
-        before["shade.lab"] = np.zeros(3 * 300, dtype=np.float32)
-        before["shade.starts"] = np.zeros(33 * 33 * 64 + 1, dtype=np.int64)
-    older = path.with_name("older.columns")
-    save_columns(older, before)
-    found, some = Facets.open(older, table), Bitmap.of_mask(np.arange(300) % 5 < 4)
-    for name in CODED_COLUMNS:
-        codes = table.codes(name)
-        counts = np.bincount(codes.rows[some.mask()], minlength=len(codes.values))
-        assert found.counts(name, some).tolist() == counts.tolist()
-    for tolerance in (0, 20, 60):
-        mask = within_hex(table.shades, "#203040", tolerance=tolerance)
-        assert found.within_hex("#203040", tolerance, some) == Bitmap.of_mask(mask) & some
 
 
 def test_planes_of_another_column_are_refused(path):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.config import Config
-from searchlab.config.operating_points import Reach, Tuning
+from searchlab.config.operating_points import OperatingPoint, OperatingPoints
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import ExactIndex, build_index, index_class
 from searchlab.search.planner import make_plan
@@ -42,11 +42,11 @@ def stub(config, n_photos):
 def tuned(index="clustered", measured=MEASURED, **choices):
     config = Config(index=index, **choices)
     reaches = tuple(
-        Reach(kind=kind, effort=effort, recalls=recalls, exact_below=exact_below)
+        OperatingPoint(kind=kind, effort=effort, recalls=recalls, exact_below=exact_below)
         for kind, rows in measured.items()
         for effort, recalls, exact_below in rows
     )
-    tuning = Tuning(
+    tuning = OperatingPoints(
         index_id=config.index_id, n_photos=N, k=20, n_queries=64, shares=SHARES, reaches=reaches
     )
     return replace(config, tuning=tuning)
@@ -220,13 +220,13 @@ def test_a_graph_is_searched_with_the_ef_of_the_kind_of_query(unit_vectors):
         "text": [(10, (0.9,), 0), (80, (1.0,), 0)],
     }
     reaches = tuple(
-        Reach(kind=kind, effort=effort, recalls=recalls, exact_below=below)
+        OperatingPoint(kind=kind, effort=effort, recalls=recalls, exact_below=below)
         for kind, rows in measured.items()
         for effort, recalls, below in rows
     )
     config = replace(
         config,
-        tuning=Tuning(
+        tuning=OperatingPoints(
             index_id=config.index_id, n_photos=200, k=20, n_queries=8, shares=(1,), reaches=reaches
         ),
     )

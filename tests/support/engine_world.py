@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from searchlab.config import Config
-from searchlab.config.operating_points import Reach, Tuning
+from searchlab.config.operating_points import OperatingPoint, OperatingPoints
 from searchlab.models.protocol import unit_rows
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
@@ -80,10 +80,10 @@ def build(table, vectors, toy_model):
 def always(config, effort, recall=1.0):
     """A tuning by which no search is ever dearer than scoring all photos."""
     measured = {"effort": effort, "recalls": (recall, recall), "exact_below": 0}
-    reaches = tuple(Reach(kind=kind, **measured) for kind in ("image", "text"))
+    reaches = tuple(OperatingPoint(kind=kind, **measured) for kind in ("image", "text"))
     shares = (1.0, 1e-9)
     parts = {"n_photos": N, "k": 20, "n_queries": 8, "shares": shares, "reaches": reaches}
-    return Tuning(index_id=config.index_id, **parts)
+    return OperatingPoints(index_id=config.index_id, **parts)
 
 
 @pytest.fixture(scope="module", params=ENGINES)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from searchlab.config import Config
-from searchlab.config.operating_points import Reach, Tuning
+from searchlab.config.operating_points import OperatingPoint, OperatingPoints
 from searchlab.errors import InputError
 from searchlab.evaluation.metrics import recall_at_k
 from searchlab.models.protocol import Embeddings
@@ -65,7 +65,7 @@ class Measured:
         seconds: That it took.
     """
 
-    tuning: Tuning
+    tuning: OperatingPoints
     rows: list[dict[str, Any]] = field(repr=False)
     seconds: float
 
@@ -229,7 +229,7 @@ def _summarise(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _tuning(
     rows: Sequence[Mapping[str, Any]], config: Config, n_photos: int, n_queries: int
-) -> Tuning:
+) -> OperatingPoints:
     # A share counts where both kinds of filters that keep it were measured.
     in_both = {row["share"] for row in rows if row["filter"] == "random"}
     in_both &= {row["share"] for row in rows if row["filter"] == "aligned"}
@@ -239,14 +239,14 @@ def _tuning(
         some = [row for row in rows if (row["kind"], row["effort"]) == (kind, effort)]
         least = {share: min(r["recall"] for r in some if r["share"] == share) for share in shares}
         reaches.append(
-            Reach(
+            OperatingPoint(
                 kind=kind,
                 effort=effort,
                 recalls=tuple(least[share] for share in shares),
                 exact_below=crossover(some, n_photos),
             )
         )
-    return Tuning(
+    return OperatingPoints(
         index_id=config.index_id,
         n_photos=n_photos,
         k=K,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config.operating_points import Tuning
+from searchlab.config.operating_points import OperatingPoints
 from searchlab.evaluation.tuning.index_costs import MAX_QUERIES, Ask, Measured, measure
 from searchlab.library.library import Library
 from searchlab.models.protocol import Embeddings
@@ -24,7 +24,7 @@ def tune(
     seconds: float = 45.0,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Tuning:
+) -> OperatingPoints:
     """Measure a library's index on this machine.
 
     Args:

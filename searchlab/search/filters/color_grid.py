@@ -70,11 +70,6 @@ class ColorGrid:
         }
         return cls(n, arrays)
 
-    @staticmethod
-    def is_stored(arrays: Mapping[str, NDArray[Any]]) -> bool:
-        """Say whether arrays are of this form; files once held one of other cells."""
-        return "cells" in arrays
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file must hold, one-dimensional arrays by name."""
         cells = self._cells.view(np.uint8)

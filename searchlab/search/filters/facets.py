@@ -3,8 +3,7 @@
 Every set is a bitmap or is made into one in microseconds: the values of the coded columns
 (`searchlab.search.filters.value_sets`), the days (`searchlab.search.filters.upload_order`), the
 shades near one (`searchlab.search.filters.color_grid`) and the families of colours. All of it is
-some 55 bytes a photo, made once for a snapshot and opened by memory map. What a file of before
-lacks is made when it is opened, each time, until photos are indexed again.
+some 55 bytes a photo, made once for a snapshot and opened by memory map.
 """
 
 from __future__ import annotations
@@ -175,7 +174,7 @@ class Facets:
     @cached_property
     def _grid(self) -> ColorGrid:
         stored = self._part("shade")
-        if stored is None or not ColorGrid.is_stored(stored):
+        if stored is None:
             return ColorGrid.from_lab(shades_to_oklab(self.table.shades))
         return ColorGrid(len(self), stored)
 

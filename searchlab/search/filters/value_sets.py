@@ -34,15 +34,20 @@ class ValueSets:
     """
 
     def __init__(
-        self, codes: NDArray[np.int32], n_values: int, arrays: Mapping[str, NDArray[Any]]
+        self,
+        codes: NDArray[np.int32],
+        n_values: int,
+        arrays: Mapping[str, NDArray[Any]],
+        *,
+        with_planes: bool = True,
     ) -> None:
         """Take over what `arrays` returned; `from_codes` makes them.
 
         Args:
             codes: (n_rows,) int32, each row's value as a position among the column's values.
             n_values: Values that the column has.
-            arrays: From `arrays`; the planes are made where they are left out, as by files of
-                before there were any.
+            arrays: From `arrays`.
+            with_planes: Whether they hold the planes, which are made otherwise.
 
         Raises:
             DataError: They are of another column.
@@ -59,7 +64,7 @@ class ValueSets:
             msg = f"sets of {n_values} values of {len(codes)} rows in arrays of {lengths}"
             raise DataError(msg)
         self._bits = arrays["bits"].reshape(n_dense, n_words)
-        self._planes = arrays["planes"] if "planes" in arrays else self._sliced()
+        self._planes = arrays["planes"] if with_planes else self._slice_codes()
         if len(self._planes) != self._n_planes * n_words:
             msg = f"{self._n_planes} planes of {len(codes)} rows in {len(self._planes)} words"
             raise DataError(msg)
@@ -86,7 +91,7 @@ class ValueSets:
             "starts": starts,
             "rows": rare[np.argsort(codes[rare], kind="stable")].astype(np.int32),
         }
-        return cls(codes, n_values, arrays)
+        return cls(codes, n_values, arrays, with_planes=False)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file must hold, one-dimensional arrays by name."""
@@ -146,7 +151,7 @@ class ValueSets:
         # Rows of values that are not counted have the number after the last one.
         return (self._counted if self._is_listed else self._counted - 1).bit_length()
 
-    def _sliced(self) -> NDArray[np.uint64]:
+    def _slice_codes(self) -> NDArray[np.uint64]:
         if not self._n_planes:
             return np.zeros(0, dtype=np.uint64)
         numbers = self._codes
