@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from searchlab.client.records import Detail
+from searchlab.api.wire.schema import Detail
 from searchlab.client.retries import retry_after
 from searchlab.errors import (
     ConflictError,

@@ -10,7 +10,7 @@ from searchlab.photos.cards import card_html, sheet_html
 from searchlab.photos.photo import web_url
 
 if TYPE_CHECKING:
-    from searchlab.client.records import Photo
+    from searchlab.api.wire.schema import Photo
 
 
 def grid_html(photos: Sequence[Photo], *, summary: str = "") -> str:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from searchlab.client import records
+from searchlab.api.wire import schema
 from searchlab.client.calls import Call, PageCall
 from searchlab.client.records import Envelope, Photo
 from searchlab.client.uploads import picture_bytes
@@ -24,20 +24,20 @@ Words = str | Sequence[str]
 _reads = msgspec.json.Decoder
 _PHOTOS = _reads(Envelope[list[Photo]])
 _PHOTO = _reads(Envelope[Photo])
-_COLORS = _reads(Envelope[list[records.Color]])
-_SOURCES = _reads(Envelope[list[records.Source]])
-_ORIENTATIONS = _reads(Envelope[list[records.OrientationName]])
-_LICENSES = _reads(Envelope[list[records.License]])
-_PHOTOGRAPHERS = _reads(Envelope[list[records.Photographer]])
-_COLLECTIONS = _reads(Envelope[list[records.Collection]])
-_COLLECTION = _reads(Envelope[records.Collection])
-_FULL_COLLECTION = _reads(Envelope[records.CollectionWithPhotos])
-_ENTRY = _reads(Envelope[records.CollectionPhoto])
-_DELETED = _reads(Envelope[records.Deleted])
-_USAGE = _reads(Envelope[records.Usage])
-_MONTHLY = _reads(Envelope[records.MonthlyUsage])
-_DAILY = _reads(Envelope[records.DailyUsage])
-_BY_KEY = _reads(Envelope[records.UsageByKey])
+_COLORS = _reads(Envelope[list[schema.Color]])
+_SOURCES = _reads(Envelope[list[schema.Source]])
+_ORIENTATIONS = _reads(Envelope[list[schema.OrientationName]])
+_LICENSES = _reads(Envelope[list[schema.License]])
+_PHOTOGRAPHERS = _reads(Envelope[list[schema.Photographer]])
+_COLLECTIONS = _reads(Envelope[list[schema.Collection]])
+_COLLECTION = _reads(Envelope[schema.Collection])
+_FULL_COLLECTION = _reads(Envelope[schema.CollectionWithPhotos])
+_ENTRY = _reads(Envelope[schema.CollectionPhoto])
+_DELETED = _reads(Envelope[schema.Deleted])
+_USAGE = _reads(Envelope[schema.Usage])
+_MONTHLY = _reads(Envelope[schema.MonthlyUsage])
+_DAILY = _reads(Envelope[schema.DailyUsage])
+_BY_KEY = _reads(Envelope[schema.UsageByKey])
 
 
 class Filters(TypedDict, total=False):
@@ -122,34 +122,34 @@ def photo(photo_id: str, *, fields: Words | None = None) -> Call[Photo]:
 # -- facets -----------------------------------------------------------------------------------
 
 
-def colors() -> Call[list[records.Color]]:
+def colors() -> Call[list[schema.Color]]:
     """List the names that `color_name` takes."""
     return Call(method="GET", path="/facets/colors", answers=_COLORS)
 
 
-def sources() -> Call[list[records.Source]]:
+def sources() -> Call[list[schema.Source]]:
     """List the names that `source` takes."""
     return Call(method="GET", path="/facets/sources", answers=_SOURCES)
 
 
-def orientations() -> Call[list[records.OrientationName]]:
+def orientations() -> Call[list[schema.OrientationName]]:
     """List the names that `orientation` takes."""
     return Call(method="GET", path="/facets/orientations", answers=_ORIENTATIONS)
 
 
-def licenses() -> Call[list[records.License]]:
+def licenses() -> Call[list[schema.License]]:
     """List the names that `license_type` takes."""
     return Call(method="GET", path="/facets/licenses", answers=_LICENSES)
 
 
-def suggest_photographers(q: str, *, limit: int | None = None) -> Call[list[records.Photographer]]:
+def suggest_photographers(q: str, *, limit: int | None = None) -> Call[list[schema.Photographer]]:
     """Find photographers by any part of their name or username."""
     path = "/facets/photographers/suggest"
     params = _params({"q": q, "limit": limit}, {})
     return Call(method="GET", path=path, answers=_PHOTOGRAPHERS, params=params)
 
 
-def photographer(username: str) -> Call[list[records.Photographer]]:
+def photographer(username: str) -> Call[list[schema.Photographer]]:
     """Get the profiles of a username, one for each upstream library; none if it is unknown."""
     path = f"/facets/photographers/{_segment('username', username)}"
     return Call(method="GET", path=path, answers=_PHOTOGRAPHERS)
@@ -158,7 +158,7 @@ def photographer(username: str) -> Call[list[records.Photographer]]:
 # -- collections ------------------------------------------------------------------------------
 
 
-def collections() -> Call[list[records.Collection]]:
+def collections() -> Call[list[schema.Collection]]:
     """List the account's collections."""
     return Call(method="GET", path="/collections", answers=_COLLECTIONS)
 
@@ -169,7 +169,7 @@ def create_collection(
     description: str | None = None,
     is_public: bool = False,
     idempotency_key: str | None = None,
-) -> Call[records.Collection]:
+) -> Call[schema.Collection]:
     """Make a collection without photos."""
     return Call(
         method="POST",
@@ -180,13 +180,13 @@ def create_collection(
     )
 
 
-def collection(collection_id: int) -> Call[records.CollectionWithPhotos]:
+def collection(collection_id: int) -> Call[schema.CollectionWithPhotos]:
     """Get a collection with its photos."""
     path = f"/collections/{_number('collection_id', collection_id)}"
     return Call(method="GET", path=path, answers=_FULL_COLLECTION)
 
 
-def delete_collection(collection_id: int) -> Call[records.Deleted]:
+def delete_collection(collection_id: int) -> Call[schema.Deleted]:
     """Delete a collection and every entry saved in it; the photos stay."""
     path = f"/collections/{_number('collection_id', collection_id)}"
     return Call(method="DELETE", path=path, answers=_DELETED)
@@ -194,7 +194,7 @@ def delete_collection(collection_id: int) -> Call[records.Deleted]:
 
 def add_photo(
     collection_id: int, photo: str | Photo, *, idempotency_key: str | None = None
-) -> Call[records.CollectionPhoto]:
+) -> Call[schema.CollectionPhoto]:
     """Save a photo, or the photo of an id, in a collection."""
     return Call(
         method="POST",
@@ -205,7 +205,7 @@ def add_photo(
     )
 
 
-def remove_photo(collection_id: int, photo_id: str) -> Call[records.Deleted]:
+def remove_photo(collection_id: int, photo_id: str) -> Call[schema.Deleted]:
     """Take a photo out of a collection."""
     number, segment = _number("collection_id", collection_id), _segment("photo_id", photo_id)
     path = f"/collections/{number}/photos/{segment}"
@@ -215,24 +215,24 @@ def remove_photo(collection_id: int, photo_id: str) -> Call[records.Deleted]:
 # -- usage ------------------------------------------------------------------------------------
 
 
-def usage() -> Call[records.Usage]:
+def usage() -> Call[schema.Usage]:
     """Get the requests of this month and what the plan leaves."""
     return Call(method="GET", path="/usage", answers=_USAGE)
 
 
-def monthly_usage(months: int | None = None) -> Call[records.MonthlyUsage]:
+def monthly_usage(months: int | None = None) -> Call[schema.MonthlyUsage]:
     """Count the requests of the last months, 1 to 24, the most recent first."""
     params = _params({"months": months}, {})
     return Call(method="GET", path="/usage/monthly", answers=_MONTHLY, params=params)
 
 
-def daily_usage(days: int | None = None) -> Call[records.DailyUsage]:
+def daily_usage(days: int | None = None) -> Call[schema.DailyUsage]:
     """Count the requests of the last days, 1 to 90, the oldest first."""
     params = _params({"days": days}, {})
     return Call(method="GET", path="/usage/daily", answers=_DAILY, params=params)
 
 
-def usage_by_key() -> Call[records.UsageByKey]:
+def usage_by_key() -> Call[schema.UsageByKey]:
     """Count the requests of each key of the account."""
     return Call(method="GET", path="/usage/by-key", answers=_BY_KEY)
 

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass, field
 from typing import TypedDict
 
+from searchlab.api.wire.schema import AnswerMeta, Pagination
 from searchlab.client.calls import Answer, PageCall
 from searchlab.client.failures import ServerError
-from searchlab.client.records import AnswerMeta, Pagination, Photo
+from searchlab.client.records import Photo
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from searchlab import errors
+from searchlab.api.wire.schema import Attribution, Detail
 from searchlab.client import (
     AlreadyThereError,
     ApiError,
@@ -20,7 +21,6 @@ from searchlab.client import (
     ServerError,
     ValidationError,
 )
-from searchlab.client.records import Attribution, Detail
 from tests.support import client_world
 from tests.support.client_world import (
     COLLECTION,

@@ -8,8 +8,8 @@ import asyncio
 import httpx
 import pytest
 
+from searchlab.api.wire.schema import Urls
 from searchlab.client import AsyncClient, Client
-from searchlab.client.records import Urls
 
 BASE = "http://photos.example.org"
 KEY = "sl_0123456789"

@@ -16,10 +16,9 @@ from sqlalchemy.engine import Connection
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.tables import accounts, collection_photos, collections
 from searchlab.api.accounts.values import MAX_ID, as_timestamp, is_storable, storable, utc_now
+from searchlab.api.wire.schema import MAX_DESCRIPTION, MAX_NAME
 from searchlab.errors import ConflictError, ForbiddenError, NotFoundError, quote
 
-MAX_NAME = 255
-MAX_DESCRIPTION = 1000
 MAX_ADDRESS = 2000
 MAX_PHOTO_TEXT = 255
 MAX_COLLECTIONS = 1_000

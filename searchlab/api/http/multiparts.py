@@ -13,8 +13,9 @@ from multipart import (  # type: ignore[import-untyped]
 )
 
 from searchlab.api.http.bodies import AnyRequest
-from searchlab.api.wire.errors import Detail, Invalid, Problem, invalid
+from searchlab.api.wire.errors import Invalid, Problem, invalid
 from searchlab.api.wire.requests import ImageSearch
+from searchlab.api.wire.schema import Detail
 from searchlab.errors import quote
 
 PART: Final = "image"

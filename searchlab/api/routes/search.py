@@ -16,11 +16,11 @@ from searchlab.api.http.context import RequestContext, caller_of, context_of, se
 from searchlab.api.http.uploads import fingerprint_of, read_picture, reference_of
 from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.api.wire.envelope import Answer, enclose
-from searchlab.api.wire.errors import Detail, Invalid, Problem
+from searchlab.api.wire.errors import Invalid, Problem
 from searchlab.api.wire.operations import Operation
 from searchlab.api.wire.parameters import read, select_fields
 from searchlab.api.wire.requests import Conditions, ImageSearch, NextPage, Similar, TextSearch
-from searchlab.api.wire.schema import Pagination, Photo
+from searchlab.api.wire.schema import Detail, Pagination, Photo
 from searchlab.errors import QuotaError
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query, Slice

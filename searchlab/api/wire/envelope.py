@@ -79,8 +79,7 @@ def succeed(
 def encode_failure(context: RequestContext, problem: Problem | Invalid) -> tuple[int, bytes]:
     """Encode what went wrong as status and body."""
     if isinstance(problem, Invalid):
-        details = [detail._asdict() for detail in problem.details]
-        return 422, ENCODER.encode({"detail": details})
+        return 422, ENCODER.encode({"detail": problem.details})
     error = {
         "code": problem.kind.code,
         "message": problem.message,

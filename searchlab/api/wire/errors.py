@@ -16,6 +16,7 @@ from searchlab import errors
 from searchlab.api.accounts.collections import FullError
 from searchlab.api.accounts.database import BusyError, UnreachableDatabaseError, UnstorableError
 from searchlab.api.accounts.replays import InFlightError
+from searchlab.api.wire.schema import Detail
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
 
@@ -173,20 +174,6 @@ KINDS = {
         ),
     )
 }
-
-
-class Detail(NamedTuple):
-    """One failed validation, as the specification shapes it.
-
-    Attributes:
-        loc: Where, such as `("query", "per_page")`.
-        msg: What must hold and what came.
-        type: A word for programs.
-    """
-
-    loc: tuple[str | int, ...]
-    msg: str
-    type: str
 
 
 class Problem(Exception):  # noqa: N818 - it is an answer

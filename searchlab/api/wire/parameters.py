@@ -18,7 +18,8 @@ from litestar import Request
 
 from searchlab.api.accounts.plans import Plan
 from searchlab.api.http.bodies import JSON_S, Body
-from searchlab.api.wire.errors import Detail, Invalid, Problem, invalid
+from searchlab.api.wire.errors import Invalid, Problem, invalid
+from searchlab.api.wire.schema import Detail
 from searchlab.errors import quote
 
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)

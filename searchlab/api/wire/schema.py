@@ -1,18 +1,39 @@
-"""The records of the specification, as the reference describes them.
+"""The records of the specification: the server answers with them, the client reads them.
 
-Answers are encoded elsewhere; a test holds them against these.
+The reference describes these Structs. Many answers are put together of bytes that are encoded
+already; tests hold them against these. It imports little, since clients load it.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import datetime
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
-from searchlab.api.accounts.collections import MAX_DESCRIPTION, MAX_NAME
-from searchlab.photos.colors import FAMILY_NAMES
 from searchlab.photos.photo import ORIENTATIONS
+
+MAX_NAME = 255
+MAX_DESCRIPTION = 1000
+"""Most characters of a collection's name and description."""
+
+# Those of `photos.colors`, as a test holds; importing them from there would load NumPy.
+COLOR_NAMES: Final = (
+    "black",
+    "white",
+    "gray",
+    "beige",
+    "brown",
+    "red",
+    "orange",
+    "yellow",
+    "green",
+    "teal",
+    "blue",
+    "purple",
+    "pink",
+)
 
 PhotoId = Annotated[
     str,
@@ -30,23 +51,20 @@ Address = Annotated[
     ),
 ]
 Instant = Annotated[
-    str,
+    datetime.datetime,
     Meta(
         description="ISO 8601 with the offset from UTC.",
         examples=["2026-11-21T14:22:24.120000+00:00"],
-        extra_json_schema={"format": "date-time"},
     ),
 ]
-Day = Annotated[
-    str, Meta(description="`YYYY-MM-DD`.", examples=["2026-11-21"], pattern=r"^\d{4,}-\d{2}-\d{2}$")
-]
+Day = Annotated[datetime.date, Meta(description="`YYYY-MM-DD`.", examples=["2026-11-21"])]
 Month = Annotated[
     str, Meta(description="`YYYY-MM`, in UTC.", examples=["2026-11"], pattern=r"^\d{4}-\d{2}$")
 ]
 Count = Annotated[int, Meta(ge=0, examples=[12])]
 Side = Annotated[int, Meta(ge=1, description="Pixels.", examples=[1920])]
 Orientation = Annotated[str, Meta(extra_json_schema={"enum": list(ORIENTATIONS)})]
-ColorName = Annotated[str, Meta(examples=["teal"], extra_json_schema={"enum": list(FAMILY_NAMES)})]
+ColorName = Annotated[str, Meta(examples=["teal"], extra_json_schema={"enum": list(COLOR_NAMES)})]
 
 
 class Urls(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,65 +92,70 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     plain: Annotated[str, Meta(examples=["Photo by Ann Lee (cc0)"])]
 
 
-class Photo(msgspec.Struct, frozen=True, kw_only=True):
+# What a selection by `fields` left out is `msgspec.UNSET`, which is false and is not encoded; the
+# type says what the field is where it came.
+_LEFT_OUT: Any = msgspec.UNSET
+
+
+class Photo(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """A photo; with `fields` just the fields that were asked for."""
 
-    photo_id: PhotoId
+    photo_id: PhotoId = _LEFT_OUT
     source_photo_id: Annotated[
         str, Meta(description="Identifier in the upstream library.", examples=["Dwu85P9SOIk"])
-    ]
-    image_url: Address
-    urls: Urls
+    ] = _LEFT_OUT
+    image_url: Address = _LEFT_OUT
+    urls: Urls = _LEFT_OUT
     source_image_url: Annotated[
         str,
         Meta(
             description="Page of the photo at the upstream library; empty where unknown.",
             examples=["https://example.org/photos/Dwu85P9SOIk"],
         ),
-    ]
-    width: Side
-    height: Annotated[Side, Meta(examples=[1280])]
-    orientation: Orientation
+    ] = _LEFT_OUT
+    width: Side = _LEFT_OUT
+    height: Annotated[Side, Meta(examples=[1280])] = _LEFT_OUT
+    orientation: Orientation = _LEFT_OUT
     blur_hash: Annotated[
         str, Meta(description="Compact placeholder.", examples=["LEHV6nWB2yk8pyo0adR*.7kCMdnj"])
-    ]
-    color_name: ColorName
+    ] = _LEFT_OUT
+    color_name: ColorName = _LEFT_OUT
     color_hex: Annotated[
         str,
         Meta(description="Dominant colour.", pattern="^#[0-9a-fA-F]{6}$", examples=["#1f6f8b"]),
-    ]
+    ] = _LEFT_OUT
     source: Annotated[
         str, Meta(description="A name from the sources facet.", examples=["unsplash"])
-    ]
+    ] = _LEFT_OUT
     license_type: Annotated[
         str, Meta(description="A name from the licences facet.", examples=["cc0"])
-    ]
+    ] = _LEFT_OUT
     photographer_username: Annotated[
         str, Meta(description="Empty where unknown.", examples=["annlee"])
-    ]
+    ] = _LEFT_OUT
     photographer_full_name: Annotated[
         str, Meta(description="Empty where unknown.", examples=["Ann Lee"])
-    ]
+    ] = _LEFT_OUT
     photographer_url: Annotated[
         str, Meta(description="Empty where unknown.", examples=["https://example.org/annlee"])
-    ]
+    ] = _LEFT_OUT
     source_description: Annotated[
         str,
         Meta(
             description="Caption by the upstream library or photographer.",
             examples=["Morning at the lake"],
         ),
-    ]
+    ] = _LEFT_OUT
     description: Annotated[
         str,
         Meta(
             description="Generated, in English.",
             examples=["A teal landscape photo of a lake between mountains."],
         ),
-    ]
+    ] = _LEFT_OUT
     alt_description: Annotated[
         str, Meta(description="Short accessibility text.", examples=["a lake between mountains"])
-    ]
+    ] = _LEFT_OUT
     relevance_score: Annotated[
         float,
         Meta(
@@ -141,9 +164,9 @@ class Photo(msgspec.Struct, frozen=True, kw_only=True):
             examples=[0.8731],
             description="Higher is closer to the query; 1 where there is none.",
         ),
-    ]
-    uploaded_on: Day
-    attribution: Attribution
+    ] = _LEFT_OUT
+    uploaded_on: Day = _LEFT_OUT
+    attribution: Attribution = _LEFT_OUT
 
 
 class Collection(msgspec.Struct, frozen=True, kw_only=True):
@@ -335,11 +358,13 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     details: Annotated[dict[str, Any], Meta(description="More for programs; often empty.")]
 
 
-class Detail(msgspec.Struct, frozen=True, kw_only=True):
+class Detail(msgspec.Struct, frozen=True):
     """One failed validation."""
 
-    loc: Annotated[list[str | int], Meta(description="Where.", examples=[["query", "per_page"]])]
-    msg: str
+    loc: Annotated[
+        tuple[str | int, ...], Meta(description="Where.", examples=[["query", "per_page"]])
+    ]
+    msg: Annotated[str, Meta(description="What must hold and what came.")]
     type: Annotated[str, Meta(description="A word for programs.", examples=["out_of_range"])]
 
 
