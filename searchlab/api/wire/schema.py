@@ -1,7 +1,8 @@
 """The records of the specification: the server answers with them, the client reads them.
 
 The reference describes these Structs. Many answers are put together of bytes that are encoded
-already; tests hold them against these. It imports little, since clients load it.
+already; tests hold them against these. Ranges and patterns are told to the reader of the reference
+alone: a client takes what comes. It imports little, since clients load it.
 """
 
 from __future__ import annotations
@@ -59,10 +60,17 @@ Instant = Annotated[
 ]
 Day = Annotated[datetime.date, Meta(description="`YYYY-MM-DD`.", examples=["2026-11-21"])]
 Month = Annotated[
-    str, Meta(description="`YYYY-MM`, in UTC.", examples=["2026-11"], pattern=r"^\d{4}-\d{2}$")
+    str,
+    Meta(
+        description="`YYYY-MM`, in UTC.",
+        examples=["2026-11"],
+        extra_json_schema={"pattern": r"^\d{4}-\d{2}$"},
+    ),
 ]
-Count = Annotated[int, Meta(ge=0, examples=[12])]
-Side = Annotated[int, Meta(ge=1, description="Pixels.", examples=[1920])]
+Count = Annotated[int, Meta(examples=[12], extra_json_schema={"minimum": 0})]
+Side = Annotated[
+    int, Meta(description="Pixels.", examples=[1920], extra_json_schema={"minimum": 1})
+]
 Orientation = Annotated[str, Meta(extra_json_schema={"enum": list(ORIENTATIONS)})]
 ColorName = Annotated[str, Meta(examples=["teal"], extra_json_schema={"enum": list(COLOR_NAMES)})]
 
@@ -122,7 +130,11 @@ class Photo(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     color_name: ColorName = _LEFT_OUT
     color_hex: Annotated[
         str,
-        Meta(description="Dominant colour.", pattern="^#[0-9a-fA-F]{6}$", examples=["#1f6f8b"]),
+        Meta(
+            description="Dominant colour.",
+            examples=["#1f6f8b"],
+            extra_json_schema={"pattern": "^#[0-9a-fA-F]{6}$"},
+        ),
     ] = _LEFT_OUT
     source: Annotated[
         str, Meta(description="A name from the sources facet.", examples=["unsplash"])
@@ -159,10 +171,9 @@ class Photo(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     relevance_score: Annotated[
         float,
         Meta(
-            ge=0,
-            le=1,
             examples=[0.8731],
             description="Higher is closer to the query; 1 where there is none.",
+            extra_json_schema={"minimum": 0, "maximum": 1},
         ),
     ] = _LEFT_OUT
     uploaded_on: Day = _LEFT_OUT
@@ -173,9 +184,14 @@ class Collection(msgspec.Struct, frozen=True, kw_only=True):
     """A named set of photos."""
 
     id: Annotated[int, Meta(examples=[7])]
-    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME, examples=["Autumn"])]
+    name: Annotated[
+        str, Meta(examples=["Autumn"], extra_json_schema={"minLength": 1, "maxLength": MAX_NAME})
+    ]
     description: (
-        Annotated[str, Meta(max_length=MAX_DESCRIPTION, examples=["Leaves and fog"])] | None
+        Annotated[
+            str, Meta(examples=["Leaves and fog"], extra_json_schema={"maxLength": MAX_DESCRIPTION})
+        ]
+        | None
     )
     is_public: Annotated[bool, Meta(description="Whether other accounts may read it.")]
     cover_photo_id: Annotated[
@@ -219,7 +235,9 @@ class Color(msgspec.Struct, frozen=True, kw_only=True):
     """A family of colours."""
 
     name: ColorName
-    hex: Annotated[str, Meta(pattern="^[0-9a-fA-F]{6}$", examples=["029386"])]
+    hex: Annotated[
+        str, Meta(examples=["029386"], extra_json_schema={"pattern": "^[0-9a-fA-F]{6}$"})
+    ]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -258,7 +276,7 @@ class Photographer(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[
         str, Meta(description="Empty where unknown.", examples=["https://example.org/annlee"])
     ]
-    photos_count: Annotated[int, Meta(ge=1, examples=[12])]
+    photos_count: Annotated[int, Meta(examples=[12], extra_json_schema={"minimum": 1})]
 
 
 class Requests(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,7 +304,9 @@ class MonthRecord(msgspec.Struct, frozen=True, kw_only=True):
 class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Months, the most recent first."""
 
-    period_months: Annotated[int, Meta(ge=1, le=24, examples=[12])]
+    period_months: Annotated[
+        int, Meta(examples=[12], extra_json_schema={"minimum": 1, "maximum": 24})
+    ]
     records: list[MonthRecord]
 
 
@@ -300,7 +320,9 @@ class DayRecord(msgspec.Struct, frozen=True, kw_only=True):
 class DailyUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Days, the oldest first."""
 
-    period_days: Annotated[int, Meta(ge=1, le=90, examples=[30])]
+    period_days: Annotated[
+        int, Meta(examples=[30], extra_json_schema={"minimum": 1, "maximum": 90})
+    ]
     records: list[DayRecord]
 
 
@@ -332,13 +354,22 @@ class AnswerMeta(msgspec.Struct, frozen=True, kw_only=True):
             extra_json_schema={"format": "uuid"},
         ),
     ]
-    took_ms: Annotated[float, Meta(ge=0, description="Milliseconds.", examples=[1.4])]
+    took_ms: Annotated[
+        float, Meta(description="Milliseconds.", examples=[1.4], extra_json_schema={"minimum": 0})
+    ]
 
 
 class Pagination(msgspec.Struct, frozen=True):
     """How to go on."""
 
-    per_page: Annotated[int, Meta(ge=1, le=100, description="Page size in effect.", examples=[20])]
+    per_page: Annotated[
+        int,
+        Meta(
+            description="Page size in effect.",
+            examples=[20],
+            extra_json_schema={"minimum": 1, "maximum": 100},
+        ),
+    ]
     has_more: Annotated[
         bool, Meta(description="Whether at least one more page exists.", examples=[True])
     ]
@@ -371,4 +402,4 @@ class Detail(msgspec.Struct, frozen=True):
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """The body of 422."""
 
-    detail: Annotated[list[Detail], Meta(min_length=1)]
+    detail: Annotated[list[Detail], Meta(extra_json_schema={"minLength": 1})]
