@@ -402,4 +402,4 @@ class Detail(msgspec.Struct, frozen=True):
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """The body of 422."""
 
-    detail: Annotated[list[Detail], Meta(extra_json_schema={"minLength": 1})]
+    detail: Annotated[list[Detail], Meta(extra_json_schema={"minItems": 1})]
