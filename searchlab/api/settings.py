@@ -102,11 +102,11 @@ class Settings:
         Raises:
             InputError: There are none; `searchlab serve` sets them.
         """
-        found = os.environ.get(ENVIRONMENT)
-        if found is None:
+        line = os.environ.get(ENVIRONMENT)
+        if line is None:
             msg = f"{ENVIRONMENT} must hold the settings, got none; start with `searchlab serve`"
             raise InputError(msg)
-        return msgspec.json.decode(found, type=cls, dec_hook=lambda kind, value: kind(value))
+        return msgspec.json.decode(line, type=cls, dec_hook=lambda kind, value: kind(value))
 
 
 def _address(name: str, text: str) -> str:

@@ -124,6 +124,6 @@ class PageCall(Call[list[Photo]]):
 
         The cursor holds the query, the picture and the filters; only `fields` it does not.
         """
-        kept = tuple(pair for pair in self.params if pair[0] == "fields")
-        params = (*kept, ("cursor", cursor))
+        fields = tuple(pair for pair in self.params if pair[0] == "fields")
+        params = (*fields, ("cursor", cursor))
         return replace(self, params=params, image=None, idempotency_key=None)

@@ -47,15 +47,15 @@ def _method(
 def _signature(describe: Callable[..., Any]) -> inspect.Signature:
     # What help and completion show: `self` first, and each filter by its name.
     kind = inspect.Parameter
-    found = [kind("self", kind.POSITIONAL_ONLY)]
+    parameters = [kind("self", kind.POSITIONAL_ONLY)]
     for parameter in inspect.signature(describe).parameters.values():
         if parameter.kind is not kind.VAR_KEYWORD:
-            found.append(parameter)
+            parameters.append(parameter)
             continue
         for name, hint in api.Filters.__annotations__.items():
             words = hint.__forward_arg__
-            found.append(kind(name, kind.KEYWORD_ONLY, default=None, annotation=words))
-    return inspect.Signature(found)
+            parameters.append(kind(name, kind.KEYWORD_ONLY, default=None, annotation=words))
+    return inspect.Signature(parameters)
 
 
 class _Base:
@@ -67,9 +67,9 @@ class _Base:
         self.base_url = base_url.rstrip("/")
         self._retries = Retries(most=retries, max_wait_s=max_wait)
         self._options: dict[str, Any] = {
-            "base_url": _checked_address(self.base_url),
+            "base_url": _check_address(self.base_url),
             "headers": {
-                "x-api-key": _checked_key(api_key),
+                "x-api-key": _check_key(api_key),
                 "accept": "application/json",
                 "user-agent": f"searchlab/{__version__}",
             },
@@ -284,7 +284,7 @@ class AsyncClient(_Base):
     usage_by_key = _method(api.usage_by_key, _data)
 
 
-def _checked_address(base_url: str) -> str:
+def _check_address(base_url: str) -> str:
     try:
         url = httpx.URL(base_url)
     except httpx.InvalidURL:
@@ -295,7 +295,7 @@ def _checked_address(base_url: str) -> str:
     return base_url
 
 
-def _checked_key(api_key: str) -> str:
+def _check_key(api_key: str) -> str:
     # The message leaves the key out: it may be right but for a line break.
     if not api_key or not api_key.isascii() or not api_key.isprintable() or " " in api_key:
         msg = "api_key must be the key as it was shown when it was made, got another text"

@@ -88,7 +88,7 @@ class ValidationError(BadRequestError):
     @property
     def errors(self) -> list[Detail]:
         """Each failure with the place where it stands."""
-        return _details(self.details)
+        return _read_details(self.details)
 
 
 class AuthenticationError(ApiError):
@@ -140,7 +140,7 @@ def failure_of(response: httpx.Response) -> ApiError:
     code = str(error.get("code") or "")
     kind = _BY_CODE.get(code) or _BY_STATUS.get(status, family)
     details = body.get("detail") if status == 422 and "detail" in body else error.get("details")
-    message = error.get("message") or "; ".join(map(_line, _details(details)))
+    message = error.get("message") or "; ".join(map(_line, _read_details(details)))
     return kind(
         str(message or f"{response.request.url.path} answered without saying what is wrong"),
         status=status,
@@ -163,9 +163,9 @@ def _part(body: dict[str, Any], name: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _details(given: Any) -> list[Detail]:
+def _read_details(details: Any) -> list[Detail]:
     try:
-        return msgspec.convert(given, type=list[Detail])
+        return msgspec.convert(details, type=list[Detail])
     except msgspec.ValidationError:
         return []
 

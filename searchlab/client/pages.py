@@ -120,12 +120,15 @@ def page_parts(call: PageCall, answer: Answer[list[Photo]]) -> PageParts:
     Raises:
         ServerError: It has no pagination.
     """
-    found = answer.envelope
-    if found.pagination is None:
+    envelope = answer.envelope
+    if envelope.pagination is None:
         msg = f"{call.path} must be answered with pagination, got none"
-        raise ServerError(msg, request_id=found.meta.request_id)
+        raise ServerError(msg, request_id=envelope.meta.request_id)
     return PageParts(
-        photos=found.data, pagination=found.pagination, meta=found.meta, headers=answer.headers
+        photos=envelope.data,
+        pagination=envelope.pagination,
+        meta=envelope.meta,
+        headers=answer.headers,
     )
 
 

@@ -39,9 +39,9 @@ class Retries:
         """
         if sent > self.most or not _passes(outcome, repeatable=repeatable):
             return None
-        asked = retry_after(outcome) if isinstance(outcome, httpx.Response) else None
-        if asked is not None:
-            return asked if asked <= self.max_wait_s else None
+        seconds = retry_after(outcome) if isinstance(outcome, httpx.Response) else None
+        if seconds is not None:
+            return seconds if seconds <= self.max_wait_s else None
         # Clients that failed together must not come back together.
         wait = random.uniform(0.5, 1.0) * _FIRST_WAIT_S * 2.0 ** min(sent - 1, 16)
         return min(wait, self.max_wait_s)

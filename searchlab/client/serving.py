@@ -74,9 +74,9 @@ def serve_locally(
 def _address(server: subprocess.Popen[bytes], log: Path, start_s: float) -> str:
     deadline = time.monotonic() + start_s
     while time.monotonic() < deadline and server.poll() is None:
-        found = READY.search(log.read_text(encoding="utf-8", errors="replace"))
-        if found:
-            return found[1]
+        ready = READY.search(log.read_text(encoding="utf-8", errors="replace"))
+        if ready:
+            return ready[1]
         time.sleep(_LOOK_S)
     msg = f"the server must start within {start_s:g} s, got: {log.read_text(errors='replace')}"
     raise DataError(msg)

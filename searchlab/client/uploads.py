@@ -28,7 +28,7 @@ def picture_bytes(image: str | os.PathLike[str] | bytes | Image) -> bytes:
     elif isinstance(image, str | os.PathLike):
         data = Path(image).read_bytes()
     elif hasattr(image, "save") and hasattr(image, "mode"):
-        data = _encoded(image)
+        data = _encode(image)
     else:
         msg = f"image must be a path, bytes or a PIL image, got {type(image).__name__}"
         raise InputError(msg)
@@ -38,7 +38,7 @@ def picture_bytes(image: str | os.PathLike[str] | bytes | Image) -> bytes:
     return data
 
 
-def _encoded(image: Image) -> bytes:
+def _encode(image: Image) -> bytes:
     from PIL import ImageOps
 
     upright = ImageOps.exif_transpose(image)

@@ -198,17 +198,17 @@ def test_who_is_remembered_is_found_without_the_database_until_keys_change(tmp_p
     with fresh_database("sqlite", tmp_path) as database:
         ring = KeyRing(database)
         record, secret = create_key(database, account="acme", name="a")
-        assert ring.remembered(secret) is None
+        assert ring.recall(secret) is None
         caller = ring.find(secret)
         with monkeypatch.context() as patch:
             patch.setattr(database, "look_up", None)
-            assert ring.remembered(secret) == caller
-            assert ring.remembered("nonsense") is None
+            assert ring.recall(secret) == caller
+            assert ring.recall("nonsense") is None
         create_key(database, account="acme", name="b")
-        assert ring.remembered(secret) is None
-        assert ring.find(secret) == ring.remembered(secret) == caller
+        assert ring.recall(secret) is None
+        assert ring.find(secret) == ring.recall(secret) == caller
         revoke_key(database, record.key_id)
-        assert ring.remembered(secret) is None
+        assert ring.recall(secret) is None
         ring.close()
 
 
@@ -218,7 +218,7 @@ def test_postgresql_is_always_asked(tmp_path):
         ring = KeyRing(database)
         _, secret = create_key(database, account="acme", name="a")
         assert ring.find(secret) is not None
-        assert ring.remembered(secret) is None
+        assert ring.recall(secret) is None
 
 
 def test_what_is_remembered_is_forgotten_after_seconds(tmp_path, monkeypatch):

@@ -34,7 +34,7 @@ def caller_of(database, account="acme", name="server"):
 
 
 def used(database, caller, today):
-    return usage.month(database, caller.account_id, today, limit=0)["requests"]["used"]
+    return usage.read_month(database, caller.account_id, today, limit=0)["requests"]["used"]
 
 
 def add_account(connection, name):
@@ -137,7 +137,7 @@ def test_the_limit_is_reached_and_never_passed(database, meter, clock):
     assert sorted(n for n in outcomes if isinstance(n, int)) == [1, 2, 3, 4, 5, 6, 7]
     assert sum(isinstance(n, QuotaError) for n in outcomes) == 43
     assert used(database, caller, clock.now.date()) == 7
-    assert usage.daily(database, caller.account_id, 1, clock.now.date())["records"] == [
+    assert usage.read_days(database, caller.account_id, 1, clock.now.date())["records"] == [
         {"date": "2024-02-29", "requests": 7}
     ]
 
@@ -154,7 +154,7 @@ def test_a_smaller_plan_than_what_was_used_leaves_nothing_and_no_less(database, 
         run(meter.count(caller, limit=3))
     with pytest.raises(QuotaError):
         run(meter.count(caller, limit=2))
-    record = usage.month(database, caller.account_id, clock.now.date(), limit=2)
+    record = usage.read_month(database, caller.account_id, clock.now.date(), limit=2)
     assert record == {
         "period": "2024-02",
         "requests": {"used": 3, "limit": 2, "remaining": 0},
@@ -306,7 +306,7 @@ def test_closing_writes_what_waits_and_a_closed_meter_counts_no_more(database, c
     assert run(search()) == list(range(1, 21))
     with pytest.raises(BusyError, match="the meter must be open"):
         run(meter.count(caller, limit=9))
-    assert meter.known(caller) == 20
+    assert meter.peek(caller) == 20
 
 
 # -- what is known cheaply --------------------------------------------------------------------
@@ -314,26 +314,26 @@ def test_closing_writes_what_waits_and_a_closed_meter_counts_no_more(database, c
 
 def test_used_follows_the_counts_of_this_process_at_once(database, meter):
     caller = caller_of(database)
-    assert meter.used(caller) == 0
+    assert meter.read_used(caller) == 0
     run(meter.count(caller, limit=9))
-    assert meter.used(caller) == 1
+    assert meter.read_used(caller) == 1
 
 
 def test_used_follows_other_processes_within_a_second(database, meter, clock, monkeypatch):
     caller = caller_of(database)
-    assert meter.used(caller) == 0
+    assert meter.read_used(caller) == 0
     other = Meter(database, clock=clock)
     run(other.count(caller, limit=9))
     other.close()
     monkeypatch.setattr("searchlab.api.accounts.meter._FRESH_S", 0.0)
-    assert meter.used(caller) == 1
+    assert meter.read_used(caller) == 1
 
 
 def test_used_starts_anew_with_the_month(database, meter, clock):
     caller = caller_of(database)
     run(meter.count(caller, limit=9))
     clock.now = Clock(2024, 3, 1).now
-    assert meter.used(caller) == 0
+    assert meter.read_used(caller) == 0
 
 
 def test_what_is_known_without_asking_is_read_behind_the_scenes(database, meter, clock):
@@ -341,15 +341,15 @@ def test_what_is_known_without_asking_is_read_behind_the_scenes(database, meter,
     other = Meter(database, clock=clock)
     run(other.count(caller, limit=9))
     other.close()
-    assert meter.known(caller) is None
+    assert meter.peek(caller) is None
     run(meter.flush())
-    assert meter.known(caller) == 1
+    assert meter.peek(caller) == 1
     run(meter.count(caller, limit=9))
-    assert meter.known(caller) == 2
+    assert meter.peek(caller) == 2
     clock.now = Clock(2024, 3, 1).now
-    assert meter.known(caller) is None
+    assert meter.peek(caller) is None
     run(meter.flush())
-    assert meter.known(caller) == 0
+    assert meter.peek(caller) == 0
 
 
 def test_what_is_known_stays_so_and_is_asked_again_where_it_cannot_be_read(
@@ -360,16 +360,16 @@ def test_what_is_known_stays_so_and_is_asked_again_where_it_cannot_be_read(
     monkeypatch.setattr("searchlab.api.accounts.meter._FRESH_S", 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(database, "look_up", refuse)
-        assert meter.known(caller) == 1
+        assert meter.peek(caller) == 1
         run(meter.flush())
-        assert meter.known(caller) == 1
+        assert meter.peek(caller) == 1
         run(meter.flush())  # the look that this has asked for
     other = Meter(database, clock=clock)
     run(other.count(caller, limit=9))
     other.close()
-    assert meter.known(caller) == 1
+    assert meter.peek(caller) == 1
     run(meter.flush())
-    assert meter.known(caller) == 2
+    assert meter.peek(caller) == 2
 
 
 def refuse(*_arguments):
@@ -426,15 +426,15 @@ def fill(database, caller, days, months):
 
 def test_an_idle_account_has_records_of_zeros(database):
     caller, today = caller_of(database), date(2024, 1, 1)
-    assert usage.month(database, caller.account_id, today, limit=5000) == {
+    assert usage.read_month(database, caller.account_id, today, limit=5000) == {
         "period": "2024-01",
         "requests": {"used": 0, "limit": 5000, "remaining": 5000},
     }
-    assert usage.monthly(database, caller.account_id, 2, today) == {
+    assert usage.read_months(database, caller.account_id, 2, today) == {
         "period_months": 2,
         "records": [{"month": "2024-01", "requests": 0}, {"month": "2023-12", "requests": 0}],
     }
-    assert usage.daily(database, caller.account_id, 2, today) == {
+    assert usage.read_days(database, caller.account_id, 2, today) == {
         "period_days": 2,
         "records": [{"date": "2023-12-31", "requests": 0}, {"date": "2024-01-01", "requests": 0}],
     }
@@ -445,7 +445,7 @@ def test_monthly_records_are_whole_and_the_latest_comes_first(database):
     months = {"2024-02": 3, "2023-12": 5, "2022-03": 7, "2022-02": 9, "2024-03": 11}
     fill(database, caller, {}, months)
     fill(database, other, {}, {"2024-01": 100})
-    record = usage.monthly(database, caller.account_id, 24, date(2024, 2, 29))
+    record = usage.read_months(database, caller.account_id, 24, date(2024, 2, 29))
     assert record["period_months"] == len(record["records"]) == 24
     assert record["records"][:3] == [
         {"month": "2024-02", "requests": 3},
@@ -462,7 +462,7 @@ def test_daily_records_are_whole_and_the_oldest_comes_first(database):
     fill(database, caller, days, {})
     fill(database, second, {date(2024, 3, 1): 20}, {})
     fill(database, other, {date(2024, 3, 1): 100}, {})
-    record = usage.daily(database, caller.account_id, 90, date(2024, 3, 1))
+    record = usage.read_days(database, caller.account_id, 90, date(2024, 3, 1))
     assert record["period_days"] == len(record["records"]) == 90
     assert record["records"][0] == {"date": "2023-12-03", "requests": 7}
     assert record["records"][-2:] == [
@@ -479,7 +479,7 @@ def test_records_by_key_add_up_to_the_month_and_forget_idle_revoked_keys(databas
     fill(database, revoked, {date(2024, 2, 2): 5}, {})
     for gone in (revoked, idle):
         revoke_key(database, gone.key_id)
-    found = usage.by_key(database, caller.account_id, clock.now.date())["keys"]
+    found = usage.read_keys(database, caller.account_id, clock.now.date())["keys"]
     shown = [(k["key_id"], k["name"], k["requests_this_month"], k["requests_today"]) for k in found]
     assert shown == [
         (caller.key_id, "server", 7, 4),

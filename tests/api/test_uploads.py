@@ -17,7 +17,7 @@ from PIL import Image
 
 from searchlab.api.http import bodies
 from searchlab.api.http.decode_slots import DecodeSlots
-from searchlab.api.http.uploads import fingerprint_of, read_picture, reference_of
+from searchlab.api.http.uploads import embed_reference, hash_picture, read_picture
 from searchlab.api.wire.errors import Invalid, Problem, problem_of
 from searchlab.config import Config
 from searchlab.errors import ImageError
@@ -296,7 +296,7 @@ def test_a_picture_is_told_from_others_only_where_the_answer_is_to_be_kept():
         keyed, _ = request_of([], [(b"idempotency-key", b"k")])
         plain, _ = request_of([])
         return [
-            await fingerprint_of(request, content)
+            await hash_picture(request, content)
             for request, content in ((plain, PNG), (keyed, PNG), (keyed, PNG + b"1"), (keyed, None))
         ]
 
@@ -399,7 +399,7 @@ def test_an_upload_is_embedded_like_a_file_of_the_library(place, kind, orientati
     rng = np.random.default_rng(0)
     image = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8)).resize((900, 600))
     query = Query(image=encoded(image, kind, exif=exif))
-    found = reference_of(place.engine, query)
+    found = embed_reference(place.engine, query)
     assert found.tolist() == place.engine.reference_vector(query).tolist()
 
 
@@ -407,8 +407,8 @@ def test_an_indexed_photo_and_words_need_no_picture(place):
     engine = place.engine
     photo_id = engine.table.photo(1).photo_id
     by_photo = Query(photo_id=photo_id)
-    assert reference_of(engine, by_photo).tolist() == engine.reference_vector(by_photo).tolist()
-    assert reference_of(engine, Query(text="red")) is None
+    assert embed_reference(engine, by_photo).tolist() == engine.reference_vector(by_photo).tolist()
+    assert embed_reference(engine, Query(text="red")) is None
 
 
 @pytest.mark.parametrize(
@@ -424,12 +424,12 @@ def test_an_indexed_photo_and_words_need_no_picture(place):
 )
 def test_a_picture_of_too_many_pixels_is_too_large(place, content):
     with pytest.raises(ImageError) as caught:
-        reference_of(place.engine, Query(image=content))
+        embed_reference(place.engine, Query(image=content))
     assert problem_of(caught.value).kind.status == 413
 
 
 @pytest.mark.parametrize("kind", ["GIF", "TIFF"])
 def test_the_model_is_shown_no_other_format(place, kind):
     with pytest.raises(ImageError) as caught:
-        reference_of(place.engine, Query(image=encoded(picture(), kind)))
+        embed_reference(place.engine, Query(image=encoded(picture(), kind)))
     assert problem_of(caught.value).kind.status == 415

@@ -54,8 +54,8 @@ def plan_of(database: Database, account: str) -> str | None:
     """Return the plan of an account; None while there is no such account."""
     name = _visible(account, "account")
     with database.reading() as connection:
-        found = connection.scalar(sa.select(accounts.c.plan).where(accounts.c.name == name))
-    return None if found is None else str(found)
+        plan = connection.scalar(sa.select(accounts.c.plan).where(accounts.c.name == name))
+    return None if plan is None else str(plan)
 
 
 def create_key(
@@ -150,27 +150,27 @@ def revoke_key(
         NotFoundError: No such key.
         InputError: A hint that several keys share.
     """
-    told = f"{key[:_HINT_LENGTH]}..." if is_secret(key) else quote(key)
+    came = f"{key[:_HINT_LENGTH]}..." if is_secret(key) else quote(key)
     if not is_storable(key):
-        msg = f"key must be a key_id or the first {_HINT_LENGTH} characters of a key, got {told}"
+        msg = f"key must be a key_id or the first {_HINT_LENGTH} characters of a key, got {came}"
         raise NotFoundError(msg)
     if is_secret(key):
-        wanted = api_keys.c.secret_sha256 == hash_secret(key)
+        named = api_keys.c.secret_sha256 == hash_secret(key)
     else:
-        wanted = (api_keys.c.id == key) | (api_keys.c.hint == key)
+        named = (api_keys.c.id == key) | (api_keys.c.hint == key)
     with change_keys(database) as connection:
-        found = [_record(row) for row in connection.execute(_RECORDS.where(wanted)).mappings()]
-        if not found:
+        records = [_record(row) for row in connection.execute(_RECORDS.where(named)).mappings()]
+        if not records:
             msg = (
                 f"key must be a key_id or the first {_HINT_LENGTH} characters of a key, "
-                f"got {told}, which no key has; see `searchlab keys list`"
+                f"got {came}, which no key has; see `searchlab keys list`"
             )
             raise NotFoundError(msg)
-        if len(found) > 1:
-            ids = ", ".join(record.key_id for record in found)
-            msg = f"key must name one key, got {told}, which {ids} share; use the key_id"
+        if len(records) > 1:
+            ids = ", ".join(record.key_id for record in records)
+            msg = f"key must name one key, got {came}, which {ids} share; use the key_id"
             raise InputError(msg)
-        mine = api_keys.c.id == found[0].key_id
+        mine = api_keys.c.id == records[0].key_id
         connection.execute(
             api_keys.update()
             .where(mine, api_keys.c.revoked_at.is_(None))

@@ -81,7 +81,7 @@ class Database:
         Raises:
             DataError: The database cannot be reached, is damaged or not migrated.
         """
-        with self.explained(), self._reader.begin() as connection:
+        with self.translate_errors(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
@@ -93,7 +93,7 @@ class Database:
             UnreachableDatabaseError: The database cannot be reached or written.
             UnstorableError: A text or number that the database does not take.
         """
-        with self._turn(), self.explained(), self._writer.begin() as connection:
+        with self._turn(), self.translate_errors(), self._writer.begin() as connection:
             yield connection
 
     @contextmanager
@@ -119,7 +119,7 @@ class Database:
         Raises:
             DataError: The database cannot be reached.
         """
-        with self.explained():
+        with self.translate_errors():
             try:
                 return self._ask(ask)
             except exc.DBAPIError as error:
@@ -155,7 +155,7 @@ class Database:
         self._lookups.dispose()
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Turn what a driver raises in the block into an error of ours."""
         try:
             yield
@@ -287,7 +287,7 @@ def _open_postgresql(address: URL) -> Database:
     except ImportError as error:
         msg = "PostgreSQL must have its driver, got none; pip install 'searchlab[postgres]'"
         raise MissingExtraError(msg) from error
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "connect_args": {
             "application_name": "searchlab",
             "connect_timeout": CONNECT_TIMEOUT_S,
@@ -297,9 +297,9 @@ def _open_postgresql(address: URL) -> Database:
         "pool_timeout": BUSY_TIMEOUT_S,
         "hide_parameters": True,
     }
-    engine = sa.create_engine(address, pool_size=POOL_SIZE, pool_pre_ping=True, **given)
+    engine = sa.create_engine(address, pool_size=POOL_SIZE, pool_pre_ping=True, **options)
     # No ping before each look-up: one whose connection was lost is asked again instead.
-    lookups = sa.create_engine(address, pool_size=2, isolation_level="AUTOCOMMIT", **given)
+    lookups = sa.create_engine(address, pool_size=2, isolation_level="AUTOCOMMIT", **options)
     patience_ms = int(BUSY_TIMEOUT_S * 1000)
     _on_connect(engine, f"SET lock_timeout = {patience_ms}")
     _on_connect(lookups, f"SET statement_timeout = {patience_ms}")

@@ -30,12 +30,12 @@ class Claim:
 
     Attributes:
         replay: The answer that was given before; nothing is to be done then.
-        keeping: Makes, of status and body, what records the answer in the action's transaction;
+        make_record: Makes, of status and body, what records the answer in the action's transaction;
             None where no key was sent.
     """
 
     replay: Response[bytes] | None
-    keeping: Callable[[int, bytes], Callable[[Connection], None] | None]
+    make_record: Callable[[int, bytes], Callable[[Connection], None] | None]
 
 
 @asynccontextmanager
@@ -78,13 +78,13 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
         yield Claim(answer, lambda _status, _body: None)
         return
 
-    def keeping(status: int, body: bytes) -> Callable[[Connection], None]:
+    def make_record(status: int, body: bytes) -> Callable[[Connection], None]:
         return lambda connection: services.replays.finish(
             connection, attempt, status=status, body=body
         )
 
     try:
-        yield Claim(None, keeping)
+        yield Claim(None, make_record)
     except BaseException:
         await asyncio.shield(_give_back(services, attempt))
         raise
@@ -96,11 +96,11 @@ async def _begin(services: Services, attempt: Attempt) -> Replay | None:
         return await asyncio.shield(beginning)
     except asyncio.CancelledError:
         # The thread goes on and may claim the key, which nobody would act on.
-        _keep(_give_back(services, attempt, after=beginning))
+        _let_run(_give_back(services, attempt, after=beginning))
         raise
 
 
-def _keep(work: Any) -> None:
+def _let_run(work: Any) -> None:
     task: asyncio.Task[None] = asyncio.ensure_future(work)
     _RETURNING.add(task)
     task.add_done_callback(_RETURNING.discard)

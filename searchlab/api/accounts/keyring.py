@@ -162,11 +162,11 @@ class KeyRing:
         self._known: dict[bytes, _Known] = {}
         self._generation = None if database.file is None else Generation(database.file)
 
-    def remembered(self, secret: str) -> Caller | None:
+    def recall(self, secret: str) -> Caller | None:
         """Return whose secret it is if that is known without asking the database, else None."""
         if self._generation is None or not is_secret(secret):
             return None
-        return self._in_force(hash_secret(secret), self._generation)
+        return self._recall_digest(hash_secret(secret), self._generation)
 
     def find(self, secret: str) -> Caller | None:
         """Return whose secret it is; None when it is nobody's, or revoked.
@@ -179,7 +179,7 @@ class KeyRing:
         if self._generation is None:
             return self._database.look_up(lambda connection: find_caller(connection, secret))
         digest = hash_secret(secret)
-        if known := self._in_force(digest, self._generation):
+        if known := self._recall_digest(digest, self._generation):
             return known
         self._generation = generation = self._generation.current()
         if generation.read() % 2:
@@ -190,7 +190,7 @@ class KeyRing:
         self._remember(digest, caller, generation=before)
         return caller
 
-    def _in_force(self, digest: bytes, generation: Generation) -> Caller | None:
+    def _recall_digest(self, digest: bytes, generation: Generation) -> Caller | None:
         known = self._known.get(digest)
         if (
             known is not None

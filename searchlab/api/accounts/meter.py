@@ -144,7 +144,7 @@ class Meter:
         with self._gate:
             self._touched[caller.key_id] = self._clock()
 
-    def known(self, caller: Caller) -> int | None:
+    def peek(self, caller: Caller) -> int | None:
         """Return the account's searches of this month as far as they are known; waits for nothing.
 
         None while they are not. What is older than a second is read anew behind the scenes.
@@ -158,7 +158,7 @@ class Meter:
                     self._queue.put(_Look(account_id, month))
         return known.requests if known and known.month == month else None
 
-    def used(self, caller: Caller) -> int:
+    def read_used(self, caller: Caller) -> int:
         """Return the account's searches of this month, at most a second old; may ask for them.
 
         Raises:
@@ -302,7 +302,7 @@ class Meter:
             return QuotaError(msg)
         if item.also is not None:
             try:
-                with self._database.explained(), connection.begin_nested():
+                with self._database.translate_errors(), connection.begin_nested():
                     item.also(connection)
             except Exception as error:
                 if connection.invalidated:  # lost, and all that was written with it

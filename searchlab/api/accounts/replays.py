@@ -161,7 +161,7 @@ class Replays:
             InFlightError: The lease has run out and another request owns the key; the
                 transaction must be rolled back.
         """
-        done = replays.update().where(_owned(attempt))
+        done = replays.update().where(_is_claim_of(attempt))
         packed = zlib.compress(body, _LEVEL)
         answer = {"status": status, "body": packed, "content_type": content_type}
         if connection.execute(done.values(answer)).rowcount != 1:
@@ -171,7 +171,7 @@ class Replays:
     def forget(self, attempt: Attempt) -> None:
         """Give the key back, after an action that came to nothing; done answers stay."""
         with self._database.writing() as connection:
-            connection.execute(replays.delete().where(_owned(attempt)))
+            connection.execute(replays.delete().where(_is_claim_of(attempt)))
 
     def _prune(self) -> None:
         """Delete some old answers; while there are more, each new key deletes some of them.
@@ -194,7 +194,7 @@ class Replays:
                 self._pruned_at = 0.0
 
 
-def _owned(attempt: Attempt) -> sa.ColumnElement[bool]:
+def _is_claim_of(attempt: Attempt) -> sa.ColumnElement[bool]:
     return sa.and_(
         replays.c.scope == attempt.scope,
         replays.c.owner == attempt.owner,

@@ -87,7 +87,7 @@ def look_up_used(database: Database, account_id: int, month: str) -> int:
     return used
 
 
-def month(database: Database, account_id: int, today: date, *, limit: int) -> dict[str, Any]:
+def read_month(database: Database, account_id: int, today: date, *, limit: int) -> dict[str, Any]:
     """Return the current month's record.
 
     Args:
@@ -106,23 +106,23 @@ def month(database: Database, account_id: int, today: date, *, limit: int) -> di
     }
 
 
-def monthly(database: Database, account_id: int, months: int, today: date) -> dict[str, Any]:
+def read_months(database: Database, account_id: int, months: int, today: date) -> dict[str, Any]:
     """Return the record of the last months (1 to 24), the current one first, idle ones too."""
     shown = months_back(today, months)
-    found = dict(_pairs(database, usage_months, usage_months.c.month, account_id, shown))
-    records = [{"month": month, "requests": found.get(month, 0)} for month in shown]
+    requests = dict(_read_pairs(database, usage_months, usage_months.c.month, account_id, shown))
+    records = [{"month": month, "requests": requests.get(month, 0)} for month in shown]
     return {"period_months": months, "records": records}
 
 
-def daily(database: Database, account_id: int, days: int, today: date) -> dict[str, Any]:
+def read_days(database: Database, account_id: int, days: int, today: date) -> dict[str, Any]:
     """Return the record of the last days (1 to 90), the oldest first, idle ones too."""
     shown = days_back(today, days)
-    found = dict(_pairs(database, usage_days, usage_days.c.day, account_id, shown))
-    records = [{"date": day.isoformat(), "requests": found.get(day, 0)} for day in shown]
+    requests = dict(_read_pairs(database, usage_days, usage_days.c.day, account_id, shown))
+    records = [{"date": day.isoformat(), "requests": requests.get(day, 0)} for day in shown]
     return {"period_days": days, "records": records}
 
 
-def by_key(database: Database, account_id: int, today: date) -> dict[str, Any]:
+def read_keys(database: Database, account_id: int, today: date) -> dict[str, Any]:
     """Return the record of each key in force, and of the revoked ones used this month.
 
     So the keys' numbers of this month add up to the account's.
@@ -161,7 +161,7 @@ def by_key(database: Database, account_id: int, today: date) -> dict[str, Any]:
     return {"keys": keys}
 
 
-def _pairs(
+def _read_pairs(
     database: Database,
     table: sa.Table,
     period: sa.Column[Any],

@@ -86,7 +86,7 @@ class RequestContext:
         return round((time.perf_counter() - self.started) * 1e3, 3)
 
     @contextmanager
-    def timed(self, part: str) -> Iterator[None]:
+    def measure(self, part: str) -> Iterator[None]:
         """Add the time that the block takes to a part of `Server-Timing`."""
         started = time.perf_counter()
         try:

@@ -35,11 +35,11 @@ class CrossOrigin(NamedTuple):
 
     def preflight(self, origin: bytes) -> list[tuple[bytes, bytes]]:
         """Return the headers of the answer to a browser that asks before it calls."""
-        found = self.headers(origin)
-        if len(found) < 2:
-            return found
+        allowed = self.headers(origin)
+        if len(allowed) < 2:
+            return allowed
         return [
-            *found,
+            *allowed,
             (b"access-control-allow-methods", _METHODS),
             (b"access-control-allow-headers", _SENT),
             (b"access-control-max-age", _DAY_S),

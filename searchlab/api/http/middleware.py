@@ -188,7 +188,7 @@ class _Request:
         """Find out whose request it is, what it has used, and whether it comes too fast."""
         services, context = self._services, self._exchange
         secret = self._keys[0].decode("latin-1") if len(self._keys) == 1 else ""
-        caller = services.keys.remembered(secret)
+        caller = services.keys.recall(secret)
         if caller is None and secret:
             caller = await self._ask(services.keys.find, secret)
         if caller is None:
@@ -199,9 +199,9 @@ class _Request:
             plans = ", ".join(PLANS)
             msg = f"the account's plan must be one of {plans}, got {caller.plan}; change the plan"
             raise Problem(msg, "FORBIDDEN")
-        context.used = services.meter.known(caller)
+        context.used = services.meter.peek(caller)
         if context.used is None:
-            context.used = await self._ask(services.meter.used, caller)
+            context.used = await self._ask(services.meter.read_used, caller)
         context.verdict = services.rates.check(caller.key_id)
         if not context.verdict.allowed:
             services.metrics.count_refusal("rate")
@@ -271,7 +271,7 @@ class _Request:
         if self._under_api:
             headers += [pair for pair in self._limits() if pair[0] not in names]
             if context.timings:
-                headers.append((b"server-timing", _timing(context)))
+                headers.append((b"server-timing", _write_timings(context)))
             if self._origin is not None:
                 headers += self._cross_origin().headers(self._origin)
         return headers
@@ -350,6 +350,6 @@ def _address(scope: Any, host: bytes) -> str:
     return f"{scope['scheme']}://{text}"
 
 
-def _timing(context: RequestContext) -> bytes:
+def _write_timings(context: RequestContext) -> bytes:
     parts = [f"{name};dur={spent:.3f}" for name, spent in context.timings.items()]
     return ", ".join([*parts, f"total;dur={context.took_ms:.3f}"]).encode()

@@ -16,31 +16,31 @@ _TAKEN_S: Final = 30.0
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
 
 
-class Reads(Protocol):
+class PieceReader(Protocol):
     """Reads pieces of files."""
 
     def read(self, source: Source, at: int, *, n_bytes: int) -> Awaitable[bytes]:
         """Read a piece from a place; at least one byte."""
 
 
-def parse_range(wanted: str | None, size: int) -> range | None:
+def parse_range(header: str | None, size: int) -> range | None:
     """Find the bytes that a header `Range` asks for.
 
     Args:
-        wanted: The header.
+        header: The header.
         size: Of the file, in bytes.
 
     Returns:
         The bytes, none at all where the file is too short; None for all of it, also where the
         header is not understood.
     """
-    found = _RANGE.fullmatch(wanted.replace(" ", "")) if wanted else None
-    if found is None or found[0] == "bytes=-":
+    match = _RANGE.fullmatch(header.replace(" ", "")) if header else None
+    if match is None or match[0] == "bytes=-":
         return None
-    if not found[1]:
-        return range(max(0, size - int(found[2])), size)
-    first, last = int(found[1]), int(found[2]) if found[2] else size - 1
-    if found[2] and last < first:
+    if not match[1]:
+        return range(max(0, size - int(match[2])), size)
+    first, last = int(match[1]), int(match[2]) if match[2] else size - 1
+    if match[2] and last < first:
         return None
     return range(first, min(last + 1, size)) if first < size else range(0)
 
@@ -50,7 +50,7 @@ class PictureAnswer:
 
     def __init__(
         self,
-        reader: Reads,
+        reader: PieceReader,
         source: Source | None,
         *,
         headers: dict[str, str],

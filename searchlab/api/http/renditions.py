@@ -61,17 +61,17 @@ class Renditions:
         """
         snapshot_id = self._live_library.current.engine.snapshot_id
         if size == "full":
-            return await self._aside(lambda: self._original(photo, snapshot_id))
-        found = await self._aside(lambda: self._files.find(photo, size))
-        return found or Source(await self._made(photo, size, snapshot_id=snapshot_id))
+            return await self._in_thread(lambda: self._original(photo, snapshot_id))
+        source = await self._in_thread(lambda: self._files.find(photo, size))
+        return source or Source(await self._make_once(photo, size, snapshot_id=snapshot_id))
 
     async def read(self, source: Source, at: int, *, n_bytes: int) -> bytes:
         """Read a piece of a picture, off the event loop."""
         if source.at_hand(at):
             return source.read(at, n_bytes)
-        return await self._aside(lambda: source.read(at, n_bytes))
+        return await self._in_thread(lambda: source.read(at, n_bytes))
 
-    async def _aside(self, work: Callable[[], T]) -> T:
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
     def _original(self, photo: Photo, snapshot_id: str) -> Source:
@@ -90,7 +90,7 @@ class Renditions:
             return ()  # dropped in this very moment
         return self._roots[1]
 
-    async def _made(self, photo: Photo, size: str, *, snapshot_id: str) -> bytes:
+    async def _make_once(self, photo: Photo, size: str, *, snapshot_id: str) -> bytes:
         key = (photo.sha256, size)
         task = self._making.get(key)
         if task is None:

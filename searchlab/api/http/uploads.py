@@ -77,7 +77,7 @@ async def _read(request: AnyRequest, body: Body, take: Callable[[int], None]) ->
     return await asyncio.to_thread(form.picture)
 
 
-async def fingerprint_of(request: AnyRequest, picture: bytes | None) -> bytes:
+async def hash_picture(request: AnyRequest, picture: bytes | None) -> bytes:
     """Return what tells a picture from others, off the event loop; empty where nobody asks.
 
     Args:
@@ -102,14 +102,14 @@ def open_upload(content: bytes, *, side: int) -> Image.Image:
     Raises:
         ImageError: The picture is refused.
     """
-    found = check_format(content, MAX_UPLOAD_PIXELS)
-    limit = MAX_UPLOAD_PIXELS[found]
-    picture = open_rgb(content, min_side=side, formats=[found], max_pixels=limit).image
+    format = check_format(content, MAX_UPLOAD_PIXELS)
+    limit = MAX_UPLOAD_PIXELS[format]
+    picture = open_rgb(content, min_side=side, formats=[format], max_pixels=limit).image
     picture.info.clear()  # It is upright already: what EXIF says of that is no longer true.
     return picture
 
 
-def reference_of(engine: SearchEngine, query: Query) -> Embeddings | None:
+def embed_reference(engine: SearchEngine, query: Query) -> Embeddings | None:
     """Embed the picture of a query, which is untrusted where it comes as bytes.
 
     As `SearchEngine.reference_vector`, within the limits of uploads.

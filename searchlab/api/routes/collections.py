@@ -13,8 +13,8 @@ from sqlalchemy.engine import Connection
 from searchlab.api.accounts.collections import MAX_COLLECTIONS, MAX_PHOTOS
 from searchlab.api.accounts.idempotency import claim
 from searchlab.api.http.context import caller_of, context_of, services_of
-from searchlab.api.snapshots.saved_photos import with_thumbnail
-from searchlab.api.wire.envelope import Answer, enclose, succeed
+from searchlab.api.snapshots.saved_photos import add_thumbnail
+from searchlab.api.wire.envelope import JsonAnswer, enclose, succeed
 from searchlab.api.wire.errors import invalid
 from searchlab.api.wire.operations import Operation
 from searchlab.api.wire.parameters import read_body, read_path
@@ -31,32 +31,32 @@ def _id(request: Request[Any, Any, Any]) -> int:
     return read_path(OneCollection, request).collection_id
 
 
-async def _read(request: Request[Any, Any, Any], ask: Callable[[], Any]) -> Response[bytes]:
+async def _read(request: Request[Any, Any, Any], read: Callable[[], Any]) -> Response[bytes]:
     """Ask in a thread and encode there too: a list may be long."""
 
     def work() -> msgspec.Raw:
-        return msgspec.Raw(msgspec.json.encode(ask()))
+        return msgspec.Raw(msgspec.json.encode(read()))
 
     return succeed(request, await services_of(request).in_database(work))
 
 
-async def _changed(
-    request: Request[Any, Any, Any], act: Callable[[Connection], dict[str, Any]]
+async def _change(
+    request: Request[Any, Any, Any], change: Callable[[Connection], dict[str, Any]]
 ) -> Response[bytes]:
     """Act in a transaction of its own, and answer."""
     services = services_of(request)
 
     def work() -> dict[str, Any]:
         with services.database.writing() as connection:
-            return act(connection)
+            return change(connection)
 
     return succeed(request, await services.in_database(work))
 
 
-async def _changed_once(
+async def _change_once(
     request: Request[Any, Any, Any],
     body: msgspec.Struct,
-    act: Callable[[Connection], dict[str, Any]],
+    change: Callable[[Connection], dict[str, Any]],
 ) -> Response[bytes]:
     """Act and record the answer in one transaction, so that a repetition changes nothing."""
     services, context = services_of(request), context_of(request)
@@ -66,14 +66,14 @@ async def _changed_once(
 
         def work() -> bytes:
             with services.database.writing() as connection:
-                answer = enclose(context, success=True, data=act(connection))
-                keep = claimed.keeping(200, answer)
-                if keep is not None:
-                    keep(connection)
+                answer = enclose(context, success=True, data=change(connection))
+                record = claimed.make_record(200, answer)
+                if record is not None:
+                    record(connection)
             return answer
 
         answer = await services.in_database(work)
-    return Answer(answer)
+    return JsonAnswer(answer)
 
 
 @get(
@@ -109,7 +109,7 @@ async def create_collection(request: Request[Any, Any, Any]) -> Response[bytes]:
     new = await read_body(NewCollection, request)
     store, account_id = services_of(request).collections, caller_of(request).account_id
 
-    def act(connection: Connection) -> dict[str, Any]:
+    def change(connection: Connection) -> dict[str, Any]:
         return store.create(
             connection,
             account_id,
@@ -118,7 +118,7 @@ async def create_collection(request: Request[Any, Any, Any]) -> Response[bytes]:
             is_public=new.is_public,
         )
 
-    return await _changed_once(request, new, act)
+    return await _change_once(request, new, change)
 
 
 @get(
@@ -138,12 +138,12 @@ async def get_collection(
     services, account_id, number = services_of(request), caller_of(request).account_id, _id(request)
     snapshot, base_url = services.live_library.current, context_of(request).base_url
 
-    def ask() -> dict[str, Any]:
-        found = services.collections.get(account_id, number)
-        entries = [with_thumbnail(entry, snapshot, base_url) for entry in found["photos"]]
-        return found | {"photos": entries}
+    def read() -> dict[str, Any]:
+        collection = services.collections.get(account_id, number)
+        entries = [add_thumbnail(entry, snapshot, base_url) for entry in collection["photos"]]
+        return collection | {"photos": entries}
 
-    return await _read(request, ask)
+    return await _read(request, read)
 
 
 @delete(
@@ -162,7 +162,7 @@ async def delete_collection(
     """Delete a collection and every entry in it."""
     store, account_id = services_of(request).collections, caller_of(request).account_id
     number = _id(request)
-    return await _changed(request, lambda c: store.delete(c, account_id, number))
+    return await _change(request, lambda c: store.delete(c, account_id, number))
 
 
 @post(
@@ -199,7 +199,7 @@ async def add_photo(
     services, account_id = services_of(request), caller_of(request).account_id
     snapshot, base_url = services.live_library.current, context_of(request).base_url
 
-    def act(connection: Connection) -> dict[str, Any]:
+    def change(connection: Connection) -> dict[str, Any]:
         # Looked up here: an answer is given again also when the photo is gone.
         photo = snapshot.engine.table.photo(snapshot.row_of(new.photo_id))
         entry = services.collections.add_photo(
@@ -211,9 +211,9 @@ async def add_photo(
             photo_source=photo.source if source is None else source,
             photo_photographer=photo.photographer_full_name if name is None else name,
         )
-        return with_thumbnail(entry, snapshot, base_url)
+        return add_thumbnail(entry, snapshot, base_url)
 
-    return await _changed_once(request, new, act)
+    return await _change_once(request, new, change)
 
 
 @delete(
@@ -233,7 +233,7 @@ async def remove_photo(
     """Remove a photo from a collection."""
     store, account_id = services_of(request).collections, caller_of(request).account_id
     number = _id(request)
-    return await _changed(request, lambda c: store.remove_photo(c, account_id, number, photo_id))
+    return await _change(request, lambda c: store.remove_photo(c, account_id, number, photo_id))
 
 
 ROUTES = [

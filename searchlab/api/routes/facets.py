@@ -111,14 +111,14 @@ async def list_licenses(request: Request[Any, Any, Any]) -> Response[bytes]:
 )
 async def suggest_photographers(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Find photographers by a part of their name or username."""
-    asked = read(Suggest, request)
+    parameters = read(Suggest, request)
     photographers = await _photographers(request)
     if len(photographers) <= _FEW_PHOTOGRAPHERS:
-        found = photographers.suggest(asked.q, asked.limit)
+        profiles = photographers.suggest(parameters.q, parameters.limit)
     else:
         threads = services_of(request).search_threads
-        found = await threads.run(photographers.suggest, asked.q, asked.limit)
-    return answer_cached(request, msgspec.Raw(msgspec.json.encode(found)))
+        profiles = await threads.run(photographers.suggest, parameters.q, parameters.limit)
+    return answer_cached(request, msgspec.Raw(msgspec.json.encode(profiles)))
 
 
 @get(
@@ -132,21 +132,25 @@ async def suggest_photographers(request: Request[Any, Any, Any]) -> Response[byt
 )
 async def get_photographer(request: Request[Any, Any, Any]) -> Response[bytes]:
     """List the profiles of a username."""
-    found = (await _photographers(request)).named(_username(request))
-    return answer_cached(request, msgspec.Raw(msgspec.json.encode(found)))
+    profiles = (await _photographers(request)).named(_read_username(request))
+    return answer_cached(request, msgspec.Raw(msgspec.json.encode(profiles)))
 
 
 async def _photographers(request: Request[Any, Any, Any]) -> Photographers:
     services = services_of(request)
-    later = services.live_library.current.photographers
-    return later.get() if later.is_made else await services.search_threads.run(later.get)
+    photographers = services.live_library.current.photographers
+    return (
+        photographers.get()
+        if photographers.is_made
+        else await services.search_threads.run(photographers.get)
+    )
 
 
-def _username(request: Request[Any, Any, Any]) -> str:
+def _read_username(request: Request[Any, Any, Any]) -> str:
     # Of the raw path where the server tells it: the router drops slashes that a username may have.
     raw = (request.scope.get("raw_path") or b"").split(b"?", 1)[0]
-    _, found, encoded = raw.partition(f"{_PHOTOGRAPHERS}/".encode())
-    if not found:
+    _, prefix, encoded = raw.partition(f"{_PHOTOGRAPHERS}/".encode())
+    if not prefix:
         return str(request.path_params["username"]).removeprefix("/")
     try:
         return unquote(encoded.decode("ascii"), errors="strict")

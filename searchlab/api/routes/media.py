@@ -11,7 +11,7 @@ from typing import Any, Final
 from litestar import Request, route
 from litestar.types import ASGIApp
 
-from searchlab.api.http.caching import knows
+from searchlab.api.http.caching import names_tag
 from searchlab.api.http.context import context_of, services_of
 from searchlab.api.http.ranges import PictureAnswer, parse_range
 from searchlab.api.snapshots.encoded_photos import version_of
@@ -48,7 +48,7 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     versioned = f"v={version_of(photo)}".encode() in request.scope["query_string"].split(b"&")
     tag = f'"{photo.sha256}-{size}"'
     headers = {"ETag": tag, "Cache-Control": FOREVER if versioned else FOR_A_WHILE}
-    if knows(request.headers.get("if-none-match"), tag):
+    if names_tag(request.headers.get("if-none-match"), tag):
         return PictureAnswer(renditions, None, headers=headers)
     source = await renditions.open(photo, size)
     kind = TYPES.get(source.kind)
@@ -66,8 +66,8 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     }
     condition = request.headers.get("if-range")
     whole = condition is not None and condition != tag
-    wanted = None if whole or request.method == "HEAD" else request.headers.get("range")
-    span, facts = parse_range(wanted, source.size), context_of(request).facts
+    range_header = None if whole or request.method == "HEAD" else request.headers.get("range")
+    span, facts = parse_range(range_header, source.size), context_of(request).facts
     return PictureAnswer(renditions, source, headers=headers, span=span, facts=facts)
 
 

@@ -28,8 +28,8 @@ from searchlab.api.wire.schema import Photo
 )
 async def get_photo(request: Request[Any, Any, Any], photo_id: FromPath[str]) -> Response[bytes]:
     """Get one photo."""
-    asked = read(OnePhoto, request)
-    fields = select_fields(asked.fields, context_of(request).plan)
+    parameters = read(OnePhoto, request)
+    fields = select_fields(parameters.fields, context_of(request).plan)
     snapshot = services_of(request).live_library.current
     row = snapshot.row_of(photo_id)
     base_url = context_of(request).base_url

@@ -13,9 +13,9 @@ from litestar.params import FromPath
 from searchlab.api.accounts.idempotency import Claim, claim
 from searchlab.api.accounts.rates import seconds_left_in_month
 from searchlab.api.http.context import RequestContext, caller_of, context_of, services_of
-from searchlab.api.http.uploads import fingerprint_of, read_picture, reference_of
+from searchlab.api.http.uploads import embed_reference, hash_picture, read_picture
 from searchlab.api.snapshots.live_library import ServedSnapshot
-from searchlab.api.wire.envelope import Answer, enclose
+from searchlab.api.wire.envelope import JsonAnswer, enclose
 from searchlab.api.wire.errors import Invalid, Problem
 from searchlab.api.wire.operations import Operation
 from searchlab.api.wire.parameters import read, select_fields
@@ -93,11 +93,11 @@ async def _answer_page(
         ),
     }
     context.facts |= {"plan_mode": plan.mode, "results": len(ranked.rows)}
-    with context.timed("serialise"):
+    with context.measure("serialise"):
         body = _encode(context, snapshot, ranked, page.fields)
     await _count_search(request, claimed, body)
     services.metrics.count_search(plan.mode)
-    return Answer(body)
+    return JsonAnswer(body)
 
 
 async def _rank_first(
@@ -109,8 +109,8 @@ async def _rank_first(
     if query.photo_id is not None:
         snapshot.row_of(query.photo_id)
     if query.image is not None:
-        with context_of(request).timed("decode"):
-            reference = await services.slots.run(reference_of, snapshot.engine, query)
+        with context_of(request).measure("decode"):
+            reference = await services.slots.run(embed_reference, snapshot.engine, query)
     rank = partial(
         snapshot.engine.slice,
         query,
@@ -161,9 +161,9 @@ async def _count_search(request: AnyRequest, claimed: Claim | None, body: bytes)
     """Count a search; returns when it is committed, so that no answer leaves uncounted."""
     context = context_of(request)
     limit = context.plan.requests_per_month
-    also = None if claimed is None else claimed.keeping(200, body)
+    also = None if claimed is None else claimed.make_record(200, body)
     try:
-        with context.timed("count"):
+        with context.measure("count"):
             meter = services_of(request).meter
             context.used = await meter.count(caller_of(request), limit=limit, also=also)
     except QuotaError:
@@ -246,7 +246,7 @@ async def search_by_image(request: AnyRequest) -> Response[bytes]:
     if not page.cursor:
         parameters = read(ImageSearch, request)
         picture = await read_picture(request, services.settings, services.slots)
-    async with claim(request, await fingerprint_of(request, picture)) as claimed:
+    async with claim(request, await hash_picture(request, picture)) as claimed:
         if claimed.replay is not None:
             return claimed.replay
         read_first = partial(_read_image_search, request, parameters, picture)

@@ -24,11 +24,11 @@ async def get_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Searches of the current month."""
     caller, services = caller_of(request), services_of(request)
     limit, today = context_of(request).plan.requests_per_month, utc_now().date()
-    found = await services.in_database(
-        usage.month, services.database, caller.account_id, today, limit=limit
+    record = await services.in_database(
+        usage.read_month, services.database, caller.account_id, today, limit=limit
     )
-    context_of(request).used = found["requests"]["used"]
-    return succeed(request, found)
+    context_of(request).used = record["requests"]["used"]
+    return succeed(request, record)
 
 
 @get(
@@ -45,10 +45,10 @@ async def get_monthly_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Searches by month."""
     months, caller = read(Months, request).months, caller_of(request)
     services, today = services_of(request), utc_now().date()
-    found = await services.in_database(
-        usage.monthly, services.database, caller.account_id, months, today
+    record = await services.in_database(
+        usage.read_months, services.database, caller.account_id, months, today
     )
-    return succeed(request, found)
+    return succeed(request, record)
 
 
 @get(
@@ -65,10 +65,10 @@ async def get_daily_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Searches by day."""
     days, caller = read(Days, request).days, caller_of(request)
     services, today = services_of(request), utc_now().date()
-    found = await services.in_database(
-        usage.daily, services.database, caller.account_id, days, today
+    record = await services.in_database(
+        usage.read_days, services.database, caller.account_id, days, today
     )
-    return succeed(request, found)
+    return succeed(request, record)
 
 
 @get(
@@ -82,8 +82,8 @@ async def get_usage_by_key(request: Request[Any, Any, Any]) -> Response[bytes]:
     services, account_id = services_of(request), caller_of(request).account_id
     await services.meter.flush()
     today = utc_now().date()
-    found = await services.in_database(usage.by_key, services.database, account_id, today)
-    return succeed(request, found)
+    record = await services.in_database(usage.read_keys, services.database, account_id, today)
+    return succeed(request, record)
 
 
 ROUTES = [get_usage, get_monthly_usage, get_daily_usage, get_usage_by_key]

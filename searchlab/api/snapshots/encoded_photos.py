@@ -57,7 +57,7 @@ class EncodedPhotos:
         Args:
             row: Of the table.
             score: Its `relevance_score`.
-            fields: The fields wanted, in the specification's order.
+            fields: Names of fields, in the specification's order.
             base_url: Address that links to our own pictures start with.
         """
         return msgspec.Raw(b"".join(self._parts([row], [score], fields, base_url)[1:]))
@@ -87,8 +87,8 @@ class EncodedPhotos:
         made: dict[int, _Record] = {}
         if new:  # they may drop others of this page, or each other
             made = {row: known[shape, row] for row in rows if (shape, row) in known}
-            for row, about in zip(new, self._table.attributes(new), strict=True):
-                made[row] = self._kept(shape, row, _encoded(about, fields, base_url))
+            for row, attributes in zip(new, self._table.attributes(new), strict=True):
+                made[row] = self._store(shape, row, _encode_record(attributes, fields, base_url))
         parts: list[bytes] = []
         for row, score in zip(rows, scores, strict=True):
             head, tail = made[row] if made else known[shape, row]
@@ -102,7 +102,7 @@ class EncodedPhotos:
             self._n_bytes = 0
         return self._shapes.setdefault((fields, base_url), len(self._shapes))
 
-    def _kept(self, shape: int, row: int, record: _Record) -> _Record:
+    def _store(self, shape: int, row: int, record: _Record) -> _Record:
         self._records[shape, row] = record
         self._n_bytes += record.n_bytes
         while self._n_bytes > _KEPT_BYTES and len(self._records) > 1:
@@ -117,24 +117,28 @@ class EncodedPhotos:
             sha256: Of the photo's file.
             base_url: Address that links to our own pictures start with.
         """
-        return _linked(url, sha256, base_url)
+        return _complete_url(url, sha256, base_url)
 
 
-def _encoded(about: Mapping[str, Any], fields: tuple[str, ...], base_url: str) -> _Record:
-    sha256 = about["sha256"]
+def _encode_record(
+    attributes: Mapping[str, Any], fields: tuple[str, ...], base_url: str
+) -> _Record:
+    sha256 = attributes["sha256"]
     record = {
-        **about,
-        "image_url": _linked(about["image_url"], sha256, base_url),
-        "urls": {size: _linked(url, sha256, base_url) for size, url in about["urls"].items()},
+        **attributes,
+        "image_url": _complete_url(attributes["image_url"], sha256, base_url),
+        "urls": {
+            size: _complete_url(url, sha256, base_url) for size, url in attributes["urls"].items()
+        },
         "relevance_score": None,
     }
-    head, found, tail = _ENCODE({name: record[name] for name in fields}).partition(_SCORE)
-    if not found:
+    head, separator, tail = _ENCODE({name: record[name] for name in fields}).partition(_SCORE)
+    if not separator:
         return _Record(head, None)
     return _Record(head + _SCORE.removesuffix(b"null"), tail)
 
 
-def _linked(url: str, sha256: str, base_url: str) -> str:
+def _complete_url(url: str, sha256: str, base_url: str) -> str:
     if not url.startswith(MEDIA_PREFIX):
         return url
     # A picture that changes gets another address, so that every address may be kept for ever.

@@ -26,15 +26,13 @@ class FacetLists:
     """
 
     def __init__(self, table: PhotoTable) -> None:
-        self.colors = _encoded(
-            [Color(name=n, hex=h.removeprefix("#")) for n, h in FAMILIES.items()]
-        )
-        self.sources = _encoded(_sources(table))
-        self.orientations = _encoded([OrientationName(name=name) for name in ORIENTATIONS])
-        self.licenses = _encoded([License(name=n) for n in known_values(table, "license_type")])
+        self.colors = _encode([Color(name=n, hex=h.removeprefix("#")) for n, h in FAMILIES.items()])
+        self.sources = _encode(_list_sources(table))
+        self.orientations = _encode([OrientationName(name=name) for name in ORIENTATIONS])
+        self.licenses = _encode([License(name=n) for n in known_values(table, "license_type")])
 
 
-def _sources(table: PhotoTable) -> list[Source]:
+def _list_sources(table: PhotoTable) -> list[Source]:
     sources, licenses = table.codes("source"), table.codes("license_type")
     pairs = sources.rows.astype(np.int64) * len(licenses.values) + licenses.rows
     n_pairs = len(sources.values) * len(licenses.values)
@@ -50,5 +48,5 @@ def _sources(table: PhotoTable) -> list[Source]:
     ]
 
 
-def _encoded(entries: Sequence[msgspec.Struct]) -> msgspec.Raw:
+def _encode(entries: Sequence[msgspec.Struct]) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(entries))

@@ -9,9 +9,7 @@ from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.errors import NotFoundError
 
 
-def with_thumbnail(
-    entry: dict[str, Any], snapshot: ServedSnapshot, base_url: str
-) -> dict[str, Any]:
+def add_thumbnail(entry: dict[str, Any], snapshot: ServedSnapshot, base_url: str) -> dict[str, Any]:
     """Fill in the thumbnail of an entry that was saved without one.
 
     It is never stored: the service may move, and the picture may change.
@@ -23,10 +21,10 @@ def with_thumbnail(
     """
     if entry["photo_thumbnail_url"] is not None:
         return entry
-    return entry | {"photo_thumbnail_url": _thumbnail(entry["photo_id"], snapshot, base_url)}
+    return entry | {"photo_thumbnail_url": _find_thumbnail(entry["photo_id"], snapshot, base_url)}
 
 
-def _thumbnail(photo_id: str, snapshot: ServedSnapshot, base_url: str) -> str:
+def _find_thumbnail(photo_id: str, snapshot: ServedSnapshot, base_url: str) -> str:
     try:
         row = snapshot.row_of(photo_id)
     except NotFoundError:  # no longer in the library; neither is its picture

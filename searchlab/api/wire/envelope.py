@@ -17,7 +17,7 @@ ENCODER = msgspec.json.Encoder()
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
-class Answer(Response[bytes]):
+class JsonAnswer(Response[bytes]):
     """Status 200 and JSON that is whole already, sent as it is.
 
     Litestar's own is put together anew for every request, which takes as long as a search.
@@ -71,9 +71,9 @@ def succeed(
 ) -> Response[bytes]:
     """Answer 200 with `data`, which may be or hold `msgspec.Raw`."""
     context = context_of(request)
-    with context.timed("serialise"):
+    with context.measure("serialise"):
         body = enclose(context, success=True, data=data, pagination=pagination)
-    return Answer(body, headers=headers or {})
+    return JsonAnswer(body, headers=headers or {})
 
 
 def encode_failure(context: RequestContext, problem: Problem | Invalid) -> tuple[int, bytes]:

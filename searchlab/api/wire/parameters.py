@@ -26,7 +26,7 @@ Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
 MAX_BODY_BYTES = 64 * 1024
 _MAX_PAIRS = 500
-_GIVEN = "searchlab.given"
+_QUERY = "searchlab.query"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?", re.ASCII)
 _BEYOND = 2**63  # msgspec compares 64-bit integers; what is larger is out of every range anyhow
@@ -55,7 +55,7 @@ class Field(typing.NamedTuple):
 @cache
 def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
     """Return the parameters that a Struct declares."""
-    found = []
+    fields = []
     hints = typing.get_type_hints(struct, include_extras=True)
     for declared in msgspec.structs.fields(struct):
         annotation = hints[declared.name]
@@ -69,8 +69,10 @@ def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
             annotation = typing.get_args(inner)[0]
             inner = _plain(annotation)
         required = declared.required
-        found.append(Field(declared.encode_name, inner, annotation, repeatable, nullable, required))
-    return tuple(found)
+        fields.append(
+            Field(declared.encode_name, inner, annotation, repeatable, nullable, required)
+        )
+    return tuple(fields)
 
 
 def _plain(annotation: Any) -> Any:
@@ -106,33 +108,33 @@ def read(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameter
         Invalid: What is missing, cannot be converted, or is out of range; all of it.
     """
     scope: Any = request.scope
-    given: dict[str, list[str]] | None = scope.get(_GIVEN)
-    if given is None:
-        given = {}
+    query: dict[str, list[str]] | None = scope.get(_QUERY)
+    if query is None:
+        query = {}
         for name, value in query_pairs(request):
-            given.setdefault(name, []).append(value)
-        scope[_GIVEN] = given
+            query.setdefault(name, []).append(value)
+        scope[_QUERY] = query
     values: dict[str, Any] = {}
     wrong: list[Detail] = []
     for field in fields_of(struct):
-        found = given.get(field.name)
+        texts = query.get(field.name)
         loc = ("query", field.name)
-        if found is None:
+        if texts is None:
             if field.required:
                 wrong.append(Detail(loc, f"{field.name} must be given, got none", "missing"))
             continue
-        if len(found) > 1 and not field.repeatable:
-            msg = f"{field.name} must be given once, got {len(found)} times"
+        if len(texts) > 1 and not field.repeatable:
+            msg = f"{field.name} must be given once, got {len(texts)} times"
             wrong.append(Detail(loc, msg, "repeated"))
             continue
         parts = []
-        for text in found:
+        for text in texts:
             try:
-                parts.append(_checked(field, _from_text(field, text, loc), loc))
+                parts.append(_check(field, _parse(field, text, loc), loc))
             except Invalid as error:
                 wrong += error.details
         values[field.name] = tuple(parts) if field.repeatable else (parts or [None])[0]
-    return _built(struct, values, wrong)
+    return _build(struct, values, wrong)
 
 
 def read_path(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameters:
@@ -147,13 +149,13 @@ def read_path(struct: type[Parameters], request: Request[Any, Any, Any]) -> Para
         loc = ("path", field.name)
         try:
             text = request.path_params[field.name]
-            values[field.name] = _checked(field, _from_text(field, text, loc), loc)
+            values[field.name] = _check(field, _parse(field, text, loc), loc)
         except Invalid as error:
             wrong += error.details
-    return _built(struct, values, wrong)
+    return _build(struct, values, wrong)
 
 
-def _from_text(field: Field, text: str, loc: tuple[str, ...]) -> Any:
+def _parse(field: Field, text: str, loc: tuple[str, ...]) -> Any:
     if field.kind is int:
         if not _INTEGER.fullmatch(text):
             msg = f"{field.name} must be an integer, got {quote(text)}"
@@ -168,18 +170,18 @@ def _from_text(field: Field, text: str, loc: tuple[str, ...]) -> Any:
     return text
 
 
-def _checked(field: Field, value: Any, loc: tuple[str, ...]) -> Any:
+def _check(field: Field, value: Any, loc: tuple[str, ...]) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         value = max(-_BEYOND, min(value, _BEYOND - 1))
     try:
         return msgspec.convert(value, field.annotation)
     except msgspec.ValidationError as error:
-        wanted = str(error).split(" - at ", maxsplit=1)[0].removeprefix("Expected ")
-        wanted = wanted.replace("`str`", "a string").replace("`bool`", "true or false")
-        wanted = wanted.replace("`int`", "an integer").replace("`float`", "a number")
-        came = "" if ", got" in wanted else f", got {quote(value)}"
-        msg = f"{field.name} must be {wanted}{came}"
-        raise invalid(loc, msg, "type_error" if ", got" in wanted else "out_of_range") from None
+        range_text = str(error).split(" - at ", maxsplit=1)[0].removeprefix("Expected ")
+        range_text = range_text.replace("`str`", "a string").replace("`bool`", "true or false")
+        range_text = range_text.replace("`int`", "an integer").replace("`float`", "a number")
+        came = "" if ", got" in range_text else f", got {quote(value)}"
+        msg = f"{field.name} must be {range_text}{came}"
+        raise invalid(loc, msg, "type_error" if ", got" in range_text else "out_of_range") from None
 
 
 async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameters:
@@ -193,33 +195,33 @@ async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -
     if kind != "application/json":
         msg = f"the body must be application/json, got {quote(kind)}"
         raise Problem(msg, "UNSUPPORTED_MEDIA_TYPE")
-    body = await _whole(request)
+    body = await _read_whole(request)
     try:
-        given = msgspec.json.decode(body)
+        document = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise invalid(("body",), "the body must be JSON, got another text", "json") from None
-    if not isinstance(given, dict):
-        msg = f"the body must be a JSON object, got {quote(given)}"
+    if not isinstance(document, dict):
+        msg = f"the body must be a JSON object, got {quote(document)}"
         raise invalid(("body",), msg, "json_object")
     values: dict[str, Any] = {}
     wrong: list[Detail] = []
     for field in fields_of(struct):
         loc = ("body", field.name)
-        if field.name not in given:
+        if field.name not in document:
             if field.required:
                 wrong.append(Detail(loc, f"{field.name} must be given, got none", "missing"))
             continue
-        value = given[field.name]
+        value = document[field.name]
         if value is None and field.nullable:
             values[field.name] = None
             continue
         try:
             if isinstance(value, str):
                 _check_text(field.name, value, loc)
-            values[field.name] = _checked(field, value, loc)
+            values[field.name] = _check(field, value, loc)
         except Invalid as error:
             wrong += error.details
-    return _built(struct, values, wrong)
+    return _build(struct, values, wrong)
 
 
 def _check_text(name: str, value: str, loc: tuple[str, ...]) -> None:
@@ -228,7 +230,7 @@ def _check_text(name: str, value: str, loc: tuple[str, ...]) -> None:
         raise invalid(loc, msg, "string_unicode")
 
 
-async def _whole(request: Request[Any, Any, Any]) -> bytes:
+async def _read_whole(request: Request[Any, Any, Any]) -> bytes:
     body = Body(request, MAX_BODY_BYTES, whole_s=JSON_S)
     try:
         body.check_announced()
@@ -238,7 +240,7 @@ async def _whole(request: Request[Any, Any, Any]) -> bytes:
         raise
 
 
-def _built(struct: type[Parameters], values: dict[str, Any], wrong: list[Detail]) -> Parameters:
+def _build(struct: type[Parameters], values: dict[str, Any], wrong: list[Detail]) -> Parameters:
     if wrong:
         raise Invalid(wrong)
     return struct(**values)

@@ -59,7 +59,7 @@ def _prepare(database: Database, file: Path) -> None:
     except OSError as error:
         msg = f"{file} must be a file that can be written, got: {error.strerror or error}"
         raise DataError(msg) from error
-    with database.explained(), database.engine.connect() as connection:
+    with database.translate_errors(), database.engine.connect() as connection:
         driver: Any = connection.connection.driver_connection
         driver.execute("PRAGMA journal_mode=WAL")
 
