@@ -139,11 +139,9 @@ async def get_photographer(request: Request[Any, Any, Any]) -> Response[bytes]:
 async def _photographers(request: Request[Any, Any, Any]) -> Photographers:
     services = services_of(request)
     photographers = services.live_library.current.photographers
-    return (
-        photographers.get()
-        if photographers.is_made
-        else await services.search_threads.run(photographers.get)
-    )
+    if photographers.is_made:
+        return photographers.get()
+    return await services.search_threads.run(photographers.get)
 
 
 def _read_username(request: Request[Any, Any, Any]) -> str:
