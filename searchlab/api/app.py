@@ -34,7 +34,7 @@ from searchlab.api.routes import collections, facets, media, photos, search, sys
 from searchlab.api.settings import Settings
 from searchlab.api.snapshots.live_library import LiveLibrary, ServedSnapshot
 from searchlab.api.wire.envelope import encode_failure
-from searchlab.api.wire.errors import Problem, problem_of
+from searchlab.api.wire.errors import HttpProblem, problem_of
 
 
 def create_app(settings: Settings | None = None) -> Middleware:
@@ -163,7 +163,7 @@ def _refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
     problem = problem_of(error)
     context = context_of(request)
     status, body = encode_failure(context, problem)
-    if status >= 500 and not isinstance(error, Problem):
+    if status >= 500 and not isinstance(error, HttpProblem):
         request.app.state.log.error("a request failed", error, request_id=context.request_id)
-    headers = problem.headers if isinstance(problem, Problem) else {}
+    headers = problem.headers if isinstance(problem, HttpProblem) else {}
     return Response(body, status_code=status, media_type=MediaType.JSON, headers=headers)

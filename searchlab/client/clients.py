@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import httpx
 
 from searchlab import __version__
-from searchlab.client import operations as api
+from searchlab.client import operations
 from searchlab.client.calls import Answer, Call, PageCall
 from searchlab.client.pages import AsyncPage, Page, page_parts
 from searchlab.client.records import Photo
@@ -52,7 +52,7 @@ def _signature(describe: Callable[..., Any]) -> inspect.Signature:
         if parameter.kind is not kind.VAR_KEYWORD:
             parameters.append(parameter)
             continue
-        for name, hint in api.Filters.__annotations__.items():
+        for name, hint in operations.Filters.__annotations__.items():
             words = hint.__forward_arg__
             parameters.append(kind(name, kind.KEYWORD_ONLY, default=None, annotation=words))
     return inspect.Signature(parameters)
@@ -168,27 +168,27 @@ class Client(_Base):
     def _photos(self, call: PageCall) -> Iterator[Photo]:
         return self._page(call).all_photos()
 
-    search = _method(api.search, _page)
-    search_all = _method(api.search, _photos)
-    search_by_image = _method(api.search_by_image, _page)
-    similar = _method(api.similar, _page)
-    photo = _method(api.photo, _data)
-    colors = _method(api.colors, _data)
-    sources = _method(api.sources, _data)
-    orientations = _method(api.orientations, _data)
-    licenses = _method(api.licenses, _data)
-    suggest_photographers = _method(api.suggest_photographers, _data)
-    photographer = _method(api.photographer, _data)
-    collections = _method(api.collections, _data)
-    create_collection = _method(api.create_collection, _data)
-    collection = _method(api.collection, _data)
-    delete_collection = _method(api.delete_collection, _data)
-    add_photo = _method(api.add_photo, _data)
-    remove_photo = _method(api.remove_photo, _data)
-    usage = _method(api.usage, _data)
-    monthly_usage = _method(api.monthly_usage, _data)
-    daily_usage = _method(api.daily_usage, _data)
-    usage_by_key = _method(api.usage_by_key, _data)
+    search = _method(operations.search, _page)
+    search_all = _method(operations.search, _photos)
+    search_by_image = _method(operations.search_by_image, _page)
+    similar = _method(operations.similar, _page)
+    photo = _method(operations.photo, _data)
+    colors = _method(operations.colors, _data)
+    sources = _method(operations.sources, _data)
+    orientations = _method(operations.orientations, _data)
+    licenses = _method(operations.licenses, _data)
+    suggest_photographers = _method(operations.suggest_photographers, _data)
+    photographer = _method(operations.photographer, _data)
+    collections = _method(operations.collections, _data)
+    create_collection = _method(operations.create_collection, _data)
+    collection = _method(operations.collection, _data)
+    delete_collection = _method(operations.delete_collection, _data)
+    add_photo = _method(operations.add_photo, _data)
+    remove_photo = _method(operations.remove_photo, _data)
+    usage = _method(operations.usage, _data)
+    monthly_usage = _method(operations.monthly_usage, _data)
+    daily_usage = _method(operations.daily_usage, _data)
+    usage_by_key = _method(operations.usage_by_key, _data)
 
 
 class AsyncClient(_Base):
@@ -261,27 +261,27 @@ class AsyncClient(_Base):
         async for photo in page.all_photos():
             yield photo
 
-    search = _method(api.search, _page)
-    search_all = _method(api.search, _photos)
-    search_by_image = _method(api.search_by_image, _page)
-    similar = _method(api.similar, _page)
-    photo = _method(api.photo, _data)
-    colors = _method(api.colors, _data)
-    sources = _method(api.sources, _data)
-    orientations = _method(api.orientations, _data)
-    licenses = _method(api.licenses, _data)
-    suggest_photographers = _method(api.suggest_photographers, _data)
-    photographer = _method(api.photographer, _data)
-    collections = _method(api.collections, _data)
-    create_collection = _method(api.create_collection, _data)
-    collection = _method(api.collection, _data)
-    delete_collection = _method(api.delete_collection, _data)
-    add_photo = _method(api.add_photo, _data)
-    remove_photo = _method(api.remove_photo, _data)
-    usage = _method(api.usage, _data)
-    monthly_usage = _method(api.monthly_usage, _data)
-    daily_usage = _method(api.daily_usage, _data)
-    usage_by_key = _method(api.usage_by_key, _data)
+    search = _method(operations.search, _page)
+    search_all = _method(operations.search, _photos)
+    search_by_image = _method(operations.search_by_image, _page)
+    similar = _method(operations.similar, _page)
+    photo = _method(operations.photo, _data)
+    colors = _method(operations.colors, _data)
+    sources = _method(operations.sources, _data)
+    orientations = _method(operations.orientations, _data)
+    licenses = _method(operations.licenses, _data)
+    suggest_photographers = _method(operations.suggest_photographers, _data)
+    photographer = _method(operations.photographer, _data)
+    collections = _method(operations.collections, _data)
+    create_collection = _method(operations.create_collection, _data)
+    collection = _method(operations.collection, _data)
+    delete_collection = _method(operations.delete_collection, _data)
+    add_photo = _method(operations.add_photo, _data)
+    remove_photo = _method(operations.remove_photo, _data)
+    usage = _method(operations.usage, _data)
+    monthly_usage = _method(operations.monthly_usage, _data)
+    daily_usage = _method(operations.daily_usage, _data)
+    usage_by_key = _method(operations.usage_by_key, _data)
 
 
 def _check_address(base_url: str) -> str:

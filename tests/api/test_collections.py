@@ -225,7 +225,7 @@ def request_to(collections, threads):
     attach(scope, context)
     return SimpleNamespace(
         app=SimpleNamespace(state=SimpleNamespace(services=services)),
-        headers={idempotency.HEADER: "k"},
+        headers={idempotency.IDEMPOTENCY_KEY: "k"},
         scope=scope,
         method="POST",
         url=SimpleNamespace(path=COLLECTIONS),

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from searchlab.api.http.decode_slots import DecodeSlots
-from searchlab.api.wire.errors import Invalid, Problem
+from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.errors import ImageError
 
 
@@ -42,7 +42,7 @@ def test_without_memory_the_answer_is_to_come_again():
     def fail():
         raise MemoryError
 
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(HttpProblem) as caught:
         with_slots(lambda slots: slots.run(fail))
     assert caught.value.kind.code == "OVERLOADED"
 
@@ -52,7 +52,7 @@ def test_a_place_is_waited_for_and_not_for_ever():
         gate = threading.Event()
         first = asyncio.create_task(slots.run(gate.wait))
         await asyncio.sleep(0)
-        with pytest.raises(Problem) as caught:
+        with pytest.raises(HttpProblem) as caught:
             await slots.run(int)
         gate.set()
         return caught.value, await first, await slots.run(int)
@@ -79,7 +79,7 @@ def test_what_takes_too_long_keeps_its_place_until_it_is_really_done():
         gate = threading.Event()
         with pytest.raises(Invalid) as late:
             await slots.run(gate.wait)
-        with pytest.raises(Problem) as full:
+        with pytest.raises(HttpProblem) as full:
             await slots.run(int)
         gate.set()
         return late.value.details[0], full.value.kind.code, await slots.run(int)
@@ -96,7 +96,7 @@ def test_a_request_that_goes_away_leaves_its_place_taken_until_the_work_is_done(
         await asyncio.sleep(0.01)
         gone.cancel()
         await asyncio.gather(gone, return_exceptions=True)
-        with pytest.raises(Problem):
+        with pytest.raises(HttpProblem):
             await slots.run(int)
         gate.set()
         return await slots.run(int)

@@ -21,7 +21,7 @@ from searchlab.api.http.context import RequestContext, attach
 from searchlab.api.http.middleware import require_key
 from searchlab.api.routes import search
 from searchlab.api.settings import Settings
-from searchlab.api.wire.errors import CODES, KINDS, Invalid, Problem, problem_of
+from searchlab.api.wire.errors import CODES, KINDS, HttpProblem, Invalid, problem_of
 from searchlab.config import Config
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
@@ -402,7 +402,7 @@ def test_a_key_that_is_asked_for_a_second_time_is_refused_the_same_way(served):
     request = SimpleNamespace(scope=scope, app=SimpleNamespace(state=SimpleNamespace()))
     request.app.state.services = served.app.services
     attach(request.scope, RequestContext())
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(HttpProblem) as refused:
         asyncio.run(require_key(request))
     assert refused.value.headers == {"WWW-Authenticate": 'ApiKey header="x-api-key"'}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from litestar import Request
 from msgspec import Meta
 
-from searchlab.api.wire.errors import Invalid, Problem
+from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.api.wire.parameters import MAX_BODY_BYTES, fields_of, read, read_body, read_path
 from searchlab.api.wire.requests import ImageSearch, NewCollection, OneCollection, TextSearch
 
@@ -194,7 +194,7 @@ def test_a_body_is_not_bent_into_shape(values, wrong):
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/xml", "multipart/form-data"])
 def test_a_body_of_another_type_is_refused(kind):
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(HttpProblem) as caught:
         body_of(NewCollection, b'{"name": "a"}', kind)
     assert caught.value.kind.status == 415
 
@@ -237,7 +237,7 @@ def test_json_that_trickles_has_less_time_than_a_picture(monkeypatch):
 
 
 def test_a_body_beyond_the_limit_is_refused():
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(HttpProblem) as caught:
         body_of(NewCollection, b" " * (MAX_BODY_BYTES + 1))
     assert caught.value.kind.status == 413
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from searchlab.api.http.threads import Threads
-from searchlab.api.wire.errors import Problem
+from searchlab.api.wire.errors import HttpProblem
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_what_finds_no_room_is_refused_at_once(threads):
     async def crowd():
         first, second = (asyncio.create_task(threads.run(go_on.wait)) for _ in range(2))
         await asyncio.sleep(0)
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(HttpProblem) as refused:
             await threads.run(go_on.wait)
         go_on.set()
         assert await first

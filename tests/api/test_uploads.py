@@ -18,7 +18,7 @@ from PIL import Image
 from searchlab.api.http import bodies
 from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.uploads import embed_reference, hash_picture, read_picture
-from searchlab.api.wire.errors import Invalid, Problem, problem_of
+from searchlab.api.wire.errors import HttpProblem, Invalid, problem_of
 from searchlab.config import Config
 from searchlab.errors import ImageError
 from searchlab.library.ingest import index_photos
@@ -244,7 +244,7 @@ async def reading(messages, headers=(), *, slots=None, limit=LIMIT):
 
 
 def refusal(*arguments, **options):
-    with pytest.raises((Problem, Invalid)) as caught:
+    with pytest.raises((HttpProblem, Invalid)) as caught:
         asyncio.run(reading(*arguments, **options))
     return caught.value
 
@@ -367,7 +367,7 @@ def test_bodies_that_are_read_at_once_are_bounded_together():
             read_picture(request, SimpleNamespace(max_upload_bytes=LIMIT), slots)
         )
         await asyncio.sleep(0.01)
-        with pytest.raises(Problem) as caught:
+        with pytest.raises(HttpProblem) as caught:
             await read_picture(
                 request_of([body])[0], SimpleNamespace(max_upload_bytes=LIMIT), slots
             )

@@ -16,10 +16,10 @@ from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.replays import Attempt, Replay
 from searchlab.api.http.context import Services, caller_of, context_of, services_of
-from searchlab.api.wire.errors import Problem, invalid
+from searchlab.api.wire.errors import HttpProblem, invalid
 from searchlab.errors import InputError, SearchlabError, quote
 
-HEADER = "Idempotency-Key"
+IDEMPOTENCY_KEY = "Idempotency-Key"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
 _RETURNING: set[asyncio.Task[None]] = set()
 
@@ -52,13 +52,13 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
         Invalid: The key is no key, or came with another request before.
         InFlightError: The first request with this key is still being acted on.
     """
-    key = request.headers.get(HEADER)
+    key = request.headers.get(IDEMPOTENCY_KEY)
     if key is None:
         yield Claim(None, lambda _status, _body: None)
         return
     if not _KEY.fullmatch(key):
-        msg = f"{HEADER} must be 1 to 255 visible ASCII characters, got {quote(key)}"
-        raise invalid(("header", HEADER), msg, "idempotency_key")
+        msg = f"{IDEMPOTENCY_KEY} must be 1 to 255 visible ASCII characters, got {quote(key)}"
+        raise invalid(("header", IDEMPOTENCY_KEY), msg, "idempotency_key")
     services = services_of(request)
     query = request.scope["query_string"]
     attempt = Attempt(
@@ -71,7 +71,7 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
     try:
         before = await _begin(services, attempt)
     except InputError as error:
-        raise invalid(("header", HEADER), str(error), "idempotency_key") from None
+        raise invalid(("header", IDEMPOTENCY_KEY), str(error), "idempotency_key") from None
     if before is not None:
         context_of(request).headers["Idempotency-Replayed"] = "true"
         answer = Response(before.body, status_code=before.status, media_type=MediaType.JSON)
@@ -110,7 +110,7 @@ async def _give_back(
     services: Services, attempt: Attempt, *, after: asyncio.Future[Replay | None] | None = None
 ) -> None:
     # Where it cannot be given back now, its lease runs out within a minute.
-    with suppress(SearchlabError, Problem):
+    with suppress(SearchlabError, HttpProblem):
         if after is not None and await after is not None:
             return
         await services.in_database(services.replays.forget, attempt)

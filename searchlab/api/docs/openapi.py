@@ -19,7 +19,7 @@ from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
-from searchlab.api.accounts.idempotency import HEADER as IDEMPOTENCY_KEY
+from searchlab.api.accounts.idempotency import IDEMPOTENCY_KEY
 from searchlab.api.docs.openapi_answers import (
     HEADERS,
     describe_errors,

@@ -10,7 +10,7 @@ from typing import Any
 from litestar import Request
 from litestar.exceptions import InternalServerException
 
-from searchlab.api.wire.errors import Invalid, Problem, invalid
+from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
 
 # A pause between two pieces of a body, and the whole of it: of a picture, and of JSON.
 _IDLE_S, _WHOLE_S, JSON_S = 20.0, 180.0, 10.0
@@ -50,22 +50,22 @@ class Body:
         """Refuse a body that says by itself that it is too large.
 
         Raises:
-            Problem: It does (413).
+            HttpProblem: It does (413).
         """
         announced = self._headers.get("content-length", "")
         # The least that is too much is as good as any, and a number of any length is no trouble.
         if announced.isascii() and announced.isdigit() and int(announced[:18]) > self._max_bytes:
             raise self._too_large()
 
-    def _too_large(self) -> Problem:
+    def _too_large(self) -> HttpProblem:
         msg = f"the body must have at most {self._max_bytes:,} bytes, got more; scale it down"
-        return Problem(msg, "PAYLOAD_TOO_LARGE")
+        return HttpProblem(msg, "PAYLOAD_TOO_LARGE")
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Iterate over the body, in pieces that are as large whatever they come in.
 
         Raises:
-            Problem: It is too large (413).
+            HttpProblem: It is too large (413).
             Invalid: It takes too long, comes in crumbs, or the connection ends within it.
         """
         gathered = bytearray()

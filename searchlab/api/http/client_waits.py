@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from searchlab.api.ops.metrics import Metrics
-from searchlab.api.wire.errors import Problem
+from searchlab.api.wire.errors import HttpProblem
 
 _TIMES = 4  # waiting costs memory alone
 _SHARE = 4  # no key has more than this part of the places
@@ -55,7 +55,7 @@ class ClientWaits:
             key_id: Whose.
 
         Raises:
-            Problem: Too many requests of the key do already (429).
+            HttpProblem: Too many requests of the key do already (429).
         """
         if self._by_key[key_id] >= self._most_of_key:
             self._metrics.count_refusal("slow")
@@ -63,7 +63,7 @@ class ClientWaits:
                 f"a key may have {self._most_of_key} requests whose bodies are still on their way, "
                 "got more; wait for Retry-After seconds"
             )
-            raise Problem(msg, "RATE_LIMITED", headers={"Retry-After": "1"})
+            raise HttpProblem(msg, "RATE_LIMITED", headers={"Retry-After": "1"})
         self._by_key[key_id] += 1
         try:
             with self.sending():

@@ -125,7 +125,7 @@ class Services:
         """Do work with the database in one of its threads.
 
         Raises:
-            Problem: Too much waits already (503).
+            HttpProblem: Too much waits already (503).
         """
         return await self.database_threads.run(work, *args, **kwargs)
 

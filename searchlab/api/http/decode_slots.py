@@ -63,7 +63,7 @@ class DecodeSlots:
         decoder cannot be stopped from outside.
 
         Raises:
-            Problem: No place is free, or there is not enough memory (503).
+            HttpProblem: No place is free, or there is not enough memory (503).
             Invalid: It takes too long, or what `late` makes of that.
         """
         await self._take()

@@ -24,7 +24,7 @@ from searchlab.api.ops.logs import Log
 from searchlab.api.settings import API_PREFIX
 from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
 from searchlab.api.wire.envelope import encode_failure
-from searchlab.api.wire.errors import KINDS, Problem, overloaded, problem_of
+from searchlab.api.wire.errors import KINDS, HttpProblem, overloaded, problem_of
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -161,11 +161,11 @@ class _Request:
                 self._body_left = True
         if size > MAX_HEADER_BYTES:
             msg = f"headers must have at most {MAX_HEADER_BYTES:,} bytes, got {size:,}"
-            raise Problem(msg, "HEADERS_TOO_LARGE")
+            raise HttpProblem(msg, "HEADERS_TOO_LARGE")
         target = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if target > MAX_TARGET_BYTES:
             msg = f"path and query must have at most {MAX_TARGET_BYTES:,} bytes, got {target:,}"
-            raise Problem(msg, "URI_TOO_LONG")
+            raise HttpProblem(msg, "URI_TOO_LONG")
         context.base_url = services.settings.base_url or _address(scope, host)
         if self._under_api and scope["method"] == "OPTIONS" and requested and self._origin:
             answer = self._cross_origin().preflight(self._origin)
@@ -198,7 +198,7 @@ class _Request:
         if caller.plan not in PLANS:
             plans = ", ".join(PLANS)
             msg = f"the account's plan must be one of {plans}, got {caller.plan}; change the plan"
-            raise Problem(msg, "FORBIDDEN")
+            raise HttpProblem(msg, "FORBIDDEN")
         context.used = services.meter.peek(caller)
         if context.used is None:
             context.used = await self._ask(services.meter.read_used, caller)
@@ -209,7 +209,7 @@ class _Request:
             msg = (
                 f"a key may send {rate:g} requests a second, got more; wait for Retry-After seconds"
             )
-            raise Problem(msg, "RATE_LIMITED")
+            raise HttpProblem(msg, "RATE_LIMITED")
 
     async def _ask(self, question: Callable[[Subject], Reply], about: Subject) -> Reply:
         # The database may hang for as long as it likes; the other requests go on meanwhile.
@@ -286,9 +286,9 @@ class _Request:
     async def _fail(self, error: Exception) -> None:
         problem = problem_of(error)
         status, body = encode_failure(self._exchange, problem)
-        if status >= 500 and not isinstance(error, Problem):
+        if status >= 500 and not isinstance(error, HttpProblem):
             self._log.error("a request failed", error, request_id=self._exchange.request_id)
-        extra = problem.headers if isinstance(problem, Problem) else {}
+        extra = problem.headers if isinstance(problem, HttpProblem) else {}
         headers = [(name.lower().encode(), value.encode()) for name, value in extra.items()]
         headers.append((b"content-type", b"application/json"))
         headers.append((b"content-length", str(len(body)).encode()))
@@ -328,18 +328,18 @@ async def require_key(request: Request[Any, Any, Any]) -> None:
     """Refuse, before any operation of the API, a request whose key was not checked above.
 
     Raises:
-        Problem: It was not (401).
+        HttpProblem: It was not (401).
     """
     # Not one of Litestar's guards: for each it copies the handler, at every request.
     if context_of(request).caller is None:
         raise _unauthorized(request.app.state.services)
 
 
-def _unauthorized(services: Services) -> Problem:
+def _unauthorized(services: Services) -> HttpProblem:
     """Make the answer to a request without a key in force."""
     services.metrics.count_refusal("key")
     challenge = {"WWW-Authenticate": 'ApiKey header="x-api-key"'}
-    return Problem(KINDS["UNAUTHORIZED"].example, "UNAUTHORIZED", headers=challenge)
+    return HttpProblem(KINDS["UNAUTHORIZED"].example, "UNAUTHORIZED", headers=challenge)
 
 
 def _address(scope: Any, host: bytes) -> str:

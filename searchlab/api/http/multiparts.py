@@ -13,7 +13,7 @@ from multipart import (  # type: ignore[import-untyped]
 )
 
 from searchlab.api.http.bodies import AnyRequest
-from searchlab.api.wire.errors import Invalid, Problem, invalid
+from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
 from searchlab.api.wire.requests import ImageSearch
 from searchlab.api.wire.schema import Detail
 from searchlab.errors import quote
@@ -97,7 +97,7 @@ def boundary_of(request: AnyRequest) -> bytes:
     """Check the headers of a body, and find what separates its parts.
 
     Raises:
-        Problem: It is no multipart/form-data (415).
+        HttpProblem: It is no multipart/form-data (415).
         Invalid: Nothing separates its parts.
     """
     kind, options = request.content_type
@@ -105,7 +105,7 @@ def boundary_of(request: AnyRequest) -> bytes:
     if kind != "multipart/form-data" or coding.strip().lower() not in {"", "identity"}:
         got = quote(kind) if coding == "identity" else f"{quote(kind)} in {quote(coding)}"
         msg = f"body must be multipart/form-data with a part {PART}, got {got}"
-        raise Problem(msg, "UNSUPPORTED_MEDIA_TYPE")
+        raise HttpProblem(msg, "UNSUPPORTED_MEDIA_TYPE")
     boundary = options.get("boundary", "")
     if not boundary:
         msg = "body must be well-formed multipart/form-data, got a Content-Type without a boundary"

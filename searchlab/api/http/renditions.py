@@ -57,7 +57,7 @@ class Renditions:
 
         Raises:
             NotFoundError: The picture is gone, or not what was indexed any more.
-            Problem: There is no room to make it (503).
+            HttpProblem: There is no room to make it (503).
         """
         snapshot_id = self._live_library.current.engine.snapshot_id
         if size == "full":

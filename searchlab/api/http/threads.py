@@ -37,7 +37,7 @@ class Threads:
         """Do work in a thread; it is done to its end also where nobody waits for it any more.
 
         Raises:
-            Problem: Too much waits already (503).
+            HttpProblem: Too much waits already (503).
         """
         if self.busy >= self._most:
             raise overloaded()

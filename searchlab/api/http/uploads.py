@@ -15,12 +15,12 @@ from typing import Final
 
 from PIL import Image
 
-from searchlab.api.accounts.idempotency import HEADER
+from searchlab.api.accounts.idempotency import IDEMPOTENCY_KEY
 from searchlab.api.http.bodies import AnyRequest, Body
 from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.multiparts import Form, boundary_of
 from searchlab.api.settings import Settings
-from searchlab.api.wire.errors import Invalid, Problem
+from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.images.decode import WORKING_SIDE, check_format, open_rgb
 from searchlab.search.engine import SearchEngine
@@ -48,7 +48,7 @@ async def read_picture(request: AnyRequest, settings: Settings, slots: DecodeSlo
         without any part.
 
     Raises:
-        Problem: Too many bytes (413), another content type (415), no room at the moment (503).
+        HttpProblem: Too many bytes (413), another content type (415), no room at the moment (503).
         ImageError: The file is of no accepted format.
         Invalid: The body is broken, or has not one part `image`.
     """
@@ -56,7 +56,7 @@ async def read_picture(request: AnyRequest, settings: Settings, slots: DecodeSlo
     try:
         with slots.buffering() as take:
             picture = await _read(request, body, take)
-    except (Problem, Invalid):
+    except (HttpProblem, Invalid):
         await body.drain()
         raise
     if picture is not None:
@@ -84,7 +84,7 @@ async def hash_picture(request: AnyRequest, picture: bytes | None) -> bytes:
         request: Asks by its header `Idempotency-Key`.
         picture: As it was read; None is as good as empty.
     """
-    if HEADER not in request.headers:
+    if IDEMPOTENCY_KEY not in request.headers:
         return b""
     return await asyncio.to_thread(lambda: hashlib.sha256(picture or b"").digest())
 

@@ -16,7 +16,7 @@ from searchlab.api.http.context import RequestContext, caller_of, context_of, se
 from searchlab.api.http.uploads import embed_reference, hash_picture, read_picture
 from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.api.wire.envelope import JsonAnswer, enclose
-from searchlab.api.wire.errors import Invalid, Problem
+from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.api.wire.operations import Operation
 from searchlab.api.wire.parameters import read, select_fields
 from searchlab.api.wire.requests import Conditions, ImageSearch, NextPage, Similar, TextSearch
@@ -171,7 +171,7 @@ async def _count_search(request: AnyRequest, claimed: Claim | None, body: bytes)
         raise _quota_exceeded(request) from None
 
 
-def _quota_exceeded(request: AnyRequest) -> Problem:
+def _quota_exceeded(request: AnyRequest) -> HttpProblem:
     services_of(request).metrics.count_refusal("quota")
     plan = context_of(request).plan
     msg = (
@@ -180,7 +180,7 @@ def _quota_exceeded(request: AnyRequest) -> Problem:
     )
     wait = str(max(1, seconds_left_in_month()))
     details = {"plan": plan.name, "limit": plan.requests_per_month}
-    return Problem(msg, "QUOTA_EXCEEDED", details=details, headers={"Retry-After": wait})
+    return HttpProblem(msg, "QUOTA_EXCEEDED", details=details, headers={"Retry-After": wait})
 
 
 # -- the operations ---------------------------------------------------------------------------

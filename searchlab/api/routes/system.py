@@ -12,7 +12,7 @@ from litestar.enums import MediaType
 
 from searchlab import __version__
 from searchlab.api.http.context import Services, services_of
-from searchlab.api.wire.errors import Problem
+from searchlab.api.wire.errors import HttpProblem
 from searchlab.errors import SearchlabError
 
 _DATABASE_TIMEOUT_S = 2.0
@@ -67,7 +67,7 @@ async def _reachable(services: Services) -> bool:
     try:
         async with asyncio.timeout(_DATABASE_TIMEOUT_S):
             return await services.health_threads.run(ask)
-    except (Problem, SearchlabError, TimeoutError):
+    except (HttpProblem, SearchlabError, TimeoutError):
         return False
 
 

@@ -10,7 +10,7 @@ import msgspec
 from litestar import Request, Response
 
 from searchlab.api.http.context import RequestContext, context_of
-from searchlab.api.wire.errors import Invalid, Problem
+from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.api.wire.schema import Pagination
 
 ENCODER = msgspec.json.Encoder()
@@ -76,7 +76,7 @@ def succeed(
     return JsonAnswer(body, headers=headers or {})
 
 
-def encode_failure(context: RequestContext, problem: Problem | Invalid) -> tuple[int, bytes]:
+def encode_failure(context: RequestContext, problem: HttpProblem | Invalid) -> tuple[int, bytes]:
     """Encode what went wrong as status and body."""
     if isinstance(problem, Invalid):
         return 422, ENCODER.encode({"detail": problem.details})

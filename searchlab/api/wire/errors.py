@@ -176,7 +176,7 @@ KINDS = {
 }
 
 
-class Problem(Exception):  # noqa: N818 - it is an answer
+class HttpProblem(Exception):  # noqa: N818 - it is an answer
     """What the envelope's `error` says.
 
     Attributes:
@@ -214,10 +214,10 @@ def invalid(loc: tuple[str | int, ...], msg: str, kind: str = "value_error") -> 
     return Invalid([Detail(loc, msg, kind)])
 
 
-def overloaded(message: str = "") -> Problem:
+def overloaded(message: str = "") -> HttpProblem:
     """Make the answer to what there is no room for at the moment."""
     message = message or KINDS["OVERLOADED"].example
-    return Problem(message, "OVERLOADED", headers={"Retry-After": "1"})
+    return HttpProblem(message, "OVERLOADED", headers={"Retry-After": "1"})
 
 
 # The nearest class of an exception decides; a test walks the tree and misses none.
@@ -255,23 +255,27 @@ _PICTURES = {
 }
 
 
-def problem_of(error: Exception) -> Problem | Invalid:
+def problem_of(error: Exception) -> HttpProblem | Invalid:
     """Turn any exception into what the caller is told; what is our fault stays unsaid."""
-    if isinstance(error, Problem | Invalid):
+    if isinstance(error, HttpProblem | Invalid):
         return error
     if isinstance(error, HTTPException) and error.status_code in STATUSES:
         kind = KINDS[STATUSES[error.status_code]]
-        return Problem(kind.meaning, kind.code, headers=error.headers)
+        return HttpProblem(kind.meaning, kind.code, headers=error.headers)
     if isinstance(error, errors.ImageError):
         code = _PICTURES.get(error.reason)
-        return invalid(("body", "image"), str(error)) if code is None else Problem(str(error), code)
+        return (
+            invalid(("body", "image"), str(error))
+            if code is None
+            else HttpProblem(str(error), code)
+        )
     code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), INTERNAL)
     if code == "":
         return invalid(_place(str(error)), str(error))
     # The log has the rest; it names files and hosts.
     message = KINDS[code].example if KINDS[code].status >= 500 else str(error)
     wait = {"Retry-After": "1"} if code in {"REQUEST_IN_FLIGHT", "OVERLOADED"} else {}
-    return Problem(message, code, headers=wait)
+    return HttpProblem(message, code, headers=wait)
 
 
 def _place(message: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from litestar import Request
 
 from searchlab.api.accounts.plans import Plan
 from searchlab.api.http.bodies import JSON_S, Body
-from searchlab.api.wire.errors import Invalid, Problem, invalid
+from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
 from searchlab.api.wire.schema import Detail
 from searchlab.errors import quote
 
@@ -189,12 +189,12 @@ async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -
 
     Raises:
         Invalid: It is no JSON object, or what `read` raises.
-        Problem: It is of another content type, or too large.
+        HttpProblem: It is of another content type, or too large.
     """
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "application/json":
         msg = f"the body must be application/json, got {quote(kind)}"
-        raise Problem(msg, "UNSUPPORTED_MEDIA_TYPE")
+        raise HttpProblem(msg, "UNSUPPORTED_MEDIA_TYPE")
     body = await _read_whole(request)
     try:
         document = msgspec.json.decode(body)
@@ -235,7 +235,7 @@ async def _read_whole(request: Request[Any, Any, Any]) -> bytes:
     try:
         body.check_announced()
         return b"".join([chunk async for chunk in body.chunks()])
-    except (Problem, Invalid):
+    except (HttpProblem, Invalid):
         await body.drain()
         raise
 
@@ -257,7 +257,7 @@ def select_fields(listed: str | None, plan: Plan) -> tuple[str, ...]:
         The names in the specification's order, each once.
 
     Raises:
-        Problem: A name that is no Photo field, or not one of the plan; lists those that are.
+        HttpProblem: A name that is no Photo field, or not one of the plan; lists those that are.
     """
     if listed is None:
         return plan.fields
@@ -267,5 +267,5 @@ def select_fields(listed: str | None, plan: Plan) -> tuple[str, ...]:
         accepted = ", ".join(plan.fields)
         came = ", ".join(repr(name) for name in unknown[:5])[:200]
         msg = f"fields must be names among {accepted}, got {came}"
-        raise Problem(msg, "INVALID_FIELDS", details={"accepted": list(plan.fields)})
+        raise HttpProblem(msg, "INVALID_FIELDS", details={"accepted": list(plan.fields)})
     return tuple(name for name in plan.fields if name in set(names))
