@@ -373,8 +373,8 @@ def test_a_database_that_hangs_holds_up_nobody_who_does_not_need_it(own_server, 
 
 def test_what_an_account_has_used_is_not_waited_for_without_end(own_server, hanging):
     services = own_server.app.services
-    hanging(services.meter, "used")
-    services.meter.known = lambda _caller: None
+    hanging(services.meter, "read_used")
+    services.meter.peek = lambda _caller: None
     answer = own_server.client.get("/api/v1/usage")
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "OVERLOADED")
 

@@ -78,7 +78,7 @@ class Collections:
 
         Args:
             connection: Open transaction.
-            account_id: Whose it is to be.
+            account_id: Its owner.
             name: 1 to 255 characters.
             description: At most 1000 characters, or None.
             is_public: Whether other accounts may read it.
@@ -137,7 +137,7 @@ class Collections:
 
         Args:
             connection: Open transaction.
-            account_id: Who asks.
+            account_id: Of the caller.
             collection_id: Of the collection.
             photo_id: Of the photo.
             photo_thumbnail_url: None to have it filled in by whoever reads the entry.

@@ -40,11 +40,11 @@ T = TypeVar("T")
 
 
 class BusyError(DataError):
-    """Others hold the database for longer than we wait; nothing was changed, try again."""
+    """Other transactions hold the database for too long; nothing was changed, try again."""
 
 
 class UnreachableDatabaseError(DataError):
-    """The database does not answer, or cannot be written; it may again, whoever asks."""
+    """The database does not answer, or cannot be written, at the moment."""
 
 
 class UnstorableError(InputError):

@@ -1,4 +1,4 @@
-"""Keys in force: from the header `x-api-key` to whose it is, at every request.
+"""Keys in force: who the caller is, by the header `x-api-key`, at every request.
 
 FILE.generation, beside a SQLite file, tells all processes at once that the keys have changed: 8
 bytes; even, and another number after every change of keys; odd during one.
@@ -33,7 +33,7 @@ _MOST_KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose key a request brought.
+    """The account and the key behind a request.
 
     Attributes:
         account_id: What collections, usage and cursors belong to.
@@ -57,7 +57,7 @@ def is_secret(text: str) -> bool:
 
 
 def find_caller(connection: Connection, secret: str) -> Caller | None:
-    """Return whose secret it is; None when it is nobody's, or revoked."""
+    """Return the owner of a secret; None for an unknown or revoked key."""
     if not is_secret(secret):
         return None
     digest = hash_secret(secret)
@@ -163,13 +163,13 @@ class KeyRing:
         self._generation = None if database.file is None else Generation(database.file)
 
     def recall(self, secret: str) -> Caller | None:
-        """Return whose secret it is if that is known without asking the database, else None."""
+        """Return the owner of a secret if it is known without asking the database, else None."""
         if self._generation is None or not is_secret(secret):
             return None
         return self._recall_digest(hash_secret(secret), self._generation)
 
     def find(self, secret: str) -> Caller | None:
-        """Return whose secret it is; None when it is nobody's, or revoked.
+        """Return the owner of a secret; None for an unknown or revoked key.
 
         Raises:
             DataError: The database cannot be reached.

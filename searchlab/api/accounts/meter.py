@@ -1,6 +1,6 @@
 """Meter: count searches exactly, many in one transaction.
 
-Whoever counts waits for the commit, so that an answer that was sent is counted whatever happens
+`count` returns after the commit, so that an answer that was sent is counted whatever happens
 next. What is counted in one turn of an event loop shares a transaction, and so does what comes
 while another transaction is being written.
 """
@@ -98,7 +98,7 @@ class Meter:
         """Count one search; returns when it is committed.
 
         Args:
-            caller: Whose.
+            caller: Who searched.
             limit: Most searches that the account may make in a month.
             also: Runs in the same transaction; what it raises comes out here, and then nothing
                 is counted.

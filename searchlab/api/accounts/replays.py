@@ -59,7 +59,7 @@ class Attempt:
     Texts of any length and content do: only their hashes are stored.
 
     Attributes:
-        account_id: Whose request.
+        account_id: Of the caller.
         method: HTTP method.
         path: Path, without query.
         key: The header `Idempotency-Key`.

@@ -92,7 +92,7 @@ def read_month(database: Database, account_id: int, today: date, *, limit: int) 
 
     Args:
         database: Where.
-        account_id: Whose.
+        account_id: Which account.
         today: The day, in UTC.
         limit: Searches that the account's plan allows in a month.
     """

@@ -33,7 +33,7 @@ class Body:
         """Take the body of a request.
 
         Args:
-            request: Whose body has not been read.
+            request: One that has not been read.
             max_bytes: Size of the largest body.
             whole_s: Seconds that all of it may take; what a picture may if left out.
         """

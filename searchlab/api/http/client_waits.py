@@ -22,10 +22,10 @@ class ClientWaits:
     """
 
     def __init__(self, metrics: Metrics, max_in_flight: int) -> None:
-        """Start with nobody.
+        """Start with no request that waits.
 
         Args:
-            metrics: Told about each.
+            metrics: Counts each.
             max_in_flight: Requests that the worker takes on at once.
         """
         self._metrics = metrics
@@ -35,7 +35,7 @@ class ClientWaits:
 
     @property
     def is_full(self) -> bool:
-        """Whether nobody should be let in who may have to wait."""
+        """Whether requests that may have to wait should be refused."""
         return self._metrics.waiting >= self._most
 
     @contextmanager
@@ -52,10 +52,10 @@ class ClientWaits:
         """Wait in the block for a client to send bytes.
 
         Args:
-            key_id: Whose.
+            key_id: Key of the request.
 
         Raises:
-            HttpProblem: Too many requests of the key do already (429).
+            HttpProblem: Too many requests of this key wait already (429).
         """
         if self._by_key[key_id] >= self._most_of_key:
             self._metrics.count_refusal("slow")

@@ -50,7 +50,7 @@ class RequestContext:
         request_id: UUID, also in the header X-Request-Id and in the log.
         started: `time.perf_counter()` when it came.
         base_url: Address that links in the answer start with.
-        caller: Whose key it brought; None outside the API.
+        caller: Account and key; None outside the API.
         verdict: What the rate limit says; None outside the API.
         used: Searches that the account has used up this month, as far as this request knows.
         timings: Milliseconds by part of the work, for `Server-Timing`.
@@ -73,7 +73,7 @@ class RequestContext:
         """The plan of the caller's account.
 
         Raises:
-            RuntimeError: Nobody's key was checked, which a route of the API never sees.
+            RuntimeError: No key was checked, which never happens on a route of the API.
         """
         if self.caller is None:
             msg = "a route of the API must be asked with a key, got none"

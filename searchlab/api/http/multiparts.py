@@ -33,7 +33,7 @@ class Form:
 
         Args:
             boundary: What separates its parts.
-            take: Told how many bytes are about to be kept.
+            take: Called with the number of bytes about to be kept; may refuse them.
         """
         self._parser = PushMultipartParser(
             boundary, max_segment_count=MAX_PARTS, max_header_size=MAX_PART_HEADER_BYTES

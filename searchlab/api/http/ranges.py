@@ -1,4 +1,4 @@
-"""Ranges: sending a file, or the part of it that was asked for, to whoever keeps reading."""
+"""Ranges: send a file, or the part of it that a header `Range` names, while it is read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def parse_range(header: str | None, size: int) -> range | None:
 
 
 class PictureAnswer:
-    """The answer that sends a picture, the part of it that was asked for, or word of no change."""
+    """The answer with a picture, with a part of it, or with 304 where it has not changed."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class PictureAnswer:
             source: The picture; closed in the end. None where the caller has it already.
             headers: Of the answer.
             span: Which of its bytes; all of them if None, none at all if it is empty.
-            facts: Told when it is not sent to its end.
+            facts: Of the log line; gets `cut_short` when it is not sent to its end.
         """
         self._reader = reader
         self._source = source

@@ -97,7 +97,9 @@ class Renditions:
             task = asyncio.create_task(self._make(photo, size, snapshot_id=snapshot_id))
             self._making[key] = task
             task.add_done_callback(lambda done: self._finish(key, done))
-        return await asyncio.shield(task)  # Whoever goes away leaves the others their picture.
+        return await asyncio.shield(
+            task
+        )  # A request that is cancelled leaves the others their picture.
 
     async def _make(self, photo: Photo, size: str, *, snapshot_id: str) -> bytes:
         return await self._slots.run(

@@ -1,4 +1,4 @@
-"""Threads: work that the event loop must not wait for, so much at once, so much waiting."""
+"""Threads: work that the event loop must not wait for, with bounds on what runs and waits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Threads:
         self._threads = ThreadPoolExecutor(count, thread_name_prefix=f"searchlab-{name}")
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do work in a thread; it is done to its end also where nobody waits for it any more.
+        """Do work in a thread, to its end also where its request was cancelled.
 
         Raises:
             HttpProblem: Too much waits already (503).

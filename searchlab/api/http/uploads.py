@@ -78,11 +78,11 @@ async def _read(request: AnyRequest, body: Body, take: Callable[[int], None]) ->
 
 
 async def hash_picture(request: AnyRequest, picture: bytes | None) -> bytes:
-    """Return what tells a picture from others, off the event loop; empty where nobody asks.
+    """Hash a picture off the event loop; empty where the request needs no hash.
 
     Args:
-        request: Asks by its header `Idempotency-Key`.
-        picture: As it was read; None is as good as empty.
+        request: Needs one if it has the header `Idempotency-Key`.
+        picture: As it was read; None counts as empty.
     """
     if IDEMPOTENCY_KEY not in request.headers:
         return b""

@@ -73,7 +73,7 @@ async def _answer_page(
         page: What it says of any page.
         operation: What cursors are bound to, beside the account.
         read_first: Reads the rest of the request where it brings no cursor.
-        claimed: Takes down the answer in the transaction that counts it.
+        claimed: The claim on its `Idempotency-Key`; the answer is recorded as it is counted.
     """
     context, services = context_of(request), services_of(request)
     audience = f"{caller_of(request).account_id}:{operation}"

@@ -1,4 +1,4 @@
-"""Lazy: what is made when it is first asked for, once, whoever asks."""
+"""Lazy: a value that is made on its first use, once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value that takes long to make and that few ask for.
+    """A value that takes long to make and is rarely needed.
 
     For several threads at once: one makes it, the others wait.
     """
@@ -26,7 +26,7 @@ class Lazy(Generic[T]):
         return bool(self._made)
 
     def get(self) -> T:
-        """Return it, made now if it was not before; what making it raises is raised here."""
+        """Return the value, made now if it was not before; what making it raises is raised here."""
         if not self._made:
             with self._making:
                 if self._make is not None:

@@ -49,7 +49,7 @@ class ServedSnapshot:
         engine: Ranks.
         photos: Its records as JSON.
         facets: Its facet lists as JSON.
-        photographers: Who took its photos.
+        photographers: Those of its photos.
         live: (n_photos,) the photos that are still there; None for all of them.
         quick: Whether a plain search is short enough for the event loop.
     """
@@ -153,8 +153,8 @@ class LiveLibrary:
 
         Args:
             poll_s: Seconds between looks.
-            on_swap: Told about each new state.
-            on_failure: Told when one cannot be opened, and again only of another reason; the old
+            on_swap: Called with each new state.
+            on_failure: Called when one cannot be opened, and again only of another reason; the old
                 one goes on answering, and the new one is tried again.
         """
         wait_s, reported = poll_s, ""

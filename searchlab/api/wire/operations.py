@@ -21,7 +21,7 @@ class Operation:
         parameters: The Struct that `parameters.read` reads; path parameters are in the path.
         body: The Struct that `parameters.read_body` reads.
         picture: Whether the body is a picture in multipart/form-data.
-        data: Type of the envelope's `data`, as in `api/schema.py`.
+        data: Type of the envelope's `data`, as in `wire/schema.py`.
         paginated: Whether `pagination` is present.
         replayable: Whether `Idempotency-Key` is honoured.
         problems: Codes that may come, besides those of every operation.

@@ -1,4 +1,4 @@
-"""Migrations: bring a database to this version, whoever else is doing the same."""
+"""Migrations: bring a database to this version, safe for several processes at once."""
 
 from __future__ import annotations
 
