@@ -19,10 +19,20 @@ from searchlab.cli.tuning import tune
 from searchlab.errors import InputError, NotFoundError, SearchlabError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _InOrder(click.Group):
+    """Lists its commands in the order in which a newcomer meets them."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(
+    cls=_InOrder,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, package_name="searchlab")
 def searchlab() -> None:
-    """Search stock photos by meaning, compare models on judged photos, put the best in force."""
+    """Search stock photos by meaning, and measure which model finds them best."""
 
 
 for _command in (

@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 from rich.text import Text
 
+from searchlab.cli.options import count
 from searchlab.library.ingest import IndexReport
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress, Step
@@ -94,7 +95,7 @@ def print_page(page: Page, console: Console) -> None:
             if value:
                 _print(console, f"     {name:9}  {value}")
     if page.has_more:
-        _print(console, "more follow: raise --per-page, or go on with --cursor (--json tells it)")
+        _print(console, "more follow: raise --per-page, or go on with --cursor (--json prints it)")
 
 
 def _score(score: float) -> Text:
@@ -124,7 +125,7 @@ def print_report(report: IndexReport, console: Console) -> None:
     copies = "1 copy" if report.copies == 1 else f"{report.copies} copies"
     counts = f"{report.added} added, {report.removed} removed, {copies} left out"
     skipped = f", {len(report.problems)} skipped" if report.problems else ""
-    _print(console, f"{report.n_photos:,} photos: {counts}{skipped}")
+    _print(console, f"{count(report.n_photos, 'photo')}: {counts}{skipped}")
 
 
 def _print(console: Console, text: str) -> None:

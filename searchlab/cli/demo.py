@@ -81,7 +81,8 @@ def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
     progress.say("1/3 Indexing the bundled photos")
     library = build_demo_library(data, progress=progress)
     n_photos = len(library.engine.table)
-    out.print(f"{n_photos} photos of {_n_sources(library)} sources in {data}", markup=False)
+    n_sources = len(facet_counts(library.engine.table, "source"))
+    out.print(f"{n_photos} photos of {n_sources} sources in {data}", markup=False)
 
     sample = demo_queries(load_dataset("demo"))
     progress.say(
@@ -99,10 +100,6 @@ def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
     comparison.promote(results / "chosen.json", force=force, replace_unlike=True)
     library.publish(Config.load(results / "chosen.json"), progress=progress)
     _say_what_is_next(out, data, library)
-
-
-def _n_sources(library: Library) -> int:
-    return len(facet_counts(library.engine.table, "source"))
 
 
 def _say_what_is_next(out: Console, data: Path, library: Library) -> None:

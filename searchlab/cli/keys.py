@@ -27,17 +27,17 @@ database_option = click.option(
 
 @click.group()
 def keys() -> None:
-    """Keys for the HTTP API."""
+    """Create, list and revoke keys of the HTTP API."""
 
 
 @keys.command("create")
 @data_option
 @database_option
-@click.option("--account", required=True, help="Whose; made on first use.")
+@click.option("--account", required=True, help="Account of the key; created with its first key.")
 @click.option("--name", required=True, help="What to call the key.")
-@click.option("--plan", help="The account's plan from now on; free on first use.")
+@click.option("--plan", help="Plan of the account from now on; a new account has the plan free.")
 def create(data: Path, database_url: str | None, account: str, name: str, plan: str | None) -> None:
-    """Make a key; it is the last line of standard output, and shown only now."""
+    """Create a key and print it; it cannot be shown again."""
     from searchlab.api.accounts.accounts import PLAN_NAMES, create_key, plan_of
 
     if plan is not None and plan not in PLAN_NAMES:
@@ -47,13 +47,14 @@ def create(data: Path, database_url: str | None, account: str, name: str, plan: 
         before = plan_of(database, account)
         record, secret = create_key(database, account=account, name=name, plan=plan)
     if before is None:
-        click.echo(f"account {record.account} is made, with plan {record.plan}", err=True)
+        click.echo(f"account {record.account} is created, with plan {record.plan}", err=True)
     elif before != record.plan:
         click.echo(
             f"account {record.account} changes from plan {before} to {record.plan}", err=True
         )
     click.echo(
-        f"key {record.key_id} ({record.name}) of account {record.account}; it is shown only now:",
+        f"key {record.key_id} ({record.name}) of account {record.account}; "
+        "it cannot be shown again:",
         err=True,
     )
     click.echo(secret)
@@ -62,10 +63,10 @@ def create(data: Path, database_url: str | None, account: str, name: str, plan: 
 @keys.command("list")
 @data_option
 @database_option
-@click.option("--account", help="Of this account only.")
+@click.option("--account", help="List the keys of this account alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 def list_all(data: Path, database_url: str | None, account: str | None, as_json: bool) -> None:
-    """List the keys, revoked ones too."""
+    """List the keys, also those that were revoked."""
     from searchlab.api.accounts.accounts import list_keys
 
     with _database(data, database_url) as database:
@@ -86,7 +87,10 @@ def list_all(data: Path, database_url: str | None, account: str | None, as_json:
 @data_option
 @database_option
 def revoke(key: str, data: Path, database_url: str | None) -> None:
-    """Refuse a key from now on. KEY is its id, or what it begins with, as `keys list` shows."""
+    """Revoke a key: requests with it are refused from now on.
+
+    KEY is its id, or the start of the key, as `searchlab keys list` shows them.
+    """
     from searchlab.api.accounts.accounts import revoke_key
 
     with _database(data, database_url) as database:

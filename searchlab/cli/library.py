@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="Folder of the demo's own library.",
 )
-@click.option("--force", is_flag=True, help="Evaluate again what is recorded already.")
+@click.option("--force", is_flag=True, help="Measure again what was measured already.")
 def demo(data: Path, force: bool) -> None:
-    """Index the bundled photos, compare models on bundled judgments, promote the winner."""
+    """Try searchlab on photos that come with it.
+
+    Indexes the bundled photos, compares models on bundled judgments, and puts the best in force.
+    """
     from searchlab.cli.demo import run_demo
 
     run_demo(data, force=force, out=stdout(), log=stderr())
@@ -36,35 +39,49 @@ def demo(data: Path, force: bool) -> None:
 @click.argument("places", nargs=-1, type=click.Path(path_type=Path))
 @data_option
 @click.option(
-    "--records", type=EXISTING_FILE, help="Sidecar JSONL; photos.jsonl is found by itself."
+    "--records",
+    type=EXISTING_FILE,
+    help="JSONL file that describes the photos; photos.jsonl in the folder if not given.",
 )
 @click.option(
     "--source",
     default="",
-    help="Library name of these photos, local if not given; of a dump, whose records it holds.",
+    help="Source of these photos, local if not given; for a dump, the library that it is from.",
 )
 @click.option(
-    "--pictures", type=FOLDER, help="Where the pictures of a dump lie; beside it if not given."
+    "--pictures",
+    type=FOLDER,
+    help="Folder with the pictures of a dump; the dump's own if not given.",
 )
 @click.option(
     "--allow",
     multiple=True,
-    help="Take in what a dump's licences forbid: nc, nd, reserved, none; repeatable.",
+    help="Take in photos of a dump in spite of their licence: nc, nd, reserved, none; repeatable.",
 )
 @click.option("--model", help="Embedding model, such as mini or hybrid:mini=0.7,captions=0.3.")
-@click.option("--config", "config_file", type=EXISTING_FILE, help="A chosen configuration.")
+@click.option(
+    "--config",
+    "config_file",
+    type=EXISTING_FILE,
+    help="Configuration to index with, such as results/chosen.json.",
+)
 @click.option("--index", "index_kind", help="Kind of index: exact, clustered or hnsw.")
 @click.option(
     "--forget",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Cover this folder or dump no more.",
+    help="Drop the photos of this folder or dump.",
 )
-@click.option("--rebuild", is_flag=True, help="Build the snapshot anew; nothing is embedded twice.")
-@click.option("--prune", is_flag=True, help="Drop what is kept of contents that no snapshot has.")
+@click.option(
+    "--rebuild", is_flag=True, help="Build the snapshot again; photos are not embedded again."
+)
+@click.option(
+    "--prune", is_flag=True, help="Delete cached vectors and thumbnails of photos that are gone."
+)
 def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
-    """Index folders of photos and dumps of upstream libraries; run again to take in what changed.
+    """Index folders of photos, or dumps of photo libraries.
 
+    Run it again to take in what changed; without PLACES it does so for all that were named before.
     A dump is a file of a library's own records, JSONL, JSON or CSV, such as `searchlab fetch`
     writes: searchlab index --source pexels pexels.jsonl
     """
@@ -127,28 +144,42 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
 @click.option("--image", type=EXISTING_FILE, help="Search by this picture.")
 @click.option("--photo-id", help="Search by this indexed photo.")
 @click.option(
-    "--text-alpha", type=float, default=1.7, show_default=True, help="Text beside a picture."
+    "--text-alpha",
+    type=float,
+    default=1.7,
+    show_default=True,
+    help="Weight of the text beside a picture, 0 to 10.",
 )
 @click.option("--color-name", help="A colour family, such as teal.")
 @click.option("--color-hex", help="A shade, such as #1f6f8b.")
-@click.option("--color-tolerance", type=int, default=20, show_default=True)
+@click.option(
+    "--color-tolerance",
+    type=int,
+    default=20,
+    show_default=True,
+    help="How far a shade may be off, 0 (strict) to 255 (all).",
+)
 @click.option("--orientation", multiple=True, help="landscape, portrait, square; repeatable.")
-@click.option("--source", multiple=True, help="Library; repeatable.")
-@click.option("--license-type", multiple=True, help="Licence; repeatable.")
-@click.option("--photographer", help="Exact username.")
-@click.option("--after-date", help="YYYY-MM-DD, that day and later.")
+@click.option("--source", multiple=True, help="Source of the photo, such as unsplash; repeatable.")
+@click.option("--license-type", multiple=True, help="Licence, such as cc0; repeatable.")
+@click.option("--photographer", help="Username of the photographer, exactly.")
+@click.option("--after-date", help="Day of upload or later, as YYYY-MM-DD.")
 @click.option("--sort-by", default="relevance", show_default=True, help="relevance or newest.")
-@click.option("--score-threshold", type=float, help="Least score, 0 to 1.")
+@click.option("--score-threshold", type=float, help="Leave out results that score less, 0 to 1.")
 @click.option("--limit", type=int, help="Most results over all pages, 1 to 100.")
-@click.option("--min-recall", type=float, help="Least recall to be expected, above 0 to 1.")
-@click.option("--per-page", type=int, default=10, show_default=True)
-@click.option("--cursor", help="next_cursor of the page before, from --json.")
-@click.option("--fields", help="Comma-separated fields for --json.")
+@click.option(
+    "--min-recall",
+    type=float,
+    help="Share of the exact results that is to be expected at least, 0 to 1.",
+)
+@click.option("--per-page", type=int, default=10, show_default=True, help="1 to 100.")
+@click.option("--cursor", help="Go on after a page: its next_cursor, which --json prints.")
+@click.option("--fields", help="Fields that --json prints, separated by commas.")
 @click.option("--plan", is_flag=True, help="Explain how the query is answered.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 @click.option("--html", type=EXISTING_FILE, help="Also write the results as a page of pictures.")
 def search(data: Path, **options: Any) -> None:
-    """Search by words in any language, by a picture, by filters, or by all of them."""
+    """Search by words, a picture, filters, or all of them."""
     from searchlab.cli.console import print_page
     from searchlab.library.library import open_library
     from searchlab.photos.photo import check_fields
@@ -200,7 +231,7 @@ def _query(options: dict[str, Any]) -> Query:
 @click.command()
 @data_option
 def check(data: Path) -> None:
-    """Read the whole library and compare every file with its checksum."""
+    """Compare every file of a library with its checksum."""
     from searchlab.library.library import open_library
 
     library = open_library(data)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option, stderr, stdout
+from searchlab.cli.options import EXISTING_FILE, FOLDER, count, data_option, stderr, stdout
 from searchlab.errors import MissingExtraError, NotFoundError, SearchlabError
 
 _SHOWN_PROBLEMS = 10
@@ -20,13 +20,13 @@ def models() -> None:
 
 @models.command("list")
 def list_models() -> None:
-    """List the kinds of models and how to name them."""
+    """List the models and how a model is named."""
     import inspect
 
     from searchlab import models as package
     from searchlab.models.registry import constructor_of, model_names
 
-    text = inspect.getdoc(package) or ""
+    text = (inspect.getdoc(package) or "").partition("\n\nTo add one")[0]
     click.echo(text)
     for name in model_names():
         if f"\n    {name}" not in text:
@@ -37,9 +37,9 @@ def list_models() -> None:
 @models.command("check")
 @click.argument("spec")
 def check(spec: str) -> None:
-    """Try on a model what every model promises; ends with 1 where it breaks a promise.
+    """Test that a model keeps the contract of models.
 
-    For a model of your own: searchlab models check toy
+    Run it on a model of your own before you index with it. Ends with 1 if a promise is broken.
     """
     from searchlab.models import load_model
     from searchlab.models.contract import check_model
@@ -58,9 +58,12 @@ def check(spec: str) -> None:
 @models.command("export")
 @click.argument("spec")
 @click.argument("folder", type=FOLDER)
-@click.option("--int8/--no-int8", default=True, show_default=True)
+@click.option("--int8/--no-int8", default=True, show_default=True, help="Export 8 bits too.")
 def export_model(spec: str, folder: Path, int8: bool) -> None:
-    """Export an open_clip model to ONNX, fp32 and int8, and measure the agreement."""
+    """Export an open_clip model to ONNX.
+
+    FOLDER gets the model in float32 and in 8 bits, each compared with the model in PyTorch.
+    """
     from searchlab.models.onnx.export import export_onnx
 
     click.echo(str(export_onnx(spec, folder, int8=int8)))
@@ -90,23 +93,48 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
     "--cache",
     type=FOLDER,
     required=True,
-    help="For the teachers' answers and the tuned tower; another run takes them up.",
+    help="Keeps what each stage made, for the next run.",
 )
 @click.option(
-    "--held-out", type=int, default=0, show_default=True, help="Photos to leave out and ask for."
+    "--held-out",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Photos kept out of training, to test with.",
 )
-@click.option("--crops", type=int, default=2, show_default=True, help="Of each photo.")
-@click.option("--teachers", type=int, default=3, show_default=True, help="Heads that teach.")
-@click.option("--runs", type=int, default=3, show_default=True, help="Trainings averaged.")
-@click.option("--steps", type=int, default=600, show_default=True, help="Of each training.")
-@click.option("--fragments", type=int, default=36_000, show_default=True, help="Pieces of words.")
-@click.option("--words", type=int, default=46_000, show_default=True, help="Whole words added.")
-@click.option("--threads", type=click.IntRange(1), default=2, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of everything drawn.")
+@click.option("--crops", type=int, default=2, show_default=True, help="Random crops of each photo.")
+@click.option(
+    "--teachers", type=int, default=3, show_default=True, help="Heads that teach the text tower."
+)
+@click.option(
+    "--runs",
+    type=int,
+    default=3,
+    show_default=True,
+    help="Training runs whose weights are averaged.",
+)
+@click.option(
+    "--steps", type=int, default=600, show_default=True, help="Steps of each training run."
+)
+@click.option(
+    "--fragments",
+    type=int,
+    default=36_000,
+    show_default=True,
+    help="Parts of words in the vocabulary.",
+)
+@click.option(
+    "--words", type=int, default=46_000, show_default=True, help="Whole words in the vocabulary."
+)
+@click.option(
+    "--threads", type=click.IntRange(1), default=2, show_default=True, help="CPU threads."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random choice.")
 def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
-    """Build the artefacts of `mini` into the folder OUT: some minutes a stage, on two cores.
+    """Build the default model `mini` again, into the folder OUT.
 
-    An interrupted build goes on with the stages that are in the cache.
+    Each stage takes some minutes on two cores. An interrupted build goes on after the last stage
+    that is in the cache.
     """
     from searchlab.cli.console import ConsoleProgress
 
@@ -130,21 +158,26 @@ def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
 
 @models.command("adapt")
 @data_option
-@click.option("--model", help="Model to start from; that of the library if not given.")
+@click.option("--model", help="Model to start from; the library's own if not given.")
 @click.option(
     "--captions",
     type=EXISTING_FILE,
     help="Photos and captions, .tsv (file, caption, language) or .jsonl; "
     "what the records of the library say if not given.",
 )
-@click.option("--out", type=FOLDER, help="Folder of the new model; models/adapted in the library.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of everything drawn.")
+@click.option(
+    "--out",
+    type=FOLDER,
+    help="Folder of the new model; models/adapted in the library if not given.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random choice.")
 @click.option("--force", is_flag=True, help="Replace a model that is there.")
 def adapt_model(data: Path, **options: Any) -> None:
-    """Train small heads for a model on your captioned photos; keep them only if they gain.
+    """Adapt a model to your captioned photos.
 
-    An interrupted run goes on where it stopped. Ends with 1, and leaves nothing behind, if photos
-    that were set apart are not found better than by the model that it started from.
+    Trains small layers on top of the model. A part of the photos is kept out of training: if the
+    adapted model does not find those better than the model that it started from, nothing is
+    written and the command ends with 1. An interrupted run goes on where it stopped.
     """
     from searchlab.cli.console import ConsoleProgress
     from searchlab.library.library import create_library, open_library
@@ -183,12 +216,13 @@ def adapt_model(data: Path, **options: Any) -> None:
     show_default=True,
     help="Photos to embed with the new model.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be lost, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Report what would be lost, and change nothing.")
 def migrate_library(old: str, new: str, data: Path, sample: int, dry_run: bool) -> None:
-    """Map the stored vectors of model OLD into the space of model NEW, and serve them.
+    """Change from model OLD to NEW without embedding again.
 
-    For when embedding every photo again takes too long: only a sample is embedded, and it is said
-    what is lost. `searchlab index --model NEW` embeds the others later.
+    For when embedding every photo again takes too long: only a sample is embedded, the stored
+    vectors of the other photos are mapped, and a report says what that loses. `searchlab index
+    --model NEW` embeds every photo later.
     """
     from searchlab.cli.console import ConsoleProgress
     from searchlab.library.library import open_library
@@ -206,7 +240,7 @@ def migrate_library(old: str, new: str, data: Path, sample: int, dry_run: bool) 
     if report.snapshot_id is None:
         click.echo("nothing was changed")
         return
-    click.echo(f"{report.n_photos:,} photos are served by {report.model}")
+    click.echo(f"{report.model} now answers for {count(report.n_photos, 'photo')}")
     click.echo(f"to embed them all: searchlab index --data {data} --model {new}")
 
 

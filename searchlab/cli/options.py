@@ -1,4 +1,4 @@
-"""What the commands share: the option that names the library, the two streams, files written."""
+"""What the commands share: the option that names the library, the two streams, plain words."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ data_option = click.option(
     show_default=True,
     help="Folder of the library.",
 )
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun.
+
+    >>> count(1, "photo"), count(2_000, "photo")
+    ('1 photo', '2,000 photos')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def stdout() -> Console:

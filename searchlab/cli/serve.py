@@ -100,7 +100,7 @@ _MIB = 2**20
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Of the log on standard error.",
+    help="Format of the log on standard error.",
 )
 @click.option(
     "--access-log/--no-access-log",
@@ -109,11 +109,11 @@ _MIB = 2**20
     help="Log a line for each request.",
 )
 def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None:
-    """Serve the HTTP API on a library, until SIGTERM or Ctrl-C.
+    """Serve the HTTP API on a library.
 
-    It is ready when it answers, and says so on standard error. `searchlab index` on the same
-    library, `searchlab keys create` and `searchlab keys revoke` take effect while it runs. Every
-    option can also be given as an environment variable, such as SEARCHLAB_PORT.
+    A line on standard error says when it is ready; SIGTERM or Ctrl-C stops it. `searchlab index`
+    on the same library, `searchlab keys create` and `searchlab keys revoke` take effect while it
+    runs. Every option can also be given as an environment variable, such as SEARCHLAB_PORT.
     """
     try:
         require_extra("serve")

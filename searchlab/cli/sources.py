@@ -8,26 +8,38 @@ from typing import Any
 
 import click
 
-from searchlab.cli.options import EXISTING_FILE, FOLDER, stderr
+from searchlab.cli.options import EXISTING_FILE, FOLDER, count, stderr
 from searchlab.errors import InputError
 
 
 @click.command()
 @click.argument("source")
-@click.option("--query", default="", help="What to look for, as the library understands it.")
-@click.option("--dump", type=EXISTING_FILE, help="Only the pictures of this file of records.")
-@click.option("--pages", type=int, default=1, show_default=True, help="Pages of results at most.")
-@click.option("--out", type=FOLDER, help="Where to; SOURCE, or beside the dump, if not given.")
-@click.option("--key", default="", help="Key of the API; better in the environment.")
-@click.option("--size", help="thumb, small, regular, large or full; by the library if not given.")
+@click.option("--query", default="", help="Words to search the library for.")
+@click.option(
+    "--dump", type=EXISTING_FILE, help="Fetch the pictures of this file of records, and no records."
+)
+@click.option(
+    "--pages", type=int, default=1, show_default=True, help="Most pages of results to fetch."
+)
+@click.option(
+    "--out", type=FOLDER, help="Folder to fetch into; SOURCE, or the dump's own, if not given."
+)
+@click.option("--key", default="", help="Key of the API; better given as an environment variable.")
+@click.option(
+    "--size",
+    help="Size of the pictures: thumb, small, regular, large or full; one that suits the "
+    "library if not given.",
+)
 @click.option(
     "--allow",
     multiple=True,
     help="Fetch pictures whose licences forbid something: nc, nd, reserved, none; repeatable.",
 )
-@click.option("--fresh", is_flag=True, help="Ask again what was answered within a day.")
+@click.option(
+    "--fresh", is_flag=True, help="Ignore answers of the API that were kept from the last day."
+)
 def fetch(source: str, dump: Path | None, out: Path | None, **options: Any) -> None:
-    """Fetch records and pictures of an upstream library, to be indexed without a network.
+    """Fetch records and pictures of a photo library.
 
     For example: searchlab fetch pexels --query boats --pages 2 --out photos, then searchlab index
     --source pexels photos/pexels.jsonl. Interrupted, the same command goes on.
@@ -36,22 +48,22 @@ def fetch(source: str, dump: Path | None, out: Path | None, **options: Any) -> N
     from searchlab.library.roots import check_allowed
     from searchlab.sources import find_source
     from searchlab.sources.fetch.client import PoliteClient, open_client
-    from searchlab.sources.fetch.records_and_pictures import fetch as fetch_query
+    from searchlab.sources.fetch.records_and_pictures import fetch as fetch_records
     from searchlab.sources.fetch.records_and_pictures import fetch_pictures
 
-    found = find_source(source)
+    library = find_source(source)
     check_allowed(options["allow"])
     if bool(options["query"].strip()) == (dump is not None):
         msg = "fetch must be given either --query or --dump"
         raise InputError(msg)
     folder = out or (Path(source) if dump is None else dump.parent)
-    variable = found.key.variable if found.key else ""
+    variable = library.key.variable if library.key else ""
     key = options["key"] or os.environ.get(variable, "")
     log = stderr()
     progress = ConsoleProgress(log)
     with open_client() as client:
         api = PoliteClient(
-            found,
+            library,
             client,
             folder / "responses",
             key=key,
@@ -61,13 +73,14 @@ def fetch(source: str, dump: Path | None, out: Path | None, **options: Any) -> N
         shared = {"size": options["size"], "allowed": options["allow"], "progress": progress}
         if dump is None:
             pages = options["pages"]
-            report = fetch_query(api, client, options["query"], folder, pages=pages, **shared)
+            report = fetch_records(api, client, options["query"], folder, pages=pages, **shared)
         else:
             report = fetch_pictures(api, client, dump, folder, **shared)
     print_problems(report.problems, log)
     click.echo(
-        f"{report.records:,} records, {report.new:,} new; pictures: {report.fetched:,} fetched, "
-        f"{report.there:,} there, {len(report.problems):,} left out"
+        f"{count(report.records, 'record')}, {report.new:,} new; pictures: "
+        f"{report.fetched:,} fetched, {report.there:,} there already, "
+        f"{len(report.problems):,} left out"
     )
     beside = "" if folder.resolve() == report.dump.resolve().parent else f" --pictures {folder}"
     click.echo(f"next: searchlab index --source {source} {report.dump}{beside}")

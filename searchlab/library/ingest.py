@@ -87,7 +87,9 @@ def index_photos(
         covered = _covered(before.roots, named, forget, library.folder)
         if config is not None and model is None:
             config = config.with_model_id(load_model(config.model).model_id)
-        config = _chosen(config or before.config, model, progress)
+        # A library without photos has no model yet that could change.
+        listener = progress if before.roots else Progress()
+        config = _chosen(config or before.config, model, listener)
         if index is not None:
             config = replace(config, index=index)
         embedder = load_model(config.model)

@@ -50,7 +50,7 @@ def test_naming_a_folder_again_without_its_records_and_source_keeps_its_photos(r
     run("index", tmp_path / "p", *data, "--model", "palette",
         "--source", "unsplash", "--records", tmp_path / "r.jsonl")  # fmt: skip
     done = run("index", tmp_path / "p", *data)
-    assert done.out == "1 photos: 0 added, 0 removed, 0 copies left out\n"
+    assert done.out == "1 photo: 0 added, 0 removed, 0 copies left out\n"
     [record] = json.loads(run("search", "--after-date", "1000-01-01", *data, "--json").out)["data"]
     assert (record["source"], record["license_type"]) == ("unsplash", "cc0")
 
@@ -64,7 +64,7 @@ def test_skipped_files_are_listed_one_a_line_and_counted(run, tmp_path):
     assert done.code == 0
     lines = done.out.splitlines()
     assert len(lines) == 4
-    assert lines[-1] == "1 photos: 1 added, 0 removed, 0 copies left out, 3 skipped"
+    assert lines[-1] == "1 photo: 1 added, 0 removed, 0 copies left out, 3 skipped"
     assert f"skipped {tmp_path.resolve()}/p/bad.jpg: not an image" in lines
     assert "[red]x[bold]" in done.out
     assert "\u001b" not in done.out + done.err
@@ -89,7 +89,7 @@ def test_a_missing_folder_is_told_and_its_photos_stay_until_forgotten(run, tmp_p
     assert done.code == 0
     assert f"{tmp_path.resolve()}/far shows no photo now; its photos are kept" in done.out
     done = run("index", *data, "--forget", tmp_path / "far")
-    assert done.out == "1 photos: 0 added, 1 removed, 0 copies left out\n"
+    assert done.out == "1 photo: 0 added, 1 removed, 0 copies left out\n"
 
 
 def test_a_folder_that_shows_nothing_now_is_told_and_its_photos_stay(run, tmp_path):
@@ -100,7 +100,7 @@ def test_a_folder_that_shows_nothing_now_is_told_and_its_photos_stay(run, tmp_pa
     done = run("index", "--data", tmp_path / "data")
     assert done.code == 0, done.err
     assert "photos shows no photo now; its photos are kept (--forget drops them)" in done.out
-    assert "1 photos: 0 added, 0 removed" in done.out
+    assert "1 photo: 0 added, 0 removed" in done.out
 
 
 def test_pruning_and_configurations_from_a_file(run, mine, tmp_path):

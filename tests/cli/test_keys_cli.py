@@ -39,7 +39,7 @@ def listed(library, *more):
 def test_a_new_key_is_all_of_standard_output(library):
     done = create(library)
     assert re.fullmatch(r"sl_[A-Za-z0-9_-]{43}\n", done.stdout)
-    assert done.stderr.splitlines()[0] == "account acme is made, with plan free"
+    assert done.stderr.splitlines()[0] == "account acme is created, with plan free"
     assert re.search(r"key key_[0-9a-f]{16} \(server\) of account acme", done.stderr)
     assert done.stdout.strip() not in done.stderr
 
@@ -67,7 +67,7 @@ def test_another_plan_changes_the_account_and_says_so(library):
 
 def test_a_new_account_may_start_with_a_plan(library):
     done = create(library, "--plan", "scale")
-    assert done.stderr.splitlines()[0] == "account acme is made, with plan scale"
+    assert done.stderr.splitlines()[0] == "account acme is created, with plan scale"
 
 
 def test_a_plan_that_is_none_is_refused_and_makes_nothing(library):

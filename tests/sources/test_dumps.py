@@ -380,7 +380,7 @@ def test_the_command_indexes_dumps_beside_folders_and_reports_what_is_left_out(d
     done = CliRunner().invoke(cli.searchlab, [str(one) for one in (*arguments, path)])
     assert done.exit_code == 0, done.output
     assert f"skipped {path}:2: no picture of pexels 2" in done.stdout
-    assert "1 photos: 1 added" in done.stdout
+    assert "1 photo: 1 added" in done.stdout
 
 
 def test_the_command_finds_pictures_in_a_folder_of_their_own(dump, tmp_path):
@@ -390,7 +390,7 @@ def test_the_command_finds_pictures_in_a_folder_of_their_own(dump, tmp_path):
     arguments = ["index", "--data", tmp_path / "data", "--source", "pexels", "--model", "palette"]
     arguments += [path, "--pictures", tmp_path / "shots"]
     done = CliRunner().invoke(cli.searchlab, [str(one) for one in arguments])
-    assert "1 photos: 1 added" in done.stdout, done.output
+    assert "1 photo: 1 added" in done.stdout, done.output
 
 
 @pytest.mark.parametrize(

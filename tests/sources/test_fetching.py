@@ -309,7 +309,7 @@ def run(monkeypatch):
 def test_the_command_fetches_and_says_what_to_do_next(boats, run, tmp_path):
     done = run("fetch", "pexels", "--query", "boats", "--pages", 2, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "3 records, 3 new; pictures: 3 fetched, 0 there, 1 left out" in done.stdout
+    assert "3 records, 3 new; pictures: 3 fetched, 0 there already, 1 left out" in done.stdout
     assert f"searchlab index --source pexels {tmp_path / 'out/pexels.jsonl'}" in done.stdout
 
 
@@ -317,7 +317,7 @@ def test_the_command_brings_the_pictures_of_a_dump(boats, run, tmp_path, server)
     dump = tmp_path / "mine.jsonl"
     dump.write_text(json.dumps(changed(PEXELS, src={"large": f"{server.url}/1.jpg"})))
     done = run("fetch", "pexels", "--dump", dump)
-    assert "1 records, 0 new; pictures: 1 fetched" in done.stdout
+    assert "1 record, 0 new; pictures: 1 fetched" in done.stdout
     assert (tmp_path / "pictures.jsonl").is_file()
 
 
