@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 from searchlab.api.http.uploads import open_upload
-from searchlab.api.wire.errors import Problem, problem_of
+from searchlab.api.wire.errors import HttpProblem, problem_of
 from searchlab.errors import ImageError
 from searchlab.photos.images.headers import excess
 
@@ -29,7 +29,7 @@ def look(content):
         return open_upload(bytes(content), side=400).size
     except ImageError as error:
         found = problem_of(error)
-        return found.kind.status if isinstance(found, Problem) else 422
+        return found.kind.status if isinstance(found, HttpProblem) else 422
 
 
 def encoded(image, kind, **options):
