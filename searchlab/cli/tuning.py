@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from searchlab.cli.options import EXISTING_FILE, data_option, stderr, stdout
-from searchlab.config.indexes import load_index
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ def tune(data: Path, seconds: float, seed: int, out: Path | None) -> None:
     chart beside it, and put in force by --config of `searchlab serve` or `searchlab index`.
     """
     from searchlab.cli.console import ConsoleProgress
+    from searchlab.config.indexes import load_index
     from searchlab.evaluation.tuning.chart import table, verdict
     from searchlab.evaluation.tuning.tune import measure_library
     from searchlab.library.library import open_library

@@ -54,7 +54,7 @@ class RawRecord:
     A value of another kind than it should be counts as absent: an optional field never makes a
     record useless.
 
-    >>> Entry({"user": {"name": " Ann "}, "id": 7}).text("user", "name")
+    >>> RawRecord({"user": {"name": " Ann "}, "id": 7}).text("user", "name")
     'Ann'
     """
 
