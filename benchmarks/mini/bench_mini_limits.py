@@ -37,8 +37,7 @@ from searchlab.evaluation.charts import chart, look, save_chart, with_intervals
 from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.evaluation.provenance.measurement import measurement_path
 from searchlab.models.mini.embedder import MiniEmbedder
-from searchlab.models.mini.pieces import Pieces, fold
-from searchlab.models.mini.text import PIECE_SCORES_FILE, PIECES_FILE
+from searchlab.models.mini.text import PIECE_SCORES_FILE, PIECES_FILE, Pieces, fold
 
 SIZES = (750, 1500, 3000, 6000)
 HEADS = 3  # As many as teach the model.

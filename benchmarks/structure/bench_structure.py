@@ -28,7 +28,7 @@ from searchlab.evaluation.provenance.manifest import make_manifest
 BENCHMARK = "structure"
 ROOT = Path(__file__).resolve().parents[2]
 TREES = ("searchlab", "tests", "benchmarks")
-N_PHOTOS = 12
+N_PHOTOS = 40  # more than a page
 
 
 def main() -> None:

@@ -16,8 +16,7 @@ import numpy as np
 from PIL import Image
 
 from searchlab.errors import InputError, MismatchError
-from searchlab.models.inputs import rgb_images
-from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
+from searchlab.models.protocol import Embedder, Embeddings, rgb_images, short_hash, unit_rows
 from searchlab.models.registry import load_model
 
 

@@ -1,4 +1,4 @@
-"""What every embedding model offers, and the unit rows that they all return."""
+"""What every embedding model offers, checks of what it is given, and returns: unit rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from searchlab.errors import InputError
 
 Embeddings: TypeAlias = NDArray[np.float32]
 """(n, dim) float32, C-contiguous, rows of unit length, so that a dot product is a cosine."""
@@ -75,3 +77,49 @@ def unit_rows(vectors: NDArray[np.floating]) -> Embeddings:
     wide = np.asarray(vectors, dtype=np.float64)
     norms = np.linalg.norm(wide, axis=1, keepdims=True)
     return np.ascontiguousarray(wide / np.where(norms > 0, norms, 1), dtype=np.float32)
+
+
+def readable_texts(texts: Sequence[str], *, max_length: int) -> list[str]:
+    """Make texts safe to tokenize: no lone surrogates, no NUL, cut to a length.
+
+    Args:
+        texts: Any strings.
+        max_length: Code points that are read of each.
+
+    Raises:
+        InputError: `texts` is one string instead of a sequence of them, or holds something else.
+    """
+    if isinstance(texts, str):
+        msg = (
+            f"texts must be a sequence of strings, got the string {texts[:40]!r}; wrap it in a list"
+        )
+        raise InputError(msg)
+    for text in texts:
+        if not isinstance(text, str):
+            msg = f"texts must be strings, got {type(text).__name__}"
+            raise InputError(msg)
+    return [
+        text[:max_length].encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
+        for text in texts
+    ]
+
+
+def rgb_images(images: Sequence[Image.Image]) -> list[Image.Image]:
+    """Check that pictures are pictures with pixels, and bring them to RGB.
+
+    Raises:
+        InputError: Something else than a picture, or one without pixels.
+    """
+    if isinstance(images, Image.Image):
+        msg = "images must be a sequence of pictures, got a single picture; wrap it in a list"
+        raise InputError(msg)
+    pictures = []
+    for image in images:
+        if not isinstance(image, Image.Image):
+            msg = f"images must be PIL pictures, got {type(image).__name__}"
+            raise InputError(msg)
+        if 0 in image.size:
+            msg = f"a picture must be at least 1 x 1 pixels, got {image.width} x {image.height}"
+            raise InputError(msg)
+        pictures.append(image if image.mode == "RGB" else image.convert("RGB"))
+    return pictures

@@ -34,7 +34,7 @@ def make_plan(query: Query, index: VectorIndex, config: Config, n_allowed: int) 
     scored_by = f"{config.model}, calibration {config.calibration.source}"
     return QueryPlan(
         mode=way.mode,
-        n_photos=len(index),
+        n_photos=len(index.vectors),
         n_allowed=n_allowed,
         conditions=query.filter.describe(),
         reason=way.reason,
@@ -66,7 +66,8 @@ def _tuned(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> 
     if not config.measured.reaches and n_allowed <= config.measured.n_photos:
         return _Way("exact", f"scoring {n_allowed:,} photos costs least")
     # The photo that a query brings is out of its own results, and that is no filter.
-    share = 1.0 if n_allowed >= len(index) - 1 else n_allowed / len(index)
+    n_photos = len(index.vectors)
+    share = 1.0 if n_allowed >= n_photos - 1 else n_allowed / n_photos
     least = max(config.recall, query.min_recall or 0)
     point = config.measured.expected(query.kind, share, least=least)
     if point is None:

@@ -10,7 +10,7 @@ from searchlab.errors import ConflictError, InputError, MismatchError
 from searchlab.evaluation.datasets import Dataset, LabelledQuery
 from searchlab.evaluation.experiments import Experiment
 from searchlab.models import MODELS, Embedder, load_model, register_model, unit_rows
-from searchlab.models.inputs import readable_texts, rgb_images
+from searchlab.models.protocol import readable_texts, rgb_images
 from searchlab.photos.photo import photo_id_of
 from tests.support.library_world import photos, put
 

@@ -11,9 +11,9 @@ from PIL import Image
 
 from searchlab.errors import InputError, MissingExtraError, NotFoundError
 from searchlab.models import load_model
-from searchlab.models.inputs import readable_texts, rgb_images
 from searchlab.models.onnx.clip_text import ClipTokenizer
 from searchlab.models.preprocess import Preprocess
+from searchlab.models.protocol import readable_texts, rgb_images
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab.models.mini.pieces import UNKNOWN, Pieces, fold
+from searchlab.models.mini.text import UNKNOWN, Pieces, fold
 
 SCORES = {"▁ab": -3.0, "▁a": -2.0, "b": -2.5, "c": -2.0, "bc": -3.0, "▁": -6.0, "cc": -9.0}
 

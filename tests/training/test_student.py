@@ -9,13 +9,13 @@ pytestmark = pytest.mark.slow
 
 torch = pytest.importorskip("torch")
 
-from searchlab.models.mini.pieces import Pieces  # noqa: E402
 from searchlab.models.mini.text import (  # noqa: E402
     MIXER_FILE,
     PIECE_SCORES_FILE,
     PIECES_FILE,
     SCALES_FILE,
     TABLE_FILE,
+    Pieces,
     TextTower,
     with_common,
 )

@@ -18,11 +18,10 @@ from PIL import Image
 
 from searchlab.errors import DataError
 from searchlab.models.canaries import Canary, canary_image, check_canaries
-from searchlab.models.inputs import rgb_images
 from searchlab.models.mini import framing
 from searchlab.models.mini.artefacts import MINI_DATA, fingerprint, read_record
 from searchlab.models.mini.text import TEXT_FILES, TEXT_WEIGHTS, TOKENIZER_FILES, TextTower
-from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.protocol import Embedder, Embeddings, rgb_images, unit_rows
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

@@ -22,10 +22,16 @@ from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.files import sha256_of
 from searchlab.models.batching import group_by_length
 from searchlab.models.canaries import Canary, canary_image, check_canaries
-from searchlab.models.inputs import readable_texts, rgb_images
 from searchlab.models.onnx.clip_text import ClipTokenizer
 from searchlab.models.preprocess import Preprocess
-from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
+from searchlab.models.protocol import (
+    Embedder,
+    Embeddings,
+    readable_texts,
+    rgb_images,
+    short_hash,
+    unit_rows,
+)
 
 SCHEMA: Final = 1
 MANIFEST: Final = "manifest.json"

@@ -12,7 +12,6 @@ import numpy as np
 from PIL import Image
 
 from searchlab.models.batching import group_by_length
-from searchlab.models.inputs import readable_texts, rgb_images
 from searchlab.models.openclip.weights import (
     import_open_clip,
     load_tokenizer,
@@ -21,7 +20,14 @@ from searchlab.models.openclip.weights import (
     split_source,
 )
 from searchlab.models.preprocess import Preprocess
-from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
+from searchlab.models.protocol import (
+    Embedder,
+    Embeddings,
+    readable_texts,
+    rgb_images,
+    short_hash,
+    unit_rows,
+)
 
 MAX_TEXT: Final = 2_000
 """Code points of a text that are read; a context holds some 77 tokens anyway."""

@@ -24,9 +24,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.models.canaries import Canary, canary_image, check_canaries
-from searchlab.models.inputs import readable_texts, rgb_images
 from searchlab.models.palette.words import Lab, Vocabulary
-from searchlab.models.protocol import Embedder, Embeddings, short_hash, unit_rows
+from searchlab.models.protocol import (
+    Embedder,
+    Embeddings,
+    readable_texts,
+    rgb_images,
+    short_hash,
+    unit_rows,
+)
 from searchlab.photos.colors import srgb_to_oklab
 
 MAX_TEXT: Final = 2_000

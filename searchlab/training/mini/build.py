@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from searchlab.models.mini.pieces import Pieces
+from searchlab.models.mini.text import Pieces
 from searchlab.models.openclip.torchvision_shim import import_torchvision
 from searchlab.progress import Progress
 from searchlab.training.mini import artefacts, labels

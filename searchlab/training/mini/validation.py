@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from searchlab.models.mini.pieces import Pieces
-from searchlab.models.mini.text import with_common
+from searchlab.models.mini.text import Pieces, with_common
 from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption
 from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.student import Student, Table, pack_texts
