@@ -40,7 +40,10 @@ def main() -> None:
     if on_record(options, BENCHMARK, options.name) is not None:
         return
     entered = files_entered(options.checkout.resolve())
-    metrics = counts(options.checkout) | {"files entered by a text query": len(entered)}
+    metrics = counts(options.checkout) | {
+        "files entered by a text query": len(entered["request"]),
+        "with the threads for all requests": len({*entered["request"], *entered["apart"]}),
+    }
     values = {
         "parameters": {"n_photos": N_PHOTOS},
         "metrics": metrics,
@@ -81,7 +84,7 @@ def _repeated(names: Iterable[str]) -> int:
     return sum(n > 1 for n in collections.Counter(names).values())
 
 
-def files_entered(checkout: Path) -> list[str]:
+def files_entered(checkout: Path) -> dict[str, list[str]]:
     """Serve some bundled photos by the code of a checkout, and list the files one query enters."""
     with tempfile.TemporaryDirectory() as scratch:
         library = Path(scratch) / "library"
@@ -95,7 +98,7 @@ def files_entered(checkout: Path) -> list[str]:
         keys = ["keys", "create", "--data", str(library), "--account", "me", "--name", "laptop"]
         key = _run(checkout, [*cli, *keys]).splitlines()[-1]
         script = [sys.executable, str(Path(__file__).with_name("entered.py")), str(library), key]
-        answer: list[str] = json.loads(_run(checkout, script).splitlines()[-1])
+        answer: dict[str, list[str]] = json.loads(_run(checkout, script).splitlines()[-1])
         return answer
 
 

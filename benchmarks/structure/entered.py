@@ -2,8 +2,9 @@
 
     PYTHONPATH=CHECKOUT python entered.py LIBRARY KEY
 
-Prints their paths as JSON: every file with a function that is called, in any thread, between the
-request and its answer. Only public names are used, so that it runs in other checkouts too.
+Prints their paths as JSON, by thread: every file with a function that is called between the request
+and its answer. The thread that commits the counts of all requests together, and the one that writes
+the log, go by the name `apart`. Only public names are used, so that it runs in other checkouts too.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from typing import Any
 
 REST_S = 0.3  # counts are written once a second, by another thread and for all queries together
 
-_entered: set[str] = set()
+APART = ("searchlab-meter", "searchlab-log")
+
+_entered: set[tuple[str, str]] = set()
 _counting = threading.Event()
 
 
 def _note(frame: FrameType, event: str, _: Any) -> None:
     if event == "call" and _counting.is_set():
-        _entered.add(frame.f_code.co_filename)
+        name = threading.current_thread().name
+        _entered.add(("apart" if name in APART else "request", frame.f_code.co_filename))
 
 
 def main() -> None:
@@ -48,8 +52,11 @@ def main() -> None:
     if answer.status_code != 200 or not answer.json()["data"]:
         sys.exit(f"the query must be answered with photos, got {answer.status_code}: {answer.text}")
     package = Path(searchlab.__file__).parent
-    files = [Path(name) for name in _entered]
-    print(json.dumps(sorted(str(f.relative_to(package)) for f in files if package in f.parents)))
+    files: dict[str, list[str]] = {"request": [], "apart": []}
+    for thread, name in sorted(_entered):
+        if package in Path(name).parents:
+            files[thread].append(str(Path(name).relative_to(package)))
+    print(json.dumps(files))
 
 
 if __name__ == "__main__":
