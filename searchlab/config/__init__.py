@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from searchlab.config.calibration import UNCALIBRATED, Calibration, finite_number
-from searchlab.config.indexes import INDEXES, load_index
+from searchlab.config.indexes import INDEXES, index_names, load_index
 from searchlab.config.operating_points import OperatingPoints
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, quote
 from searchlab.files import digest_of
@@ -77,8 +77,10 @@ class Config:
     build_threads: int = 1
 
     def __post_init__(self) -> None:
-        if self.index not in tuple(INDEXES):
-            msg = f"index must be one of {', '.join(INDEXES)}, got {self.index!r}"
+        if not isinstance(self.index, str) or (
+            self.index not in INDEXES and self.index not in index_names()
+        ):
+            msg = f"index must be one of {', '.join(index_names())}, got {self.index!r}"
             raise InputError(msg)
         ranges = {"M": (2, 200), "ef_construction": (self.M, 10_000), "ef_search": (1, 100_000)}
         ranges |= {"step_rows": (0, 2**40), "depth": (1, 100_000), "seed": (0, 2**31 - 1)}

@@ -1,13 +1,18 @@
 """The indexes that a config may name: one line each.
 
 A line gives the class, or says where it stands, so that no index is imported before it is used;
-`searchlab.search.indexes` says what such a class offers.
+`searchlab.search.indexes` says what such a class offers. Installed packages add theirs by entry
+points of the group `searchlab.indexes`.
 """
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
+
+from searchlab.plugins import load_plugin, plugin_names
+
+_GROUP = "searchlab.indexes"
 
 INDEXES: dict[str, Any] = {
     "exact": "searchlab.search.indexes.exact:ExactIndex",
@@ -16,13 +21,21 @@ INDEXES: dict[str, Any] = {
 }
 
 
+def index_names() -> list[str]:
+    """List the indexes that a config may name, those of installed packages last."""
+    return [*INDEXES, *plugin_names(_GROUP)]
+
+
 def load_index(name: str) -> Any:
     """Return the class of an index, a `VectorIndex`.
 
     Args:
-        name: One of `INDEXES`.
+        name: One of `index_names`.
+
+    Raises:
+        MismatchError: It comes with another package, and cannot be imported.
     """
-    entry = INDEXES[name]
+    entry = INDEXES.get(name) or load_plugin(_GROUP, name)
     if not isinstance(entry, str):
         return entry
     module, _, name_there = entry.partition(":")

@@ -9,7 +9,7 @@ from typing import Any
 
 from searchlab.config import Config
 from searchlab.config.calibration import Calibration
-from searchlab.config.indexes import INDEXES, load_index
+from searchlab.config.indexes import index_names, load_index
 from searchlab.errors import InputError
 from searchlab.models.shipped_calibration import calibrate
 
@@ -82,7 +82,7 @@ def _values(value: Any) -> Sequence[Any]:
 def _as_list(name: str, values: Iterable[Any]) -> list[Any]:
     listed = list(values)
     if isinstance(values, str) or not listed:
-        known = f", such as {list(INDEXES)}" if name == "indexes" else ""
+        known = f", such as {index_names()}" if name == "indexes" else ""
         msg = f"{name} of a grid must be a list of at least one{known}, got {values!r}"
         raise InputError(msg)
     return listed

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from searchlab.config import Config
-from searchlab.errors import InputError
+from searchlab.errors import InputError, MismatchError
 from searchlab.evaluation.config_grids import grid
 from searchlab.evaluation.results import system_name
 from searchlab.evaluation.tuning.index_costs import measure
 from searchlab.library.library import open_library
-from searchlab.search.indexes import INDEXES
+from searchlab.search.indexes import INDEXES, build_index
 from searchlab.search.indexes.exact import ExactIndex, empty_neighbors
 from searchlab.search.indexes.protocol import VectorIndex
 from searchlab.search.queries import Query
@@ -114,3 +114,22 @@ def test_what_was_read_is_counted_for_each_query(unit_vectors):
     few = np.arange(60) < 7
     assert ExactIndex(vectors).search(queries, 5, allowed=few).rows_read.tolist() == [7, 7, 7]
     assert empty_neighbors(2, 3).rows_read.tolist() == [0, 0]
+
+
+def test_an_installed_package_adds_an_index_by_an_entry_point(tmp_path, monkeypatch):
+    line = "from searchlab.search.indexes.exact import ExactIndex as Plugged\n"
+    (tmp_path / "plugged_index.py").write_text(line)
+    described = tmp_path / "plugged-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text(
+        "[searchlab.indexes]\nplugged = plugged_index:Plugged\ngone = plugged_index:Gone\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    vectors = np.eye(4, dtype=np.float32)
+    plugged = build_index(vectors, Config(index="plugged"))
+    assert plugged.search(vectors[:1], 1).rows[0, 0] == 0
+    with pytest.raises(MismatchError, match=r"'gone' .* upgrade or uninstall plugged"):
+        build_index(vectors, Config(index="gone"))
+    with pytest.raises(InputError, match="exact, hnsw, clustered, gone, plugged, got 'tree'"):
+        Config(index="tree")
