@@ -53,9 +53,10 @@ _PHOTOS = click.option(
 @_PHOTOS
 @click.option("--force", is_flag=True, help="Measure again what is recorded already.")
 def evaluate(name: str, out: Path, data: Path | None, force: bool, **options: Any) -> None:
-    """Measure configurations on a judged dataset and print the leaderboard.
+    """Measure configurations on a judged dataset.
 
-    Without --model and --config, mini is measured. What is recorded in --out is not measured again.
+    Prints the leaderboard. Without --model and --config, mini is measured. What is recorded in
+    --out is not measured again.
 
     A dataset of your own is a folder with photos.jsonl (a line for each photo: file, source,
     source_photo_id), queries.tsv (with a header: query_id, lang, text, photo_id, filter) and
@@ -102,10 +103,11 @@ def evaluate(name: str, out: Path, data: Path | None, force: bool, **options: An
 def verify(
     paths: tuple[Path, ...], data: Path | None, name: str | None, quick: bool, is_to_renew: bool
 ) -> None:
-    """Check results, or folders of them: seal, surroundings, and the figures computed again.
+    """Check recorded results, and compute them again.
 
-    Ends with 1 if a file was changed, or a figure comes out differently here. What cannot be
-    computed again here is said and counted. Times are never compared.
+    Checks the seal and the surroundings of each result, or of each result in a folder, and computes
+    the figures again. Ends with 1 if a file was changed, or a figure comes out differently here.
+    What cannot be computed again here is said and counted. Times are never compared.
     """
     if quick and is_to_renew:
         msg = "--renew must compute figures again, got --quick as well; leave one of them out"

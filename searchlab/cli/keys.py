@@ -87,9 +87,10 @@ def list_all(data: Path, database_url: str | None, account: str | None, as_json:
 @data_option
 @database_option
 def revoke(key: str, data: Path, database_url: str | None) -> None:
-    """Revoke a key: requests with it are refused from now on.
+    """Revoke a key.
 
-    KEY is its id, or the start of the key, as `searchlab keys list` shows them.
+    Requests with it are refused from now on. KEY is its id, or the start of the key, as `searchlab
+    keys list` shows them.
     """
     from searchlab.api.accounts.accounts import revoke_key
 

@@ -15,7 +15,7 @@ _SHOWN_PROBLEMS = 10
 
 @click.group()
 def models() -> None:
-    """Embedding models."""
+    """List, check, export, build and adapt models."""
 
 
 @models.command("list")

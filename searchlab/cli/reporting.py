@@ -60,7 +60,10 @@ def report(
     write_tables: bool,
     prose: tuple[Path, ...],
 ) -> None:
-    """Write all that lies in a folder of results as one HTML file, or its tables into READMEs."""
+    """Write an HTML report of a folder of results.
+
+    With --write-tables, write its tables into READMEs instead.
+    """
     if not folder.is_dir():
         msg = f"{folder} must be a folder of results, got none; run `searchlab evaluate`"
         raise NotFoundError(msg)
@@ -119,9 +122,10 @@ def diff(
     data: Path | None,
     own: tuple[str, ...],
 ) -> None:
-    """Compare two results query by query: wins, ties, losses, worst regressions first.
+    """Compare two results query by query.
 
-    BEFORE and AFTER are the JSON files that `searchlab evaluate` wrote.
+    Lists wins, ties and losses, the worst regressions first. BEFORE and AFTER are the JSON files
+    that `searchlab evaluate` wrote.
     """
     if html is not None and not html.parent.is_dir():
         msg = f"--html must be a file in a folder that is there, got no {html.parent}; make it"
@@ -154,9 +158,10 @@ def diff(
 @click.option("--metric", help="The headline if not given.")
 @click.option("--difference", type=float, help="That one wants to show; the observed one if left.")
 def power(before: Path, after: Path, metric: str | None, difference: float | None) -> None:
-    """Say which difference these queries can show, and how many a given one would take.
+    """Say how small a difference the queries can show.
 
-    BEFORE and AFTER are the JSON files that `searchlab evaluate` wrote.
+    Says also how many queries a given difference would take. BEFORE and AFTER are the JSON files
+    that `searchlab evaluate` wrote.
     """
     if difference == 0:
         msg = "--difference must be a number other than 0, got 0; leave it out for the observed one"
@@ -193,10 +198,10 @@ def power(before: Path, after: Path, metric: str | None, difference: float | Non
 @click.option("--out", type=EXISTING_FILE, help="chosen.json beside the folder's results.")
 @click.option("--force", is_flag=True, help="Also what is worse than, or unlike, what is in force.")
 def promote(file: Path, data: Path | None, out: Path | None, force: bool) -> None:
-    """Put a measured configuration in force: write chosen.json, and swap the library to it.
+    """Put a measured configuration in force.
 
-    A result is held against what chosen.json has, and refused where it is shown to be worse. Nobody
-    may have changed either since it was written.
+    Writes chosen.json, and swaps the library to it. A result is held against what chosen.json has,
+    and refused where it is shown to be worse. Nobody may have changed either since it was written.
     """
     from searchlab.config import Config
     from searchlab.evaluation.provenance.measurement import read_measurement

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     "--out", type=EXISTING_FILE, help="Configuration to write; tuned.json in --data if not given."
 )
 def tune(data: Path, seconds: float, seed: int, out: Path | None) -> None:
-    """Measure the index on this machine, so that every query takes its cheapest way.
+    """Tune the index on this machine.
 
-    What is in force stays as it is. A configuration that holds what was measured is written with a
-    chart beside it, and put in force by --config of `searchlab serve` or `searchlab index`.
+    Measures it, so that every query takes its cheapest way. What is in force stays as it is. A
+    configuration that holds what was measured is written with a chart beside it, and put in force
+    by --config of `searchlab serve` or `searchlab index`.
     """
     from searchlab.cli.console import ConsoleProgress
     from searchlab.config.indexes import load_index
