@@ -129,6 +129,16 @@ def test_what_a_dead_worker_was_doing_is_not_in_flight(start_worker):
     assert not [key for key in samples if key[0] == "searchlab_snapshot_info"]
 
 
+def test_counts_go_on_when_a_worker_counts_more_than_its_file_had_room_for(start_worker):
+    worker = start_worker()
+    worker.run("for n in range(60): answer(route=f'/{n}')")  # the first again, the file has grown
+    worker.run("for n in range(60): answer(route=f'/{n}', status=404)")
+    samples = start_worker().samples()
+    for n in range(60):
+        assert samples["searchlab_requests_total", f"/{n}", "2xx", "GET"] == 1
+        assert samples["searchlab_request_seconds_count", f"/{n}", "GET"] == 2
+
+
 def test_it_says_what_is_served_by_how_many_workers(start_worker):
     one, other = start_worker(), start_worker()
     for worker in (one, other):
@@ -167,11 +177,13 @@ def test_latencies_fall_into_rising_buckets():
 
 def test_requests_are_told_apart_by_route_method_and_class_of_status():
     metrics = Metrics()
+    answer(metrics)
     answer(metrics, status=404)
     answer(metrics, status=503, method="BREW", route="unknown")
     samples = samples_of(metrics)
     assert samples["searchlab_requests_total", "/api/v1/usage", "4xx", "GET"] == 1
     assert samples["searchlab_requests_total", "5xx", "OTHER", "unknown"] == 1
+    assert samples["searchlab_request_seconds_count", "/api/v1/usage", "GET"] == 2
 
 
 def test_waiting_requests_are_not_in_flight():

@@ -8,10 +8,12 @@ It reads the variable when it is imported, so the server sets it; without it a p
 from __future__ import annotations
 
 import os
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from prometheus_client import (
     CollectorRegistry,
@@ -35,11 +37,15 @@ _SNAPSHOT_INFO = "searchlab_snapshot_info"
 _GAUGE_FILE = "gauge_livesum_"
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
+_Cell: TypeAlias = "memoryview[float] | array[float]"  # of one double
+
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
     """Counters of one worker, and the sums over all.
+
+    Not for several threads at once: the event loop's thread counts.
 
     Attributes:
         in_flight: Requests that this worker is working on.
@@ -62,7 +68,7 @@ class Metrics:
             registry=registry,
         )
         self._searches, self._refusals, self._swaps = (
-            Counter(f"searchlab_{name}", text, [label], registry=registry)
+            _CellsByLabel(Counter(f"searchlab_{name}", text, [label], registry=registry))
             for name, text, label in (
                 ("searches", "Searches answered, by the way they were planned.", "mode"),
                 ("refusals", "Requests refused, by the reason.", "reason"),
@@ -70,7 +76,7 @@ class Metrics:
             )
         )
         self._in_flight, self._waiting = (
-            Gauge(name, text, multiprocess_mode="livesum", registry=registry)
+            _cell_of(Gauge(name, text, multiprocess_mode="livesum", registry=registry)._value)
             for name, text in (
                 ("searchlab_requests_in_flight", "Requests being worked on."),
                 (
@@ -92,21 +98,21 @@ class Metrics:
             multiprocess_mode="livemax",
             registry=registry,
         )
-        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._series: dict[tuple[str, str, int], tuple[_Cell, list[_Cell], _Cell]] = {}
         self._snapshot: tuple[str, str, str] | None = None
         self.in_flight = self.waiting = 0
 
     def start_request(self) -> None:
         """Count a request that has come."""
         self.in_flight += 1
-        self._in_flight.set(self.in_flight)
+        self._in_flight[0] = self.in_flight
 
     def count_waiting(self, change: int) -> None:
         """Count a request that begins to wait for its client (1), or goes on (-1)."""
         self.in_flight -= change
         self.waiting += change
-        self._in_flight.set(self.in_flight)
-        self._waiting.set(self.waiting)
+        self._in_flight[0] = self.in_flight
+        self._waiting[0] = self.waiting
 
     def finish_request(self, *, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request that is answered.
@@ -118,27 +124,31 @@ class Metrics:
             seconds: From the first byte to the answer.
         """
         self.in_flight -= 1
-        self._in_flight.set(self.in_flight)
+        self._in_flight[0] = self.in_flight
         method = method if method in METHODS else "OTHER"
         key = (route, method, status // 100)
         series = self._series.get(key)
         if series is None:  # looking up labels takes longer than counting
-            count = self._requests.labels(route, method, f"{status // 100}xx")
-            series = self._series[key] = (count, self._seconds.labels(route, method))
-        series[0].inc()
-        series[1].observe(seconds)
+            count: Any = self._requests.labels(route, method, f"{status // 100}xx")
+            times: Any = self._seconds.labels(route, method)
+            buckets = [_cell_of(bucket) for bucket in times._buckets]
+            series = self._series[key] = (_cell_of(count._value), buckets, _cell_of(times._sum))
+        requests, buckets, seconds_sum = series
+        requests[0] += 1
+        buckets[bisect_left(BUCKETS_S, seconds)][0] += 1
+        seconds_sum[0] += seconds
 
     def count_search(self, mode: str) -> None:
         """Count an answered search by the way it was planned: exact, graph or browse."""
-        self._searches.labels(mode).inc()
+        self._searches[mode][0] += 1
 
     def count_refusal(self, reason: str) -> None:
         """Count a refusal: quota, rate, overload or key."""
-        self._refusals.labels(reason).inc()
+        self._refusals[reason][0] += 1
 
     def count_swap(self, outcome: str) -> None:
         """Count a new snapshot by what came of it: done or failed."""
-        self._swaps.labels(outcome).inc()
+        self._swaps[outcome][0] += 1
 
     def describe_snapshot(self, snapshot_id: str, config_id: str, n_photos: int) -> None:
         """Say what this worker answers from now on."""
@@ -157,6 +167,39 @@ class Metrics:
         exposition = CollectorRegistry(auto_describe=False)
         exposition.register(_Sums(self._registry))
         return exposition
+
+
+class _CellsByLabel(dict[str, _Cell]):
+    """The cells of a counter with one label, each looked up when it is first counted."""
+
+    def __init__(self, counter: Counter) -> None:
+        super().__init__()
+        self._counter = counter
+
+    def __missing__(self, label: str) -> _Cell:
+        counter: Any = self._counter.labels(label)
+        cell = self[label] = _cell_of(counter._value)
+        return cell
+
+
+def _cell_of(value: Any) -> _Cell:
+    """Return the double in which prometheus_client keeps a value, to write it without its methods.
+
+    For each of the five values that a request changes they take a lock, ask for the process's
+    number and look up the place by name; that makes counting a request nine times as long.
+    """
+    if hasattr(value, "cell"):  # the times of a route are counted for all classes of status
+        cell: _Cell = value.cell
+        return cell
+    if value._multiprocess:
+        # A file that grows is mapped anew; what was mapped before shows the same pages.
+        start = value._file._positions[value._key]
+        cell = memoryview(value._file._m)[start : start + 8].cast("d")
+    else:
+        cell = array("d", [0.0])
+    value.cell = cell
+    value.get = partial(cell.__getitem__, 0)
+    return cell
 
 
 class _Sums(Collector):
