@@ -112,11 +112,11 @@ class OperatingPoints:
         reaches = self._of(kind)
         if not reaches or share < self.shares[-1]:
             return None
-        high = max(place for place, kept in enumerate(self.shares) if kept >= share)
+        high = max(place for place, passed in enumerate(self.shares) if passed >= share)
         low = high if self.shares[high] == share else high + 1
-        found = [min(reach.recalls[high], reach.recalls[low]) for reach in reaches]
-        enough = [place for place, recall in enumerate(found) if recall >= least]
-        best = enough[0] if enough else found.index(max(found))
+        expected = [min(reach.recalls[high], reach.recalls[low]) for reach in reaches]
+        enough = [place for place, recall in enumerate(expected) if recall >= least]
+        best = enough[0] if enough else expected.index(max(expected))
         basis = (
             f"measured on {self.n_photos:,} photos with {self.n_queries} "
             f"{'image and text' if kind == 'both' else kind} queries "
@@ -124,7 +124,7 @@ class OperatingPoints:
         )
         chosen = reaches[best]
         return Expected(
-            effort=chosen.effort, recall=found[best], exact_below=chosen.exact_below, basis=basis
+            effort=chosen.effort, recall=expected[best], exact_below=chosen.exact_below, basis=basis
         )
 
     def _of(self, kind: str) -> list[OperatingPoint]:

@@ -98,8 +98,8 @@ class ContentCache:
     def known_file(self, path: str, size: int, mtime_ns: int) -> str | None:
         """Return the digest of a file that has not changed since it was read."""
         sql = "SELECT sha256 FROM files WHERE path=? AND size=? AND mtime_ns=?"
-        found = self._db.execute(sql, (path, size, mtime_ns)).fetchone()
-        return None if found is None else str(found[0])
+        row = self._db.execute(sql, (path, size, mtime_ns)).fetchone()
+        return None if row is None else str(row[0])
 
     def forget_file(self, path: str) -> None:
         """Forget a file, so that it is read again."""
@@ -140,10 +140,10 @@ class ContentCache:
             DataError: A key is missing or its row has another length.
         """
         sql = "SELECT key, vector FROM vectors WHERE model_id=? AND key IN ({})"
-        found = dict(self._by_keys(sql, keys, model_id))
+        blobs = dict(self._by_keys(sql, keys, model_id))
         rows = np.zeros((len(keys), dim), dtype=np.float32)
         for row, key in zip(rows, keys, strict=True):
-            blob = found.get(key)
+            blob = blobs.get(key)
             if blob is None or len(blob) != 4 * dim:
                 msg = (
                     f"{self._path} must hold a vector of {model_id} for {key}, got none; "

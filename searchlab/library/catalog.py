@@ -45,17 +45,17 @@ def identify(
     Returns:
         Pictures by `photo_id`, pictures that contradict another, and the number of plain copies.
     """
-    found: dict[str, Picture] = {}
+    by_id: dict[str, Picture] = {}
     problems: list[Skipped] = []
     copies = 0
     pictures = list(pictures)
-    told = {picture.sha256 for picture in pictures if picture.record.source_photo_id}
+    identified = {picture.sha256 for picture in pictures if picture.record.source_photo_id}
     for picture in pictures:
-        if picture.sha256 in told and not picture.record.source_photo_id:
+        if picture.sha256 in identified and not picture.record.source_photo_id:
             copies += 1  # of one whose library and id are known
             continue
         photo_id = _photo_id(picture, roots)
-        other = found.setdefault(photo_id, picture)
+        other = by_id.setdefault(photo_id, picture)
         if other is picture:
             continue
         if other.sha256 == picture.sha256:
@@ -63,7 +63,7 @@ def identify(
         else:
             reason = f"its source_photo_id is also that of {other.path.name}, which counts"
             problems.append(Skipped(str(picture.path), reason))
-    return found, problems, copies
+    return by_id, problems, copies
 
 
 def _photo_id(picture: Picture, roots: Sequence[Root]) -> str:

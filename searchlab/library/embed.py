@@ -150,7 +150,7 @@ def embed_pictures(
     at_once = max([BATCH, *(getattr(model, "images_at_once", BATCH) for model in models)])
     decoding = modelling = 0.0
     with progress.step("embedding photos", len(todo), unit="images") as step:
-        ahead = _decoded(
+        ahead = _decode_all(
             decode,
             (
                 (digest, files[digest], frozenset(model.input_size for model in missing))
@@ -203,11 +203,11 @@ def _keep_batch(
             rows = model.encode_images(list(images.values()))
             vectors.append((model.model_id, list(images), rows))
     # A file that could not be read may be readable next time; what its content says stays true.
-    kept = {one.digest: one.facts for one in batch if one.facts.problem not in _NOT_KEPT}
-    cache.keep(kept, vectors)
+    facts = {one.digest: one.facts for one in batch if one.facts.problem not in _NOT_KEPT}
+    cache.keep(facts, vectors)
 
 
-def _decoded(
+def _decode_all(
     decode: _Decoder, items: Iterable[tuple[str, Path, frozenset[int]]], *, ahead: int
 ) -> Iterator[_Decoded]:
     """Decode in several threads, in order, at most so many ahead of what was taken last."""

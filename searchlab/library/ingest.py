@@ -84,28 +84,28 @@ def index_photos(
     with library.writing(), library.cache() as cache:
         before = _before(library, rebuild=rebuild)
         named = [root if isinstance(root, Root) else check_root(Path(root)) for root in roots]
-        covered = _covered(before.roots, named, forget, library.folder)
+        covered = _cover(before.roots, named, forget, library.folder)
         if config is not None and model is None:
             config = config.with_model_id(load_model(config.model).model_id)
         # A library without photos has no model yet that could change.
         listener = progress if before.roots else Progress()
-        config = _chosen(config or before.config, model, listener)
+        config = _choose_config(config or before.config, model, listener)
         if index is not None:
             config = replace(config, index=index)
         embedder = load_model(config.model)
         scan = scan_roots(covered, cache, progress)
-        scan.missing += _emptied(before.table, covered, scan)
+        scan.missing += _find_emptied(before.table, covered, scan)
         if rebuild and before.table is None and scan.missing:
             gone = ", ".join(str(root.place) for root in scan.missing)
             msg = f"a rebuild must reach every folder, got none at {gone}; bring it or --forget it"
             raise InputError(msg)
-        pictures, problems, copies = _embedded(scan, covered, embedder, cache, library, progress)
+        pictures, problems, copies = _embed(scan, covered, embedder, cache, library, progress)
         table = build_table(
             pictures,
             roots=covered,
             cache=cache,
             model=embedder,
-            kept=_kept(before.table, scan.missing, scan.problems + problems),
+            kept=_rows_out_of_reach(before.table, scan.missing, scan.problems + problems),
             dates=_dates(before.table),
             progress=progress,
         )
@@ -142,15 +142,15 @@ class _Before:
 
 def _before(library: Library, *, rebuild: bool) -> _Before:
     if rebuild:
-        found = last_readable(library.folder)
-        return _Before(calibrate(Config())) if found is None else _Before(*found)
+        state = last_readable(library.folder)
+        return _Before(calibrate(Config())) if state is None else _Before(*state)
     snapshot = library.snapshot()
     if snapshot is None:
         return _Before(calibrate(Config()))
     return _Before(snapshot.config, snapshot.roots, snapshot.table, snapshot)
 
 
-def _chosen(config: Config, model: str | None, progress: Progress) -> Config:
+def _choose_config(config: Config, model: str | None, progress: Progress) -> Config:
     if model is not None:
         chosen = calibrate(replace(config, model=model))
         if config.model_id not in ("", chosen.model_id):
@@ -163,7 +163,7 @@ def _chosen(config: Config, model: str | None, progress: Progress) -> Config:
     return config
 
 
-def _embedded(
+def _embed(
     scan: Scan,
     covered: Sequence[Root],
     model: Embedder,
@@ -186,7 +186,7 @@ def _embedded(
     return pictures, problems, copies
 
 
-def _emptied(table: PhotoTable | None, covered: Sequence[Root], scan: Scan) -> list[Root]:
+def _find_emptied(table: PhotoTable | None, covered: Sequence[Root], scan: Scan) -> list[Root]:
     # A folder that had photos and shows no file at all is more likely not mounted than emptied.
     if table is None:
         return []
@@ -201,7 +201,7 @@ def _emptied(table: PhotoTable | None, covered: Sequence[Root], scan: Scan) -> l
     ]
 
 
-def _covered(
+def _cover(
     known: Sequence[Root], roots: Sequence[Root], forget: Sequence[Path], library: Path
 ) -> tuple[Root, ...]:
     covered = {root.place: root for root in known}
@@ -229,7 +229,7 @@ def _covered(
     return tuple(sorted(covered.values(), key=lambda root: root.place))
 
 
-def _kept(
+def _rows_out_of_reach(
     table: PhotoTable | None, missing: Sequence[Root], problems: Sequence[Skipped]
 ) -> list[dict[str, Any]]:
     # What cannot be reached or read at the moment, file or folder, stays as it was.

@@ -66,7 +66,7 @@ class Library:
         self.folder = folder
         about = folder / LIBRARY_FILE
         try:
-            found = json.loads(about.read_bytes())["format"]
+            stored = json.loads(about.read_bytes())["format"]
         except FileNotFoundError as error:
             msg = (
                 f"a library must hold library.json, got {folder} without; "
@@ -76,8 +76,8 @@ class Library:
         except (OSError, ValueError, KeyError, TypeError) as error:
             msg = f"{about} must describe a library, got: {error}; index into a new folder"
             raise DataError(msg) from error
-        if found != FORMAT:
-            msg = f"{about} must be of format {FORMAT}, got {found!r}; index into a new folder"
+        if stored != FORMAT:
+            msg = f"{about} must be of format {FORMAT}, got {stored!r}; index into a new folder"
             raise DataError(msg)
         self._key = read_key(folder / KEY_FILE)
         self._engines: dict[str, SearchEngine] = {}
@@ -154,20 +154,20 @@ class Library:
             return engine
         with self._opening:
             if name not in self._engines:
-                found = open_snapshot(self.folder, name)
-                model = load_model(found.config.model)
+                snapshot = open_snapshot(self.folder, name)
+                model = load_model(snapshot.config.model)
                 self._drop_gone()
                 self._engines[name] = SearchEngine(
-                    found.table,
-                    found.index,
+                    snapshot.table,
+                    snapshot.index,
                     model,
-                    found.config,
+                    snapshot.config,
                     snapshot_id=name,
                     key=self._key,
                     thumbnail=self.thumbnail,
-                    canary_check=CanaryCheck(found.canaries),
+                    canary_check=CanaryCheck(snapshot.canaries),
                     texts=self._texts_of(model),
-                    facets=found.facets,
+                    facets=snapshot.facets,
                 )
             return self._engines[name]
 
@@ -236,7 +236,7 @@ class Library:
                 # Only its photos: nobody waits here until the engine of the new state is open.
                 table = PhotoTable.open(self.folder / "snapshots" / current / "photos.columns")
                 live = engine.table.rows_in(table)
-                known = {pair: found for pair, found in self._live.items() if pair[1] == current}
+                known = {pair: mask for pair, mask in self._live.items() if pair[1] == current}
                 self._live = known | {(name, current): live}
         return engine, live
 
@@ -294,12 +294,12 @@ class Library:
             NotFoundError: Nothing was indexed yet.
         """
         with self.writing():
-            found = self.snapshot()
-            if found is None:
+            current = self.snapshot()
+            if current is None:
                 raise NotFoundError(_nothing_indexed(self.folder))
             with self.cache() as cache:
                 return self.write(
-                    found.table, config, found.roots, cache, before=found, progress=progress
+                    current.table, config, current.roots, cache, before=current, progress=progress
                 )
 
     def write(

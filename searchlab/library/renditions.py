@@ -52,8 +52,10 @@ class State(NamedTuple):
 
 
 def _state_of(file: FileIO) -> State:
-    found = os.fstat(file.fileno())
-    return State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    status = os.fstat(file.fileno())
+    return State(
+        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    )
 
 
 class Source:
@@ -237,18 +239,18 @@ class RenditionFiles:
 
     def _sweep(self) -> None:
         """Drop the oldest where there are too many, and what a writer that died has left."""
-        kept = []
+        files = []
         for place in self._folder.glob("*/*/*"):
             with suppress(OSError):
-                found = place.stat()
-                if place.suffix == _PARTIAL and time.time() - found.st_mtime > _ABANDONED_S:
+                status = place.stat()
+                if place.suffix == _PARTIAL and time.time() - status.st_mtime > _ABANDONED_S:
                     place.unlink()
                 else:
-                    kept.append((found.st_mtime, found.st_size, place))
-        total = sum(size for _, size, _ in kept)
+                    files.append((status.st_mtime, status.st_size, place))
+        total = sum(size for _, size, _ in files)
         if total <= self._most_bytes:
             return
-        for _, size, place in sorted(kept):
+        for _, size, place in sorted(files):
             place.unlink(missing_ok=True)
             total -= size
             if total <= 0.9 * self._most_bytes:
@@ -271,8 +273,8 @@ def _open(photo: Photo, roots: Sequence[Root]) -> FileIO:
         file = FileIO(path, "rb", opener=_opener)
     except OSError as error:
         raise _missing(photo, "one that cannot be opened") from error
-    found = os.fstat(file.fileno())
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
         file.close()
         raise _missing(photo, "another one")
     return file

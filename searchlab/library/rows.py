@@ -37,27 +37,27 @@ def row_of_picture(
         day: `YYYY-MM-DD` of a photo whose record tells none.
     """
     record = picture.record
-    told = record if isinstance(record, SourceRecord) else None
-    width, height = _size(told, facts)
-    color_hex = (told and told.color_hex) or f"#{facts.shade:06x}"
+    upstream = record if isinstance(record, SourceRecord) else None
+    width, height = _size(upstream, facts)
+    color_hex = (upstream and upstream.color_hex) or f"#{facts.shade:06x}"
     families = [color_name(shade) for shade, share in facts.palette if share >= 0.1]
     orientation = orientation_of(width, height)
     long, short = describe(tags, colors=families, orientation=orientation)
     license_type = record.license_type.lower() or UNKNOWN_LICENSE
     photographer = record.photographer_full_name or record.photographer_username
-    linked = told is not None and not told.shown_from_copy
+    linked = upstream is not None and not upstream.shown_from_copy
     photo = Photo(
         photo_id=photo_id,
         source_photo_id=record.source_photo_id or picture.sha256,
-        image_url=told.image_url if told and linked else f"/media/{photo_id}/full",
-        urls=told.urls
-        if told and linked
+        image_url=upstream.image_url if upstream and linked else f"/media/{photo_id}/full",
+        urls=upstream.urls
+        if upstream and linked
         else {size: f"/media/{photo_id}/{size}" for size in URL_SIZES},
         source_image_url=web_url(record.source_image_url),
         width=width,
         height=height,
         orientation=orientation,
-        blur_hash=(told and told.blur_hash) or facts.blur_hash,
+        blur_hash=(upstream and upstream.blur_hash) or facts.blur_hash,
         color_name=color_name(color_hex),
         color_hex=color_hex,
         source=source,
@@ -69,19 +69,21 @@ def row_of_picture(
         description=long,
         alt_description=record.alt_description or short,
         uploaded_on=record.uploaded_on or day,
-        attribution=told.attribution if told else _credit(record, license_type, photographer),
+        attribution=upstream.attribution
+        if upstream
+        else _credit(record, license_type, photographer),
         file=str(picture.path),
         sha256=picture.sha256,
     )
     return row_of_photo(photo) | {"label": 0}
 
 
-def _size(told: SourceRecord | None, facts: Facts) -> tuple[int, int]:
-    if told is None or not (told.width and told.height):
+def _size(upstream: SourceRecord | None, facts: Facts) -> tuple[int, int]:
+    if upstream is None or not (upstream.width and upstream.height):
         return facts.width, facts.height
     # Some libraries give the sides as the camera stored them, before the picture was turned.
-    turned = (told.width - told.height) * (facts.width - facts.height) < 0
-    return (told.height, told.width) if turned else (told.width, told.height)
+    turned = (upstream.width - upstream.height) * (facts.width - facts.height) < 0
+    return (upstream.height, upstream.width) if turned else (upstream.width, upstream.height)
 
 
 def _credit(record: Record, license_type: str, photographer: str) -> dict[str, str]:

@@ -338,5 +338,5 @@ def _number(path: Path) -> int:
     return int(head) if head.isdigit() else 0
 
 
-def _broken(path: Path, found: str) -> str:
-    return f"{path} must be as it was written, got: {found}; {_REMEDY}"
+def _broken(path: Path, problem: str) -> str:
+    return f"{path} must be as it was written, got: {problem}; {_REMEDY}"

@@ -120,7 +120,7 @@ class SearchEngine:
         self._vectors.warm(texts)
 
     def reference_vector(self, query: Query) -> Embeddings | None:
-        """Return the (dim,) embedding of the query's picture; None if it brings none.
+        """Return the (dim,) embedding of the query's picture; None if it has none.
 
         Raises:
             NotFoundError: `photo_id` is not indexed.
@@ -138,8 +138,8 @@ class SearchEngine:
         """Return the (dim,) embedding that photos are ranked by; None if there are only conditions.
 
         Args:
-            query: What is asked.
-            reference: (dim,) embedding of the query's picture, if it is known already.
+            query: The query.
+            reference: (dim,) embedding of the query's picture, if it was computed before.
         """
         text = query.text or ""
         if query.kind is None:
@@ -149,7 +149,7 @@ class SearchEngine:
         picture = self.reference_vector(query) if reference is None else reference
         if picture is None or query.kind == "image":
             return picture
-        return self._vectors.steered(picture, text, self.config.steering * query.text_alpha)
+        return self._vectors.mix(picture, text, self.config.steering * query.text_alpha)
 
     def allowed(self, query: Query) -> Bitmap | None:
         """Return the photos that a query may find; None where it may find all.
@@ -183,11 +183,11 @@ class SearchEngine:
         """Rank the photos for a query; this is what is evaluated and what is served.
 
         Args:
-            query: What is asked.
-            k: How much of the ranking is wanted; all of it if left out. The order of the first
-                photos does not depend on it.
-            start: Photos at the head of it that are left out of the answer.
-            reference: (dim,) embedding of the query's picture, if it is known already.
+            query: The query.
+            k: Length of the ranking, counted from its first photo; all of it if left out. The order
+                of the first photos does not depend on it.
+            start: Photos at its beginning that are left out of the answer.
+            reference: (dim,) embedding of the query's picture, if it was computed before.
 
         Returns:
             The photos from place `start` up to min(k, total), and the total.
@@ -208,13 +208,13 @@ class SearchEngine:
         most = plan.n_allowed if query.limit is None else min(plan.n_allowed, query.limit)
         stop = most if k is None else min(k, most)
         by_date = query.sort_by == "newest"
-        cut = bool(query.score_threshold)  # every photo reaches 0
+        cut = bool(query.score_threshold)  # a threshold of 0 cuts nothing
         if vector is None or (by_date and query.limit is None and not cut):
             rows, scores = self._list_all(query, vector, allowed, start, stop)
             total = most
         else:
-            wanted = most if by_date or cut else stop
-            rows, scores = self._rank_by_content(query, vector, plan, allowed, wanted)
+            n_wanted = most if by_date or cut else stop
+            rows, scores = self._rank_by_content(query, vector, plan, allowed, n_wanted)
             total = len(rows) if cut else most
             if by_date:
                 newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
@@ -233,7 +233,7 @@ class SearchEngine:
         start: int,
         stop: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        # Every photo is in, so only those that are shown are looked at.
+        # Every allowed photo is a result, so only those of the page are read.
         stop = max(start, stop)
         if query.sort_by == "newest":
             rows = self.facets.newest(allowed, stop, start)
@@ -250,16 +250,18 @@ class SearchEngine:
         vector: Embeddings,
         plan: QueryPlan,
         allowed: Bitmap | None,
-        wanted: int,
+        n_wanted: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         index, curve, least = self.index, self._curve(query), query.score_threshold
         if least is not None:
-            return rank_above(index, vector, wanted, curve=curve, threshold=least, allowed=allowed)
-        if plan.mode == "exact" or not wanted:
-            nearest = index.nearest(vector, wanted, allowed=allowed)
+            return rank_above(
+                index, vector, n_wanted, curve=curve, threshold=least, allowed=allowed
+            )
+        if plan.mode == "exact" or not n_wanted:
+            nearest = index.nearest(vector, n_wanted, allowed=allowed)
         else:
             nearest = rank_approximately(
-                index, vector, wanted, plan=plan, config=self.config, allowed=allowed
+                index, vector, n_wanted, plan=plan, config=self.config, allowed=allowed
             )
         return nearest.rows, curve.relevance(nearest.scores)
 
@@ -280,13 +282,13 @@ class SearchEngine:
         """Answer a query page by page, as rows of the table; raises what `search` does.
 
         Args:
-            query: What is asked, or just its words; ignored where a cursor is given.
+            query: The query, or just its words; ignored where a cursor is given.
             per_page: 1 to 100 results a page; with a cursor the size of page 1 stays.
             cursor: `next_cursor` of the page before.
             audience: Account and operation that the cursors are bound to.
             live: (n_photos,) photos that are still there, all if left out; the others are passed
                 over, and take no place of a page.
-            reference: (dim,) embedding of the query's picture, if it is known already.
+            reference: (dim,) embedding of the query's picture, if it was computed before.
         """
         if cursor is not None:
             here = self._open_cursor(cursor, audience)
@@ -320,7 +322,7 @@ class SearchEngine:
                 end = start + int(there[here.per_page])
             if live is None or len(there) > here.per_page or end == ranking.total:
                 break
-            reach *= 4  # many that are gone in a row: look further
+            reach *= 4  # too many deleted photos in a row: look further
         shown = there[: here.per_page]
         after = replace(here, position=end) if end < ranking.total else None
         return Slice(

@@ -24,13 +24,13 @@ def make_plan(query: Query, index: VectorIndex, config: Config, n_allowed: int) 
     """Choose how a query is answered.
 
     Args:
-        query: What is asked.
+        query: The query.
         index: What would answer it.
         config: With `tuning`, what was measured of this index; where nothing was, with `step_rows`,
             the cost of a graph step in scored photos.
         n_allowed: Photos that the filter lets through.
     """
-    way = _way(query, index, config, n_allowed)
+    way = _choose_way(query, index, config, n_allowed)
     scored_by = f"{config.model}, calibration {config.calibration.source}"
     return QueryPlan(
         mode=way.mode,
@@ -45,7 +45,7 @@ def make_plan(query: Query, index: VectorIndex, config: Config, n_allowed: int) 
     )
 
 
-def _way(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way:
+def _choose_way(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way:
     if query.kind is None:
         order = "date, then photo_id" if query.sort_by == "newest" else "photo_id"
         return _Way("browse", f"no text and no picture, so photos come by {order}")
@@ -57,10 +57,11 @@ def _way(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _W
         return _Way("exact", "a date order needs only the scores of the photos that it shows")
     if query.min_recall == 1:
         return _Way("exact", "a recall of 1 is asked for")
-    return _tuned(query, index, config, n_allowed) or _untuned(query, index, config, n_allowed)
+    measured = _plan_measured(query, index, config, n_allowed)
+    return measured or _plan_unmeasured(query, index, config, n_allowed)
 
 
-def _tuned(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way | None:
+def _plan_measured(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way | None:
     if config.measured is None or query.kind is None:
         return None
     if not config.measured.reaches and n_allowed <= config.measured.n_photos:
@@ -86,7 +87,7 @@ def _tuned(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> 
     )
 
 
-def _untuned(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way:
+def _plan_unmeasured(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way:
     if query.min_recall is not None:
         aim = f"a recall of {query.min_recall:g} is asked for"
         return _Way("exact", f"{aim} and what a search finds was not measured")

@@ -1,4 +1,4 @@
-"""Query, QueryPlan, Ranking and Page: what is asked, how it is answered, and the answer."""
+"""Query, QueryPlan, Ranking and Page: a query, how it is answered, and its results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Picture: TypeAlias = Image.Image | bytes | Path
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """What is asked: words, a picture, conditions, or any of them together.
+    """A query: words, a picture, conditions, or any of them together.
 
     Attributes:
         text: Up to 500 code points in any language; empty is the same as none.
@@ -43,7 +43,7 @@ class Query:
         limit: Most results over all pages, 1 to 100: the nearest ones in either order, or where
             there are only conditions the first in the order asked for.
         min_recall: Share of the true nearest photos that the plan must be expected to find, above 0
-            to 1; a plan of which that was not measured is exact.
+            to 1; where the recall of a search was not measured, every photo is scored.
 
     Raises:
         InputError: A value out of range, image and photo_id at once, or nothing to search by.
@@ -61,7 +61,7 @@ class Query:
 
     def __post_init__(self) -> None:
         if self.text is not None:
-            object.__setattr__(self, "text", _checked_text(self.text))
+            object.__setattr__(self, "text", _check_text(self.text))
         if isinstance(self.image, str):
             object.__setattr__(self, "image", Path(self.image))
         if not isinstance(self.image, Image.Image | bytes | Path | None):
@@ -71,8 +71,8 @@ class Query:
             msg = f"photo_id must be a string, got {quote(self.photo_id)}"
             raise InputError(msg)
         if self.image is not None and self.photo_id is not None:
-            found = quote(self.photo_id)
-            msg = f"image and photo_id cannot be combined, got photo_id {found}; keep one"
+            shown = quote(self.photo_id)
+            msg = f"image and photo_id cannot be combined, got photo_id {shown}; keep one"
             raise InputError(msg)
         if not isinstance(self.filter, PhotoFilter):
             msg = f"filter must be a PhotoFilter, got {quote(self.filter)}"
@@ -96,7 +96,7 @@ class Query:
 
     @property
     def has_reference(self) -> bool:
-        """Whether the query brings a picture, uploaded or indexed."""
+        """Whether the query has a picture, uploaded or indexed."""
         return self.image is not None or self.photo_id is not None
 
     @property
@@ -122,7 +122,7 @@ class QueryPlan:
         effort: The `ef` that the graph is searched with, or the `recall` that the clusters are
             asked for; None for the index's own.
         expected_recall: Share of the true nearest photos that it is expected to find, 0 to 1; None
-            where nobody measured.
+            where it was not measured.
         recall_basis: What was measured, in words.
     """
 
@@ -164,7 +164,7 @@ class Ranking:
     """The head of a ranking, or all of it.
 
     Attributes:
-        rows: (m,) int64 positions, best first, from the place that was asked for.
+        rows: (m,) int64 positions, best first, from the requested place on.
         scores: (m,) float64 relevance scores, 0 to 1.
         total: Photos in the whole ranking.
         plan: How it was made.
@@ -283,7 +283,7 @@ def check_count(name: str, value: int, most: int) -> int:
     """Check an integer from 1 to `most`.
 
     Raises:
-        InputError: It is none.
+        InputError: It is another value.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         msg = f"{name} must be an integer from 1 to {most}, got {quote(value)}"
@@ -291,7 +291,7 @@ def check_count(name: str, value: int, most: int) -> int:
     return value
 
 
-def _checked_text(text: str) -> str | None:
+def _check_text(text: str) -> str | None:
     if not isinstance(text, str):
         msg = f"text must be a string, got {type(text).__name__}"
         raise InputError(msg)

@@ -1,9 +1,9 @@
-"""Queries embedded: words, a picture, or both mixed; the vectors of texts are kept.
+"""Embedding of queries: words, a picture, or both mixed; vectors of texts are cached.
 
-Texts that several threads ask for at once are embedded one by one. Together they would cost a large
-text tower in float32 half as much, but then a vector would differ in its last bits with who else
-asked, and the pages of one query, which several processes may answer, would no longer be slices of
-one ranking. A tower in eight bits, which is cheaper still, is asked one by one anyway.
+Texts of several threads are embedded one by one. In one batch a large text tower in float32 would
+take half the time, but the last bits of a vector would then depend on the other texts of the batch,
+and the pages of one query, which several processes may answer, would no longer be slices of one
+ranking. A tower in eight bits, which is cheaper still, embeds texts one by one anyway.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _OVERHEAD_BYTES = 400
 
 
 class TextVectors:
-    """Embeds texts with one model and keeps the vectors; those used last are kept longest.
+    """Embeds texts with one model and caches the vectors; those unused for longest go first.
 
-    For several threads at once. They hold for every engine of the model, and for no other model.
+    Safe for several threads. All engines of the model can share it.
 
     Attributes:
-        model_id: Of the model, with the hash of its weights.
+        model_id: The model's, with the hash of its weights.
         n_bytes: Memory in use, estimated.
     """
 
     def __init__(self, model: Embedder, *, max_bytes: int = MAX_BYTES) -> None:
-        """Start with none.
+        """Start empty.
 
         Args:
-            model: What embeds.
-            max_bytes: Memory that they may take.
+            model: Embeds the texts.
+            max_bytes: Memory that the vectors may take.
         """
         self.model_id = model.model_id
         self.n_bytes = 0
@@ -52,7 +52,7 @@ class TextVectors:
         return len(self._vectors)
 
     def of_model(self, model: Embedder) -> TextVectors:
-        """Return these, if they are of this model, else vectors of that one, with none kept yet."""
+        """Return this cache if it is of the given model, otherwise an empty one of that model."""
         if model.model_id == self.model_id:
             return self
         return TextVectors(model, max_bytes=self._max_bytes)
@@ -90,15 +90,15 @@ def _size(text: str, row: Embeddings) -> int:
 
 
 class QueryVectors:
-    """Embeds with the model of the photos, as long as it still is that model."""
+    """Embeds queries, after a check that the model still is the one that embedded the photos."""
 
     def __init__(self, model: Embedder, texts: TextVectors, canary_check: CanaryCheck) -> None:
-        """Put together what belongs together.
+        """Take the parts.
 
         Args:
             model: The model that made the vectors.
-            texts: Keeps the vectors of texts by the same model.
-            canary_check: What the model embedded when the photos were.
+            texts: The cache of text vectors of the same model.
+            canary_check: Probes that the model embedded together with the photos.
         """
         self._model = model
         self._texts = texts
@@ -128,7 +128,7 @@ class QueryVectors:
         small = for_model(as_rgb(picture, min_side=max(WORKING_SIDE, side)), side)
         return np.array(self._model.encode_images([small])[0])
 
-    def steered(self, picture: Embeddings, text: str, weight: float) -> Embeddings:
+    def mix(self, picture: Embeddings, text: str, weight: float) -> Embeddings:
         """Return the (dim,) unit row between a picture and words.
 
         Args:

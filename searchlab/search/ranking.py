@@ -1,7 +1,7 @@
 """Ranking by content where scoring all photos is not enough or too much.
 
-An approximate head has fixed depths, whatever is asked for, so that the order of the first photos
-does not depend on how far a reader pages.
+The first part of an approximate ranking is searched to fixed depths, for any page, so that the
+order of the first photos does not depend on how far a reader pages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIRST = 24
 def rank_approximately(
     index: VectorIndex,
     vector: Embeddings,
-    wanted: int,
+    n_wanted: int,
     *,
     plan: QueryPlan,
     config: Config,
@@ -34,31 +34,31 @@ def rank_approximately(
     Args:
         index: The vectors.
         vector: (dim,) unit row of the query.
-        wanted: Photos, at most as many as are allowed.
-        plan: How.
+        n_wanted: Photos, at most as many as are allowed.
+        plan: Effort of the search, and how many photos are allowed.
         config: With the `depth` of the head.
         allowed: Rows that may be found; all if left out.
 
     Returns:
-        `wanted` rows and their cosines. A photo that the search missed stands behind the head, with
-        no higher a cosine than the last one before it.
+        `n_wanted` rows and their cosines. Photos that the search missed follow the head, and none
+        has a higher cosine than the one before it.
     """
     head = Nearest(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
     for depth in _depths(index, config):
         head = _append_new(head, _search(index, vector, depth, plan, allowed))
-        if len(head.rows) >= wanted:
+        if len(head.rows) >= n_wanted:
             break
     else:
-        head = _append_new(head, index.nearest(vector, wanted, allowed=allowed))
-    # What a search missed would otherwise rise above what stands before it.
-    scores = np.minimum.accumulate(head.scores[:wanted])
-    return Nearest(head.rows[:wanted], scores)
+        head = _append_new(head, index.nearest(vector, n_wanted, allowed=allowed))
+    # A photo that the search missed may be nearer than those before it: scores must not rise.
+    scores = np.minimum.accumulate(head.scores[:n_wanted])
+    return Nearest(head.rows[:n_wanted], scores)
 
 
 def rank_above(
     index: VectorIndex,
     vector: Embeddings,
-    wanted: int,
+    n_wanted: int,
     *,
     curve: Curve,
     threshold: float,
@@ -69,7 +69,7 @@ def rank_above(
     Args:
         index: The vectors.
         vector: (dim,) unit row of the query.
-        wanted: Photos at most.
+        n_wanted: Photos at most.
         curve: From cosines to scores.
         threshold: 0 to 1.
         allowed: Rows that may be found; all if left out.
@@ -80,7 +80,7 @@ def rank_above(
     # Twice the rounding of a score below the threshold, and then what float32 rounds.
     least = curve.cosine(threshold - 10.0**-DIGITS)
     least -= 1e-6 * max(1.0, abs(least))
-    nearest = index.nearest(vector, wanted, allowed=allowed, at_least=least)
+    nearest = index.nearest(vector, n_wanted, allowed=allowed, at_least=least)
     scores = curve.relevance(nearest.scores)
     near = scores >= threshold
     return nearest.rows[near], scores[near]

@@ -83,15 +83,15 @@ class Bitmap:
     @classmethod
     def any_of(cls, sets: Iterable[Bitmap], n: int) -> Bitmap:
         """Return the rows that are in at least one of some sets; of none the empty set."""
-        return cls._joined(np.bitwise_or, list(sets)) or cls.empty(n)
+        return cls._combine(np.bitwise_or, list(sets)) or cls.empty(n)
 
     @classmethod
     def all_of(cls, sets: Iterable[Bitmap], n: int) -> Bitmap:
         """Return the rows that are in every one of some sets; of none the set of all rows."""
-        return cls._joined(np.bitwise_and, list(sets)) or cls.full(n)
+        return cls._combine(np.bitwise_and, list(sets)) or cls.full(n)
 
     @classmethod
-    def _joined(cls, join: np.ufunc, sets: list[Bitmap]) -> Bitmap | None:
+    def _combine(cls, join: np.ufunc, sets: list[Bitmap]) -> Bitmap | None:
         if len(sets) < 2:
             return sets[0] if sets else None
         words = join(sets[0].words, sets[0]._like(sets[1]))
@@ -110,7 +110,7 @@ class Bitmap:
 
     def mask(self) -> NDArray[np.bool_]:
         """Return (n,) bool."""
-        return _unpacked(self.words)[: self.n].view(np.bool_)
+        return _unpack(self.words)[: self.n].view(np.bool_)
 
     def rows(self) -> NDArray[np.int64]:
         """Return the rows in the set, ascending."""
@@ -176,5 +176,5 @@ class Bitmap:
         return other.words
 
 
-def _unpacked(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+def _unpack(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
     return np.unpackbits(words.astype("<u8", copy=False).view(np.uint8), bitorder="little")

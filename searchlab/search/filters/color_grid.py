@@ -109,16 +109,16 @@ class ColorGrid:
         )
         runs, n_others = runs[:written], self._n - n_touched
         if _COMPARED * min(n_inside, n_others) > self._n:
-            which, found = BORDER, Bitmap.full(self._n)
-            keep_cells(self._cells, centre, most, found.words)
+            which, rows = BORDER, Bitmap.full(self._n)
+            keep_cells(self._cells, centre, most, rows.words)
         elif n_inside <= n_others:
-            which, found = INSIDE, Bitmap.empty(self._n)
+            which, rows = INSIDE, Bitmap.empty(self._n)
         else:
-            which, found = OTHERS, Bitmap.full(self._n)
-        flip_near(self._lab, self._rows, point, limit, runs, which, found.words)
+            which, rows = OTHERS, Bitmap.full(self._n)
+        flip_near(self._lab, self._rows, point, limit, runs, which, rows.words)
         if among is not None:
-            np.bitwise_and(found.words, among.words, out=found.words)
-        return found
+            np.bitwise_and(rows.words, among.words, out=rows.words)
+        return rows
 
 
 def _in_steps(place: tuple[float, float, float], radius: float) -> tuple[tuple[int, int, int], int]:

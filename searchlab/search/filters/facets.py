@@ -122,14 +122,14 @@ class Facets:
         shades, n = self.table.shades, len(self)
         if not self._is_large or tolerance == MAX_TOLERANCE:
             lab = self._lab if 0 < tolerance < MAX_TOLERANCE else None
-            found = Bitmap.of_mask(within_hex(shades, shade, tolerance=tolerance, lab=lab))
-            return found if among is None else found & among
+            matching = Bitmap.of_mask(within_hex(shades, shade, tolerance=tolerance, lab=lab))
+            return matching if among is None else matching & among
         number = parse_hex(shade)
-        found = self._grid.near(_point(number), tolerance, squared_limit(tolerance), among)
+        matching = self._grid.near(_point(number), tolerance, squared_limit(tolerance), among)
         if tolerance:
-            return found
-        rows = found.rows()
-        return Bitmap.of_rows(rows[shades[rows] == number], n)
+            return matching
+        numbers = matching.rows()
+        return Bitmap.of_rows(numbers[shades[numbers] == number], n)
 
     def within_name(self, family: str, tolerance: int) -> Bitmap:
         """Return the photos of a family of colours; just as `colors.within_name`."""

@@ -117,11 +117,11 @@ class PhotoFilter:
             sets.append(facets.any_of("color_name", (self.color_name,)))
         elif self.color_name is not None:
             sets.append(facets.within_name(self.color_name, self.color_tolerance))
-        found = Bitmap.all_of(sets, len(facets)) if sets else None
+        rows = Bitmap.all_of(sets, len(facets)) if sets else None
         if self.color_hex is not None:
             # Last, as the photos near a shade are new each time, and what is left goes into them.
-            found = facets.within_hex(self.color_hex, self.color_tolerance, found)
-        return found
+            rows = facets.within_hex(self.color_hex, self.color_tolerance, rows)
+        return rows
 
     def mask(self, table: PhotoTable) -> NDArray[np.bool_]:
         """Say for each photo whether it meets every condition; the plain way, without facets.
@@ -223,25 +223,25 @@ def facet_counts(
         mask = allowed.mask() if isinstance(allowed, Bitmap) else allowed
         some_codes = codes if mask is None else codes[mask]
         counts = np.bincount(some_codes, minlength=len(table.codes(name).values))
-    found = dict.fromkeys(known_values(table, name), 0)
-    found |= dict(zip(table.codes(name).values, counts.tolist(), strict=True))
-    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
+    by_value = dict.fromkeys(known_values(table, name), 0)
+    by_value |= dict(zip(table.codes(name).values, counts.tolist(), strict=True))
+    return dict(sorted(by_value.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def _any_of(table: PhotoTable, name: str, wanted: Sequence[str]) -> NDArray[np.bool_]:
+def _any_of(table: PhotoTable, name: str, some: Sequence[str]) -> NDArray[np.bool_]:
     codes = table.codes(name)
-    allowed = np.array([value in wanted for value in codes.values], dtype=np.bool_)
+    allowed = np.array([value in some for value in codes.values], dtype=np.bool_)
     if not len(allowed):
         return np.zeros(len(table), dtype=np.bool_)
     return allowed[codes.rows]
 
 
-def _values(name: str, given: Any) -> tuple[str, ...]:
-    values = (given,) if isinstance(given, str) else given or ()
-    if not isinstance(values, Iterable) or not all(isinstance(value, str) for value in values):
-        msg = f"{name} must be words, got {quote(given)}"
+def _values(name: str, raw: Any) -> tuple[str, ...]:
+    words = (raw,) if isinstance(raw, str) else raw or ()
+    if not isinstance(words, Iterable) or not all(isinstance(value, str) for value in words):
+        msg = f"{name} must be words, got {quote(raw)}"
         raise InputError(msg)
-    return tuple(dict.fromkeys(values))
+    return tuple(dict.fromkeys(words))
 
 
 def _are_known(table: PhotoTable, name: str, values: Sequence[str]) -> bool:
@@ -250,8 +250,8 @@ def _are_known(table: PhotoTable, name: str, values: Sequence[str]) -> bool:
     return all(value in table.codes(name).values or value in also for value in values)
 
 
-def _check_known(name: str, given: Sequence[str], known: Sequence[str]) -> None:
-    for value in given:
+def _check_known(name: str, values: Sequence[str], known: Sequence[str]) -> None:
+    for value in values:
         if value not in known:
             listed = ", ".join(known[:30]) + (" ..." if len(known) > 30 else "")
             msg = f"{name} must be one of {listed}; got {quote(value)}"

@@ -109,10 +109,10 @@ class ValueSets:
         n = len(self._codes)
         dense = [value for value in values if self._places[value] >= 0]
         lists = [self._list(value) for value in values if self._places[value] < 0]
-        found = [Bitmap(self._bits[self._places[value]], n) for value in dense]
+        sets = [Bitmap(self._bits[self._places[value]], n) for value in dense]
         if lists:
-            found.append(Bitmap.of_rows(np.concatenate(lists), n))
-        return Bitmap.any_of(found, n)
+            sets.append(Bitmap.of_rows(np.concatenate(lists), n))
+        return Bitmap.any_of(sets, n)
 
     def counts(self, allowed: Bitmap | None = None) -> NDArray[np.int64]:
         """Count the rows of each value, (n_values,) int64; all rows if `allowed` is left out."""

@@ -269,7 +269,7 @@ def nearest_rows(
     elif products is not None or _by_product(len(vectors), k, rows, least):
         products = _products(vectors, query[np.newaxis])[0] if products is None else products
         rows = _candidates(products, k, rows, least)
-    scores = _scored(vectors, query) if rows is None else cosines_of(vectors, query, rows)
+    scores = _score(vectors, query) if rows is None else cosines_of(vectors, query, rows)
     if least > -np.inf:
         near = np.flatnonzero(scores >= least)
         best = near[best_first(scores[near])[:k]]
@@ -300,7 +300,7 @@ def _candidates(
     return near if rows is None else rows[near]
 
 
-def _scored(vectors: Embeddings, query: Embeddings) -> NDArray[np.float32]:
+def _score(vectors: Embeddings, query: Embeddings) -> NDArray[np.float32]:
     scores = np.empty(len(vectors), dtype=np.float32)
     for start in range(0, len(vectors), _BLOCK):
         scores[start : start + _BLOCK] = cosines(vectors[start : start + _BLOCK], query)

@@ -173,20 +173,20 @@ class HnswIndex(VectorIndex):
             msg = f"effort must be an ef_search of at least 1, got {effort}"
             raise InputError(msg)
         n_allowed = len(self.vectors) if bits is None else bits.count
-        wanted = min(k, n_allowed)
-        if not wanted:
+        n_wanted = min(k, n_allowed)
+        if not n_wanted:
             return empty_neighbors(len(queries), k)
-        fetch = max(ef_search, walk_length(wanted, n_allowed / len(self.vectors)))
+        fetch = max(ef_search, walk_length(n_wanted, n_allowed / len(self.vectors)))
         walks = recall != 1 and fetch < len(self.vectors)
         answers = empty_neighbors(len(queries), k)
         rows_read = np.full(len(queries), fetch if walks else n_allowed)
         for number, query in enumerate(queries):
-            best = self._search_graph(query, wanted, bits, fetch) if walks else None
+            best = self._search_graph(query, n_wanted, bits, fetch) if walks else None
             if best is None:
-                best = nearest(self.vectors, query, wanted, allowed=bits)
+                best = nearest(self.vectors, query, n_wanted, allowed=bits)
                 rows_read[number] = n_allowed
-            answers.rows[number, :wanted] = best.rows
-            answers.scores[number, :wanted] = best.scores
+            answers.rows[number, :n_wanted] = best.rows
+            answers.scores[number, :n_wanted] = best.scores
         return answers._replace(rows_read=rows_read)
 
     def nearest(
@@ -202,20 +202,20 @@ class HnswIndex(VectorIndex):
         return nearest(self.vectors, query, k, allowed=bits, least=least)
 
     def _search_graph(
-        self, query: Embeddings, wanted: int, allowed: Bitmap | None, fetch: int
+        self, query: Embeddings, n_wanted: int, allowed: Bitmap | None, fetch: int
     ) -> Nearest | None:
         """Return the best rows of a walk, or None where it met fewer than are wanted."""
         rows, distances = self._walk(query, fetch)
         if allowed is not None:
             inside = allowed.holds(rows)
             rows, distances = rows[inside], distances[inside]
-        if len(rows) < wanted:
+        if len(rows) < n_wanted:
             return None
         # What is as far as the last one, but for rounding, may turn out nearer.
-        edge = distances[wanted - 1] + np.float32(_MARGIN)
+        edge = distances[n_wanted - 1] + np.float32(_MARGIN)
         rows = np.sort(rows[: distances.searchsorted(edge, side="right")])
         scores = cosines_of(self.vectors, query, rows)
-        best = best_first(scores)[:wanted]
+        best = best_first(scores)[:n_wanted]
         return Nearest(rows[best], scores[best])
 
     def _walk(self, query: Embeddings, fetch: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

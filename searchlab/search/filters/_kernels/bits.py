@@ -51,13 +51,13 @@ def count_rows(words: Any) -> Any:
 @kernel(reads(U64), writes(I64))
 def list_rows(words: Any, rows: Any) -> None:
     """Write the rows of a bitmap, ascending, into an array that has a place for each."""
-    found = 0
+    count = 0
     for place in range(len(words)):
         word = words[place]
         while word:
-            rows[found] = (place << 6) + types.int64(lowest(word))
+            rows[count] = (place << 6) + types.int64(lowest(word))
             word &= word - uint64(1)
-            found += 1
+            count += 1
 
 
 @kernel(reads(I64), writes(U64))
@@ -147,12 +147,12 @@ def walk_rows(order: Any, words: Any, skipped: Any, rows: Any) -> None:
 
     There must be as many.
     """
-    found = -skipped
+    count = -skipped
     for row in order:
-        if found == len(rows):
+        if count == len(rows):
             break
         number = uint64(row)
         if words[number >> uint64(6)] >> (number & uint64(63)) & uint64(1):
-            if found >= 0:
-                rows[found] = row
-            found += 1
+            if count >= 0:
+                rows[count] = row
+            count += 1

@@ -82,7 +82,7 @@ def keep_cells(cells: Any, centre: Any, limit: Any, words: Any) -> None:
     """Take the rows out of a bitmap whose cells do not lie near a point.
 
     Args:
-        cells: (64 n_words,) uint16, the cell of each row; see `lanes.cell_bits`.
+        cells: (64 n_words,) uint16, the cell of each row; see `simd.cell_bits`.
         centre: Three int16, see there.
         limit: int16, see there.
         words: (n_words,) of the bitmap, written to.
@@ -116,7 +116,7 @@ def flip_near(
     """Flip the bits of the rows near a point, or of others.
 
     Args:
-        lab: (192 n_blocks,) float32 OKLab of the rows, sorted by cell; see `lanes.near_bits`.
+        lab: (192 n_blocks,) float32 OKLab of the rows, sorted by cell; see `simd.near_bits`.
         rows: (n,) int32, their numbers.
         point: (3,) float32.
         limit: Largest squared distance that is near.
@@ -135,12 +135,12 @@ def flip_near(
         for side in (run, run + 2):
             start, stop = runs[side], runs[side + 1]
             for block in range(start >> 6, (stop + 63) >> 6):
-                found = near_bits(lab, block, middle, limit) ^ turned
-                found &= _between(start - block * 64, stop - block * 64)
-                while found:
-                    row = uint64(rows[block * 64 + types.int64(lowest(found))])
+                bits = near_bits(lab, block, middle, limit) ^ turned
+                bits &= _between(start - block * 64, stop - block * 64)
+                while bits:
+                    row = uint64(rows[block * 64 + types.int64(lowest(bits))])
                     words[row >> uint64(6)] ^= uint64(1) << (row & uint64(63))
-                    found &= found - uint64(1)
+                    bits &= bits - uint64(1)
         end = runs[run + 3]
     if which == OTHERS:
         _flip(rows, end, len(rows), words)

@@ -23,27 +23,27 @@ _WORDS = 8  # of 64 bits, a register of AVX-512
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 
 
-def _lanes(kind: Any) -> Any:
+def _vector_of(kind: Any) -> Any:
     return ir.VectorType(kind, _LANES)
 
 
-def _filled(kind: Any, number: int) -> Any:
-    return ir.Constant(_lanes(kind), [number] * _LANES)
+def _constant(kind: Any, number: int) -> Any:
+    return ir.Constant(_vector_of(kind), [number] * _LANES)
 
 
-def _spread(builder: Any, value: Any, lanes: int = _LANES) -> Any:
-    nothing = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
+def _spread(builder: Any, value: Any, n_lanes: int = _LANES) -> Any:
+    nothing = ir.Constant(ir.VectorType(value.type, n_lanes), ir.Undefined)
     one = builder.insert_element(nothing, value, _I32(0))
-    first = ir.Constant(ir.VectorType(_I32, lanes), [0] * lanes)
+    first = ir.Constant(ir.VectorType(_I32, n_lanes), [0] * n_lanes)
     return builder.shuffle_vector(one, nothing, first)
 
 
-def _at(builder: Any, data: Any, place: Any, lanes: int) -> Any:
-    kind = ir.VectorType(data.type.pointee, lanes)
+def _at(builder: Any, data: Any, place: Any, n_lanes: int) -> Any:
+    kind = ir.VectorType(data.type.pointee, n_lanes)
     return builder.bitcast(builder.gep(data, [place]), kind.as_pointer())
 
 
-def _loaded(context: Any, builder: Any, array_type: Any, array: Any, place: Any) -> Any:
+def _load(context: Any, builder: Any, array_type: Any, array: Any, place: Any) -> Any:
     data = context.make_array(array_type)(context, builder, array).data
     start = _at(builder, data, place, _LANES)
     return builder.load(start, align=context.get_abi_sizeof(data.type.pointee))
@@ -70,7 +70,7 @@ def near_bits(_context: Any, lab: Any, block: Any, point: Any, limit: Any) -> An
         squares = []
         for axis in range(3):
             place = builder.add(start, _I64(axis * _LANES))
-            values = _loaded(context, builder, signature.args[0], array, place)
+            values = _load(context, builder, signature.args[0], array, place)
             step = builder.fsub(values, _spread(builder, builder.extract_value(centre, axis)))
             squares.append(builder.fmul(step, step))
         total = builder.fadd(builder.fadd(squares[0], squares[1]), squares[2])
@@ -98,18 +98,18 @@ def cell_bits(_context: Any, cells: Any, block: Any, centre: Any, limit: Any) ->
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array, which, middle, most = args
         start = builder.mul(which, _I64(_LANES))
-        values = _loaded(context, builder, signature.args[0], array, start)
+        values = _load(context, builder, signature.args[0], array, start)
         scaled = (
-            builder.and_(builder.lshr(values, _filled(_I16, 2)), _filled(_I16, 31 * STEPS)),
-            builder.and_(builder.shl(values, _filled(_I16, 3)), _filled(_I16, 31 * STEPS)),
-            builder.and_(builder.shl(values, _filled(_I16, 9)), _filled(_I16, 63 * STEPS)),
+            builder.and_(builder.lshr(values, _constant(_I16, 2)), _constant(_I16, 31 * STEPS)),
+            builder.and_(builder.shl(values, _constant(_I16, 3)), _constant(_I16, 31 * STEPS)),
+            builder.and_(builder.shl(values, _constant(_I16, 9)), _constant(_I16, 63 * STEPS)),
         )
-        total = _filled(_I16, 0)
+        total = _constant(_I16, 0)
         for axis, steps in enumerate(scaled):
             away = builder.sub(steps, _spread(builder, builder.extract_value(middle, axis)))
-            wide = builder.sext(away, _lanes(_I32))
-            square = builder.udiv(builder.mul(wide, wide), _filled(_I32, ROUND))
-            total = builder.add(total, builder.trunc(square, _lanes(_I16)))
+            wide = builder.sext(away, _vector_of(_I32))
+            square = builder.udiv(builder.mul(wide, wide), _constant(_I32, ROUND))
+            total = builder.add(total, builder.trunc(square, _vector_of(_I16)))
         return _bits(builder, builder.icmp_signed("<=", total, _spread(builder, most)))
 
     triple = types.UniTuple(types.int16, 3)
@@ -158,8 +158,8 @@ def add_shared(
             builder.store(everything, high)
             with cgutils.for_range_slice(builder, _I64(3), n_planes, _I64(1)) as (bit, _):
                 number = builder.shl(group.index, _I64(3))
-                wanted = builder.and_(builder.lshr(number, bit), _I64(1))
-                turned = _spread(builder, builder.sub(wanted, _I64(1)), _WORDS)
+                is_set = builder.and_(builder.lshr(number, bit), _I64(1))
+                turned = _spread(builder, builder.sub(is_set, _I64(1)), _WORDS)
                 left = builder.and_(builder.load(high), builder.xor(plane(bit), turned))
                 builder.store(left, high)
             first, left = builder.mul(group.index, _I64(64)), builder.load(high)

@@ -53,8 +53,8 @@ class Photographers:
         self._usernames, self._sources = codes.values, sources.values
         self._full_names = table.column("photographer_full_name")
         self._urls = table.column("photographer_url")
-        told = np.array([bool(name.strip()) for name in codes.values], dtype=np.bool_)
-        rows = np.flatnonzero(told[codes.rows] if len(told) else codes.rows)
+        has_name = np.array([bool(name.strip()) for name in codes.values], dtype=np.bool_)
+        rows = np.flatnonzero(has_name[codes.rows] if len(has_name) else codes.rows)
         pairs = codes.rows[rows].astype(np.int64) * len(sources.values) + sources.rows[rows]
         # (n,) each, by username and source.
         self._pairs, places, counts = np.unique(pairs, return_inverse=True, return_counts=True)
@@ -88,8 +88,8 @@ class Photographers:
             msg = f"q must have 1 to {MAX_PART_LENGTH} characters, got {quote(part)}"
             raise InputError(msg)
         check_count("limit", limit, MAX_SUGGESTIONS)
-        found = self._names.find(part, limit)
-        return [self._at(int(self._ranked[place])) for place in found]
+        places = self._names.find(part, limit)
+        return [self._at(int(self._ranked[place])) for place in places]
 
     def named(self, username: str) -> list[Photographer]:
         """Return every profile of exactly that username, by most photos, then source."""

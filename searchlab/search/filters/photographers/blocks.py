@@ -47,11 +47,11 @@ class BlockFilter:
             yield 0, self._length
             return
         head = np.frombuffer(pattern[:_CHECKED], dtype=np.uint8)
-        asked = _hashes(_runs(head)[-1]).ravel()
+        hashes = _hashes(_runs(head)[-1]).ravel()
         if pattern.count(_LINE) == 2 and pattern[0] == pattern[-1] == _LINE:
             whole = np.frombuffer(pattern, dtype=np.uint8)
-            asked = np.append(asked, _hashes(_lines(whole, np.array([0, len(whole) - 1]))))
-        may = np.unpackbits(np.bitwise_and.reduce(self._bits[asked], axis=0))
+            hashes = np.append(hashes, _hashes(_lines(whole, np.array([0, len(whole) - 1]))))
+        may = np.unpackbits(np.bitwise_and.reduce(self._bits[hashes], axis=0))
         edges = np.flatnonzero(np.diff(may.view(np.int8), prepend=0, append=0)) * self._size
         for start, stop in edges.reshape(-1, 2).tolist():
             yield start, min(stop, self._length)

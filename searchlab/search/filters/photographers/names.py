@@ -33,7 +33,7 @@ class Names:
         starts = [np.ones(1, dtype=np.int64)]
         end = 1
         for lines in batches:
-            marked = _marked(np.frombuffer(_folded(lines), dtype=np.uint8))
+            marked = _mark_words(np.frombuffer(_fold_lines(lines), dtype=np.uint8))
             parts.append(marked)
             starts.append(end + 1 + np.flatnonzero(marked == _LINE[0])[1::2])
             end += len(marked)
@@ -54,15 +54,15 @@ class Names:
             the others; each in the order in which they were laid down.
         """
         folded = fold(part).encode(errors="replace")
-        begins = _marked(np.frombuffer(folded, dtype=np.uint8)).tobytes()
+        begins = _mark_words(np.frombuffer(folded, dtype=np.uint8)).tobytes()
         patterns = [_LINE + begins + _LINE, begins, begins.removeprefix(_MARK)]
-        found: dict[int, None] = {}
+        entries: dict[int, None] = {}
         for pattern in dict.fromkeys(patterns if folded else [_LINE]):
             for entry in self._having(pattern):
-                found[entry] = None
-                if len(found) == limit:
-                    return list(found)
-        return list(found)
+                entries[entry] = None
+                if len(entries) == limit:
+                    return list(entries)
+        return list(entries)
 
     def _having(self, pattern: bytes) -> Iterator[int]:
         for place, stop in self._filter.stretches(pattern):
@@ -79,7 +79,7 @@ class Names:
                 place = int(self._starts[entry + 1]) - 1
 
 
-def _folded(lines: list[str]) -> bytes:
+def _fold_lines(lines: list[str]) -> bytes:
     """Fold lines and end each, as `fold` does, but most of them in one go."""
     text = "\n".join([line.lower() if line.isascii() else fold(line) for line in lines])
     whole = f"\n{text}\n".encode()
@@ -90,7 +90,7 @@ def _folded(lines: list[str]) -> bytes:
     return whole[1:]
 
 
-def _marked(text: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _mark_words(text: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Put a mark before each word of UTF-8."""
     begins = _IS_WORD[text]
     begins[1:] &= ~begins[:-1]

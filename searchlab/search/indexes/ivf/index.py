@@ -166,15 +166,15 @@ class IvfIndex(VectorIndex):
         aim = self.recall if aim is None else aim
         answers = empty_neighbors(len(queries), k)
         rows_read = np.zeros(len(queries), dtype=np.int64)
-        wanted = min(k, len(self.vectors) if bits is None else bits.count)
-        if not wanted:
+        n_wanted = min(k, len(self.vectors) if bits is None else bits.count)
+        if not n_wanted:
             return answers
 
         def answer(block: slice) -> None:
             for number in range(block.start, block.stop):
-                best, read = self._search_one(queries[number], wanted, bits, aim)
-                answers.rows[number, :wanted] = best.rows
-                answers.scores[number, :wanted] = best.scores
+                best, read = self._search_one(queries[number], n_wanted, bits, aim)
+                answers.rows[number, :n_wanted] = best.rows
+                answers.scores[number, :n_wanted] = best.scores
                 rows_read[number] = read
 
         if self._threads == 1 or len(queries) <= _TOGETHER:
@@ -185,27 +185,27 @@ class IvfIndex(VectorIndex):
         return answers._replace(rows_read=rows_read)
 
     def _search_one(
-        self, query: Embeddings, wanted: int, allowed: Bitmap | None, recall: float
+        self, query: Embeddings, n_wanted: int, allowed: Bitmap | None, recall: float
     ) -> tuple[Nearest, int]:
         """Return the best rows, and how many were read."""
         count = len(self.vectors) if allowed is None else allowed.count
-        if recall >= 1 or candidates(wanted) >= count:
-            return self._nearest(query, wanted, allowed, np.float32(-np.inf))
+        if recall >= 1 or candidates(n_wanted) >= count:
+            return self._nearest(query, n_wanted, allowed, np.float32(-np.inf))
         lists = self._lists
         query = np.ascontiguousarray(query, dtype=np.float32)
         if allowed is not None and count <= self.gather_below:
-            rows, read = gather_rows(lists, query, allowed, wanted), count
+            rows, read = gather_rows(lists, query, allowed, n_wanted), count
         else:
             rows, read = scan_lists(
                 lists,
                 query,
                 allowed,
-                wanted,
+                n_wanted,
                 recall=recall,
                 usual=self._stopping.usual,
                 bands=self._stopping.bands(recall, filtered=allowed is not None),
             )
-        return _best(self.vectors, query, rows, wanted), read
+        return _best(self.vectors, query, rows, n_wanted), read
 
     def nearest(
         self,
@@ -250,12 +250,12 @@ class IvfIndex(VectorIndex):
             config: With the `recall` of the new index; as before if left out.
         """
         before = np.argsort(self.labels, kind="stable")
-        found = np.searchsorted(self.labels[before], labels)
+        places = np.searchsorted(self.labels[before], labels)
         known = np.zeros(len(labels), dtype=np.bool_)
-        inside = found < len(before)
-        known[inside] = self.labels[before[found[inside]]] == labels[inside]
+        inside = places < len(before)
+        known[inside] = self.labels[before[places[inside]]] == labels[inside]
         now = np.full(len(before), -1, dtype=np.int64)
-        now[before[found[known]]] = np.flatnonzero(known)
+        now[before[places[known]]] = np.flatnonzero(known)
         made = float(self._lists.made[0])
         lists = None
         if made / _GROWN <= len(labels) <= made * _GROWN and len(labels):
@@ -318,9 +318,11 @@ def _settings(config: Config) -> dict[str, Any]:
     return {"n_lists": config.n_lists, "recall": config.recall, "seed": config.seed}
 
 
-def _best(vectors: Embeddings, query: Embeddings, rows: NDArray[np.int64], wanted: int) -> Nearest:
+def _best(
+    vectors: Embeddings, query: Embeddings, rows: NDArray[np.int64], n_wanted: int
+) -> Nearest:
     scores = cosines_of(vectors, query, rows)
-    best = best_first(scores)[:wanted]
+    best = best_first(scores)[:n_wanted]
     return Nearest(rows[best], scores[best])
 
 

@@ -82,7 +82,7 @@ def assign(
     members = np.empty(len(vectors), dtype=np.int64)
     fits = np.empty(len(vectors), dtype=np.float32)
     is_worth_it = _MANY <= len(centres) <= len(vectors)
-    nearest = _grouped(centres) if is_worth_it else _flat(centres)
+    nearest = _group(centres) if is_worth_it else _flat(centres)
 
     def assign_block(block: slice) -> None:
         rows = np.ascontiguousarray(vectors[block], dtype=np.float32)
@@ -109,7 +109,7 @@ def _flat(centres: Embeddings) -> _Nearest:
     return nearest
 
 
-def _grouped(centres: Embeddings) -> _Nearest:
+def _group(centres: Embeddings) -> _Nearest:
     n_groups = round(math.sqrt(len(centres)))
     middles = train_centres(centres, n_groups, seed=0, threads=1)
     group_of, _ = assign(centres, middles, threads=1)

@@ -125,8 +125,8 @@ def build_lists(
     n, dim = vectors.shape
     if not n:
         return _empty(dim)
-    wanted = min(n_lists or lists_for(n), n)
-    directions = train_centres(vectors, wanted, seed=seed, threads=threads)
+    n_centres = min(n_lists or lists_for(n), n)
+    directions = train_centres(vectors, n_centres, seed=seed, threads=threads)
     members, _ = assign(vectors, directions, threads=threads)
     return _lay_out(vectors, members, len(directions), held)
 

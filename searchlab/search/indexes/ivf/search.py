@@ -16,19 +16,19 @@ from searchlab.search.indexes.ivf.lists import Lists
 _NO_WORDS = np.zeros(0, dtype=np.uint64)
 
 
-def candidates(wanted: int) -> int:
-    """Say how many rows to score again, so that the best `wanted` are among them.
+def candidates(n_wanted: int) -> int:
+    """Say how many rows to score again, so that the best `n_wanted` are among them.
 
     Codes order rows that score nearly the same by chance.
     """
-    return 2 * wanted + 64
+    return 2 * n_wanted + 64
 
 
 def scan_lists(
     lists: Lists,
     query: Embeddings,
     allowed: Bitmap | None,
-    wanted: int,
+    n_wanted: int,
     *,
     recall: float,
     usual: float,
@@ -40,7 +40,7 @@ def scan_lists(
         lists: To scan.
         query: (dim,) contiguous float32.
         allowed: Rows that may be found; all if None.
-        wanted: Rows wanted.
+        n_wanted: Rows wanted.
         recall: Share of them that must be expected to be found.
         usual: Variance of residuals as a share of a list's spread, before a row is scored.
         bands: Cosine with the best centre from which on, and stretch that is taken then; the same
@@ -59,10 +59,10 @@ def scan_lists(
         query,
         _NO_WORDS if allowed is None else allowed.words,
         len(lists.rows) if allowed is None else allowed.count,
-        wanted,
-        candidates(wanted),
+        n_wanted,
+        candidates(n_wanted),
         lists.error,
-        (1 - recall) * wanted,
+        (1 - recall) * n_wanted,
         usual,
         *bands,
     )
@@ -70,7 +70,9 @@ def scan_lists(
     return rows, scored
 
 
-def gather_rows(lists: Lists, query: Embeddings, allowed: Bitmap, wanted: int) -> NDArray[np.int64]:
+def gather_rows(
+    lists: Lists, query: Embeddings, allowed: Bitmap, n_wanted: int
+) -> NDArray[np.int64]:
     """Score every allowed row by its code, and return the best, ascending."""
     rows: NDArray[np.int64] = gather(
         lists.codes,
@@ -80,8 +82,8 @@ def gather_rows(lists: Lists, query: Embeddings, allowed: Bitmap, wanted: int) -
         query,
         allowed.words,
         allowed.count,
-        wanted,
-        candidates(wanted),
+        n_wanted,
+        candidates(n_wanted),
         lists.error,
     )
     rows.sort()
@@ -89,9 +91,9 @@ def gather_rows(lists: Lists, query: Embeddings, allowed: Bitmap, wanted: int) -
 
 
 def sweep_lists(
-    lists: Lists, query: Embeddings, allowed: Bitmap | None, wanted: int, least: float
+    lists: Lists, query: Embeddings, allowed: Bitmap | None, n_wanted: int, least: float
 ) -> tuple[NDArray[np.int64], int]:
-    """Find every allowed row that may be among the best `wanted` with a cosine of `least`.
+    """Find every allowed row that may be among the best `n_wanted` with a cosine of `least`.
 
     Returns:
         Ascending rows, of which no row of the exact answer is missing, and how many were scored.
@@ -112,7 +114,7 @@ def sweep_lists(
         query,
         _NO_WORDS if allowed is None else allowed.words,
         len(lists.rows) if allowed is None else allowed.count,
-        wanted,
+        n_wanted,
         least,
         lists.longest,
         slack,

@@ -34,9 +34,9 @@ _QUERY = np.int8 if _HAS_VNNI else np.int16
 
 
 def _row(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> tuple[Any, Any]:
-    found = context.make_array(array_type)(context, builder, array)
-    length = builder.extract_value(found.shape, 1)
-    return builder.gep(found.data, [builder.mul(row, length)]), length
+    matrix = context.make_array(array_type)(context, builder, array)
+    length = builder.extract_value(matrix.shape, 1)
+    return builder.gep(matrix.data, [builder.mul(row, length)]), length
 
 
 def _chunks(builder: Any, length: Any) -> Any:

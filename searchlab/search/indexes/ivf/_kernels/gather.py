@@ -20,12 +20,12 @@ _AHEAD = 12
 def places_of(words: Any, positions: Any, count: Any) -> Any:
     """List the places of the rows in a bitmap, in the order of the rows; (count,) int64."""
     places = np.empty(count, dtype=np.int64)
-    found = 0
+    written = 0
     for number in range(words.size):
         word = words[number]
         while word:
-            places[found] = positions[64 * number + np.int64(lowest(word))]
-            found += 1
+            places[written] = positions[64 * number + np.int64(lowest(word))]
+            written += 1
             word &= word - np.uint64(1)
     return places
 
@@ -39,7 +39,7 @@ def gather(
     query: Any,
     words: Any,
     n_allowed: Any,
-    wanted: Any,
+    n_wanted: Any,
     keep: Any,
     error: Any,
 ) -> Any:
@@ -53,20 +53,20 @@ def gather(
         query: (dim,) float32.
         words: Of the bitmap of rows that may be found.
         n_allowed: Rows in it.
-        wanted: Rows wanted.
-        keep: Rows returned at most, at least `wanted`.
+        n_wanted: Rows wanted.
+        keep: Rows returned at most, at least `n_wanted`.
         error: Usual distance of a row to its code.
 
     Returns:
-        int64 rows in no order, all that rounding may have put behind the best `wanted`.
+        int64 rows in no order, all that rounding may have put behind the best `n_wanted`.
     """
     code, step, zero = rounded(query, codes.shape[1])
     places = places_of(words, positions, n_allowed)
     kept_scores = np.empty(min(keep, n_allowed), dtype=np.float32)
     kept_rows = np.empty(min(keep, n_allowed), dtype=np.int64)
-    top_scores = np.empty(min(wanted, n_allowed), dtype=np.float32)
-    top_rows = np.empty(min(wanted, n_allowed), dtype=np.int64)
-    kept = top = 0
+    top_scores = np.empty(min(n_wanted, n_allowed), dtype=np.float32)
+    top_rows = np.empty(min(n_wanted, n_allowed), dtype=np.int64)
+    n_kept = top = 0
     for number in range(min(_AHEAD, n_allowed)):
         prefetch(codes, places[number])
     for number in range(n_allowed):
@@ -74,9 +74,9 @@ def gather(
             prefetch(codes, places[number + _AHEAD])
         place = places[number]
         score = np.float32(dot(codes, place, code) - zero) * step * scales[place]
-        if kept < kept_scores.size or score >= kept_scores[0]:
-            kept = offer(kept_scores, kept_rows, kept, score, np.int64(rows[place]))
+        if n_kept < kept_scores.size or score >= kept_scores[0]:
+            n_kept = offer(kept_scores, kept_rows, n_kept, score, np.int64(rows[place]))
             top = offer(top_scores, top_rows, top, score, np.int64(rows[place]))
     floor = top_scores[0] if top else -np.inf
     floor -= SURE * doubt(query, code, step, error)
-    return at_least(kept_scores, kept_rows, kept, floor)
+    return at_least(kept_scores, kept_rows, n_kept, floor)

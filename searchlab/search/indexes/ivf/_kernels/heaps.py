@@ -58,10 +58,10 @@ def offer(scores: Any, rows: Any, count: Any, score: Any, row: Any) -> Any:
 @inner
 def at_least(scores: Any, rows: Any, count: Any, floor: Any) -> Any:
     """Return the kept rows with a score of at least `floor`, in no order."""
-    found = np.empty(count, dtype=np.int64)
+    above = np.empty(count, dtype=np.int64)
     size = 0
     for number in range(count):
         if scores[number] >= floor:
-            found[size] = rows[number]
+            above[size] = rows[number]
             size += 1
-    return found[:size]
+    return above[:size]

@@ -83,7 +83,7 @@ def scan(
     query: Any,
     words: Any,
     n_allowed: Any,
-    wanted: Any,
+    n_wanted: Any,
     keep: Any,
     error: Any,
     missed: Any,
@@ -98,7 +98,7 @@ def scan(
     The lists are visited in the order of their centres' scores. A row's score is its centre's plus
     a residual, which is taken to be normal. Its variance is a share of the list's spread, and the
     share is learnt from the rows scored so far. The search ends when fewer than `missed` rows that
-    belong to the best `wanted` are to be expected in all lists that are left.
+    belong to the best `n_wanted` are to be expected in all lists that are left.
 
     Args:
         codes: (n, length) uint8, list by list.
@@ -111,10 +111,10 @@ def scan(
         query: (dim,) float32.
         words: Of the bitmap of rows that may be found; none where all may.
         n_allowed: Rows that may be found.
-        wanted: Rows wanted.
-        keep: Rows returned at most, at least `wanted`.
+        n_wanted: Rows wanted.
+        keep: Rows returned at most, at least `n_wanted`.
         error: Usual distance of a row to its code.
-        missed: Rows of the best `wanted` that may be expected to be missed.
+        missed: Rows of the best `n_wanted` that may be expected to be missed.
         usual: Variance of a residual as a share of its list's spread, before a row is scored.
         near: Cosine with the best centre from which on a query is like the rows.
         near_stretch: What the variance is then multiplied by, as tails are longer than normal.
@@ -122,7 +122,7 @@ def scan(
         far_stretch: What the variance is then multiplied by.
 
     Returns:
-        int64 rows in no order, all that rounding may have put behind the best `wanted`; and how
+        int64 rows in no order, all that rounding may have put behind the best `n_wanted`; and how
         many rows were scored.
     """
     code, step, zero = rounded(query, codes.shape[1])
@@ -143,9 +143,9 @@ def scan(
     centre_of = np.empty(longest + _BATCH, dtype=np.float32)
     kept_scores = np.empty(min(keep, n_allowed), dtype=np.float32)
     kept_rows = np.empty(min(keep, n_allowed), dtype=np.int64)
-    top_scores = np.empty(min(wanted, n_allowed), dtype=np.float32)
-    top_rows = np.empty(min(wanted, n_allowed), dtype=np.int64)
-    kept = top = scored = visited = 0
+    top_scores = np.empty(min(n_wanted, n_allowed), dtype=np.float32)
+    top_rows = np.empty(min(n_wanted, n_allowed), dtype=np.int64)
+    n_kept = top = scored = visited = 0
     left, left_allowed = rows.size, n_allowed
     density = n_allowed / max(rows.size, 1)
     squares, expected_squares = _PRIOR * usual, np.float64(_PRIOR)
@@ -171,8 +171,8 @@ def scan(
             score = np.float32(dot(codes, place, code) - zero) * step * scales[place]
             residual = score - centre_of[number]
             squares += residual * residual
-            if kept < kept_scores.size or score >= kept_scores[0]:
-                kept = offer(kept_scores, kept_rows, kept, score, np.int64(rows[place]))
+            if n_kept < kept_scores.size or score >= kept_scores[0]:
+                n_kept = offer(kept_scores, kept_rows, n_kept, score, np.int64(rows[place]))
                 top = offer(top_scores, top_rows, top, score, np.int64(rows[place]))
         scored += count
         left -= looked
@@ -190,4 +190,4 @@ def scan(
             break
     floor = top_scores[0] if top == top_scores.size and top else -np.inf
     floor -= SURE * doubt(query, code, step, error)
-    return at_least(kept_scores, kept_rows, kept, floor), scored
+    return at_least(kept_scores, kept_rows, n_kept, floor), scored

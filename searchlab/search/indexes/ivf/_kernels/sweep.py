@@ -39,15 +39,15 @@ def sweep(
     query: Any,
     words: Any,
     n_allowed: Any,
-    wanted: Any,
+    n_wanted: Any,
     least: Any,
     longest: Any,
     slack: Any,
 ) -> Any:
-    """Find every allowed row that could be among the best `wanted`.
+    """Find every allowed row that could be among the best `n_wanted`.
 
     A row's cosine lies within (norm of query) x (error of row) + (error of query) x (norm of code)
-    + slack of its score. A row is out when it cannot reach what `wanted` others are sure of.
+    + slack of its score. A row is out when it cannot reach what `n_wanted` others are sure of.
 
     Args:
         codes: (n, length) uint8, list by list.
@@ -60,7 +60,7 @@ def sweep(
         query: (dim,) float32.
         words: Of the bitmap of rows that may be found; none where all may.
         n_allowed: Rows that may be found.
-        wanted: Rows wanted, at least 1.
+        n_wanted: Rows wanted, at least 1.
         least: Cosine that a row must have.
         longest: Norm that no code is above.
         slack: What the rounding of float32 sums may add.
@@ -81,11 +81,11 @@ def sweep(
     for one in range(offsets.size - 1):
         longest_list = max(longest_list, offsets[one + 1] - offsets[one])
     batch = np.empty(longest_list + _BATCH, dtype=np.int64)
-    sure_scores = np.empty(min(wanted, n_allowed), dtype=np.float64)
-    sure_rows = np.empty(min(wanted, n_allowed), dtype=np.int64)
-    found_rows = np.empty(n_allowed, dtype=np.int64)
-    found_tops = np.empty(n_allowed, dtype=np.float64)
-    sure = found = scored = visited = 0
+    sure_scores = np.empty(min(n_wanted, n_allowed), dtype=np.float64)
+    sure_rows = np.empty(min(n_wanted, n_allowed), dtype=np.int64)
+    possible_rows = np.empty(n_allowed, dtype=np.int64)
+    possible_scores = np.empty(n_allowed, dtype=np.float64)
+    sure = n_possible = scored = visited = 0
     floor = least
     while visited < order.size and scored < n_allowed:
         count = 0
@@ -105,17 +105,17 @@ def sweep(
             within = norm * errors[place] + common
             if score + within < floor:
                 continue
-            found_rows[found] = rows[place]
-            found_tops[found] = score + within
-            found += 1
-            if wanted < n_allowed:
+            possible_rows[n_possible] = rows[place]
+            possible_scores[n_possible] = score + within
+            n_possible += 1
+            if n_wanted < n_allowed:
                 sure = offer(sure_scores, sure_rows, sure, score - within, np.int64(rows[place]))
-                if sure == wanted:
+                if sure == n_wanted:
                     floor = max(least, sure_scores[0])
         scored += count
-    kept = 0
-    for number in range(found):
-        if found_tops[number] >= floor:
-            found_rows[kept] = found_rows[number]
-            kept += 1
-    return found_rows[:kept], scored
+    n_left = 0
+    for number in range(n_possible):
+        if possible_scores[number] >= floor:
+            possible_rows[n_left] = possible_rows[number]
+            n_left += 1
+    return possible_rows[:n_left], scored
