@@ -1,4 +1,4 @@
-"""ContentCache: what was learnt from a file's bytes, kept so that nothing is computed twice.
+"""ContentCache: what was computed from a file's bytes, so that nothing is computed twice.
 
 Everything is keyed by content: a moved file is known, an edited one is new. SQLite's journal makes
 each batch all or nothing, so that a killed writer loses at most the batch under way.
@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS vectors (
 
 @dataclass(frozen=True)
 class Facts:
-    """What a picture's bytes say.
+    """What is computed from a picture's bytes.
 
     Attributes:
         width: Pixels of the displayed picture.
@@ -56,7 +56,7 @@ class Facts:
 class ContentCache:
     """Files, facts and vectors by content.
 
-    Several processes may use it: what one of them adds is true for all.
+    Several processes may use it: what one of them adds, all can read.
     """
 
     def __init__(self, path: Path) -> None:

@@ -86,23 +86,23 @@ def build_table(
     roots: Sequence[Root],
     cache: ContentCache,
     model: Embedder,
-    kept: Iterable[dict[str, Any]] = (),
+    unreachable: Iterable[dict[str, Any]] = (),
     dates: dict[str, str],
     progress: Progress,
 ) -> PhotoTable:
     """Build the photo table of good pictures.
 
     Args:
-        pictures: By `photo_id`; those whose facts tell a problem are left out.
+        pictures: By `photo_id`; those whose facts name a problem are left out.
         roots: Folders that they lie in.
         cache: Holds their facts and vectors.
         model: Its parts that can name things write the descriptions.
-        kept: Rows of photos whose folder cannot be reached at the moment.
-        dates: Upload dates known from before, by `photo_id`.
+        unreachable: Rows of photos whose folder cannot be reached at the moment.
+        dates: Upload dates of the previous snapshot, by `photo_id`.
         progress: Told about every photo.
     """
-    rows_kept = {str(row["photo_id"]): row for row in kept}
-    order = iter(sorted({*pictures, *rows_kept}))
+    old_rows = {str(row["photo_id"]): row for row in unreachable}
+    order = iter(sorted({*pictures, *old_rows}))
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
 
     def batches() -> Iterator[list[dict[str, Any]]]:
@@ -128,7 +128,7 @@ def build_table(
                     )
                     for (photo_id, picture), tag in zip(good.items(), tags, strict=True)
                 }
-                built |= {i: rows_kept[i] for i in ids if i in rows_kept and i not in built}
+                built |= {i: old_rows[i] for i in ids if i in old_rows and i not in built}
                 yield [built[photo_id] for photo_id in ids if photo_id in built]
                 step.advance(len(here))
 

@@ -120,7 +120,7 @@ def embed_pictures(
     Args:
         files: Content digest to a file that holds it.
         models: Models that read pictures.
-        cache: Where facts and vectors are kept.
+        cache: Stores facts and vectors.
         thumbnails: Folder of the small pictures.
         progress: Told about every picture.
 
@@ -231,7 +231,7 @@ def _n_decoders() -> int:
     n_cores = os.cpu_count() or 1
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not told here
+    except (AttributeError, OSError, ValueError):  # not known on this platform
         return min(n_cores, 4)
     return min(n_cores, max(2, memory // 4 // _LARGEST_BYTES))
 
@@ -243,7 +243,7 @@ def _content(digest: str, path: Path) -> bytes:
     except OSError as error:
         msg = f"a picture must be readable, got {path} ({error.strerror})"
         raise ImageError(msg, reason=_UNREADABLE) from error
-    # What is kept under a digest must come from bytes with that digest.
+    # What is cached under a digest must come from bytes with that digest.
     if hashlib.sha256(content).hexdigest() != digest:
         msg = f"a picture must stay as it is while it is indexed, got {path}, which changed"
         raise ImageError(msg, reason=_CHANGED)

@@ -32,7 +32,7 @@ class IndexReport:
     Attributes:
         snapshot_id: The state in force afterwards.
         n_photos: Photos in it.
-        added: Photos that came.
+        added: New photos.
         removed: Photos that left.
         copies: Files with the same content as another.
         problems: Files and lines that were skipped, each with its reason.
@@ -61,7 +61,7 @@ def index_photos(
 ) -> IndexReport:
     """Bring a library in line with its folders: new photos come, deleted ones leave.
 
-    An interrupted run goes on where it stopped, because what was learnt from a content is kept.
+    An interrupted run goes on where it stopped, because everything computed is cached by content.
 
     Args:
         library: Where to.
@@ -105,7 +105,7 @@ def index_photos(
             roots=covered,
             cache=cache,
             model=embedder,
-            kept=_rows_out_of_reach(before.table, scan.missing, scan.problems + problems),
+            unreachable=_rows_out_of_reach(before.table, scan.missing, scan.problems + problems),
             dates=_dates(before.table),
             progress=progress,
         )

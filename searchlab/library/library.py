@@ -3,12 +3,12 @@
 DIR/library.json      format, and when it was made
 DIR/CURRENT           name of the snapshot in force
 DIR/snapshots/NAME/   photos.columns, vectors.npy, the graph, manifest.json; never changed
-DIR/cache.db          what was learnt from contents, so that nothing is embedded twice
+DIR/cache.db          facts and vectors by content, so that nothing is embedded twice
 DIR/thumbnails/       small pictures by content
 DIR/renditions/       larger ones that a server has made on demand
 DIR/models/           models of one's own: `searchlab models adapt` and `migrate`
 DIR/secret.key        signs cursors
-DIR/writer.lock       held by whoever writes
+DIR/writer.lock       held by the process that writes
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Library:
         return self._engine(name)
 
     def _engine(self, name: str) -> SearchEngine:
-        # Without the lock: who has an engine does not wait while another one is opened.
+        # Without the lock: a request for an open engine does not wait while another one is opened.
         engine = self._engines.get(name)
         if engine is not None:
             return engine
@@ -173,7 +173,7 @@ class Library:
 
     def _texts_of(self, model: Embedder) -> TextVectors:
         if model.model_id not in self._texts:
-            self._texts = {model.model_id: TextVectors(model)}  # one model's take memory enough
+            self._texts = {model.model_id: TextVectors(model)}  # of one model only, to save memory
         return self._texts[model.model_id]
 
     def _drop_gone(self) -> None:
@@ -192,7 +192,7 @@ class Library:
     ) -> Page:
         """Answer a query, or go on from a cursor; see `SearchEngine.search`.
 
-        A cursor of an earlier snapshot goes on there for as long as that one is kept.
+        A cursor of an earlier snapshot continues in that snapshot while it exists.
         """
         if cursor is None:
             return self.engine.search(query, per_page=per_page, audience=audience)
@@ -226,14 +226,14 @@ class Library:
         except DataError:
             if place.is_dir():
                 raise
-            raise ExpiredCursorError(msg) from None  # dropped in this very moment
+            raise ExpiredCursorError(msg) from None  # deleted while it was opened
         current = current_id(self.folder)
         if current is None or current == name:
             return engine, None
         with self._opening_live:
             live = self._live.get((name, current))
             if live is None:
-                # Only its photos: nobody waits here until the engine of the new state is open.
+                # Only its photo table: opening the whole new engine would make this request wait.
                 table = PhotoTable.open(self.folder / "snapshots" / current / "photos.columns")
                 live = engine.table.rows_in(table)
                 known = {pair: mask for pair, mask in self._live.items() if pair[1] == current}

@@ -1,4 +1,4 @@
-"""Pruning: drop what is kept of contents that no state of a library has any more."""
+"""Pruning: delete cached facts, vectors and pictures of photos that are in no snapshot."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from searchlab.photos.table import PhotoTable
 
 
 def prune(library: Library) -> None:
-    """Drop what is kept of photos that have left, and vectors of models that are no more in use.
+    """Delete what is cached of photos in no snapshot, and vectors of models no longer in use.
 
-    What the kept snapshots hold stays, so that going back to one of them embeds nothing.
+    What the snapshots on disk need stays, so that going back to one of them embeds nothing.
 
     Raises:
         ConflictError: Somebody else is writing.
@@ -30,7 +30,7 @@ def prune(library: Library) -> None:
             except DataError:
                 if place.name == current_id(library.folder):
                     raise
-                continue  # nobody can read it, so it needs nothing
+                continue  # an unreadable snapshot needs nothing
             digests.update(table.texts("sha256"))
             keys.update(text_key(text) for text in documents(table, frozenset()))
             try:

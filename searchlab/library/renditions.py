@@ -42,7 +42,7 @@ _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class State(NamedTuple):
-    """What is different once a file is another one or has been written to."""
+    """Identifies a file and its content: differs once it was replaced or written to."""
 
     device: int
     inode: int
@@ -281,7 +281,7 @@ def _open(photo: Photo, roots: Sequence[Root]) -> FileIO:
 
 
 def _missing(photo: Photo, got: str) -> NotFoundError:
-    # Where it lies is nobody's business.
+    # The message must not reveal where the file lies.
     return NotFoundError(
         f"the picture of photo {photo.photo_id} must be the file that was indexed, got {got}"
     )

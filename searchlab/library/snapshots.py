@@ -129,7 +129,7 @@ def rewrite_snapshot(folder: Path, snapshot_id: str, config: Config) -> str:
 
     Args:
         folder: The library.
-        snapshot_id: Whose files are taken over; they take disk space once.
+        snapshot_id: The snapshot whose files are shared, as links.
         config: With the same `index_id`.
 
     Returns:
@@ -185,7 +185,7 @@ def _swap_in(folder: Path, partial: Path, manifest: dict[str, Any], *, replace_e
 
 
 def _drop_old(snapshots: Path, current: str) -> None:
-    # A writer that died before it wrote CURRENT leaves newer ones that nobody ever saw.
+    # A writer that died before it wrote CURRENT leaves newer ones that were never in force.
     others = [place for place in snapshots.glob("[0-9]*") if place.name != current]
     for old in sorted(others, key=_number)[: max(0, len(others) + 1 - KEPT)]:
         # Renamed first: a snapshot is there as a whole or not at all.
@@ -227,7 +227,7 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
 
 
 def read_manifest(place: Path) -> dict[str, Any]:
-    """Read what a snapshot says of itself.
+    """Read the manifest of a snapshot.
 
     Raises:
         DataError: It is missing, damaged or of another version.

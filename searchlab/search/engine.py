@@ -1,8 +1,8 @@
 """SearchEngine: the one ranking code path, from notebook to endpoint.
 
 A ranking is fixed by query, configuration and snapshot, and a page is a slice of it. The index
-ranks the first `Config.depth` photos; what comes behind is ranked by exact score, so that every
-photo that meets the filter can be paged to.
+ranks the first `Config.depth` photos; the rest are ranked by exact score, so that paging
+reaches every photo that meets the filter.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class SearchEngine:
 
     Attributes:
         table: The photos.
-        facets: Sets of them, that filters are made of.
+        facets: Sets of photos by value, from which filters are answered.
         index: Their vectors, in the order of the table.
-        model: What embeds the queries.
+        model: Embeds the queries.
         config: Every choice that can change a ranking.
-        snapshot_id: Named by cursors.
+        snapshot_id: Name of this state of the library; cursors carry it.
         build_s: Seconds that building the index took, where it was built in memory.
     """
 
@@ -74,7 +74,7 @@ class SearchEngine:
         texts: TextVectors | None = None,
         facets: Facets | None = None,
     ) -> None:
-        """Put together what belongs together.
+        """Take the parts, which must be of one library.
 
         Args:
             table: The photos.
@@ -82,11 +82,11 @@ class SearchEngine:
             model: The model that made the vectors.
             config: With the `model_id` of the model.
             snapshot_id: Name of this state of the library.
-            key: Secret that signs cursors; one that nobody knows if left out.
+            key: Secret that signs cursors; a random one if left out.
             thumbnail: Finds the small picture of a photo.
-            canary_check: What the model embedded when the photos were.
+            canary_check: Probes that the model embedded together with the photos.
             texts: Vectors of query texts by the same model, to share with other engines.
-            facets: Of the table; made of it when first needed if left out.
+            facets: Sets of the photos of the table; computed when first needed if left out.
 
         Raises:
             MismatchError: The parts are not of one library and one model.

@@ -92,14 +92,14 @@ def shot(root):
 def table_of(root, cache):
     """Builds a table of pictures whose facts are known."""
 
-    def build(pictures, *, model=None, dates=None, kept=()):
+    def build(pictures, *, model=None, dates=None, unreachable=()):
         found, _, _ = identify(pictures, [root])
         return build_table(
             found,
             roots=[root],
             cache=cache,
             model=model or Letters(),
-            kept=kept,
+            unreachable=unreachable,
             dates=dates or {},
             progress=Progress(),
         )
@@ -275,7 +275,7 @@ def test_rows_come_sorted_by_photo_id_with_kept_rows_among_them(shot, cache, tab
     cache.keep({digest_of(name): RED for name in names})
     before = table_of([shot(name) for name in names[:10]])
     table = table_of(
-        [shot(name) for name in names[10:]], kept=[before.row(row) for row in range(10)]
+        [shot(name) for name in names[10:]], unreachable=[before.row(row) for row in range(10)]
     )
     ids = list(table.texts("photo_id"))
     assert ids == sorted(photo_id_of("local", digest_of(name)) for name in names)
@@ -284,7 +284,7 @@ def test_rows_come_sorted_by_photo_id_with_kept_rows_among_them(shot, cache, tab
 def test_a_photo_that_is_seen_again_replaces_its_kept_row(shot, cache, table_of):
     cache.keep({digest_of("a.jpg"): RED})
     before = table_of([shot("a.jpg", title="old")])
-    table = table_of([shot("a.jpg", title="new")], kept=[before.row(0)])
+    table = table_of([shot("a.jpg", title="new")], unreachable=[before.row(0)])
     assert [photo.attribution["plain"] for photo in map(table.photo, range(len(table)))] == [
         "“new”"
     ]

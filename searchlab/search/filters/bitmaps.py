@@ -27,7 +27,7 @@ class Bitmap:
     """
 
     def __init__(self, words: NDArray[np.uint64], n: int) -> None:
-        """Take the words over; nobody may write to them afterwards.
+        """Take over the words, which must not be written to afterwards.
 
         Raises:
             InputError: They are not as many as `n` rows need.

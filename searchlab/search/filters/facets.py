@@ -1,6 +1,6 @@
-"""Facets: the sets of photos that filters are made of, kept ready beside a photo table.
+"""Facets: precomputed sets of photos, from which filters are answered.
 
-Every set is a bitmap or is made into one in microseconds: the values of the coded columns
+Every set is a bitmap or becomes one in microseconds: the values of the coded columns
 (`searchlab.search.filters.value_sets`), the days (`searchlab.search.filters.upload_order`), the
 shades near one (`searchlab.search.filters.color_grid`) and the families of colours. All of it is
 some 55 bytes a photo, made once for a snapshot and opened by memory map.
@@ -39,7 +39,7 @@ from searchlab.search.filters.value_sets import ValueSets
 class Facets:
     """Sets of photos by value, by day and by colour.
 
-    Of a table in memory each is made when it is first asked for.
+    For a table in memory each set is computed when it is first needed.
 
     Attributes:
         table: The photos.
@@ -50,7 +50,7 @@ class Facets:
         self._stored: Mapping[str, NDArray[Any]] | None = None
         self._values: dict[str, ValueSets] = {}
         if self._is_large:
-            # Here, so that no request waits for numba.
+            # Imported here, so that no request waits for numba.
             from searchlab.search.filters._kernels import bits  # noqa: F401
 
     @property
@@ -93,7 +93,7 @@ class Facets:
         return len(self.table)
 
     def any_of(self, name: str, values: Sequence[str]) -> Bitmap:
-        """Return the photos with one of some values of a coded column; unknown ones have none."""
+        """Return the photos with one of some values of a coded column; unknown ones match none."""
         known = self.table.codes(name).values
         places = [bisect_left(known, value) for value in values]
         pairs = zip(places, values, strict=True)

@@ -119,7 +119,7 @@ class PhotoFilter:
             sets.append(facets.within_name(self.color_name, self.color_tolerance))
         rows = Bitmap.all_of(sets, len(facets)) if sets else None
         if self.color_hex is not None:
-            # Last, as the photos near a shade are new each time, and what is left goes into them.
+            # Last, because it is computed for each query, and among the rows that are left.
             rows = facets.within_hex(self.color_hex, self.color_tolerance, rows)
         return rows
 
@@ -245,7 +245,7 @@ def _values(name: str, raw: Any) -> tuple[str, ...]:
 
 
 def _are_known(table: PhotoTable, name: str, values: Sequence[str]) -> bool:
-    # Without the list that an error shows, which costs more than all that a filter does.
+    # Without `known_values`: sorting the list for an error costs more than the whole filter.
     also = (FREE_LICENSE,) if name == "license_type" else ()
     return all(value in table.codes(name).values or value in also for value in values)
 

@@ -21,8 +21,8 @@ class UploadOrder:
     """A column of days, sorted.
 
     The photos since a day are the first ones of the order. Bitmaps of its first 1/32, 2/32 and so
-    on are kept, so that the one of any day is the nearest of them with at most 1/64 of the rows
-    flipped.
+    on are stored, so that the bitmap since any day is the nearest of them with at most 1/64 of the
+    rows flipped.
 
     Attributes:
         rows: (n_rows,) int32, newest first, those of one day ascending.
@@ -95,7 +95,7 @@ class UploadOrder:
         """Return the allowed rows from place `start` up to `stop`, newest first, ties by row.
 
         Args:
-            allowed: The rows to be had; all if left out.
+            allowed: The rows that may be returned; all if left out.
             stop: Place behind the last one wanted; there may be fewer.
             start: Place of the first one wanted, 0 or more.
         """

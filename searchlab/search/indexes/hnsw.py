@@ -1,9 +1,8 @@
-"""HnswIndex: hnswlib's graph, with its traps behind the protocol.
+"""HnswIndex: hnswlib's graph, with its peculiarities hidden.
 
-Three things of hnswlib must not be seen by anyone: it raises when it finds fewer than k rows, its
-filter is a Python call for every visited node, and it forgets `ef` when saved. So the graph is
-asked without a filter for more rows than wanted, what the filter forbids is dropped, and a query
-that comes back short is answered exactly.
+hnswlib raises when it finds fewer than k rows, its filter is a Python call for every visited node,
+and it forgets `ef` when saved. So the graph is searched without a filter for more than k rows, rows
+that the filter forbids are dropped, and a query with too few rows left is answered exactly.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _GRAPH = "graph.hnsw"
 # The share of dead nodes at which walking around them costs more than a new graph.
 _COMPACT_AT = 0.25
 _ADDED = 10_000
-# hnswlib's distances round otherwise than our cosines.
+# hnswlib's distances are rounded differently from our cosines.
 _MARGIN = 1e-5
 # Values of `ef_search` that are worth measuring.
 _EFS = (50, 100, 200, 400, 800, 1600)
@@ -42,7 +41,7 @@ _EFS = (50, 100, 200, 400, 800, 1600)
 def walk_length(k: int, share: float) -> int:
     """Return how many neighbours the graph must yield so that k of them are allowed.
 
-    Where the filter has nothing to do with the query, fewer than k come by chance once in 700.
+    If filter and query are independent, fewer than k allowed rows come once in 700 searches.
 
     Args:
         k: Rows wanted.
@@ -211,7 +210,7 @@ class HnswIndex(VectorIndex):
             rows, distances = rows[inside], distances[inside]
         if len(rows) < n_wanted:
             return None
-        # What is as far as the last one, but for rounding, may turn out nearer.
+        # Rows as far as the last one, but for rounding, may turn out to be nearer.
         edge = distances[n_wanted - 1] + np.float32(_MARGIN)
         rows = np.sort(rows[: distances.searchsorted(edge, side="right")])
         scores = cosines_of(self.vectors, query, rows)
@@ -261,7 +260,7 @@ class HnswIndex(VectorIndex):
         return HnswIndex(vectors, labels=labels, graph=self._graph, **settings)
 
     def save(self, folder: Path) -> None:
-        """Write the graph; vectors, labels and `ef_search` are the library's to keep."""
+        """Write the graph; vectors, labels and `ef_search` are stored by the library."""
         self._graph.save_index(str(folder / _GRAPH))
 
     @classmethod
@@ -283,7 +282,7 @@ class HnswIndex(VectorIndex):
         return cls(vectors, labels=labels, graph=graph, **_settings(config))
 
     def estimate(self, config: Config, n_allowed: int) -> tuple[bool, str]:
-        """Hold the steps of a walk against the photos to score; see `VectorIndex.estimate`."""
+        """Compare the steps of a walk with the photos to score; see `VectorIndex.estimate`."""
         steps = walk_length(config.depth, n_allowed / max(len(self), 1))
         if n_allowed <= steps * config.step_rows:
             return False, f"scoring {n_allowed:,} photos costs less than {steps:,} graph steps"

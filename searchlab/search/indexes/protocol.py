@@ -1,4 +1,4 @@
-"""VectorIndex: what every index offers, from how it is built to how hard it may be asked to look.
+"""VectorIndex: what every index offers: building, saving, searching, and its search effort.
 
 An index is one class like this one and one line in `searchlab.config.indexes`.
 """
@@ -27,8 +27,8 @@ class Neighbors(NamedTuple):
         rows: (n_queries, k) int64 positions, padded with -1.
         scores: (n_queries, k) float32 cosines, padded with -inf.
         rows_read: (n_queries,) int64 rows whose vector or code was scored for each query; of a
-            graph those that its walk returned, for hnswlib does not count the ones that it passed.
-            None where nobody counted.
+            graph those that its walk returned, as hnswlib does not count the ones that it passed.
+            None where they were not counted.
     """
 
     rows: NDArray[np.int64]
@@ -55,8 +55,8 @@ class VectorIndex(ABC):
         vectors: (n_photos, dim) unit rows, in the order of the photo table; may be memory-mapped.
         approximate: Whether `search` may miss a neighbour; then there must be `estimate`, and
             `efforts` where `searchlab tune` is to measure it.
-        mode: What plans call a search of this index.
-        idle_fields: Fields of a config that change nothing with it.
+        mode: Name of a search of this index in query plans.
+        idle_fields: Fields of a config that have no effect on this index.
         costs_by_depth: Whether a search of few rows costs less than one of many.
     """
 
@@ -115,7 +115,7 @@ class VectorIndex(ABC):
     def update(self, vectors: Embeddings, labels: NDArray[np.int64], config: Config) -> Self:
         """Return the index of a changed library; built anew if not overridden.
 
-        This index may be used up by it, and must not be searched afterwards.
+        The new index may take over parts of this one, which must not be searched afterwards.
 
         Args:
             vectors: (n_photos, dim) unit rows of the changed library.
@@ -145,7 +145,7 @@ class VectorIndex(ABC):
                 out.
             recall: Share of the true neighbours that must be expected to be found, above 0 to 1;
                 the index's own setting if left out. 1 is exact.
-            effort: How hard to look, in the index's own unit; its own setting if left out.
+            effort: How thoroughly to search, in the index's own unit; its own setting if left out.
 
         Returns:
             (n_queries, k) rows and cosines. min(k, allowed rows) slots are always filled.
@@ -164,13 +164,13 @@ class VectorIndex(ABC):
         allowed: Allowed | None = None,
         at_least: float = -np.inf,
     ) -> Nearest:
-        """Find the k best rows that are near enough; exact, whatever index it is.
+        """Find the k best rows that are near enough; exact with every index.
 
         Args:
             query: (dim,) float32.
             k: Rows wanted at most, 0 or more.
             allowed: As in `search`.
-            at_least: The cosine that a row must have.
+            at_least: Least cosine of a result.
 
         Returns:
             Rows and cosines, best first, ties by row: the same to the last bit from every index.
@@ -179,10 +179,10 @@ class VectorIndex(ABC):
             InputError: Wrong shapes, k below 0, or a number that is not finite.
         """
 
-    # -- what a search costs and finds: asked by the planner and by `searchlab tune` ---------------
+    # -- what a search costs and finds, for the planner and `searchlab tune` -----------------------
 
     def estimate(self, config: Config, n_allowed: int) -> tuple[bool, str]:
-        """Say whether a search costs less than scoring all allowed rows, where nobody measured.
+        """Say whether a search costs less than scoring all allowed rows, if it was not measured.
 
         Args:
             config: How the index is searched.
@@ -195,10 +195,10 @@ class VectorIndex(ABC):
 
     @staticmethod
     def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
-        """Return the efforts that are worth measuring, the least first; none if not overridden."""
+        """Return the efforts that are worth measuring, ascending; none if not overridden."""
         return ()
 
     @staticmethod
     def describe_effort(effort: float) -> str:
-        """Say in words how hard a search looks."""
+        """Describe an effort in words."""
         return f"effort {effort:g}"

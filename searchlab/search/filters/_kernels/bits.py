@@ -50,7 +50,7 @@ def count_rows(words: Any) -> Any:
 
 @kernel(reads(U64), writes(I64))
 def list_rows(words: Any, rows: Any) -> None:
-    """Write the rows of a bitmap, ascending, into an array that has a place for each."""
+    """Write the rows of a bitmap, ascending, into an array of the right length."""
     count = 0
     for place in range(len(words)):
         word = words[place]
@@ -143,9 +143,9 @@ def count_codes(words: Any, codes: Any, counts: Any) -> None:
 
 @kernel(reads(I32), reads(U64), I64, writes(I64))
 def walk_rows(order: Any, words: Any, skipped: Any, rows: Any) -> None:
-    """Write those of a bitmap as they come in an order, less the first few, until `rows` is full.
+    """Write the rows of a bitmap in a given order, without the first few, until `rows` is full.
 
-    There must be as many.
+    The bitmap must have enough rows for that.
     """
     count = -skipped
     for row in order:

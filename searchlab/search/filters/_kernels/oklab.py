@@ -30,14 +30,14 @@ def _square(place: Any, centre: Any) -> Any:
 def runs_near(
     starts: Any, shape: Any, point: Any, cell: Any, outside: Any, centre: Any, limit: Any, runs: Any
 ) -> Any:
-    """Find the runs of cells that a ball touches; the cells along the last axis lie together.
+    """Find the runs of cells that a ball touches; cells along the last axis are consecutive.
 
     Args:
         starts: (n_cells + 1,) int64, where the rows of each cell start.
         shape: Cells along each axis.
         point: Three float64, the middle of the ball, from the corner of the first cell.
         cell: Side of a cell.
-        outside: Cells wholly out of this radius are left out.
+        outside: Radius of the ball; cells wholly beyond it are left out.
         centre: As of `keep_cells`; the cells that it keeps need no look at their rows.
         limit: As of `keep_cells`.
         runs: Written to, four numbers a run: where its rows start, where those inside start and

@@ -1,6 +1,6 @@
-"""Comparisons and counts of many rows at once: what LLVM does not make of a loop by itself.
+"""Comparisons and counts of many rows at once: vector code that LLVM does not generate from a loop.
 
-They are plain LLVM vectors, so every processor has them; with AVX-512 they are a few instructions.
+They use plain LLVM vectors, which run on every processor; with AVX-512 they are few instructions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STEPS = 512
 """Steps of a cell's side in which `cell_bits` measures."""
 
 ROUND = 65_536
-"""What it divides squared steps by."""
+"""What `cell_bits` divides squared steps by."""
 
 _LANES = 64
 _WORDS = 8  # of 64 bits, a register of AVX-512

@@ -29,9 +29,9 @@ class Photographer:
 
     Attributes:
         username: Login name, which the photo filter takes.
-        full_name: Name for display; like the URL that of the newest photo that tells one.
+        full_name: Name for display; like the URL, from the newest photo that has one.
         source: Upstream library.
-        url: Profile page; empty where no photo tells one.
+        url: Profile page; empty where no photo has one.
         photos_count: Photos in the snapshot.
     """
 
@@ -78,7 +78,7 @@ class Photographers:
             limit: Most to return, 1 to 50.
 
         Returns:
-            Those first who are called just so, then those with a word that begins so, then the
+            First those whose name is `part`, then those with a word that begins with it, then the
             others; among them by most photos, then username, then source.
 
         Raises:

@@ -2,8 +2,8 @@
 
 The lines stand end to end, those of the best entries first, so that a search for bytes meets the
 best answers first and stops early. A mark stands before each word, so that words which begin with
-the part are found by themselves. What would stop late, a part that hardly any name has, is kept off
-most of the text by a filter.
+the part are found by themselves. A rare part, which would be searched for in all of the
+text, is looked for only in the blocks that a filter lets through.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Names:
     """Entries that are found by their two lines."""
 
     def __init__(self, batches: Iterable[list[str]]) -> None:
-        """Fold and lay down lines.
+        """Fold the lines and store them.
 
         Args:
             batches: Lines of some entries at a time, two of each, in the order of the answers.
@@ -46,12 +46,12 @@ class Names:
         """Find the entries that have a part in one of their lines.
 
         Args:
-            part: Folded here, as the lines were; what is nothing then is in every line.
+            part: Folded like the lines; one that folds to nothing is in every line.
             limit: Most to return, 1 or more.
 
         Returns:
             Entries with a line that is the part, then those with a word that begins with it, then
-            the others; each in the order in which they were laid down.
+            the others; each in the order in which they were stored.
         """
         folded = fold(part).encode(errors="replace")
         begins = _mark_words(np.frombuffer(folded, dtype=np.uint8)).tobytes()
