@@ -166,12 +166,12 @@ def datasets() -> None:
     absent = []
     for name in sorted(DATASETS):
         try:
-            found = load_dataset(name)
+            dataset = load_dataset(name)
         except SearchlabError as error:
             absent.append(f"{name} is not here: {error}")
             continue
-        numbers = (len(found.photo_ids), len(found.queries), len(found.languages))
-        cells = (name, found.task, *(f"{number:,}" for number in numbers), found.revision)
+        numbers = (len(dataset.photo_ids), len(dataset.queries), len(dataset.languages))
+        cells = (name, dataset.task, *(f"{number:,}" for number in numbers), dataset.revision)
         table.add_row(*map(Text, cells))
     out = stdout()
     out.print(table)
@@ -193,17 +193,17 @@ def _dataset(name: str, languages: str | None, per_language: int | None) -> Data
     from searchlab.evaluation.datasets import load_dataset
 
     dataset = load_dataset(name)
-    wanted = dataset.languages
+    tags = dataset.languages
     if languages is not None:
-        wanted = tuple(tag.strip() for tag in languages.split(","))
-        if unknown := set(wanted) - set(dataset.languages):
+        tags = tuple(tag.strip() for tag in languages.split(","))
+        if unknown := set(tags) - set(dataset.languages):
             known = ", ".join(dataset.languages)
             listed = ", ".join(map(quote, sorted(unknown)))
             msg = f"--languages must be among {known}, got {listed}"
             raise InputError(msg)
     if per_language is not None:
-        return dataset.sample(wanted, per_language, seed=0)
-    return dataset if languages is None else dataset.select(languages=wanted)
+        return dataset.sample(tags, per_language, seed=0)
+    return dataset if languages is None else dataset.select(languages=tags)
 
 
 def _library(data: Path | None) -> tuple[Library | None, Path | None]:

@@ -137,7 +137,7 @@ def diff(
 
     a, b = _results(before, after)
     pictures, dataset = find_pictures(_library(data), a.dataset, _datasets(own))
-    found = compare(
+    diff_result = compare(
         a,
         b,
         read_run_beside(before),
@@ -146,9 +146,9 @@ def diff(
         dataset=dataset,
         pictures=pictures,
     )
-    click.echo(found.text(most=most))
+    click.echo(diff_result.text(most=most))
     if html is not None:
-        write_text(html, diff_page(found))
+        write_text(html, diff_page(diff_result))
         click.echo(f"written: {html}")
 
 
@@ -177,14 +177,14 @@ def power(before: Path, after: Path, metric: str | None, difference: float | Non
             f"{metric} on all {a.n_queries:,}; their spread is needed, so name two that differ"
         )
         raise InputError(msg)
-    found = power_of(
+    power_result = power_of(
         b.scores.values[metric],
         a.scores.values[metric],
         groups=a.scores.langs,
         clusters=a.scores.cluster_ids,
     )
     click.echo(f"{metric}, from {a.name} to {b.name}")
-    click.echo(found.explain(difference, about="photos"))
+    click.echo(power_result.explain(difference, about="photos"))
 
 
 @click.command()

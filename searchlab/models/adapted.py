@@ -170,12 +170,12 @@ class AdaptedEmbedder(Embedder):
             canaries = self._unchecked.get(tower, ())
             probes = [canary.probe for canary in canaries]
             if tower == "text":
-                found = self.text_head(self.base.encode_texts([str(probe) for probe in probes]))
+                rows = self.text_head(self.base.encode_texts([str(probe) for probe in probes]))
             else:
                 images = [canary_image(int(probe)) for probe in probes]
-                found = self.image_head(self.base.encode_images(images))
+                rows = self.image_head(self.base.encode_images(images))
             # As wide as the towers of mini: kernels of another processor round an int8 network so.
-            check_canaries(f"the {tower} tower of {self.name}", canaries, found, tolerance=0.05)
+            check_canaries(f"the {tower} tower of {self.name}", canaries, rows, tolerance=0.05)
             self._unchecked.pop(tower, None)
 
 

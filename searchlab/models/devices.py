@@ -45,17 +45,17 @@ def choose_device(name: str | None = None) -> torch.device:
     Raises:
         InputError: There is no such device here.
     """
-    wanted = name or os.environ.get(ENVIRONMENT) or "cpu"
+    choice = name or os.environ.get(ENVIRONMENT) or "cpu"
     here = [kind for kind in _ACCELERATORS if _is_here(kind)]
-    if wanted == "auto":
+    if choice == "auto":
         return torch.device(here[0] if here else "cpu")
     try:
-        device = torch.device(wanted)
+        device = torch.device(choice)
     except RuntimeError:
         device = None
     if device is None or device.type not in ("cpu", *here) or _is_beyond(device):
         listed = ", ".join(["auto", "cpu", *here])
-        msg = f"device must be one that torch has here ({listed}), got {wanted!r}"
+        msg = f"device must be one that torch has here ({listed}), got {choice!r}"
         raise InputError(msg)
     return device
 
@@ -104,9 +104,9 @@ class Feed:
         under_way: deque[tuple[int, torch.Tensor]] = deque()
 
         def fetch() -> None:
-            start, found = under_way.popleft()
+            start, batch_rows = under_way.popleft()
             # Waits for the device; then it is done with the buffer that it computed from, too.
-            rows[start : start + len(found)] = found.float().cpu().numpy()
+            rows[start : start + len(batch_rows)] = batch_rows.float().cpu().numpy()
 
         with self._threads() as fit, self._computing():
             for number, start in enumerate(range(0, len(images), self.batch)):

@@ -100,9 +100,9 @@ class HybridEmbedder(Embedder):
 
     def fingerprints(self) -> dict[str, str]:
         """Hash those of the parts together, with their weights."""
-        found = [(model.fingerprints(), f"{weight:.6g}") for model, weight in self._parts]
+        parts = [(model.fingerprints(), f"{weight:.6g}") for model, weight in self._parts]
         return {
-            name: short_hash(",".join(f"{hashes[name]}={weight}" for hashes, weight in found))
+            name: short_hash(",".join(f"{hashes[name]}={weight}" for hashes, weight in parts))
             for name in ("weights", "preprocessing", "tokenizer")
         }
 

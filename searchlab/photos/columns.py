@@ -136,8 +136,8 @@ def save_columns(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     }
     for name, array in arrays.items():
         if array.ndim != 1 or header[name]["dtype"] not in _DTYPES:
-            found = f"{array.dtype} {array.shape}"
-            msg = f"column {name!r} must have one dimension and one of {_DTYPES}, got {found}"
+            description = f"{array.dtype} {array.shape}"
+            msg = f"column {name!r} must have one dimension and one of {_DTYPES}, got {description}"
             raise InputError(msg)
     # The offsets are digits in the header, so room for the longest is kept.
     offset = _round(len(_MAGIC) + 8 + len(json.dumps(header)) + 20 * len(header))

@@ -241,11 +241,11 @@ def license_label(license_type: str) -> str:
     return " ".join(filter(None, ("CC", parts[1].upper(), parts[2]))) if parts else license_type
 
 
-def forbidden(license_type: str) -> frozenset[str]:
+def restrictions(license_type: str) -> frozenset[str]:
     """Return which words of `RESTRICTIONS` hold for a licence.
 
-    >>> sorted(forbidden("cc-by-nc-nd-4.0")), sorted(forbidden("cc-by-4.0")), sorted(forbidden(""))
-    (['nc', 'nd'], [], ['none'])
+    >>> [sorted(restrictions(name)) for name in ("cc-by-nc-nd-4.0", "cc-by-4.0", "")]
+    [['nc', 'nd'], [], ['none']]
     """
     if license_type in NAMED:
         return frozenset(NAMED[license_type].forbids)
@@ -263,9 +263,9 @@ def refusal(license_type: str, allowed: Collection[str] = ()) -> str:
     >>> refusal("cc-by-nc-2.0"), refusal("cc-by-nc-2.0", ["nc"])
     ('its licence cc-by-nc-2.0 forbids commercial use; `--allow nc` takes it in', '')
     """
-    words = sorted(forbidden(license_type) - set(allowed))
+    words = sorted(restrictions(license_type) - set(allowed))
     if not words:
         return ""
     why = " and ".join(RESTRICTIONS[word] for word in words)
-    asked = " ".join(f"--allow {word}" for word in words)
-    return f"its licence {license_type or 'that nobody told'} {why}; `{asked}` takes it in"
+    options = " ".join(f"--allow {word}" for word in words)
+    return f"its licence {license_type or 'that nobody told'} {why}; `{options}` takes it in"

@@ -119,11 +119,11 @@ def _record(line: bytes, folder: Path) -> tuple[Path, Record]:
     if any(ord(character) in _DROPPED for character in values["file"]):
         msg = f"file must be a path without control characters, got {values['file']!a}"
         raise InputError(msg)
-    given = {name: _text(name, values.get(name)) for name in _NAMES}
-    if given["uploaded_on"]:
-        day_number(given["uploaded_on"], name="uploaded_on")
+    values_by_name = {name: _text(name, values.get(name)) for name in _NAMES}
+    if values_by_name["uploaded_on"]:
+        day_number(values_by_name["uploaded_on"], name="uploaded_on")
     # Not resolve(): a link is known by its own name, as the walk over the folder finds it.
-    return Path(os.path.normpath(folder.absolute() / values["file"])), Record(**given)
+    return Path(os.path.normpath(folder.absolute() / values["file"])), Record(**values_by_name)
 
 
 def _text(name: str, value: Any) -> str:

@@ -105,8 +105,8 @@ class PhotoTable:
             InputError: A `photo_id` comes twice.
         """
         rows = [row_of_photo(photo) for photo in photos]
-        given = labels if labels is not None else range(len(rows))
-        for row, label in zip(rows, given, strict=True):
+        numbering = labels if labels is not None else range(len(rows))
+        for row, label in zip(rows, numbering, strict=True):
             row["label"] = label
         rows.sort(key=lambda row: str(row["photo_id"]))
         for one, other in itertools.pairwise(row["photo_id"] for row in rows):
@@ -201,8 +201,8 @@ class PhotoTable:
 
     def select(self, photo_ids: Collection[str]) -> PhotoTable:
         """Return a table of just some photos; ids that it does not have are passed over."""
-        kept = [row for row, i in enumerate(self._texts["photo_id"]) if i in photo_ids]
-        return PhotoTable.from_rows([[self.row(row) for row in kept]])
+        rows = [row for row, i in enumerate(self._texts["photo_id"]) if i in photo_ids]
+        return PhotoTable.from_rows([[self.row(row) for row in rows]])
 
     def photo_ids(self, rows: Iterable[int]) -> list[str]:
         """Return the ids at some rows."""

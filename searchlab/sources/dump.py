@@ -49,12 +49,12 @@ def read_dump(path: Path, source: Source) -> Iterator[DumpRecord | Skipped]:
     """
     try:
         if path.suffix.lower() == ".csv":
-            found = _csv(path)
+            answers = _csv(path)
         elif _is_document(path):
-            found = _document(path)
+            answers = _document(path)
         else:
-            found = _lines(path)
-        for where, answer in found:
+            answers = _lines(path)
+        for where, answer in answers:
             if isinstance(answer, Skipped):
                 yield answer
             else:
@@ -93,8 +93,8 @@ def read_api_answer(
 
 
 def _records(where: str, answer: Any, source: Source) -> Iterator[DumpRecord | Skipped]:
-    for _, found in read_api_answer(where, answer, source):
-        yield found
+    for _, answers in read_api_answer(where, answer, source):
+        yield answers
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Any]]:

@@ -37,8 +37,8 @@ def first_link(markup: str) -> str:
         return ""
     for anchor in _parse(markup)("a", href=True):
         href = str(anchor["href"]).strip()
-        if found := web_url(f"https:{href}" if href.startswith("//") else href):
-            return found
+        if url := web_url(f"https:{href}" if href.startswith("//") else href):
+            return url
     return ""
 
 

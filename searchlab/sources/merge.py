@@ -35,9 +35,9 @@ def merge(records: Iterable[SourceRecord]) -> SourceRecord:
 
 
 def _fill_gaps(best: SourceRecord, other: SourceRecord) -> SourceRecord:
-    told = {name: getattr(other, name) for name in _FILLED if not getattr(best, name)}
+    gaps = {name: getattr(other, name) for name in _FILLED if not getattr(best, name)}
     if not (best.width and best.height):
-        told |= {"width": other.width, "height": other.height}
+        gaps |= {"width": other.width, "height": other.height}
     known = {library for library, _ in best.links}
     further = tuple(link for link in other.links if link[0] not in known)
     attribution = dict(best.attribution)
@@ -45,4 +45,4 @@ def _fill_gaps(best: SourceRecord, other: SourceRecord) -> SourceRecord:
         title = SOURCES[library].title if library in SOURCES else library
         also = credit_line("; also at ", (title, page))
         attribution = {form: attribution[form] + also[form] for form in ("html", "plain")}
-    return replace(best, **told, links=best.links + further, attribution=attribution)
+    return replace(best, **gaps, links=best.links + further, attribution=attribution)

@@ -51,9 +51,9 @@ class PictureStore:
 
     def find(self, record: SourceRecord) -> Path | None:
         """Return the picture of a record; None where there is none."""
-        noted = self._files.get((record.source, record.source_photo_id))
-        if noted is not None and (self.folder / noted[0]).is_file():
-            return self.folder / noted[0]
+        entry = self._files.get((record.source, record.source_photo_id))
+        if entry is not None and (self.folder / entry[0]).is_file():
+            return self.folder / entry[0]
         stem = quote(record.source_photo_id, safe="")
         if len(stem) + 5 > _LONGEST_NAME or stem.startswith("."):
             return None
@@ -64,8 +64,8 @@ class PictureStore:
 
     def has(self, record: SourceRecord, url: str) -> bool:
         """Whether the picture of a record was fetched from this very address."""
-        noted = self._files.get((record.source, record.source_photo_id))
-        return noted is not None and noted[1] == url and (self.folder / noted[0]).is_file()
+        entry = self._files.get((record.source, record.source_photo_id))
+        return entry is not None and entry[1] == url and (self.folder / entry[0]).is_file()
 
     def add(self, record: SourceRecord, url: str, file: Path) -> None:
         """Note the picture of a record.

@@ -71,47 +71,47 @@ class RawRecord:
 
     def get(self, *path: str | int) -> Any:
         """Return what lies at a path of keys and positions; None where there is nothing."""
-        found: Any = self.values
+        value: Any = self.values
         for step in path:
-            if isinstance(found, Mapping) and isinstance(step, str):
-                found = found.get(step)
-            elif isinstance(found, list) and isinstance(step, int) and step < len(found):
-                found = found[step]
+            if isinstance(value, Mapping) and isinstance(step, str):
+                value = value.get(step)
+            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                value = value[step]
             else:
                 return None
-        return found
+        return value
 
     def inner(self, *path: str | int) -> RawRecord:
         """Return the object at a path; an empty one where there is none."""
-        found = self.get(*path)
-        return RawRecord(found if isinstance(found, Mapping) else {})
+        value = self.get(*path)
+        return RawRecord(value if isinstance(value, Mapping) else {})
 
     def each(self, *path: str | int) -> list[RawRecord]:
         """Return the objects of the list at a path."""
-        found = self.get(*path)
-        listed = found if isinstance(found, list) else []
+        value = self.get(*path)
+        listed = value if isinstance(value, list) else []
         return [RawRecord(one) for one in listed if isinstance(one, Mapping)]
 
     def text(self, *path: str | int) -> str:
         """Return a text, or a whole number as text, without control characters."""
-        found = self.get(*path)
-        if isinstance(found, int) and not isinstance(found, bool) and abs(found) < 10**30:
-            return str(found)
-        return plain_characters(found)[:MAX_TEXT] if isinstance(found, str) else ""
+        value = self.get(*path)
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**30:
+            return str(value)
+        return plain_characters(value)[:MAX_TEXT] if isinstance(value, str) else ""
 
     def first(self, *path: str | int) -> str:
         """Return a text, or the first text of a list or of a map of languages."""
-        found = self.get(*path)
-        while isinstance(found, Mapping | list) and found:
-            found = next(iter(found.values() if isinstance(found, Mapping) else found))
-        return plain_characters(found)[:MAX_TEXT] if isinstance(found, str) else ""
+        value = self.get(*path)
+        while isinstance(value, Mapping | list) and value:
+            value = next(iter(value.values() if isinstance(value, Mapping) else value))
+        return plain_characters(value)[:MAX_TEXT] if isinstance(value, str) else ""
 
     def words(self, *path: str | int) -> str:
         """Return a list of texts, or of objects with a `name`, joined by commas."""
-        found = self.get(*path)
-        if not isinstance(found, list):
+        value = self.get(*path)
+        if not isinstance(value, list):
             return ""
-        names = [one.get("name") if isinstance(one, Mapping) else one for one in found]
+        names = [one.get("name") if isinstance(one, Mapping) else one for one in value]
         texts = [plain_characters(name) for name in names if isinstance(name, str)]
         return ", ".join(filter(None, texts))[:MAX_TEXT]
 
@@ -121,35 +121,35 @@ class RawRecord:
 
     def side(self, *path: str | int) -> int:
         """Return a number of pixels; 0 where it is none."""
-        found = self.get(*path)
-        if isinstance(found, str) and found.isascii() and found.isdigit() and len(found) < 8:
-            found = int(found)
-        if isinstance(found, bool) or not isinstance(found, int | float):
+        value = self.get(*path)
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 8:
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
             return 0
-        return int(found) if 0 < found <= _MAX_SIDE else 0
+        return int(value) if 0 < value <= _MAX_SIDE else 0
 
     def day(self, *path: str | int) -> str:
         """Return the day of an ISO time or of seconds since 1970 as `YYYY-MM-DD`."""
-        found = self.get(*path)
-        if isinstance(found, str) and re.fullmatch(r"[0-9]{1,13}", found):
-            found = int(found)
+        value = self.get(*path)
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,13}", value):
+            value = int(value)
         try:
-            if isinstance(found, int) and not isinstance(found, bool):
-                seconds = found / 1_000 if found > 10**11 else found
+            if isinstance(value, int) and not isinstance(value, bool):
+                seconds = value / 1_000 if value > 10**11 else value
                 return datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC).date().isoformat()
-            return datetime.date.fromisoformat(found[:10]).isoformat()
+            return datetime.date.fromisoformat(value[:10]).isoformat()
         except (TypeError, ValueError, OverflowError, OSError):
             return ""
 
     def color(self, *path: str | int) -> str:
         """Return a colour as `#` and six hex digits."""
-        found = self.text(*path)
-        return found.lower() if _HEX.fullmatch(found) else ""
+        value = self.text(*path)
+        return value.lower() if _HEX.fullmatch(value) else ""
 
     def blur_hash(self, *path: str | int) -> str:
         """Return a blur hash."""
-        found = self.text(*path)
-        return found if _BLUR_HASH.fullmatch(found) else ""
+        value = self.text(*path)
+        return value if _BLUR_HASH.fullmatch(value) else ""
 
 
 def as_url(value: object) -> str:
@@ -168,19 +168,19 @@ def five_links(
     A size that a library does not offer is the next larger one that it offers, or else the next
     smaller one: a link that is known to be there instead of one that is guessed.
     """
-    given = dict(zip(URL_SIZES, (thumb, small, regular, large, full), strict=True))
-    order = [given[size] for size in URL_SIZES]
+    links = dict(zip(URL_SIZES, (thumb, small, regular, large, full), strict=True))
+    order = [links[size] for size in URL_SIZES]
     return {
         size: next(filter(None, [*order[place:], *reversed(order[:place])]), "")
         for place, size in enumerate(URL_SIZES)
     }
 
 
-def read_license(*said: str, version: str = "", url: str = "") -> tuple[str, str]:
+def read_license(*texts: str, version: str = "", url: str = "") -> tuple[str, str]:
     """Return the name of a licence in searchlab's vocabulary and where its text stands.
 
     Args:
-        said: What the library calls it; the first that is known counts.
+        texts: What the library calls it; the first that is known counts.
         version: Its version, where the library tells it apart.
         url: Its address, which counts before names.
 
@@ -188,10 +188,10 @@ def read_license(*said: str, version: str = "", url: str = "") -> tuple[str, str
         InputError: The library says something, and the vocabulary has none of it.
     """
     name = normal_license(url) if url else ""
-    name = name or next(filter(None, (normal_license(one, version=version) for one in said)), "")
-    if not name and any((url, *said)):
-        told = next(filter(None, (*said, url)))
-        msg = f"its licence must be a known one, got {quote(told)}"
+    name = name or next(filter(None, (normal_license(one, version=version) for one in texts)), "")
+    if not name and any((url, *texts)):
+        unread = next(filter(None, (*texts, url)))
+        msg = f"its licence must be a known one, got {quote(unread)}"
         raise InputError(msg)
     return name, url.replace("http://creativecommons.org", "https://creativecommons.org") or (
         license_url(name)

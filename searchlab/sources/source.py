@@ -89,14 +89,14 @@ class Source:
 
     def entries(self, answer: Any) -> list[Any]:
         """Return the entries of an answer of the API, or of a single one: one a picture."""
-        found = answer
+        value = answer
         for key in self.records_at:
-            found = found[key] if isinstance(found, Mapping) and key in found else None
-        if found is None:
-            found = answer
-        elif self.records_at and isinstance(found, Mapping):  # MediaWiki's older format: by page id
-            found = list(found.values())
-        listed = found if isinstance(found, list) else [found]
+            value = value[key] if isinstance(value, Mapping) and key in value else None
+        if value is None:
+            value = answer
+        elif self.records_at and isinstance(value, Mapping):  # MediaWiki's older format: by page id
+            value = list(value.values())
+        listed = value if isinstance(value, list) else [value]
         return [
             one
             for entry in listed
@@ -146,6 +146,6 @@ def with_params(url: str, **params: str | int) -> str:
     if not url:
         return ""
     parts = urlsplit(url)
-    given = parse_qsl(parts.query, keep_blank_values=True)
-    kept = [(name, value) for name, value in given if name not in params]
-    return urlunsplit(parts._replace(query=urlencode([*kept, *params.items()])))
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    others = [(name, value) for name, value in query if name not in params]
+    return urlunsplit(parts._replace(query=urlencode([*others, *params.items()])))

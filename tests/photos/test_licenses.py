@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from searchlab.photos.licenses import (
     NAMED,
     RESTRICTIONS,
-    forbidden,
     license_label,
     license_url,
     normal_license,
     refusal,
+    restrictions,
 )
 
 
@@ -100,7 +100,7 @@ def test_the_address_of_a_creative_commons_licence_leads_back_to_it():
     ],
 )
 def test_what_a_licence_forbids_keeps_a_photo_out_until_all_of_it_is_asked_for(name, words):
-    assert forbidden(name) == words
+    assert restrictions(name) == words
     assert bool(refusal(name)) == bool(words)
     assert refusal(name, words) == ""
     for word in words:
@@ -115,4 +115,4 @@ def test_every_restriction_of_the_table_has_its_words():
 def test_any_text_has_a_known_name_or_none(said, version):
     name = normal_license(said, version=version)
     assert name in {"", *NAMED} or name.startswith("cc-")
-    assert isinstance(forbidden(name), frozenset)
+    assert isinstance(restrictions(name), frozenset)

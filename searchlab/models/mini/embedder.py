@@ -146,8 +146,8 @@ class MiniEmbedder(Embedder):
             if self._texts is None:
                 tower = TextTower(self.folder, dim=self.dim)
                 canaries = self._canaries("text")
-                found = tower.encode([str(canary.probe) for canary in canaries])
-                check_canaries("the text tower of mini", canaries, found)
+                rows = tower.encode([str(canary.probe) for canary in canaries])
+                check_canaries("the text tower of mini", canaries, rows)
                 self._texts = tower
             return self._texts
 
@@ -157,8 +157,8 @@ class MiniEmbedder(Embedder):
                 session = open_session(self.folder / IMAGE_FILE, self.threads)
                 canaries = self._canaries("image")
                 images = [canary_image(int(canary.probe)) for canary in canaries]
-                found = embed(session, images, self.dim)
-                check_canaries("the image tower of mini", canaries, found, tolerance=0.05)
+                rows = embed(session, images, self.dim)
+                check_canaries("the image tower of mini", canaries, rows, tolerance=0.05)
                 self._session = session
             return self._session
 

@@ -117,6 +117,6 @@ class ClipTokenizer:
         rows = []
         for text in texts:
             tokens = self._tokenizer.encode(clean(text), add_special_tokens=False).ids
-            kept = tokens[: self._context_length - 2]
-            rows.append(np.array([self._start, *kept, self._end], dtype=np.int64))
+            fitting = tokens[: self._context_length - 2]
+            rows.append(np.array([self._start, *fitting, self._end], dtype=np.int64))
         return rows

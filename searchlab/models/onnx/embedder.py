@@ -72,14 +72,14 @@ class OnnxEmbedder(Embedder):
             self.dim = int(manifest["dim"])
             short = re.sub(r"[^A-Za-z0-9]+", "-", manifest["architecture"])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _damaged(self._folder / MANIFEST, f"{type(error).__name__}: {error}") from error
+            raise _damage(self._folder / MANIFEST, f"{type(error).__name__}: {error}") from error
         if not self._towers:
             known = " or ".join(sorted(manifest["precisions"]))
             msg = f"the precision of {self._folder} must be {known}, got {precision!r}"
             if self._precision in manifest.get("refused", {}):
                 figures = manifest["refused"][self._precision]
-                told = ", ".join(f"{name} {value}" for name, value in figures.items())
-                msg += f", which was not kept because it agreed too little with torch ({told})"
+                agreement = ", ".join(f"{name} {value}" for name, value in figures.items())
+                msg += f", which was not kept because it agreed too little with torch ({agreement})"
             raise InputError(msg)
         # An explicit precision stays in the name; the default may differ in the next export.
         self.name = f"onnx:{folder}" + (f":{precision}" if precision else "")
@@ -171,16 +171,16 @@ class OnnxEmbedder(Embedder):
                 str(path), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # onnxruntime has an exception a failure
-            raise _damaged(path, f"{type(error).__name__}") from error
+            raise _damage(path, f"{type(error).__name__}") from error
 
     def _check_tower(self, file: str) -> Path:
         path = self._folder / file
         if not path.is_file():
-            raise _damaged(path, "no such file")
-        found = sha256_of(path)
-        if found != self._files.get(file):
-            raise _damaged(
-                path, f"SHA-256 {found[:12]}, recorded {str(self._files.get(file))[:12]}"
+            raise _damage(path, "no such file")
+        digest = sha256_of(path)
+        if digest != self._files.get(file):
+            raise _damage(
+                path, f"SHA-256 {digest[:12]}, recorded {str(self._files.get(file))[:12]}"
             )
         return path
 
@@ -209,8 +209,8 @@ class OnnxEmbedder(Embedder):
         rows = np.zeros((len(images), self.dim), dtype=np.float32)
         for start in range(0, len(images), self._at_once):
             pixels = self.preprocess.pixels(images[start : start + self._at_once])
-            found = self._sessions["image"].run(None, {"pixels": pixels})[0]
-            rows[start : start + self._at_once] = found
+            vectors = self._sessions["image"].run(None, {"pixels": pixels})[0]
+            rows[start : start + self._at_once] = vectors
         return unit_rows(rows)
 
     @property
@@ -236,13 +236,13 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise _damaged(file, str(error)) from error
+        raise _damage(file, str(error)) from error
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
-        found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
-        raise _damaged(file, f"schema {found!r}, this version reads {SCHEMA}")
+        schema = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
+        raise _damage(file, f"schema {schema!r}, this version reads {SCHEMA}")
     return manifest
 
 
-def _damaged(path: Path, found: str) -> DataError:
-    msg = f"{path} must be as exported, got {found}; export the model again"
+def _damage(path: Path, problem: str) -> DataError:
+    msg = f"{path} must be as exported, got {problem}; export the model again"
     return DataError(msg)

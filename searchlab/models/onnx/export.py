@@ -144,19 +144,19 @@ def _build(model: OpenClipEmbedder, folder: Path, *, int8: bool) -> ExportReport
     _write(folder, manifest)
     towers: list[TowerReport] = []
     agreements: dict[str, Parity] = {}
-    wanted = _Embedded.by(model)
+    reference = _Embedded.by(model)
     for precision in precisions:
         exported = OnnxEmbedder(folder, precision=precision)
-        found = _Embedded.by(exported)
+        embedded = _Embedded.by(exported)
         agreements[precision] = measure_parity(
-            wanted.texts, wanted.images, found.texts, found.images
+            reference.texts, reference.images, embedded.texts, embedded.images
         )
         if not agreements[precision].is_enough(precision):
             _refuse(folder, precision, manifest, agreements[precision])
             continue
         manifest["default"] = precision
         manifest["precisions"][precision]["agreement"] = agreements[precision].to_dict()
-        towers += _measure(model, exported, manifest, wanted, found)
+        towers += _measure(model, exported, manifest, reference, embedded)
     _write(folder, manifest)
     return ExportReport(folder, manifest["default"], tuple(towers), agreements)
 
@@ -229,32 +229,32 @@ class _Embedded:
         return cls(model.encode_texts(TEXTS), model.encode_images(pictures))
 
 
-def _refuse(folder: Path, precision: str, manifest: dict[str, Any], found: Parity) -> None:
+def _refuse(folder: Path, precision: str, manifest: dict[str, Any], agreement: Parity) -> None:
     """Leave a precision out of an export; nothing is left without float32."""
     if precision == "fp32":
         msg = (
-            f"the export of {manifest['spec']} in float32 must agree with torch, got {found}; "
+            f"the export of {manifest['spec']} in float32 must agree with torch, got {agreement}; "
             "use the model with torch instead"
         )
         raise DataError(msg)
     for tower in manifest["precisions"].pop(precision).values():
         (folder / tower["file"]).unlink()
         del manifest["files"][tower["file"]]
-    manifest.setdefault("refused", {})[precision] = found.to_dict()
+    manifest.setdefault("refused", {})[precision] = agreement.to_dict()
 
 
 def _measure(
     model: OpenClipEmbedder,
     exported: OnnxEmbedder,
     manifest: dict[str, Any],
-    wanted: _Embedded,
-    found: _Embedded,
+    reference: _Embedded,
+    embedded: _Embedded,
 ) -> list[TowerReport]:
     """Record canaries and figures of an exported precision in the manifest."""
     pictures = [canary_image(seed) for seed in PICTURES[:_TIMED]]
     towers: dict[str, tuple[Sequence[Any], Embeddings, Embeddings, Sequence[Any]]] = {
-        "text": (TEXTS, wanted.texts, found.texts, TEXTS[:_TIMED]),
-        "image": (PICTURES, wanted.images, found.images, pictures),
+        "text": (TEXTS, reference.texts, embedded.texts, TEXTS[:_TIMED]),
+        "image": (PICTURES, reference.images, embedded.images, pictures),
     }
     reports = []
     for tower, (probes, expected, rows, timed) in towers.items():

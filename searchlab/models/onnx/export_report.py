@@ -57,8 +57,8 @@ class ExportReport:
 
     def __str__(self) -> str:
         lines = [
-            f"{precision}: {found}" + ("" if found.is_enough(precision) else "; not kept")
-            for precision, found in self.agreements.items()
+            f"{precision}: {agreement}" + ("" if agreement.is_enough(precision) else "; not kept")
+            for precision, agreement in self.agreements.items()
         ]
         loaded = f"`--model onnx:{self.folder}` loads it, in {self.default}"
         return "\n".join([*map(str, self.towers), *lines, loaded])

@@ -83,14 +83,14 @@ def measure_parity(
     order = np.sign(scores[:, first] - scores[:, second])
     new_order = np.sign(new_scores[:, first] - new_scores[:, second])
     top, new_top = (
-        np.argsort(-found, axis=1, kind="stable")[:, :_TOP] for found in (scores, new_scores)
+        np.argsort(-matrix, axis=1, kind="stable")[:, :_TOP] for matrix in (scores, new_scores)
     )
-    kept = [len(np.intersect1d(a, b)) / len(a) for a, b in zip(top, new_top, strict=True)]
+    overlaps = [len(np.intersect1d(a, b)) / len(a) for a, b in zip(top, new_top, strict=True)]
     return Parity(
         text_cosine=_worst(texts, new_texts),
         image_cosine=_worst(images, new_images),
         same_order=round(float(np.mean(order == new_order)), 4),
-        same_top=round(float(np.mean(kept)), 4),
+        same_top=round(float(np.mean(overlaps)), 4),
     )
 
 

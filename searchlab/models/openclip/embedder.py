@@ -136,10 +136,10 @@ class OpenClipEmbedder(Embedder):
             for chosen in group_by_length(lengths.tolist(), most=_BATCH):
                 batch = tokens[chosen].to(self._device)
                 if tower is None:
-                    found = self._model.encode_text(batch)
+                    vectors = self._model.encode_text(batch)
                 else:
-                    found = tower(batch[:, : int(lengths[chosen].max())])
-                rows[chosen] = found.float().cpu().numpy()
+                    vectors = tower(batch[:, : int(lengths[chosen].max())])
+                rows[chosen] = vectors.float().cpu().numpy()
         return unit_rows(rows)
 
     def encode_images(self, images: Sequence[Image.Image]) -> Embeddings:

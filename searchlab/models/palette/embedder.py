@@ -150,8 +150,8 @@ def _cells() -> NDArray[np.float64]:
     steps = np.linspace(0, 255, 21).round().astype(np.uint8)
     cube = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
     places = np.rint(_stretch(srgb_to_oklab(cube)) / _CELL).astype(np.int64)
-    found, counts = np.unique(places, axis=0, return_counts=True)
-    centres: NDArray[np.float64] = np.multiply(found[counts >= 3], _CELL, dtype=np.float64)
+    cells, counts = np.unique(places, axis=0, return_counts=True)
+    centres: NDArray[np.float64] = np.multiply(cells[counts >= 3], _CELL, dtype=np.float64)
     return centres
 
 

@@ -186,14 +186,14 @@ class Vocabulary:
 
     @cached_property
     def _unspaced(self) -> re.Pattern[str]:
-        wanted = {
+        forms = {
             form
             for _, language, words in _table("colour_words.tsv")
             if language in _UNSPACED
             for word in words.split()
             for form in _forms(language, word)
         }
-        return re.compile("|".join(sorted(map(re.escape, wanted), key=lambda w: (-len(w), w))))
+        return re.compile("|".join(sorted(map(re.escape, forms), key=lambda w: (-len(w), w))))
 
     @cached_property
     def _prefixes(self) -> dict[str, str]:
@@ -203,7 +203,7 @@ class Vocabulary:
         return glued | {"tumman": "dark", "vaalean": "light", "sötét": "dark", "világos": "light"}
 
     def _tokens(self, text: str) -> list[str]:
-        spaced = self._unspaced.sub(lambda found: f" {found[0]} ", text)
+        spaced = self._unspaced.sub(lambda match: f" {match[0]} ", text)
         letters = (c if unicodedata.category(c)[0] in "LMN\u200c" else " " for c in spaced)
         return "".join(letters).split()
 
@@ -213,9 +213,9 @@ class Vocabulary:
         while start < len(tokens):
             for length in range(min(_LONGEST_NAME, len(tokens) - start), 0, -1):
                 phrase = " ".join(tokens[start : start + length])
-                found = self._phrase(phrase)
-                if found is not None:
-                    yield found
+                reading = self._phrase(phrase)
+                if reading is not None:
+                    yield reading
                     break
             else:
                 yield "", None, False

@@ -170,11 +170,11 @@ def nearest_family(lab: Lab) -> NDArray[np.uint8]:
         (n,) uint8.
     """
     lab = np.asarray(lab, dtype=np.float32)
-    found = np.empty(len(lab), dtype=np.uint8)
+    families = np.empty(len(lab), dtype=np.uint8)
     for start in range(0, len(lab), _CHUNK):
         stop = start + _CHUNK
-        found[start:stop] = _family_squared(lab[start:stop]).argmin(axis=0)
-    return found
+        families[start:stop] = _family_squared(lab[start:stop]).argmin(axis=0)
+    return families
 
 
 def family_margin(lab: Lab, name: str) -> NDArray[np.float32]:

@@ -143,16 +143,16 @@ def open_rgb(
             "damaged".
     """
     content = _read(source, max_bytes=max_bytes)
-    found = check_format(content, formats)
+    kind = check_format(content, formats)
     try:
-        return _decode(content, found, min_side=min_side, max_pixels=max_pixels)
+        return _decode(content, kind, min_side=min_side, max_pixels=max_pixels)
     except (ImageError, MemoryError):
         raise
     except Image.DecompressionBombError as error:
         msg = f"a picture must have at most {max_pixels:,} pixels, got more; scale it down"
         raise ImageError(msg, reason="too many pixels") from error
     except Exception as error:  # A decoder may raise anything that damaged bytes lead it to.
-        msg = f"a picture must be complete and undamaged, got a {found} that cannot be decoded"
+        msg = f"a picture must be complete and undamaged, got a {kind} that cannot be decoded"
         detail = str(error).strip()
         raise ImageError(f"{msg} ({detail})" if detail else msg, reason="damaged") from error
 
@@ -163,15 +163,15 @@ def check_format(content: bytes, formats: Collection[str] = FORMATS) -> str:
     Raises:
         ImageError: It is not; `.reason` is "not an image" or "unsupported format".
     """
-    found = sniff(content)
+    kind = sniff(content)
     accepted = [name for name in FORMATS if name in formats]
-    if found is None:
+    if kind is None:
         msg = f"a picture must be {_either(accepted)}, got bytes that begin with {content[:8]!r}"
         raise ImageError(msg, reason="not an image")
-    if found not in accepted:
-        msg = f"a picture must be {_either(accepted)}, got {found}; convert it"
+    if kind not in accepted:
+        msg = f"a picture must be {_either(accepted)}, got {kind}; convert it"
         raise ImageError(msg, reason="unsupported format")
-    return found
+    return kind
 
 
 def _either(names: list[str]) -> str:
@@ -218,24 +218,24 @@ def _check_pixels(width: int, height: int, *, max_pixels: int) -> None:
         raise ImageError(msg, reason="too many pixels")
 
 
-def _decode(content: bytes, found: str, *, min_side: int | None, max_pixels: int) -> DecodedImage:
+def _decode(content: bytes, kind: str, *, min_side: int | None, max_pixels: int) -> DecodedImage:
     _quiet()
-    if found in {"GIF", "TIFF"} and Image.MAX_IMAGE_PIXELS:  # Pillow warns from here on.
+    if kind in {"GIF", "TIFF"} and Image.MAX_IMAGE_PIXELS:  # Pillow warns from here on.
         max_pixels = min(max_pixels, Image.MAX_IMAGE_PIXELS)
-    _check_pixels(*declared_size(content, found), max_pixels=max_pixels)
-    flood = excess(content, found)
+    _check_pixels(*declared_size(content, kind), max_pixels=max_pixels)
+    flood = excess(content, kind)
     if flood is not None:
-        msg = f"a picture must be as encoders write them, got a {found} with {flood}; save it anew"
+        msg = f"a picture must be as encoders write them, got a {kind} with {flood}; save it anew"
         raise ImageError(msg, reason="too complex")
     # Not Image.open: it would try further formats, and warn of sizes that we refuse or accept.
     image: Image.Image
-    with _DECODERS[found](io.BytesIO(content)) as image:
+    with _DECODERS[kind](io.BytesIO(content)) as image:
         width, height = image.size
         _check_pixels(width, height, max_pixels=max_pixels)
         if min_side is not None:
             image.draft(None, (max(1, min_side), max(1, min_side)))  # Only JPEG heeds it.
         image.load()
-        if found == "TIFF":  # Pillow has turned it upright already.
+        if kind == "TIFF":  # Pillow has turned it upright already.
             width, height = image.size
             orientation = 1
         else:
@@ -247,7 +247,7 @@ def _decode(content: bytes, found: str, *, min_side: int | None, max_pixels: int
         alpha = alpha.transpose(_TRANSPOSE[orientation]) if alpha else None
     if orientation >= 5:
         width, height = height, width
-    return DecodedImage(picture, width, height, found, alpha)
+    return DecodedImage(picture, width, height, kind, alpha)
 
 
 def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = None) -> Image.Image:

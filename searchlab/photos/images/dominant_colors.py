@@ -60,7 +60,7 @@ def dominant_and_palette(
     seen = weight > 0
     lab = srgb_to_oklab(pixels.reshape(-1, 3)[seen])
     centres, shares = _clusters(lab, weight[seen] / weight[seen].sum())
-    return format_hex(int(oklab_to_shades(_dominant(centres, shares))[0])), _palette(
+    return format_hex(int(oklab_to_shades(_main_color(centres, shares))[0])), _palette(
         centres, shares
     )
 
@@ -145,14 +145,14 @@ def _clusters(
             [np.bincount(near, weight * lab[:, i], minlength=len(centres)) for i in range(3)],
             axis=1,
         )
-        kept = total > 0
-        centres = (sums[kept] / total[kept, None]).astype(np.float32)
-    shares = total[kept]
+        is_used = total > 0
+        centres = (sums[is_used] / total[is_used, None]).astype(np.float32)
+    shares = total[is_used]
     order = np.argsort(-shares, kind="stable")
     return centres[order], shares[order].astype(np.float64)
 
 
-def _dominant(centres: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.float32]:
+def _main_color(centres: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.float32]:
     """The largest cluster, (1, 3), of the family with the most votes."""
     chroma = np.hypot(centres[:, 1], centres[:, 2])
     light = centres[:, 0]

@@ -54,7 +54,7 @@ def _brands(content: bytes) -> set[bytes]:
     return {content[8:12], *(content[at : at + 4] for at in range(16, end - 3, 4))}
 
 
-def declared_size(content: bytes, found: str) -> tuple[int, int]:
+def declared_size(content: bytes, kind: str) -> tuple[int, int]:
     """Width and height that a WebP or GIF says it will take, in pixels.
 
     Returns:
@@ -62,7 +62,7 @@ def declared_size(content: bytes, found: str) -> tuple[int, int]:
         header is cut short.
     """
     try:
-        return {"WEBP": _webp_size, "GIF": _gif_size}[found](content)
+        return {"WEBP": _webp_size, "GIF": _gif_size}[kind](content)
     except (KeyError, IndexError, struct.error):
         return 0, 0
 
@@ -105,7 +105,7 @@ _SCAN_END = re.compile(rb"\xff(?=[^\x00\xd0-\xd7\xff])", re.DOTALL)
 _BARE: Final = frozenset((0x00, 0x01, *range(0xD0, 0xD9)))
 
 
-def excess(content: bytes, found: str) -> str | None:
+def excess(content: bytes, kind: str) -> str | None:
     """Say what there is too much of for a decoder to get through in reasonable time.
 
     Only the frame of a file is looked at: a few bytes of each of its parts. Damage is not looked
@@ -113,13 +113,13 @@ def excess(content: bytes, found: str) -> str | None:
 
     Args:
         content: The whole file.
-        found: Its format.
+        kind: Its format.
 
     Returns:
         Such as "more than 100 scans"; None where all is well.
     """
     try:
-        return {"JPEG": _jpeg_excess, "PNG": _png_excess, "AVIF": _avif_excess}[found](content)
+        return {"JPEG": _jpeg_excess, "PNG": _png_excess, "AVIF": _avif_excess}[kind](content)
     except (KeyError, IndexError, struct.error):
         return None
 

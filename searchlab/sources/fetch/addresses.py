@@ -52,8 +52,8 @@ def resolve(host: str, port: int) -> list[str]:
     Raises:
         OSError: It has none.
     """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class PinnedTransport(httpx.BaseTransport):

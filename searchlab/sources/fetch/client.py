@@ -200,8 +200,8 @@ class PoliteClient:
         if not isinstance(answer, Mapping):
             return
         if answer.get("stat") == "fail" or isinstance(answer.get("error"), Mapping | str):
-            told = answer.get("message") or answer.get("error")
-            msg = f"{self.source.title} refuses the request: {quote(told)}"
+            refusal = answer.get("message") or answer.get("error")
+            msg = f"{self.source.title} refuses the request: {quote(refusal)}"
             raise SearchlabError(msg)
 
 
@@ -212,21 +212,21 @@ def _name(ask: ApiRequest) -> str:
 
 def _number(headers: httpx.Headers, names: tuple[str, ...]) -> float | None:
     for name in names:
-        found = re.match(r"\s*(\d{1,12})", headers.get(name, ""))
-        if found:
-            return float(found[1])
+        match = re.match(r"\s*(\d{1,12})", headers.get(name, ""))
+        if match:
+            return float(match[1])
     # The one header of the IETF's draft: `"default";r=0;t=30`.
-    found = re.search(r";\s*r=(\d{1,12})\s*;\s*t=(\d{1,12})", headers.get("ratelimit", ""))
-    if found is None:
+    match = re.search(r";\s*r=(\d{1,12})\s*;\s*t=(\d{1,12})", headers.get("ratelimit", ""))
+    if match is None:
         return None
-    return float(found[1] if names is _REMAINING else found[2])
+    return float(match[1] if names is _REMAINING else match[2])
 
 
 def _retry_after(response: httpx.Response, now: float) -> float | None:
-    told = response.headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,12}", told):
-        return float(told)
+    wait = response.headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,12}", wait):
+        return float(wait)
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(told).timestamp() - now)
+        return max(0.0, email.utils.parsedate_to_datetime(wait).timestamp() - now)
     except (TypeError, ValueError, OverflowError):
         return None

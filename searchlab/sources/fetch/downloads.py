@@ -124,8 +124,8 @@ def _store_picture(
     if response.headers.get("content-encoding", "identity") != "identity":
         msg = "a picture must come as it is, got one that is compressed on the way"
         raise InputError(msg)
-    told = response.headers.get("content-length", "")
-    if told.isdigit() and int(told[:20]) > limits.max_bytes:
+    length = response.headers.get("content-length", "")
+    if length.isdigit() and int(length[:20]) > limits.max_bytes:
         raise InputError(_large(limits))
     folder.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")

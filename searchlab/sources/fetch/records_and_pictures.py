@@ -91,13 +91,13 @@ def fetch(
     store, lines = PictureStore(folder), _Lines(report.dump)
     with progress.step(f"fetching from {api.source.title}", unit="photos") as step:
         for where, answer in _answers(api, query, pages, report.problems):
-            for entry, found in read_api_answer(where, answer, api.source):
-                if isinstance(found, Skipped):
-                    report.problems.append(found)
+            for entry, item in read_api_answer(where, answer, api.source):
+                if isinstance(item, Skipped):
+                    report.problems.append(item)
                     continue
                 report.records += 1
                 report.new += lines.add(entry)
-                _take(api, pictures, found, store, report, size, allowed, limits)
+                _take(api, pictures, item, store, report, size, allowed, limits)
                 step.advance(1)
     return report
 
@@ -120,12 +120,12 @@ def fetch_pictures(
     folder.mkdir(parents=True, exist_ok=True)
     store = PictureStore(folder)
     with progress.step(f"fetching from {api.source.title}", unit="photos") as step:
-        for found in read_dump(dump, api.source):
-            if isinstance(found, Skipped):
-                report.problems.append(found)
+        for item in read_dump(dump, api.source):
+            if isinstance(item, Skipped):
+                report.problems.append(item)
                 continue
             report.records += 1
-            _take(api, pictures, found, store, report, size, allowed, limits)
+            _take(api, pictures, item, store, report, size, allowed, limits)
             step.advance(1)
     return report
 
@@ -174,16 +174,16 @@ def _answers(
 def _take(
     api: PoliteClient,
     pictures: httpx.Client,
-    found: DumpRecord,
+    item: DumpRecord,
     store: PictureStore,
     report: FetchReport,
     size: str | None,
     allowed: Collection[str],
     limits: Limits | None,
 ) -> None:
-    record = found.record
+    record = item.record
     if why := refusal(record.license_type, allowed):
-        report.problems.append(Skipped(found.where, why))
+        report.problems.append(Skipped(item.where, why))
         return
     why, links = "", _links(record, size)
     if any(store.has(record, url) for url in (links[:1] if size else links)):
@@ -198,7 +198,7 @@ def _take(
         store.add(record, url, file)
         report.fetched += 1
         return
-    report.problems.append(Skipped(found.where, f"{record.source_photo_id}: {why}"))
+    report.problems.append(Skipped(item.where, f"{record.source_photo_id}: {why}"))
 
 
 def _links(record: SourceRecord, size: str | None) -> list[str]:

@@ -30,7 +30,7 @@ def record(values: Values) -> SourceRecord:
     license_type, license_url = read_license(
         "", url=RawRecord({"url": entry.first("rights")}).url("url")
     )
-    said = entry.first("dcDescriptionLangAware", "en") or entry.first("dcDescription")
+    description = entry.first("dcDescriptionLangAware", "en") or entry.first("dcDescription")
     return check_record(
         SourceRecord(
             source="europeana",
@@ -51,7 +51,7 @@ def record(values: Values) -> SourceRecord:
             license_url=license_url,
             title=title,
             photographer_full_name=name,
-            source_description=". ".join(filter(None, (title.rstrip("."), said))),
+            source_description=". ".join(filter(None, (title.rstrip("."), description))),
             uploaded_on=entry.day("timestamp_created"),
             attribution=credit_line(
                 (f"“{title}”" if title else "Item", page),
@@ -67,8 +67,8 @@ def record(values: Values) -> SourceRecord:
 
 def _name(entry: RawRecord) -> str:
     # A creator may be an address in a vocabulary, which is no name.
-    told = [entry.first("dcCreatorLangAware", "en"), entry.first("dcCreator")]
-    return next((name for name in told if name and "://" not in name), "")
+    makers = [entry.first("dcCreatorLangAware", "en"), entry.first("dcCreator")]
+    return next((name for name in makers if name and "://" not in name), "")
 
 
 def search(query: str) -> Walk:

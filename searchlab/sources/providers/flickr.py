@@ -121,7 +121,7 @@ def _record(
     owner: str,
     username: str,
     name: str,
-    license_said: str,
+    license_text: str,
     urls: dict[str, str],
     title: str = "",
     description: str = "",
@@ -133,7 +133,7 @@ def _record(
     profile = f"{_HOME}/photos/{owner}/" if re.fullmatch(r"[\w@.-]+", owner, re.ASCII) else ""
     page = f"{profile}{photo_id}" if profile and photo_id.isdigit() else ""
     title = title or entry.text("title", "_content") or entry.text("title")
-    license_type, license_url = read_license(license_said)
+    license_type, license_url = read_license(license_text)
     return check_record(
         SourceRecord(
             source="flickr",

@@ -27,7 +27,7 @@ def record(values: Values) -> SourceRecord:
         license_type, license_url = read_license("", url=entry.url("license_url"))
         login = name = entry.text("creator")
         profile = entry.url("creator_url")
-        said = [entry.text("title"), entry.words("raw_tags")]
+        texts = [entry.text("title"), entry.words("raw_tags")]
         width, height = entry.side("width"), entry.side("height")
         day = ""
     else:
@@ -37,7 +37,7 @@ def record(values: Values) -> SourceRecord:
         login = entry.text("user", "login")
         name = entry.text("user", "name") or login
         profile = f"{_HOME}/people/{login}" if re.fullmatch(r"[\w-]+", login) else ""
-        said = [
+        texts = [
             entry.text("taxon", "preferred_common_name"),
             entry.text("taxon", "name"),
             entry.text("description"),
@@ -46,7 +46,7 @@ def record(values: Values) -> SourceRecord:
         width, height = entry.side(*sides, "width"), entry.side(*sides, "height")
         day = entry.day("created_at") or entry.day("photo", "created_at")
     page = f"{_HOME}/photos/{photo_id}"
-    title = next(filter(None, said), "")
+    title = next(filter(None, texts), "")
     return check_record(
         SourceRecord(
             source="inaturalist",
@@ -70,7 +70,7 @@ def record(values: Values) -> SourceRecord:
             photographer_username=login,
             photographer_full_name=name,
             photographer_url=profile,
-            source_description=". ".join(filter(None, said)),
+            source_description=". ".join(filter(None, texts)),
             uploaded_on=day,
             attribution=credit_line(
                 (f"“{title}”" if title else "Photo", page),

@@ -30,7 +30,7 @@ def record(values: Values) -> SourceRecord:
     page = entry.url("objectURL") or f"{_HOME}/art/collection/search/{number}"
     artist, title = entry.text("artistDisplayName"), entry.text("title")
     tags = [tag.text("term") for tag in entry.each("tags")]
-    said = [title, entry.text("objectName"), entry.text("medium"), entry.text("culture")]
+    texts = [title, entry.text("objectName"), entry.text("medium"), entry.text("culture")]
     license_type = "cc0" if entry.get("isPublicDomain") is True else RESERVED
     credit = ", ".join(filter(None, ("The Metropolitan Museum of Art", entry.text("creditLine"))))
     return check_record(
@@ -47,7 +47,7 @@ def record(values: Values) -> SourceRecord:
             title=title,
             photographer_full_name=artist,
             photographer_url=entry.url("artistWikidata_URL") or entry.url("artistULAN_URL"),
-            source_description=". ".join(dict.fromkeys(filter(None, [*said, ", ".join(tags)]))),
+            source_description=". ".join(dict.fromkeys(filter(None, [*texts, ", ".join(tags)]))),
             uploaded_on=entry.day("metadataDate"),
             attribution=credit_line(
                 (f"“{title}”" if title else "Object", page),
@@ -72,9 +72,9 @@ def split(thing: Values) -> list[Values]:
 
 def search(query: str) -> Walk:
     """Walk through the objects of a query; each is asked for by itself."""
-    asked = {"q": query, "hasImages": "true"}
-    found = yield ApiRequest(f"{_API}/search", asked, begins_page=False, has_records=False)
-    ids = RawRecord(found).get("objectIDs")
+    params = {"q": query, "hasImages": "true"}
+    answer = yield ApiRequest(f"{_API}/search", params, begins_page=False, has_records=False)
+    ids = RawRecord(answer).get("objectIDs")
     for place, number in enumerate(ids if isinstance(ids, list) else []):
         if isinstance(number, int):
             yield ApiRequest(f"{_API}/objects/{number}", begins_page=place % _PER_PAGE == 0)

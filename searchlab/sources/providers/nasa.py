@@ -32,7 +32,7 @@ def record(values: Values) -> SourceRecord:
     page = f"{_HOME}/details/{quote(photo_id, safe='')}"
     name = entry.text("data", 0, "photographer") or entry.text("data", 0, "secondary_creator")
     title, center = entry.text("data", 0, "title"), entry.text("data", 0, "center")
-    said = entry.text("data", 0, "description"), entry.words("data", 0, "keywords")
+    texts = entry.text("data", 0, "description"), entry.words("data", 0, "keywords")
     links = entry.each("links")
     urls = _sizes(links)
     width, height = _size(links)
@@ -52,7 +52,7 @@ def record(values: Values) -> SourceRecord:
             license_url=license_url("public-domain"),
             title=title,
             photographer_full_name=name,
-            source_description=". ".join(filter(None, (title, said[0].rstrip("."), said[1]))),
+            source_description=". ".join(filter(None, (title, texts[0].rstrip("."), texts[1]))),
             alt_description=entry.text("data", 0, "description_508"),
             uploaded_on=entry.day("data", 0, "date_created"),
             attribution=credit_line(
@@ -63,16 +63,16 @@ def record(values: Values) -> SourceRecord:
 
 
 def _sizes(links: list[RawRecord]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    links_by_size: dict[str, str] = {}
     for link in links:
         href = link.url("href")
         size = re.search(r"~(thumb|small|medium|large|orig)\.\w+$", href)
         if size:
-            found[size[1]] = href
-    if set(found) == {"thumb"}:
-        base = found["thumb"].rpartition("~")[0]
-        found |= {name: f"{base}~{name}.jpg" for name in _SIZES.values() if name != "thumb"}
-    return five_links(**{size: found.get(name, "") for size, name in _SIZES.items()})
+            links_by_size[size[1]] = href
+    if set(links_by_size) == {"thumb"}:
+        base = links_by_size["thumb"].rpartition("~")[0]
+        links_by_size |= {name: f"{base}~{name}.jpg" for name in _SIZES.values() if name != "thumb"}
+    return five_links(**{size: links_by_size.get(name, "") for size, name in _SIZES.items()})
 
 
 def _size(links: list[RawRecord]) -> tuple[int, int]:

@@ -85,8 +85,8 @@ def _origin(library: str, page: str) -> tuple[str, str] | None:
     if library == "wikimedia":  # by page id; an address with the file's name tells none
         ids = parse_qs(parts.query).get("curid", [""])
         return (library, ids[0]) if ids[0].isdigit() else None
-    found = re.fullmatch(_ORIGINS.get(library, r"(?!)"), parts.path.rstrip("/"))
-    return (library, found[1]) if found else None
+    match = re.fullmatch(_ORIGINS.get(library, r"(?!)"), parts.path.rstrip("/"))
+    return (library, match[1]) if match else None
 
 
 def search(query: str) -> Walk:

@@ -43,7 +43,7 @@ def record(values: Values) -> SourceRecord:
     )
     name = _maker(entry)
     title = about.text("title", "content") or entry.text("title")
-    said = (title, *_noted(entry, "notes"), *_noted(entry, "objectType"), *_noted(entry, "topic"))
+    texts = (title, *_notes(entry, "notes"), *_notes(entry, "objectType"), *_notes(entry, "topic"))
     unit = about.text("data_source")
     return check_record(
         SourceRecord(
@@ -58,7 +58,7 @@ def record(values: Values) -> SourceRecord:
             license_url=license_url,
             title=title,
             photographer_full_name=name,
-            source_description=". ".join(dict.fromkeys(filter(None, said))),
+            source_description=". ".join(dict.fromkeys(filter(None, texts))),
             uploaded_on=entry.day("timestamp") or entry.day("lastTimeUpdated"),
             attribution=credit_line(
                 (f"“{title}”" if title else "Object", page),
@@ -80,11 +80,11 @@ def _collections_page(number: str) -> str:
 
 def _maker(entry: RawRecord) -> str:
     names = entry.each("content", "freetext", "name")
-    found = {one.text("label").lower(): one.text("content") for one in reversed(names)}
-    return next((found[role] for role in _MAKERS if found.get(role)), "")
+    names_by_role = {one.text("label").lower(): one.text("content") for one in reversed(names)}
+    return next((names_by_role[role] for role in _MAKERS if names_by_role.get(role)), "")
 
 
-def _noted(entry: RawRecord, kind: str) -> list[str]:
+def _notes(entry: RawRecord, kind: str) -> list[str]:
     return [
         one.text("content")
         for one in entry.each("content", "freetext", kind)

@@ -20,8 +20,8 @@ _PICTURES = "https://cdn.stocksnap.io/img-thumbs"
 def record(values: Values) -> SourceRecord:
     """Read a photo of the site's own list."""
     entry = RawRecord(values)
-    told = entry.text("img_id")
-    photo_id = told if re.fullmatch(r"[A-Za-z0-9]+", told) else ""
+    text_id = entry.text("img_id")
+    photo_id = text_id if re.fullmatch(r"[A-Za-z0-9]+", text_id) else ""
     name, profile = entry.text("author_name"), entry.url("author_profile")
     page = f"{_HOME}/photo/{photo_id}"
     return check_record(

@@ -36,20 +36,20 @@ def record(values: Values) -> SourceRecord:
     entry = RawRecord(values)
     info = entry.inner("imageinfo", 0)
 
-    def told(name: str) -> str:
+    def extra(name: str) -> str:
         return info.text("extmetadata", name, "value")
 
     photo_id, link = entry.text("pageid"), info.url("url")
     page = info.url("descriptionurl") or info.url("descriptionshorturl")
-    artist = plain_text(told("Artist"))
-    profile = first_link(told("Artist"))
+    artist = plain_text(extra("Artist"))
+    profile = first_link(extra("Artist"))
     user = _USER.match(profile)
     license_type, license_url = read_license(
-        *map(told, ("LicenseShortName", "License", "UsageTerms")), url=as_url(told("LicenseUrl"))
+        *map(extra, ("LicenseShortName", "License", "UsageTerms")), url=as_url(extra("LicenseUrl"))
     )
-    title = _title(plain_text(told("ObjectName")) or entry.text("title"))
+    title = _title(plain_text(extra("ObjectName")) or entry.text("title"))
     width = info.side("width")
-    wanted = plain_text(told("Attribution"))
+    credit = plain_text(extra("Attribution"))
     return check_record(
         SourceRecord(
             source="wikimedia",
@@ -67,12 +67,12 @@ def record(values: Values) -> SourceRecord:
             photographer_username=unquote(user[1]).replace("_", " ") if user else "",
             photographer_full_name=artist,
             photographer_url=profile,
-            source_description=plain_text(told("ImageDescription")) or title,
+            source_description=plain_text(extra("ImageDescription")) or title,
             uploaded_on=info.day("timestamp") or info.day("extmetadata", "DateTime", "value"),
             attribution=credit_line(
                 (f"“{title}”" if title else "Photo", page),
-                *(". ", (wanted, profile)) if wanted else (),
-                *(" by ", (artist, profile)) if artist and not wanted else (),
+                *(". ", (credit, profile)) if credit else (),
+                *(" by ", (artist, profile)) if artist and not credit else (),
                 *(", ", (license_label(license_type), license_url)) if license_type else (),
                 ", via ",
                 ("Wikimedia Commons", f"{_HOME}/"),
@@ -86,10 +86,10 @@ def _title(text: str) -> str:
 
 
 def _sizes(link: str, scaled: str, width: int) -> dict[str, str]:
-    found = _FILE.fullmatch(link)
-    if found is None:
+    match = _FILE.fullmatch(link)
+    if match is None:
         return five_links(small=scaled, full=link)
-    path, name = found[1], found[2]
+    path, name = match[1], match[2]
     kind = name.rpartition(".")[2].lower()
     before = "lossy-page1-" if kind in ("tif", "tiff") else ""
     after = {"svg": ".png", "tif": ".jpg", "tiff": ".jpg"}.get(kind, "")

@@ -35,7 +35,7 @@ def record(values: Values) -> SourceRecord:
         for term in entry.each("_embedded", "wp:term", group)
         if term.text("taxonomy") in ("photo_tag", "photo_category")
     ]
-    said = plain_text(entry.text("content", "rendered"))
+    text = plain_text(entry.text("content", "rendered"))
     return check_record(
         SourceRecord(
             source="wordpress",
@@ -58,7 +58,7 @@ def record(values: Values) -> SourceRecord:
             photographer_username=author.text("slug"),
             photographer_full_name=name,
             photographer_url=profile,
-            source_description=". ".join(filter(None, (said.rstrip("."), ", ".join(terms)))),
+            source_description=". ".join(filter(None, (text.rstrip("."), ", ".join(terms)))),
             alt_description=plain_text(media.text("alt_text")),
             uploaded_on=entry.day("date_gmt") or entry.day("date"),
             attribution=credit_line(
