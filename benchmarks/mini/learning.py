@@ -149,7 +149,7 @@ def fresh_head(view: Readings) -> PhotoHead:
     """A wide head without a named part."""
     unnamed = np.zeros((view.logits.shape[1], 1), dtype=np.float32)
     spread = view.features.std(axis=0) + np.float32(1e-3)
-    return PhotoHead(unnamed, view.features.mean(axis=0), spread, told=TAUGHT, hidden=WIDE_HIDDEN)
+    return PhotoHead(unnamed, view.features.mean(axis=0), spread, width=TAUGHT, hidden=WIDE_HIDDEN)
 
 
 def doublings(curve: Sequence[dict[str, Any]], aim: float) -> float | None:

@@ -13,9 +13,9 @@ from searchlab.training.mini.hubness import (  # noqa: E402
     A_LANGUAGE,
     SHARE,
     SHARPNESS,
-    HeldBack,
+    DampedHead,
     _some_of_each,
-    hold_back,
+    damp_hubs,
 )
 from searchlab.training.mini.photo_tower import Readings  # noqa: E402
 from searchlab.training.mini.student import WIDTH, Student, Table, pack_texts  # noqa: E402
@@ -47,7 +47,7 @@ def photos(rng, captions):
 
 
 def held(captions, photos):
-    module = HeldBack(Given(), captions, np.full(len(captions), 1 / len(captions)))
+    module = DampedHead(Given(), captions, np.full(len(captions), 1 / len(captions)))
     nothing = np.zeros((len(photos), 1), np.float32)
     module.balance(Readings([str(n) for n in range(len(photos))], photos, nothing))
     with torch.no_grad():
@@ -111,7 +111,7 @@ def test_a_trained_head_is_held_back_by_its_own_captions(rng):
         rng.normal(size=(2, 4)).astype(np.float32),
         rng.normal(size=(2, 2)).astype(np.float32),
     )
-    module = hold_back(head, student, table, lessons, seen, seed=0)
+    module = damp_hubs(head, student, table, lessons, seen, seed=0)
     with torch.no_grad():
         plain = head(torch.from_numpy(seen.features), torch.from_numpy(seen.logits))
         near = module.nearness(plain).numpy()

@@ -21,8 +21,8 @@ from searchlab.models.mini.text import (  # noqa: E402
 )
 from searchlab.training.mini import joint  # noqa: E402
 from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption  # noqa: E402
-from searchlab.training.mini.heads import DIM, TOLD, PhotoHead, class_matrix, unit  # noqa: E402
-from searchlab.training.mini.hubness import HeldBack  # noqa: E402
+from searchlab.training.mini.heads import CAPTIONED, DIM, PhotoHead, class_matrix, unit  # noqa: E402
+from searchlab.training.mini.hubness import DampedHead  # noqa: E402
 from searchlab.training.mini.joint import _Draw, blend, fit  # noqa: E402
 from searchlab.training.mini.photo_tower import Readings  # noqa: E402
 from searchlab.training.mini.student import (  # noqa: E402
@@ -115,7 +115,7 @@ def test_training_brings_captions_to_their_photos(rng):
         lessons.captions[f"p{n}"] = numbers
     table = Table(0.1 * rng.normal(size=(count + 2, WIDTH)).astype(np.float32), rate=0.02)
     student = Student(0.1 * rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=8)
-    shown = unit(rng.normal(size=(count, TOLD)))
+    shown = unit(rng.normal(size=(count, CAPTIONED)))
     fit(student, table, head, lessons, [readings], [shown], steps=60, texts=32, photos=32)
 
     packed = pack_texts(lessons.rows[1::3])
@@ -130,7 +130,7 @@ def test_photos_are_drawn_to_where_the_teaching_heads_see_them(rng, monkeypatch)
     features = rng.normal(size=(count, 16)).astype(np.float32)
     logits = rng.normal(size=(count, 4)).astype(np.float32)
     readings = Readings([f"p{n}" for n in range(count)], features, logits)
-    shown = unit(features @ rng.normal(size=(16, TOLD)).astype(np.float32))
+    shown = unit(features @ rng.normal(size=(16, CAPTIONED)).astype(np.float32))
     lessons = TextExamples()
     lessons.add([1], np.zeros(DIM, np.float32), 1.0)
     for n in range(count):  # Captions that all read alike tell photos nothing.
@@ -181,7 +181,7 @@ def test_recall_on_held_out_photos_counts_captions_by_language(rng):
         np.zeros((2, 96), np.float32), np.zeros(4, np.float32), np.ones(4, np.float32), hidden=4
     )
     captions = unit(rng.normal(size=(5, DIM)))
-    held_back = HeldBack(head, captions, np.full(5, 0.2))
+    damped = DampedHead(head, captions, np.full(5, 0.2))
     photos = Readings(
         [f"p{n}" for n in range(30)],
         rng.normal(size=(30, 4)).astype(np.float32),
@@ -197,9 +197,7 @@ def test_recall_on_held_out_photos_counts_captions_by_language(rng):
     packed = pack_texts([[n] for n in range(30)])
     with torch.no_grad():
         texts = with_common(student.eval()(table.take(packed), packed).numpy())
-        placed = held_back.eval()(
-            torch.from_numpy(photos.features), torch.from_numpy(photos.logits)
-        )
+        placed = damped.eval()(torch.from_numpy(photos.features), torch.from_numpy(photos.logits))
     order = np.argsort(-(texts @ placed.numpy().T), axis=1)
     # In English a text asks for the photo that it finds at once, in Chinese for its seventh.
     place = {"en": 0, "zh": 6}
@@ -208,7 +206,7 @@ def test_recall_on_held_out_photos_counts_captions_by_language(rng):
         for n in range(30)
         for lang in CAPTION_LANGUAGES
     ]
-    lines = list(held_out_recall(student, table, held_back, pieces, photos, asked))
+    lines = list(held_out_recall(student, table, damped, pieces, photos, asked))
     said = {line[:2]: line[3:] for line in lines}
     assert list(said) == list(CAPTION_LANGUAGES)
     assert said["en"] == "100.0 / 100.0 / 100.0 of 30 captions"

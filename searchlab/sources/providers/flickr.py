@@ -60,7 +60,7 @@ def record(values: Values) -> SourceRecord:
         owner=entry.text("owner"),
         username=entry.text("pathalias") or entry.text("owner"),
         name=entry.text("ownername"),
-        license_said=_license(entry.text("license")),
+        license_text=_license(entry.text("license")),
         urls=five_links(
             thumb=sizes["t"],
             small=sizes["s"],
@@ -86,7 +86,7 @@ def _ml5(entry: RawRecord) -> SourceRecord:
         owner=entry.text("owner_id"),
         username=entry.text("owner_id"),
         name=entry.text("owner"),
-        license_said=_license(entry.text("license")),
+        license_text=_license(entry.text("license")),
         urls=_built(link),
         tags=entry.text("keyword"),
     )
@@ -104,7 +104,7 @@ def _open_images(entry: RawRecord) -> SourceRecord:
         owner=owner[1] if owner else "",
         username=owner[1] if owner else "",
         name=name,
-        license_said=entry.text("License"),
+        license_text=entry.text("License"),
         urls=five_links(
             **_built(entry.url("Thumbnail300KURL"), small_only=True),
             large=entry.url("Thumbnail300KURL"),

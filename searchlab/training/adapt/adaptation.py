@@ -78,12 +78,12 @@ class Adaptation:
     @property
     def verdict(self) -> str:
         """One sentence: what was gained, and whether the model is kept."""
-        found = self.gain.headline
-        told = f"{HEADLINE} {found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
+        headline = self.gain.headline
+        gain = f"{HEADLINE} {headline.mean:+.3f} [{headline.low:+.3f}, {headline.high:+.3f}]"
         if self.kept:
-            return f"{self.model} gains {told} over {self.base} on photos that it has not seen"
+            return f"{self.model} gains {gain} over {self.base} on photos that it has not seen"
         return (
-            f"an adapted model must gain on photos that it has not seen, got {told} over "
+            f"an adapted model must gain on photos that it has not seen, got {gain} over "
             f"{self.base}; nothing is kept: bring more photos or captions, or stay with {self.base}"
         )
 
@@ -116,10 +116,10 @@ class Adaptation:
                 side[metric].macro for side in (gain.before, gain.after, gain.difference)
             )
             lines.append(_line(label, before.mean, after.mean, more))
-            for lang, found in langs.items() if len(langs) > 1 else ():
+            for lang, interval in langs.items() if len(langs) > 1 else ():
                 name = f"  {_NAMES.get(lang, lang)}"
                 was, now = (side[metric].groups[lang].mean for side in (gain.before, gain.after))
-                lines.append(_line(name, was, now, found))
+                lines.append(_line(name, was, now, interval))
         return "\n".join(lines)
 
 

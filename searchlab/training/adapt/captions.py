@@ -120,11 +120,11 @@ def _caption(text: object, lang: object = NO_LANGUAGE) -> PhotoCaption:
     if not isinstance(text, str) or not isinstance(lang, str):
         msg = f"caption and lang must be texts, got {text!r:.60} and {lang!r:.20}"
         raise InputError(msg)
-    told = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
-    if not told or len(told) > MAX_CAPTION:
-        msg = f"a caption must have 1 to {MAX_CAPTION} characters, got {len(told)}"
+    line = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
+    if not line or len(line) > MAX_CAPTION:
+        msg = f"a caption must have 1 to {MAX_CAPTION} characters, got {len(line)}"
         raise InputError(msg)
-    return PhotoCaption(told, lang.strip())
+    return PhotoCaption(line, lang.strip())
 
 
 def library_captions(library: Library) -> list[CaptionedPhoto]:
@@ -153,14 +153,14 @@ def library_captions(library: Library) -> list[CaptionedPhoto]:
 
 
 def _captions_of_records(snapshot: Snapshot) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_path: dict[str, list[str]] = {}
     for root in snapshot.roots:
         sidecar = root.sidecar() if root.folder.is_dir() else None
         for item in read_records(sidecar) if sidecar is not None else ():
             if not isinstance(item, Skipped):
                 path, record = item
-                found.setdefault(str(path), []).extend([record.title, record.alt_description])
-    return found
+                by_path.setdefault(str(path), []).extend([record.title, record.alt_description])
+    return by_path
 
 
 def file_captions(
@@ -177,15 +177,15 @@ def file_captions(
         The photos, and lines and files that cannot be used.
     """
     problems: list[Skipped] = []
-    told: dict[Path, list[PhotoCaption]] = {}
+    by_file: dict[Path, list[PhotoCaption]] = {}
     for item in read_captions(path):
         if isinstance(item, Skipped):
             problems.append(item)
         else:
-            told.setdefault(item[0], []).append(item[1])
+            by_file.setdefault(item[0], []).append(item[1])
     photos: dict[str, CaptionedPhoto] = {}
-    for file, sha256 in _digests(told, cache, problems, progress):
-        captions = tuple(dict.fromkeys(told[file]))
+    for file, sha256 in _digests(by_file, cache, problems, progress):
+        captions = tuple(dict.fromkeys(by_file[file]))
         photos[sha256] = _join(photos.get(sha256), sha256, file, captions)
     return list(photos.values()), problems
 

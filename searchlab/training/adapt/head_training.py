@@ -61,8 +61,8 @@ class TrainingSettings:
 
     def steps(self, n_photos: int) -> int:
         """Steps in a round: enough for small sets too, and no more than large ones need."""
-        wanted = self.rounds * n_photos / min(self.batch, max(1, n_photos))
-        return round(min(6_000, max(600, wanted)) / self.rounds)
+        n_steps = self.rounds * n_photos / min(self.batch, max(1, n_photos))
+        return round(min(6_000, max(600, n_steps)) / self.rounds)
 
     def weight_decay(self, n_photos: int) -> float:
         """The fewer photos, the nearer the heads are kept to leaving everything as it is."""
@@ -101,8 +101,8 @@ class Trainer:
     @property
     def fingerprint(self) -> str:
         """12 hex digits over data and settings: a state of another training does not fit."""
-        told = [self._train.fingerprint, self._validation.fingerprint, asdict(self._settings)]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+        inputs = [self._train.fingerprint, self._validation.fingerprint, asdict(self._settings)]
+        return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def done(self) -> bool:
@@ -185,12 +185,12 @@ class Trainer:
         image, text = _heads(self._weights)
         photos = self._drawing.photos(rng, n_batch, settings.hard, image)
         captions, positive = self._drawing.captions(rng, photos, settings.captions)
-        seen, seen_back = _forward(train.photos[photos], image)
-        told, told_back = _forward(train.texts[captions], text)
+        photo_rows, photo_back = _forward(train.photos[photos], image)
+        text_rows, text_back = _forward(train.texts[captions], text)
         scale = float(np.exp(self._weights["scale"][0]))
-        _, d_logits, cosines = contrast(told, seen, positive, scale)
-        d_image = seen_back(np.float32(scale) * d_logits.T @ told)
-        d_text = told_back(np.float32(scale) * d_logits @ seen)
+        _, d_logits, cosines = contrast(text_rows, photo_rows, positive, scale)
+        d_image = photo_back(np.float32(scale) * d_logits.T @ text_rows)
+        d_text = text_back(np.float32(scale) * d_logits @ photo_rows)
         return {
             "image_linear": d_image[0],
             "image_bias": d_image[1],
@@ -201,7 +201,7 @@ class Trainer:
 
     def _update(self, gradients: Arrays, step: int, rate: float, decay: float) -> None:
         """AdamW, then the running average (Loshchilov and Hutter, ICLR 2019)."""
-        kept = min(self._settings.average, (step + 1) / (step + 10))
+        share = min(self._settings.average, (step + 1) / (step + 10))
         for name, weight in self._weights.items():
             first, second, gradient = self._first[name], self._second[name], gradients[name]
             first += np.float32(0.1) * (gradient - first)
@@ -213,7 +213,7 @@ class Trainer:
             if name == "scale":
                 np.minimum(weight, np.float32(np.log(_LARGEST_SCALE)), out=weight)
             average = self._average[name]
-            average += np.float32(1 - kept) * (weight - average)
+            average += np.float32(1 - share) * (weight - average)
 
 
 def contrast(
@@ -240,12 +240,12 @@ def contrast(
     loss = 0.0
     gradient = np.zeros_like(logits)
     for axis in (1, 0):
-        wanted = positive / positive.sum(axis=axis, keepdims=True)
+        targets = positive / positive.sum(axis=axis, keepdims=True)
         shares = np.exp(logits - logits.max(axis=axis, keepdims=True))
         shares /= shares.sum(axis=axis, keepdims=True)
         n_rows = logits.shape[1 - axis]
-        loss -= 0.5 * float((wanted * np.log(shares + 1e-12)).sum()) / n_rows
-        gradient += (0.5 / n_rows) * (shares - wanted).astype(np.float32)
+        loss -= 0.5 * float((targets * np.log(shares + 1e-12)).sum()) / n_rows
+        gradient += (0.5 / n_rows) * (shares - targets).astype(np.float32)
     return loss, gradient, cosines
 
 
@@ -313,10 +313,10 @@ class _Drawing:
         self, rng: np.random.Generator, photos: NDArray[np.int64], n_captions: int
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Draw captions of each photo; also (n_texts, n_photos) which is of which."""
-        wanted = np.repeat(photos, n_captions)
-        places = np.searchsorted(self._sums, wanted + rng.random(len(wanted)), side="right")
+        owners = np.repeat(photos, n_captions)
+        places = np.searchsorted(self._sums, owners + rng.random(len(owners)), side="right")
         # Rounding of the sums must not lead over to a neighbour.
-        captions = self._order[np.clip(places, *self._bounds(wanted))]
+        captions = self._order[np.clip(places, *self._bounds(owners))]
         column = np.full(len(self._photos), -1)
         column[photos] = np.arange(len(photos))
         positive = self._owners[captions][:, None] == photos

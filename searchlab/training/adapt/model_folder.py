@@ -55,14 +55,22 @@ def make_calibration(pairs: CaptionPairs, base: Embedder, image: Head, text: Hea
     photos = image(pairs.photos)
     queries = queries_of(pairs)
     try:
-        told = _text_curve(queries, photos, text)
+        text_side = _text_curve(queries, photos, text)
     except InputError:
         return UNCALIBRATED
     known = calibrate(Config(model=base.name)).calibration
-    seen = told if known is UNCALIBRATED else carry_over(known.image, pairs.photos, photos)
-    both = Curve((told.slope + seen.slope) / 2, (told.intercept + seen.intercept) / 2)
+    image_side = (
+        text_side if known is UNCALIBRATED else carry_over(known.image, pairs.photos, photos)
+    )
+    both = Curve(
+        (text_side.slope + image_side.slope) / 2,
+        (text_side.intercept + image_side.intercept) / 2,
+    )
     return Calibration(
-        text=told, image=seen, both=both, source=f"held-out captions@{pairs.fingerprint}"
+        text=text_side,
+        image=image_side,
+        both=both,
+        source=f"held-out captions@{pairs.fingerprint}",
     )
 
 

@@ -70,17 +70,17 @@ class CaptionPairs:
         """Keep the photos of one part and their captions."""
         return self.keep(np.array([part_of(sha256) == name for sha256 in self.sha256s], dtype=bool))
 
-    def keep(self, wanted: NDArray[np.bool_]) -> CaptionPairs:
+    def keep(self, is_selected: NDArray[np.bool_]) -> CaptionPairs:
         """Keep some photos, (n_photos,) bool, and their captions."""
-        rows = np.cumsum(wanted) - 1
-        told = wanted[self.owners]
+        rows = np.cumsum(is_selected) - 1
+        of_selected = is_selected[self.owners]
         return CaptionPairs(
-            tuple(s for s, kept in zip(self.sha256s, wanted, strict=True) if kept),
-            self.photos[wanted],
-            self.texts[told],
-            rows[self.owners[told]].astype(np.int64),
-            self.said[told],
-            self.langs[told],
+            tuple(s for s, selected in zip(self.sha256s, is_selected, strict=True) if selected),
+            self.photos[is_selected],
+            self.texts[of_selected],
+            rows[self.owners[of_selected]].astype(np.int64),
+            self.said[of_selected],
+            self.langs[of_selected],
         )
 
     @cached_property
@@ -119,17 +119,17 @@ def embed_pairs(
     embedded = cache.known_vectors(model.model_id, list(files))
     order = [photo for photo in order if photo.sha256 in embedded]
     rows = cache.vectors(model.model_id, [photo.sha256 for photo in order], model.dim)
-    told = [(owner, caption) for owner, photo in enumerate(order) for caption in photo.captions]
-    texts = embed_texts([caption.text for _, caption in told], model, cache, progress)
-    numbers = {text: n for n, text in enumerate(dict.fromkeys(c.text for _, c in told))}
+    owned = [(owner, caption) for owner, photo in enumerate(order) for caption in photo.captions]
+    texts = embed_texts([caption.text for _, caption in owned], model, cache, progress)
+    numbers = {text: n for n, text in enumerate(dict.fromkeys(c.text for _, c in owned))}
     speaking = np.linalg.norm(texts, axis=1) > 0
     pairs = CaptionPairs(
         tuple(photo.sha256 for photo in order),
         rows,
         texts,
-        np.array([owner for owner, _ in told], dtype=np.int64),
-        np.array([numbers[caption.text] for _, caption in told], dtype=np.int64),
-        np.array([caption.lang for _, caption in told], dtype=np.str_),
+        np.array([owner for owner, _ in owned], dtype=np.int64),
+        np.array([numbers[caption.text] for _, caption in owned], dtype=np.int64),
+        np.array([caption.lang for _, caption in owned], dtype=np.str_),
     )
     return _speaking(pairs, speaking), problems
 

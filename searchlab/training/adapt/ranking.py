@@ -79,7 +79,7 @@ class Queries:
             cosine counts as before it.
         """
         texts = self.texts if head is None else head(self.texts)
-        found = np.empty(len(texts), dtype=np.int64)
+        ranks = np.empty(len(texts), dtype=np.int64)
         order = np.argsort(self.query_of, kind="stable")
         query_of, photo_of = self.query_of[order], self.photo_of[order]
         for start in range(0, len(texts), _CHUNK):
@@ -89,8 +89,8 @@ class Queries:
             best = np.full(len(cosines), -np.inf, dtype=np.float32)
             np.maximum.at(best, rows, cosines[rows, columns])
             cosines[rows, columns] = -np.inf
-            found[start : start + len(cosines)] = (cosines >= best[:, None]).sum(axis=1)
-        return found
+            ranks[start : start + len(cosines)] = (cosines >= best[:, None]).sum(axis=1)
+        return ranks
 
     def likelihood(self, photos: Embeddings, head: Rows | None = None) -> float:
         """Say how sure a system is of the right photos; steadier than a metric on few queries.
@@ -106,14 +106,14 @@ class Queries:
         texts = self.texts if head is None else head(self.texts)
         cosines = texts @ photos.T
         cosines -= cosines.max(axis=1, keepdims=True)
-        found = []
+        means = []
         for sharpness in _SHARPNESSES:
             shares = np.exp(np.float32(sharpness) * cosines)
             own = shares[self.query_of, self.photo_of]
             right = np.bincount(self.query_of, weights=own, minlength=len(texts))
             values = np.log(right / shares.sum(axis=1) + 1e-12)
-            found.append(np.mean([values[self.langs == lang].mean() for lang in set(self.langs)]))
-        return float(max(found))
+            means.append(np.mean([values[self.langs == lang].mean() for lang in set(self.langs)]))
+        return float(max(means))
 
 
 def queries_of(pairs: CaptionPairs, *, most: int = _MOST, seed: int = 0) -> Queries:
@@ -124,20 +124,20 @@ def queries_of(pairs: CaptionPairs, *, most: int = _MOST, seed: int = 0) -> Quer
         most: More are thinned out to so many, by lot.
         seed: Of the lot.
     """
-    named = np.stack([pairs.said.astype(np.str_), pairs.langs])
-    _, first, query_of = np.unique(named, axis=1, return_index=True, return_inverse=True)
+    keys = np.stack([pairs.said.astype(np.str_), pairs.langs])
+    _, first, query_of = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     query_of = query_of.ravel().astype(np.int64)
-    kept = np.arange(len(first))
+    sample = np.arange(len(first))
     if len(first) > most:
-        kept = np.sort(np.random.default_rng(seed).choice(len(first), size=most, replace=False))
+        sample = np.sort(np.random.default_rng(seed).choice(len(first), size=most, replace=False))
     place = np.full(len(first), -1)
-    place[kept] = np.arange(len(kept))
+    place[sample] = np.arange(len(sample))
     there = place[query_of] >= 0
-    langs = pairs.langs[first[kept]]
+    langs = pairs.langs[first[sample]]
     names, counts = np.unique(langs, return_counts=True)
     few = set(names[counts < _FEW].tolist()) if len(names) > 1 else set()
     langs = np.array([OTHER if lang in few else lang for lang in langs.tolist()], dtype=np.str_)
-    return Queries(pairs.texts[first[kept]], langs, place[query_of[there]], pairs.owners[there])
+    return Queries(pairs.texts[first[sample]], langs, place[query_of[there]], pairs.owners[there])
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Gain:
             "n_photos": self.n_photos,
             "n_queries": self.n_queries,
             **{
-                name: {metric: _plain(found) for metric, found in side.items()}
+                name: {metric: _plain(intervals) for metric, intervals in side.items()}
                 for name, side in (
                     ("before", self.before),
                     ("after", self.after),
@@ -218,25 +218,25 @@ def gain_of_ranks(
             f"after {name}": second,
             f"difference {name}": second - first,
         }
-    found = bootstrap_intervals(
+    intervals = bootstrap_intervals(
         columns,
         groups=queries.langs.tolist(),
         clusters=queries.about.astype(np.str_).tolist(),
         seed=seed,
     )
-    first_found, second_found, difference = (
-        {name: found[f"{side} {name}"] for name in METRICS}
+    before_intervals, after_intervals, difference = (
+        {name: intervals[f"{side} {name}"] for name in METRICS}
         for side in ("before", "after", "difference")
     )
-    return Gain(first_found, second_found, difference, n_photos, len(queries.langs))
+    return Gain(before_intervals, after_intervals, difference, n_photos, len(queries.langs))
 
 
-def _plain(found: GroupedIntervals) -> dict[str, Any]:
+def _plain(intervals: GroupedIntervals) -> dict[str, Any]:
     def rounded(interval: Interval) -> list[float]:
         return [round(value, 6) for value in interval]
 
     return {
-        "macro": rounded(found.macro),
-        "micro": rounded(found.micro),
-        "langs": {lang: rounded(interval) for lang, interval in found.groups.items()},
+        "macro": rounded(intervals.macro),
+        "micro": rounded(intervals.micro),
+        "langs": {lang: rounded(interval) for lang, interval in intervals.groups.items()},
     }

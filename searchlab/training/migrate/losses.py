@@ -55,16 +55,16 @@ class LearntMap:
     def report(self, queries: Queries | None, seed: int) -> dict[str, Any]:
         """Measure what is lost on the photos to judge by; fields of `Migration`."""
         similar = neighbour_recall(self.true, self.mapped, self.true)
-        found: dict[str, Any] = {"kind": self.kind, "told": None, "quality": None}
-        found["similar"] = bootstrap_interval(similar, seed=seed)
-        found["curve"] = self._curve(seed)
+        fields: dict[str, Any] = {"kind": self.kind, "told": None, "quality": None}
+        fields["similar"] = bootstrap_interval(similar, seed=seed)
+        fields["curve"] = self._curve(seed)
         if queries is not None:
-            told = neighbour_recall(queries.texts, self.mapped, self.true, own=False)
+            overlaps = neighbour_recall(queries.texts, self.mapped, self.true, own=False)
             about = queries.about.astype(np.str_).tolist()
-            found["told"] = bootstrap_interval(told, clusters=about, seed=seed)
+            fields["told"] = bootstrap_interval(overlaps, clusters=about, seed=seed)
             ranks = queries.ranks(self.true), queries.ranks(self.mapped)
-            found["quality"] = gain_of_ranks(queries, *ranks, len(self.true), seed=seed)
-        return found
+            fields["quality"] = gain_of_ranks(queries, *ranks, len(self.true), seed=seed)
+        return fields
 
     def _curve(self, seed: int) -> dict[int, Interval]:
         train, choose, _ = self._parts

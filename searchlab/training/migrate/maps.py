@@ -112,11 +112,11 @@ def neighbour_recall(
     shares = np.empty(len(queries))
     for start in range(0, len(queries), _CHUNK):
         block = queries[start : start + _CHUNK]
-        found, wanted = block @ mapped.T, block @ true.T
+        scores, exact = block @ mapped.T, block @ true.T
         if own:
             rows = np.arange(len(block))
-            found[rows, start + rows] = wanted[rows, start + rows] = -np.inf
-        nearest = [np.argpartition(-cosines, k - 1, axis=1)[:, :k] for cosines in (found, wanted)]
+            scores[rows, start + rows] = exact[rows, start + rows] = -np.inf
+        nearest = [np.argpartition(-cosines, k - 1, axis=1)[:, :k] for cosines in (scores, exact)]
         hits = (nearest[0][:, :, None] == nearest[1][:, None, :]).any(axis=2)
         shares[start : start + len(block)] = hits.mean(axis=1)
     return shares

@@ -92,7 +92,7 @@ class Migration:
             "told": None if self.told is None else _plain(self.told),
             "quality": None if self.quality is None else self.quality.to_dict(),
             "old_quality": None if self.old_quality is None else self.old_quality.to_dict(),
-            "curve": {str(size): _plain(found) for size, found in self.curve.items()},
+            "curve": {str(size): _plain(interval) for size, interval in self.curve.items()},
             "seconds_a_photo": round(self.seconds_a_photo, 4),
         }
 
@@ -113,7 +113,7 @@ class Migration:
                     f"{name}, {after.mean:.3f} by mapped vectors, "
                     f"{_with_sign(gain.difference['success@10'].macro)}"
                 )
-        sizes = ", ".join(f"{size:,}: {1 - found.mean:.3f}" for size, found in self.curve.items())
+        sizes = ", ".join(f"{size:,}: {1 - recall.mean:.3f}" for size, recall in self.curve.items())
         lines.append(f"  lost by photos learnt from: {sizes}")
         rest = self.n_photos - sum(self.n_sample)
         if self.seconds_a_photo and rest > 0:
@@ -293,8 +293,8 @@ def _old_gain(
         return None
     if old.model_id != snapshot.config.model_id:
         return None
-    asked = replace(queries, texts=old.encode_texts(queries.said))
-    before, after = asked.ranks(learnt.judged_old), queries.ranks(learnt.mapped)
+    old_queries = replace(queries, texts=old.encode_texts(queries.said))
+    before, after = old_queries.ranks(learnt.judged_old), queries.ranks(learnt.mapped)
     return gain_of_ranks(queries, before, after, len(learnt.true), seed=seed)
 
 
@@ -333,13 +333,13 @@ def _store_mapped(
             step.advance(len(rows))
 
 
-def _plain(found: Interval) -> list[float]:
-    return [round(value, 6) for value in found]
+def _plain(interval: Interval) -> list[float]:
+    return [round(value, 6) for value in interval]
 
 
 def _lost(recall: Interval) -> str:
     return f"{1 - recall.mean:.3f} [{1 - recall.high:.3f}, {1 - recall.low:.3f}]"
 
 
-def _with_sign(found: Interval) -> str:
-    return f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
+def _with_sign(interval: Interval) -> str:
+    return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"

@@ -28,9 +28,9 @@ from searchlab.training.mini.corpora import (
 )
 from searchlab.training.mini.features import CALIBRATED, PhotoReadings, read_photos
 from searchlab.training.mini.heads import (
+    CAPTIONED,
     NAMED,
     TEACHER_WIDTH,
-    TOLD,
     WIDE_HIDDEN,
     Floats,
     PhotoHead,
@@ -40,7 +40,7 @@ from searchlab.training.mini.heads import (
     train_pair,
     unit,
 )
-from searchlab.training.mini.hubness import hold_back
+from searchlab.training.mini.hubness import damp_hubs
 from searchlab.training.mini.joint import blend, fit
 from searchlab.training.mini.photo_tower import Joined, Readings, open_rgb
 from searchlab.training.mini.phrases import PHRASES
@@ -162,8 +162,8 @@ def build(
     runs = []
     for number in range(recipe.runs):
         run = copy.deepcopy(start), Table(first.copy(), rate=RATE), copy.deepcopy(head)
-        told = f"joint training {number + 1} of {recipe.runs}"
-        with progress.step(told, recipe.steps, unit="steps") as step:
+        title = f"joint training {number + 1} of {recipe.runs}"
+        with progress.step(title, recipe.steps, unit="steps") as step:
             fit(
                 *run,
                 lessons,
@@ -176,18 +176,18 @@ def build(
         runs.append(run)
     blend(runs)
     student, table, head = runs[0]
-    held_back = hold_back(head, student, table, lessons, views[0], seed=recipe.seed)
+    damped = damp_hubs(head, student, table, lessons, views[0], seed=recipe.seed)
     if recipe.held_out:
         spared = seen[0].rows(slice(recipe.held_out))
         captions = everyone.about(spared.ids).captions
-        for line in held_out_recall(student, table, held_back, Pieces(scores), spared, captions):
+        for line in held_out_recall(student, table, damped, Pieces(scores), spared, captions):
             progress.say(f"held out: {line}")
     artefacts.write(
         out,
         scores=scores,
         table=table.rows.numpy(),
         mixer=student.mixer(),
-        network=Joined(tower, held_back),
+        network=Joined(tower, damped),
         pictures=pictures,
         labels=label_rows(words, side),
     )
@@ -284,7 +284,7 @@ def make_space(
     """Train the heads that teach.
 
     Returns:
-        Where texts belong, a fresh head, and (n_photos, TOLD) where each view's photos belong.
+        Where texts belong, a fresh head, and (n_photos, CAPTIONED) where each view's photos belong.
     """
     features = views[0].features
     start = (space.classes, features.mean(axis=0), features.std(axis=0) + np.float32(1e-3))
@@ -293,7 +293,7 @@ def make_space(
     with progress.step("training the heads that teach", teachers, unit="heads") as step:
         for number in range(teachers):
             torch.manual_seed(seed + number)
-            head = PhotoHead(*start, told=TAUGHT, hidden=WIDE_HIDDEN)
+            head = PhotoHead(*start, width=TAUGHT, hidden=WIDE_HIDDEN)
             maps.append(
                 train_pair(head, views, space.own, space.vectors, width=TAUGHT, seed=seed + number)
             )
@@ -305,7 +305,7 @@ def make_space(
             step.advance(1)
     beside, seen = np.hstack(texts), np.hstack(photos[0])
     both = np.concatenate([beside / len(beside) ** 0.5, seen / len(seen) ** 0.5])
-    axes = principal_axes(both, TOLD)
+    axes = principal_axes(both, CAPTIONED)
     side = TextSide(
         space.class_mean, space.caption_mean, space.spread, space.basis, np.stack(maps), axes
     )

@@ -47,7 +47,7 @@ def read_annotations(folder: Path) -> Annotations:
     Args:
         folder: Where the packages `cldr-annotations-full` and `cldr-annotations-derived-full` lie.
     """
-    found = Annotations({}, {})
+    annotations = Annotations({}, {})
     for locale in LOCALES:
         for kind, package in (("annotations", "full"), ("annotationsDerived", "derived-full")):
             path = folder / f"cldr-annotations-{package}" / kind / locale / "annotations.json"
@@ -58,10 +58,10 @@ def read_annotations(folder: Path) -> Annotations:
                 if _SKIN_TONES.search(symbol) or _is_flag(symbol):
                     continue
                 if "tts" in entry:
-                    found.names.setdefault(locale, {})[symbol] = entry["tts"][0]
+                    annotations.names.setdefault(locale, {})[symbol] = entry["tts"][0]
                 if "default" in entry:
-                    found.keywords.setdefault(locale, {})[symbol] = entry["default"]
-    return found
+                    annotations.keywords.setdefault(locale, {})[symbol] = entry["default"]
+    return annotations
 
 
 def _is_flag(symbol: str) -> bool:

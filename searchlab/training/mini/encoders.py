@@ -84,7 +84,7 @@ class Encoder:
         self, texts: Sequence[str], advance: Callable[[int], None] = lambda _texts: None
     ) -> NDArray[np.float32]:
         """Embed texts; (n_texts, 384) unit rows. `advance` is told how many more are done."""
-        ids = [found.ids[:LONGEST] for found in self._tokenizer.encode_batch(list(texts))]
+        ids = [encoding.ids[:LONGEST] for encoding in self._tokenizer.encode_batch(list(texts))]
         order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
         rows = np.empty((len(ids), WIDTH), dtype=np.float32)
         while order:

@@ -113,8 +113,8 @@ def _recipe(
     """12 hex digits over what a tuned tower and its readings depend on; photos go by their ids."""
     own = sorted((row, list(numbers)) for row, numbers in captions.items())
     versions = [torch.__version__, onnxruntime.__version__]
-    told = [list(photos), own, crops, seed, materials.TOWER.sha256, versions]
-    digest = hashlib.sha256(json.dumps(told).encode())
+    inputs = [list(photos), own, crops, seed, materials.TOWER.sha256, versions]
+    digest = hashlib.sha256(json.dumps(inputs).encode())
     digest.update(vectors.tobytes())
     for module in (framing, heads, photo_tower, quantise, tune, views):
         digest.update(Path(str(module.__file__)).read_bytes())

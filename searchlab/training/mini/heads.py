@@ -2,9 +2,10 @@
 
 A row has two parts. The *named* part is ConSE (Norouzi et al., ICLR 2014): the mean of the class
 names' text vectors, weighted by what the tower recognises. It needs no training and holds for any
-noun. The *told* part comes of heads trained on captioned photos (InfoNCE); it knows scenes, actions
-and relations, as far as those photos show them. Several pairs of heads are trained and laid side by
-side, and the axes that carry their scores kept: together they rank better than any one.
+noun. The *caption* part comes from heads trained on captioned photos (InfoNCE); it knows scenes,
+actions and relations, as far as those photos show them. Several pairs of heads are trained and
+their outputs concatenated; only the axes that carry their scores are kept: together they rank
+better than any one.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from torch.nn import functional
 
 from searchlab.training.mini.photo_tower import Readings
 
-NAMED, TOLD = 96, 159
+NAMED, CAPTIONED = 96, 159
 """Components of the two parts."""
-DIM = NAMED + TOLD
+DIM = NAMED + CAPTIONED
 """Those that are learnt; `hubs` adds one."""
 TEACHER_WIDTH = 768
 
@@ -50,30 +51,33 @@ class TextSide:
         caption_mean: (768,) mean teacher vector of captions.
         spread: (768,) factors that bring both teachers' centred vectors to about unit length.
         basis: (768, NAMED) principal axes of class names and names of things.
-        told: (n_heads, 768, width) linear maps of the heads.
-        axes: (n_heads * width, TOLD) axes kept of the heads' answers side by side.
+        heads: (n_heads, 768, width) linear maps of the heads.
+        axes: (n_heads * width, CAPTIONED) axes kept of the heads' answers side by side.
     """
 
     class_mean: Floats
     caption_mean: Floats
     spread: Floats
     basis: Floats
-    told: Floats
+    heads: Floats
     axes: Floats
 
     def named_part(self, vectors: Floats, mean: Floats) -> Floats:
         """(n, NAMED) named parts."""
         return unit((vectors - mean) * self.spread @ self.basis)
 
-    def told_part(self, vectors: Floats, mean: Floats) -> Floats:
-        """(n, TOLD) told parts."""
+    def caption_part(self, vectors: Floats, mean: Floats) -> Floats:
+        """(n, CAPTIONED) caption parts."""
         centred = (vectors - mean) * self.spread
-        beside = np.hstack([unit(centred @ head) for head in self.told])
+        beside = np.hstack([unit(centred @ head) for head in self.heads])
         return unit(beside @ self.axes)
 
-    def target(self, vectors: Floats, mean: Floats, *, told: float, named: float) -> Floats:
-        """(n, DIM) unit rows, told part first, with the given weights of the two parts."""
-        parts = [told * self.told_part(vectors, mean), named * self.named_part(vectors, mean)]
+    def target(self, vectors: Floats, mean: Floats, *, captioned: float, named: float) -> Floats:
+        """(n, DIM) unit rows, caption part first, with the given weights of the two parts."""
+        parts = [
+            captioned * self.caption_part(vectors, mean),
+            named * self.named_part(vectors, mean),
+        ]
         return unit(np.hstack(parts))
 
 
@@ -84,7 +88,7 @@ class PhotoHead(torch.nn.Module):
         classes: (1000, NAMED) named parts of the classes, not normalised.
         mean: (n_features,) mean of the features of the training photos.
         spread: (n_features,) their standard deviations.
-        told: Components of the told part.
+        width: Components of the caption part.
         hidden: Width of its bend.
     """
 
@@ -98,15 +102,15 @@ class PhotoHead(torch.nn.Module):
         mean: Floats,
         spread: Floats,
         *,
-        told: int = TOLD,
+        width: int = CAPTIONED,
         hidden: int = HIDDEN,
     ) -> None:
         super().__init__()
         features = len(mean)
-        self.direct = torch.nn.Linear(features, told)
+        self.direct = torch.nn.Linear(features, width)
         self.inner = torch.nn.Linear(features, hidden)
-        self.outer = torch.nn.Linear(hidden, told)
-        self.recognised = torch.nn.Linear(classes.shape[1], told)
+        self.outer = torch.nn.Linear(hidden, width)
+        self.recognised = torch.nn.Linear(classes.shape[1], width)
         self.dropout = torch.nn.Dropout(DROPPED)
         self.register_buffer("classes", torch.from_numpy(classes))
         self.register_buffer("mean", torch.from_numpy(mean))
@@ -115,7 +119,7 @@ class PhotoHead(torch.nn.Module):
     def parts(
         self, features: torch.Tensor, logits: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Told (n, TOLD) and named (n, NAMED) parts, unit rows each."""
+        """Caption (n, CAPTIONED) and named (n, NAMED) parts, unit rows each."""
         centred = logits - logits.mean(dim=1, keepdim=True)
         # Ranks classes as a softmax does, but its best does not drown the next ones.
         stands_out = functional.relu(centred / (centred * centred).mean(dim=1, keepdim=True).sqrt())
@@ -123,16 +127,16 @@ class PhotoHead(torch.nn.Module):
         named = functional.normalize(named, dim=1)
         scaled = self.dropout((features - self.mean) / self.spread)
         bent = self.outer(self.dropout(functional.gelu(self.inner(scaled))))
-        told = self.direct(scaled) + bent + self.recognised(named)
-        return functional.normalize(told, dim=1), named
+        captioned = self.direct(scaled) + bent + self.recognised(named)
+        return functional.normalize(captioned, dim=1), named
 
     def forward(self, features: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
         """(n, DIM) unit rows."""
         return self.row(*self.parts(features, logits))
 
-    def row(self, told: torch.Tensor, named: torch.Tensor) -> torch.Tensor:
+    def row(self, captioned: torch.Tensor, named: torch.Tensor) -> torch.Tensor:
         """(n, DIM) unit rows of the two parts."""
-        return torch.cat([told * (1 - SHARE_NAMED) ** 0.5, named * SHARE_NAMED**0.5], dim=1)
+        return torch.cat([captioned * (1 - SHARE_NAMED) ** 0.5, named * SHARE_NAMED**0.5], dim=1)
 
 
 def principal_axes(rows: Floats, dim: int) -> Floats:
@@ -185,7 +189,7 @@ def train_pair(
         views: What the tower says of the training photos, and of crops of them.
         captions: Photo row -> rows of its captions in `vectors`.
         vectors: (n_captions, 768) teacher vectors, centred and scaled.
-        width: Components of the told part.
+        width: Components of the caption part.
         epochs: Times each photo is seen, with one caption drawn each time.
         batch: Photos a step.
         seed: Of the order and of what is drawn.
@@ -195,7 +199,7 @@ def train_pair(
     """
     rng = np.random.default_rng(seed)
     photos = np.array(sorted(captions))
-    told = torch.from_numpy(vectors)
+    rows = torch.from_numpy(vectors)
     drawn_views = [(torch.from_numpy(v.features), torch.from_numpy(v.logits)) for v in views]
     text = torch.nn.Linear(vectors.shape[1], width, bias=False)
     scale = torch.nn.Parameter(torch.tensor(np.log(15.0), dtype=torch.float32))
@@ -215,7 +219,7 @@ def train_pair(
         ]
         features, logits = drawn_views[rng.integers(len(drawn_views))]
         seen, _ = head.parts(features[drawn], logits[drawn])
-        dropped = functional.dropout(told[chosen], 0.1)
+        dropped = functional.dropout(rows[chosen], 0.1)
         loss = contrast(functional.normalize(text(dropped), dim=1), seen, scale)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

@@ -30,7 +30,7 @@ SHARE = 0.75  # Of its logarithm that is taken off a photo's cosines.
 WEIGHED = (1 - COMMON**2) ** 0.5 / COMMON  # Brings a difference of cosines to the last component.
 
 
-class HeldBack(torch.nn.Module):
+class DampedHead(torch.nn.Module):
     """A photo head whose rows end in how much less than others a photo lies near to captions.
 
     Args:
@@ -71,7 +71,7 @@ class HeldBack(torch.nn.Module):
         return functional.normalize(torch.cat([rows, back], dim=1), dim=1)
 
 
-def hold_back(
+def damp_hubs(
     head: PhotoHead,
     student: Student,
     table: Table,
@@ -79,8 +79,8 @@ def hold_back(
     photos: Readings,
     *,
     seed: int,
-) -> HeldBack:
-    """Hold back the hubs among a head's photos.
+) -> DampedHead:
+    """Make a head that ranks hubs lower: photos that lie near to every caption.
 
     Args:
         head: The photo head.
@@ -99,9 +99,9 @@ def hold_back(
     means = KMeans(min(CENTRES, len(rows)), n_init=1, random_state=seed).fit(rows)
     counts = np.bincount(means.labels_, minlength=len(means.cluster_centers_))
     used = counts > 0  # Captions that are alike leave centres without any.
-    held = HeldBack(head, unit(means.cluster_centers_[used]), counts[used] / len(rows)).eval()
-    held.balance(photos)
-    return held
+    damped = DampedHead(head, unit(means.cluster_centers_[used]), counts[used] / len(rows)).eval()
+    damped.balance(photos)
+    return damped
 
 
 def _some_of_each(

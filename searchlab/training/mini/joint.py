@@ -48,7 +48,7 @@ def fit(
         head: The photo head.
         lessons: Texts, targets and captions.
         views: What the tower says of the training photos, and of crops of them, in equal order.
-        places: (n_photos, TOLD) of each view, the told parts that the teaching heads give it.
+        places: (n_photos, CAPTIONED) caption parts of each view by the teaching heads.
         steps: Steps of Adam.
         texts: Names a step.
         photos: Captioned photos a step, each with an English caption and two in other languages.
@@ -85,16 +85,16 @@ def fit(
         meant_names, meant = (
             torch.from_numpy(targets[numbers].astype(np.float32)) for numbers in (names, captions)
         )
-        told, named = head.parts(
+        caption_part, named_part = head.parts(
             torch.from_numpy(view.features[drawn]), torch.from_numpy(view.logits[drawn])
         )
-        seen = head.row(told, named)
+        seen = head.row(caption_part, named_part)
         english, *others = by_language = said.chunk(len(SHARES))
         off_names = _distance(said_names, meant_names)
         off_captions = _pool(
             [_distance(*pair) for pair in zip(by_language, meant.chunk(len(SHARES)), strict=True)]
         )
-        off_places = _distance(told, place)
+        off_places = _distance(caption_part, place)
         apart = _pool([contrast(rows, seen, scales[0]) for rows in by_language])
         guided = contrast(meant[:photos], seen, scales[1])
         together = torch.stack([contrast(english, rows, scales[2]) for rows in others]).mean()
@@ -187,14 +187,15 @@ class _Draw:
             self._turn = self._rng.permutation(len(self._captioned))
         drawn, self._turn = self._turn[:count], self._turn[count:]
         rows: list[int] = []
-        told: tuple[list[int], ...] = tuple([] for _ in SHARES)
+        numbers: tuple[list[int], ...] = tuple([] for _ in SHARES)
         for number in drawn:
             row, english, others, chances = self._captioned[number]
             rows.append(row)
             order = self._rng.choice(len(others), len(SHARES) - 1, p=chances, replace=False)
-            for listed, own in zip(told, (english, *(others[n] for n in order)), strict=True):
+            languages = (english, *(others[n] for n in order))
+            for listed, own in zip(numbers, languages, strict=True):
                 listed.append(own[self._rng.integers(len(own))])
-        return rows, [number for listed in told for number in listed]
+        return rows, [number for listed in numbers for number in listed]
 
 
 def _others(

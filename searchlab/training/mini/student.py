@@ -139,9 +139,9 @@ def first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, Float
         if len(rows) == 1 and lessons.weights[number] >= 0.1
     ]
     known = centred[[lessons.rows[number][0] for number in single]]
-    wanted = np.stack([lessons.targets[number] for number in single]).astype(np.float32)
+    targets = np.stack([lessons.targets[number] for number in single]).astype(np.float32)
     penalty = RIDGE * len(known) * float(np.var(known)) * np.eye(known.shape[1])
-    solution = np.linalg.solve(known.T @ known + penalty, known.T @ wanted)
+    solution = np.linalg.solve(known.T @ known + penalty, known.T @ targets)
     rows = SHRINK * centred @ solution
     axes = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :WIDTH]
     return (

@@ -19,9 +19,9 @@ from searchlab.training.mini.heads import Floats, TextSide, unit
 from searchlab.training.mini.teacher import Teacher
 
 TEMPLATE = "a photo of a {}"
-NOUN = {"told": 0.45, "named": 0.9}
+NOUN = {"captioned": 0.45, "named": 0.9}
 """Weights of the two parts for a noun: the heads know little beyond their photos."""
-CAPTION = {"told": 0.8, "named": 0.6}
+CAPTION = {"captioned": 0.8, "named": 0.6}
 LONGEST = 40  # Pieces of a text.
 COMMON_KEYWORD = 12  # A keyword of more symbols than these says too little.
 

@@ -26,7 +26,7 @@ TOWER_RATE, HEAD_RATE = 2e-4, 5e-4
 HELD = 0.5  # Weight of the divergence from the class probabilities as they were.
 SOFTENED = 1.5  # Temperature of those.
 AVERAGED = 0.98  # Share of the past in the averaged weights.
-TOLD = 3  # Captions of a photo in a step.
+DRAWN = 3  # Captions of a photo in a step.
 WARMED = 15  # Epochs of the head before the tower is touched.
 
 
@@ -62,15 +62,15 @@ def tune(
         np.zeros((1000, 1), dtype=np.float32),  # No named part.
         features.mean(axis=0),
         features.std(axis=0) + np.float32(1e-3),
-        told=WIDTH,
+        width=WIDTH,
         hidden=HIDDEN,
     )
-    told = torch.nn.Linear(vectors.shape[1], WIDTH, bias=False)
+    text = torch.nn.Linear(vectors.shape[1], WIDTH, bias=False)
     most = min(512, len(photos))
     warm = train_pair(
         head, views, captions, vectors, width=WIDTH, epochs=WARMED, batch=most, seed=seed
     )
-    told.weight.data.copy_(torch.from_numpy(warm.T))
+    text.weight.data.copy_(torch.from_numpy(warm.T))
 
     late = [*tower.blocks()[-TUNED:], tower.wide]
     tuned = [weight for part in late for weight in part.parameters()]
@@ -82,7 +82,7 @@ def tune(
         [
             {"params": tuned, "lr": TOWER_RATE, "weight_decay": 0.01},
             {
-                "params": [*head.parameters(), *told.parameters()],
+                "params": [*head.parameters(), *text.parameters()],
                 "lr": HEAD_RATE,
                 "weight_decay": 0.1,
             },
@@ -102,13 +102,13 @@ def tune(
                 order = rng.permutation(photos)
             drawn, order = order[:batch], order[batch:]
             view = int(rng.integers(len(views)))
-            seen, drift, kept = _look(tower, head, cells[view], views[view], drawn)
+            seen, drift, is_used = _look(tower, head, cells[view], views[view], drawn)
             loss = HELD * drift
-            for _ in range(TOLD):
-                told_of = [captions[photo] for photo in drawn[kept].tolist()]
-                rows = [numbers[int(rng.integers(len(numbers)))] for numbers in told_of]
-                texts = told(functional.dropout(torch.from_numpy(vectors[rows]), 0.1))
-                loss = loss + contrast(functional.normalize(texts, dim=1), seen, scale) / TOLD
+            for _ in range(DRAWN):
+                numbers_of = [captions[photo] for photo in drawn[is_used].tolist()]
+                rows = [numbers[int(rng.integers(len(numbers)))] for numbers in numbers_of]
+                texts = text(functional.dropout(torch.from_numpy(vectors[rows]), 0.1))
+                loss = loss + contrast(functional.normalize(texts, dim=1), seen, scale) / DRAWN
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()

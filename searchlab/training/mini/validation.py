@@ -43,15 +43,15 @@ def held_out_recall(
     placed = head(torch.from_numpy(photos.features), torch.from_numpy(photos.logits))
     row_of = {photo: row for row, photo in enumerate(photos.ids)}
     for language in CAPTION_LANGUAGES:
-        asked = [
+        queries = [
             (row_of[caption.photo_id], rows[:LONGEST])
             for caption in captions
             if caption.language == language and (rows := pieces.encode(caption.text))
         ]
-        packed = pack_texts([rows for _, rows in asked])
-        own = torch.tensor([row for row, _ in asked])
-        asked_rows = with_common(student(table.take(packed), packed).numpy())
-        scores = torch.from_numpy(asked_rows) @ placed.T
+        packed = pack_texts([rows for _, rows in queries])
+        own = torch.tensor([row for row, _ in queries])
+        query_rows = with_common(student(table.take(packed), packed).numpy())
+        scores = torch.from_numpy(query_rows) @ placed.T
         ranks = (scores > scores.gather(1, own[:, None])).sum(dim=1).numpy()
         shares = " / ".join(f"{100 * np.mean(ranks < k):.1f}" for k in CUTOFFS)
-        yield f"{language} {shares} of {len(asked)} captions"
+        yield f"{language} {shares} of {len(queries)} captions"

@@ -81,10 +81,10 @@ def read_views(
             features[rows], logits[rows] = read(pixels)
         return {"features": features, "logits": logits}
 
-    kept = _cached("view", columns, photos, cache, crops, progress or Progress())
+    answers = _cached("view", columns, photos, cache, crops, progress or Progress())
     return [
         Readings(list(photos), *(one[name].astype(np.float32) for name in ("features", "logits")))
-        for one in kept
+        for one in answers
     ]
 
 
@@ -109,17 +109,17 @@ def read_cells(
     """
 
     def columns(framed: Iterable[tuple[list[int], Floats]]) -> dict[str, NDArray[Any]]:
-        kept = np.zeros((len(photos), CELLS, 208), dtype=np.float16)
+        answers = np.zeros((len(photos), CELLS, 208), dtype=np.float16)
         sizes = np.zeros((len(photos), 2), dtype=np.uint8)
         for rows, pixels in framed:
             cells = early(pixels)
             sizes[rows] = cells.shape[2:]
             flat = cells.reshape(*cells.shape[:2], -1).transpose(0, 2, 1)
-            kept[rows, : flat.shape[1]] = flat
-        return {"rows": kept, "sizes": sizes}
+            answers[rows, : flat.shape[1]] = flat
+        return {"rows": answers, "sizes": sizes}
 
-    kept = _cached("cells", columns, photos, cache, crops, progress or Progress())
-    return [Cells(one["rows"], one["sizes"]) for one in kept]
+    answers = _cached("cells", columns, photos, cache, crops, progress or Progress())
+    return [Cells(one["rows"], one["sizes"]) for one in answers]
 
 
 def _cached(
@@ -135,11 +135,11 @@ def _cached(
     for view in range(crops + 1):
         path = cache / f"{name}_{view}.npz"
         if not path.exists():
-            told = f"{cache.name}: {name} {view} of {crops}"
-            with progress.step(told, len(photos), unit="photos") as step:
-                said = columns(_frame(photos, view, step.advance))
+            title = f"{cache.name}: {name} {view} of {crops}"
+            with progress.step(title, len(photos), unit="photos") as step:
+                arrays = columns(_frame(photos, view, step.advance))
             file = io.BytesIO()
-            np.savez(file, allow_pickle=False, ids=np.array(list(photos)), **said)
+            np.savez(file, allow_pickle=False, ids=np.array(list(photos)), **arrays)
             write_atomically(path, file.getvalue())
         stored = np.load(path)
         if stored["ids"].tolist() != list(photos):

@@ -113,11 +113,11 @@ def _word_values(
                     named[word] += times
                 for word in set(in_keys):
                     keyed[word] += times
-    told = Counter(w for c in captions if c.language != "zh" for w in fold(c.text).split())
+    in_captions = Counter(w for c in captions if c.language != "zh" for w in fold(c.text).split())
     value: dict[str, float] = defaultdict(float)
     for counts, floor, slope in ((named, 6.0, 2.0), (keyed, 2.0, 2.0), (seen, 1.0, 0.5)):
         _add(value, counts, floor, slope)
-    _add(value, {word: n - 1 for word, n in told.items() if n >= 3}, 4.0, 1.5)
+    _add(value, {word: n - 1 for word, n in in_captions.items() if n >= 3}, 4.0, 1.5)
     labels = (word for name in class_names for word in fold(name).split())
     _add(value, dict.fromkeys(labels, 0), ALWAYS, 0.0)
     return value
