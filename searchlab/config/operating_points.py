@@ -20,7 +20,7 @@ class OperatingPoint:
 
     Attributes:
         kind: `"image"` or `"text"`.
-        effort: The `ef` of a graph, or the `recall` that a clustered index is asked for.
+        effort: The `ef` of a graph, or the `recall` that a clustered index aims at.
         recalls: Share of the true nearest photos that it found, 0 to 1, at each of
             `OperatingPoints.shares`: the least over filters that keep photos at random and over
             those that keep whole regions.
@@ -49,7 +49,7 @@ class Expected:
     """The effort that a plan takes, and what it may be expected to find.
 
     Attributes:
-        effort: The `ef` of a graph, or the `recall` that a clustered index is asked for.
+        effort: The `ef` of a graph, or the `recall` that a clustered index aims at.
         recall: Share of the true nearest photos, 0 to 1.
         exact_below: Photos that a filter keeps, up to which scoring them all costs no more.
         basis: What was measured, in words.
@@ -70,7 +70,7 @@ class OperatingPoints:
         n_photos: Photos that there were.
         k: Neighbours that the recalls are about.
         n_queries: Queries of each kind.
-        shares: Shares of photos that filters kept, from 1 downwards.
+        shares: Shares of photos that the filters let through, from 1 downwards.
         reaches: Each kind's efforts, the least first.
     """
 
@@ -103,7 +103,7 @@ class OperatingPoints:
         Args:
             kind: Of the query; for `both` what holds for images and texts alike.
             share: Share of photos that its filter lets through, 0 to 1.
-            least: The recall wanted.
+            least: The recall to reach.
 
         Returns:
             Where no effort reaches it, the one that comes nearest; None where nothing was measured

@@ -1,1 +1,1 @@
-"""Photos on disk: what was found, embedded and indexed, as snapshots that are swapped in whole."""
+"""Photos on disk: scanned, embedded and indexed into snapshots that are swapped in whole."""

@@ -31,7 +31,7 @@ def build_snapshot(
     before: Snapshot | None,
     progress: Progress,
 ) -> str:
-    """Write the next state of a library; the caller holds it against other writers.
+    """Write the next state of a library; the caller holds the lock for writing.
 
     Args:
         folder: The library.
@@ -77,7 +77,7 @@ def build_snapshot(
 def _keeps_all(
     before: Snapshot, table: PhotoTable, config: Config, roots: tuple[Root, ...]
 ) -> bool:
-    # Photos and index are as they were, and only what is done with them is another.
+    # Photos and index are unchanged, only the configuration is new.
     same = table is before.table and roots == before.roots
     return same and config.index_id == before.config.index_id
 

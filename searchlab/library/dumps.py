@@ -48,7 +48,7 @@ def pictures_of_dumps(
 
 
 def _note(ways: list[_Way], way: _Way) -> None:
-    # A dump that grows has a photo once more when it has changed: the later line counts.
+    # A growing dump repeats a photo that has changed: the last line counts.
     source = way[1].record.source
     ways[:] = [other for other in ways if other[1].record.source != source]
     ways.append(way)

@@ -1,7 +1,7 @@
 """The embedding pipeline: decode, analyse and embed pictures, each content once, in bounded memory.
 
-Threads decode and scale ahead while the models embed, until so many pictures wait; what is finished
-is kept batch by batch, so that an interrupted run goes on where it stopped.
+Threads decode and scale ahead while the models embed, up to a limit; results are stored batch by
+batch, so that an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from searchlab.progress import Progress
 
 THUMBNAIL_SIDE = 400
 PASSING = ("cannot be read", "unreadable", "changed while it was indexed", "needs more memory")
-"""How reasons begin that may be gone the next time."""
+"""Beginnings of reasons that may no longer hold at the next run."""
 BATCH = 16
 """Photos that are embedded together, unless a model says by `images_at_once` that it wants more."""
 AHEAD = 3
@@ -52,7 +52,7 @@ _NOT_KEPT = (_UNREADABLE, _CHANGED, _TOO_LARGE)
 
 @dataclass(frozen=True)
 class _Decoded:
-    """What is known of a picture, and the picture scaled for each input size that models have."""
+    """The facts of a picture, and the picture scaled for each input size that models have."""
 
     digest: str
     facts: Facts

@@ -59,7 +59,7 @@ def _state_of(file: FileIO) -> State:
 
 
 class Source:
-    """A picture to be read piece by piece.
+    """A picture that is read piece by piece.
 
     Attributes:
         size: In bytes.
@@ -124,7 +124,7 @@ class Source:
 
 
 class RenditionFiles:
-    """The pictures of one library's photos as files; any number of threads may ask at once."""
+    """The pictures of one library's photos as files; safe for several threads."""
 
     def __init__(self, data: Path, *, most_bytes: int = MOST_BYTES) -> None:
         """Serve the pictures of a library.
@@ -190,7 +190,7 @@ class RenditionFiles:
         return None
 
     def make(self, photo: Photo, size: str, *, roots: Sequence[Root]) -> bytes:
-        """Make a smaller picture, and keep it for the next time.
+        """Make a smaller picture and store it.
 
         Args:
             photo: As it was indexed.
@@ -210,7 +210,7 @@ class RenditionFiles:
         side = SIDES[size]
         try:
             made = thumbnail(open_rgb(content, min_side=side).image, side)
-        except ImageError as error:  # Indexed by a searchlab that took more than this one.
+        except ImageError as error:  # Indexed by a version that accepted more.
             raise _missing(photo, "one that cannot be decoded") from error
         with suppress(OSError):  # A full disk, or one that cannot be written: it is made again.
             self._keep(self._path(photo, size), made)
@@ -220,7 +220,7 @@ class RenditionFiles:
         return thumbnail_path(self._folder / size, photo.sha256)
 
     def _keep(self, path: Path, made: bytes) -> None:
-        # A name of its own: another process may be making the same.
+        # A unique name, as another process may be making the same picture.
         partial = path.with_name(f"{path.stem}-{secrets.token_hex(8)}{_PARTIAL}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -238,7 +238,7 @@ class RenditionFiles:
             self._sweep()
 
     def _sweep(self) -> None:
-        """Drop the oldest where there are too many, and what a writer that died has left."""
+        """Delete the oldest files beyond the size limit, and partial files of writers that died."""
         files = []
         for place in self._folder.glob("*/*/*"):
             with suppress(OSError):

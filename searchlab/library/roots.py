@@ -1,4 +1,4 @@
-"""Roots: the folders and dumps that a library covers, and what is checked of those a user names."""
+"""Roots: the folders and dumps that a library covers, and the checks of those a user names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Root:
 
     @property
     def place(self) -> Path:
-        """What a library knows the root by: a dump's file, else the folder."""
+        """The path that identifies the root: a dump's file, else the folder."""
         return self.records if self.is_dump and self.records is not None else self.folder
 
     @property

@@ -26,7 +26,7 @@ class Picture:
     Attributes:
         path: Absolute path.
         sha256: Hex digest of its bytes.
-        record: What its sidecar line says.
+        record: Its sidecar line.
     """
 
     path: Path
@@ -36,7 +36,7 @@ class Picture:
 
 @dataclass
 class Scan:
-    """What lies under the roots.
+    """Pictures under the roots, and what could not be read.
 
     Attributes:
         pictures: By path, in order.

@@ -2,8 +2,8 @@
 
     base64url of MessagePack . base64url of a keyed hash of audience and what is before the dot
 
-Both are without padding, and the hash (BLAKE2b with a key, RFC 7693) is over letters, so that no
-token has a second spelling.
+Both are without padding, and the hash (BLAKE2b with a key, RFC 7693) is over the encoded letters,
+so that no token has a second spelling.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ _DECODER = msgspec.msgpack.Decoder(_Values)
 
 @dataclass(frozen=True, kw_only=True)
 class Cursor:
-    """Where to go on.
+    """A query and the position of its next page.
 
     Attributes:
         query: The query without its picture.
         vector: (dim,) float32 embedding of the picture that page 1 used; None without one.
-        position: Results already given.
+        position: Results on the pages before.
         per_page: Page size of page 1.
         snapshot_id: The snapshot whose ranking is sliced.
         config_id: The configuration that ranks.

@@ -4,9 +4,10 @@ A scan stops when few neighbours are to be expected in the lists left, taking re
 normal. Real ones are not: neighbours of a photo lie together, also where a list's border parts
 them. How much this costs is measured when the lists are made, with rows that the lists' centres
 were made without: the variance is stretched, step by step, and the share of the true neighbours
-that is found is noted. A search then takes the stretch that reached what it is asked for.
+that is found is noted. A search then uses the stretch that reached its recall.
 
-Texts lie elsewhere than photos and need less of it; a query is told by its best centre's cosine.
+Texts lie elsewhere than photos and need less of it; the cosine of a query with its best centre
+tells the two apart.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _BLOCK = 2_048
 
 @dataclass(frozen=True)
 class Stopping:
-    """What was measured of the tails.
+    """Measured variances and recalls, from which the end of a scan follows.
 
     Attributes:
         usual: Variance of residuals as a share of a list's spread, before a row is scored.
@@ -102,7 +103,7 @@ def learn_stopping(
     """Measure when a scan of these lists may stop.
 
     Args:
-        lists: Whose centres were made without the rows held out.
+        lists: Lists whose centres were made without the rows held out.
         vectors: (n, dim) unit rows.
         held: (n_held,) rows held out; none to measure nothing.
         seed: Of filters and queries.

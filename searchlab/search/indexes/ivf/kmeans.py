@@ -20,7 +20,7 @@ _BLOCK = 1_024
 # More rounds or a larger sample make searches faster by less than they make the build slower.
 _ROUNDS = 6
 _SAMPLED = 32
-# So many centres are put into groups, and a row is held against one group in so many.
+# So many centres are put into groups, and a row is compared with one group in so many.
 _MANY = 1_024
 _NEAR_SHARE = 16
 
@@ -29,13 +29,11 @@ _Nearest = Callable[[Embeddings], tuple[NDArray[np.int64], NDArray[np.float32]]]
 
 
 def train_centres(vectors: Embeddings, n_lists: int, *, seed: int, threads: int) -> Embeddings:
-    """Find centres that rows lie close about.
-
-    The same centres come out whatever `threads` is.
+    """Find centres that rows lie close to; the same centres with any number of threads.
 
     Args:
         vectors: (n, dim) rows, n at least 1; may be memory-mapped.
-        n_lists: Centres wanted, 1 to n.
+        n_lists: Number of centres, 1 to n.
         seed: Of the sample and of the first centres.
         threads: Blocks of rows that are assigned at a time.
 
@@ -56,7 +54,7 @@ def train_centres(vectors: Embeddings, n_lists: int, *, seed: int, threads: int)
         sums = np.zeros(centres.shape)
         add_rows(sample, members, sums)
         empty = np.flatnonzero(np.bincount(members, minlength=n_lists) == 0)
-        # A centre that nobody is nearest to starts again at one of the rows that fit worst.
+        # A centre that is nearest to no row starts again at one of the rows that fit worst.
         sums[empty] = sample[np.argsort(fits, kind="stable")[: len(empty)]]
         centres = unit(sums)
     return centres

@@ -1,4 +1,4 @@
-"""The best so far: heaps whose root is the worst kept, so that most rows cost one comparison."""
+"""Heaps of the best rows so far; the root is the worst, so most rows cost one comparison."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def offer(scores: Any, rows: Any, count: Any, score: Any, row: Any) -> Any:
     """Offer a row to a heap; of equal scores the lower row is the better.
 
     Args:
-        scores: (size,) of the kept, a heap with the worst first.
-        rows: (size,) of the kept.
-        count: How many are kept.
+        scores: (size,) scores in the heap, the worst first.
+        rows: (size,) row numbers of these scores.
+        count: Rows in the heap.
         score: Of the row offered.
         row: The row offered.
 
     Returns:
-        How many are kept now.
+        Rows in the heap afterwards.
     """
     size = scores.size
     if count < size:
@@ -57,7 +57,7 @@ def offer(scores: Any, rows: Any, count: Any, score: Any, row: Any) -> Any:
 
 @inner
 def at_least(scores: Any, rows: Any, count: Any, floor: Any) -> Any:
-    """Return the kept rows with a score of at least `floor`, in no order."""
+    """Return the rows of a heap with a score of at least `floor`, in no order."""
     above = np.empty(count, dtype=np.int64)
     size = 0
     for number in range(count):
