@@ -57,7 +57,9 @@ def test_parts_share_no_photo_and_lose_none():
 
 def test_ranks_are_those_of_a_plain_loop():
     pairs = random_pairs(30, captions=2)
-    pairs = replace(pairs, said=np.where(pairs.said < 6, 0, pairs.said))  # three photos share one
+    pairs = replace(
+        pairs, text_ids=np.where(pairs.text_ids < 6, 0, pairs.text_ids)
+    )  # three photos share one
     queries = queries_of(pairs)
     found = queries.ranks(pairs.photos)
     for query, rank in enumerate(found):
@@ -121,7 +123,7 @@ def test_captions_are_drawn_of_the_right_photo_and_languages_alike():
 
 def test_a_shared_caption_is_a_positive_of_all_its_photos():
     pairs = random_pairs(4, captions=1)
-    pairs = replace(pairs, said=np.array([0, 1, 0, 2]))
+    pairs = replace(pairs, text_ids=np.array([0, 1, 0, 2]))
     drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
     _, positive = drawing.captions(np.random.default_rng(0), np.array([2, 1, 0]), 1)
     assert positive.tolist() == [[True, False, True], [False, True, False], [True, False, True]]

@@ -290,11 +290,11 @@ class _Drawing:
         total = np.bincount(owners, weights=share, minlength=len(pairs))
         self._sums = np.cumsum(share / total[owners])
         self._order, self._owners = order, pairs.owners
-        self._said = pairs.said
-        shared = np.bincount(pairs.said) > 1 if len(pairs.said) else np.zeros(0, dtype=bool)
+        self._text_ids = pairs.text_ids
+        shared = np.bincount(pairs.text_ids) > 1 if len(pairs.text_ids) else np.zeros(0, dtype=bool)
         self._carriers: dict[int, NDArray[np.int64]] = {}
-        for said in np.flatnonzero(shared).tolist():
-            self._carriers[said] = np.unique(pairs.owners[pairs.said == said])
+        for number in np.flatnonzero(shared).tolist():
+            self._carriers[number] = np.unique(pairs.owners[pairs.text_ids == number])
 
     def photos(
         self, rng: np.random.Generator, n_photos: int, hard: float, image: Head
@@ -320,9 +320,9 @@ class _Drawing:
         column = np.full(len(self._photos), -1)
         column[photos] = np.arange(len(photos))
         positive = self._owners[captions][:, None] == photos
-        for row, said in enumerate(self._said[captions].tolist()):
-            if said in self._carriers:
-                there = column[self._carriers[said]]
+        for row, number in enumerate(self._text_ids[captions].tolist()):
+            if number in self._carriers:
+                there = column[self._carriers[number]]
                 positive[row, there[there >= 0]] = True
         return captions, positive
 

@@ -47,7 +47,7 @@ class CaptionPairs:
         photos: (n_photos, dim) unit rows.
         texts: (n_captions, dim) unit rows; captions that say nothing to the model are not here.
         owners: (n_captions,) row of the photo that each caption is of.
-        said: (n_captions,) a number for each different text.
+        text_ids: (n_captions,) a number for each different text.
         langs: (n_captions,) language of each caption.
     """
 
@@ -55,7 +55,7 @@ class CaptionPairs:
     photos: Embeddings
     texts: Embeddings
     owners: NDArray[np.int64]
-    said: NDArray[np.int64]
+    text_ids: NDArray[np.int64]
     langs: NDArray[np.str_]
 
     def __len__(self) -> int:
@@ -79,7 +79,7 @@ class CaptionPairs:
             self.photos[is_selected],
             self.texts[of_selected],
             rows[self.owners[of_selected]].astype(np.int64),
-            self.said[of_selected],
+            self.text_ids[of_selected],
             self.langs[of_selected],
         )
 
@@ -87,7 +87,7 @@ class CaptionPairs:
     def fingerprint(self) -> str:
         """12 hex digits over photos, captions and their rows: what training depends on."""
         digest = hashlib.sha256(repr((self.sha256s, self.langs.tolist())).encode())
-        for array in (self.photos, self.texts, self.owners, self.said):
+        for array in (self.photos, self.texts, self.owners, self.text_ids):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()[:12]
 
@@ -141,7 +141,7 @@ def _speaking(pairs: CaptionPairs, speaking: NDArray[np.bool_]) -> CaptionPairs:
         pairs.photos,
         pairs.texts[speaking],
         pairs.owners[speaking],
-        pairs.said[speaking],
+        pairs.text_ids[speaking],
         pairs.langs[speaking],
     )
     return heard.keep(np.isin(np.arange(len(heard)), heard.owners))

@@ -124,7 +124,7 @@ def queries_of(pairs: CaptionPairs, *, most: int = _MOST, seed: int = 0) -> Quer
         most: More are thinned out to so many, by lot.
         seed: Of the lot.
     """
-    keys = np.stack([pairs.said.astype(np.str_), pairs.langs])
+    keys = np.stack([pairs.text_ids.astype(np.str_), pairs.langs])
     _, first, query_of = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     query_of = query_of.ravel().astype(np.int64)
     sample = np.arange(len(first))

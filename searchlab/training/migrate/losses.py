@@ -89,24 +89,26 @@ def caption_queries(
 ) -> Queries | None:
     """Make queries of what people wrote of some photos; None where that is nothing."""
     place = {digest: row for row, digest in enumerate(digests)}
-    said: dict[str, list[int]] = {}
+    photos_by_text: dict[str, list[int]] = {}
     for photo in captioned:
         for caption in photo.captions if photo.sha256 in place else ():
-            said.setdefault(caption.text, []).append(place[photo.sha256])
-    said = dict(list(said.items())[:_MOST_TEXTS])
-    if not said:
+            photos_by_text.setdefault(caption.text, []).append(place[photo.sha256])
+    photos_by_text = dict(list(photos_by_text.items())[:_MOST_TEXTS])
+    if not photos_by_text:
         return None
-    rows = embed_texts(list(said), model, cache, progress)
+    rows = embed_texts(list(photos_by_text), model, cache, progress)
     speaking = np.linalg.norm(rows, axis=1) > 0
     if not speaking.any():
         return None
-    heard = [photos for photos, speaks in zip(said.values(), speaking, strict=True) if speaks]
-    query_of = np.repeat(np.arange(len(heard)), [len(photos) for photos in heard])
-    texts = tuple(text for text, speaks in zip(said, speaking, strict=True) if speaks)
+    photos_of = [
+        photos for photos, speaks in zip(photos_by_text.values(), speaking, strict=True) if speaks
+    ]
+    query_of = np.repeat(np.arange(len(photos_of)), [len(photos) for photos in photos_of])
+    texts = tuple(text for text, speaks in zip(photos_by_text, speaking, strict=True) if speaks)
     return Queries(
         rows[speaking],
-        np.full(len(heard), ""),
+        np.full(len(photos_of), ""),
         query_of,
-        np.concatenate(heard).astype(np.int64),
+        np.concatenate(photos_of).astype(np.int64),
         texts,
     )

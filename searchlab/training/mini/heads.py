@@ -218,9 +218,9 @@ def train_pair(
             captions[photo][int(rng.integers(len(captions[photo])))] for photo in drawn.tolist()
         ]
         features, logits = drawn_views[rng.integers(len(drawn_views))]
-        seen, _ = head.parts(features[drawn], logits[drawn])
+        photo_rows, _ = head.parts(features[drawn], logits[drawn])
         dropped = functional.dropout(rows[chosen], 0.1)
-        loss = contrast(functional.normalize(text(dropped), dim=1), seen, scale)
+        loss = contrast(functional.normalize(text(dropped), dim=1), photo_rows, scale)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()

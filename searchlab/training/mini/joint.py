@@ -81,22 +81,25 @@ def fit(
         number = int(rng.integers(len(views)))
         view, place = views[number], torch.from_numpy(places[number][drawn])
         packed = pack_texts([lessons.rows[text] for text in (*names, *captions)])
-        said_names, said = student(table.take(packed), packed).split([texts, len(captions)])
-        meant_names, meant = (
+        name_rows, caption_rows = student(table.take(packed), packed).split([texts, len(captions)])
+        name_targets, caption_targets = (
             torch.from_numpy(targets[numbers].astype(np.float32)) for numbers in (names, captions)
         )
         caption_part, named_part = head.parts(
             torch.from_numpy(view.features[drawn]), torch.from_numpy(view.logits[drawn])
         )
-        seen = head.row(caption_part, named_part)
-        english, *others = by_language = said.chunk(len(SHARES))
-        off_names = _distance(said_names, meant_names)
+        photo_rows = head.row(caption_part, named_part)
+        english, *others = by_language = caption_rows.chunk(len(SHARES))
+        off_names = _distance(name_rows, name_targets)
         off_captions = _pool(
-            [_distance(*pair) for pair in zip(by_language, meant.chunk(len(SHARES)), strict=True)]
+            [
+                _distance(*pair)
+                for pair in zip(by_language, caption_targets.chunk(len(SHARES)), strict=True)
+            ]
         )
         off_places = _distance(caption_part, place)
-        apart = _pool([contrast(rows, seen, scales[0]) for rows in by_language])
-        guided = contrast(meant[:photos], seen, scales[1])
+        apart = _pool([contrast(rows, photo_rows, scales[0]) for rows in by_language])
+        guided = contrast(caption_targets[:photos], photo_rows, scales[1])
         together = torch.stack([contrast(english, rows, scales[2]) for rows in others]).mean()
         loss = NAMES * off_names + CAPTIONS * off_captions + PLACES * off_places
         loss = loss + CONTRAST * (apart + guided) + TOGETHER * together

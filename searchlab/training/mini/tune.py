@@ -102,13 +102,14 @@ def tune(
                 order = rng.permutation(photos)
             drawn, order = order[:batch], order[batch:]
             view = int(rng.integers(len(views)))
-            seen, drift, is_used = _look(tower, head, cells[view], views[view], drawn)
+            photo_rows, drift, positions = _look(tower, head, cells[view], views[view], drawn)
             loss = HELD * drift
             for _ in range(DRAWN):
-                numbers_of = [captions[photo] for photo in drawn[is_used].tolist()]
+                numbers_of = [captions[photo] for photo in drawn[positions].tolist()]
                 rows = [numbers[int(rng.integers(len(numbers)))] for numbers in numbers_of]
                 texts = text(functional.dropout(torch.from_numpy(vectors[rows]), 0.1))
-                loss = loss + contrast(functional.normalize(texts, dim=1), seen, scale) / DRAWN
+                texts = functional.normalize(texts, dim=1)
+                loss = loss + contrast(texts, photo_rows, scale) / DRAWN
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
