@@ -22,7 +22,7 @@ class CaptionsEmbedder(Embedder):
     the tower's languages, whichever they were written in. Photos without words have no row here.
 
     Args:
-        folder: Where the text tower's files lie; the shipped ones unless told.
+        folder: Where the text tower's files lie; the shipped ones if not given.
     """
 
     name = "captions"

@@ -1,4 +1,4 @@
-"""What every embedding model offers, checks of what it is given, and returns: unit rows."""
+"""What every embedding model offers: input checks, and unit rows as output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One photo that came by several ways becomes one record with the best credit and every link."""
+"""Merge the records of one photo from several libraries: the best credit, and every link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SourceRecord: what an upstream library says of a photo; Entry reads JSON that nobody checked."""
+"""SourceRecord: what an upstream library says of a photo; RawRecord reads its unchecked JSON."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ Walk: TypeAlias = Generator[ApiRequest, Any, None]
 
 @dataclass(frozen=True)
 class Key:
-    """How an API is told the user's key.
+    """How the user's key is sent to an API.
 
     Attributes:
         variable: Environment variable that holds it.

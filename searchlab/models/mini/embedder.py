@@ -46,7 +46,7 @@ class MiniEmbedder(Embedder):
     threads.
 
     Args:
-        folder: Where the artefacts lie; the shipped ones unless told.
+        folder: Where the artefacts lie; the shipped ones if not given.
         threads: Threads of the image tower; 0 for one a core.
     """
 

@@ -1,4 +1,4 @@
-"""PoliteClient: asks a library's API at its own pace, waits when told to, asks nothing twice."""
+"""PoliteClient: calls an API at its pace, waits where it says so, and sends no request twice."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _version(code: str) -> str:
 
 
 def split(observation: Values) -> list[Values]:
-    """Take an observation apart: one entry a photo, each with what is said of them all."""
+    """Split an observation into one entry for each photo; each gets the fields of the observation."""
     photos = observation.get("photos")
     if not isinstance(photos, list) or not photos:
         return [observation]
