@@ -57,9 +57,8 @@ def test_parts_share_no_photo_and_lose_none():
 
 def test_ranks_are_those_of_a_plain_loop():
     pairs = random_pairs(30, captions=2)
-    pairs = replace(
-        pairs, text_ids=np.where(pairs.text_ids < 6, 0, pairs.text_ids)
-    )  # three photos share one
+    # Three photos share one text.
+    pairs = replace(pairs, text_ids=np.where(pairs.text_ids < 6, 0, pairs.text_ids))
     queries = queries_of(pairs)
     found = queries.ranks(pairs.photos)
     for query, rank in enumerate(found):

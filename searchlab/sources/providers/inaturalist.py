@@ -93,7 +93,7 @@ def _version(code: str) -> str:
 
 
 def split(observation: Values) -> list[Values]:
-    """Split an observation into one entry for each photo; each gets the fields of the observation."""
+    """Split an observation into entries, one for each photo, each with the shared fields."""
     photos = observation.get("photos")
     if not isinstance(photos, list) or not photos:
         return [observation]
