@@ -144,9 +144,9 @@ class HybridEmbedder(Embedder):
             MismatchError: The arrays do not fit the parts or each other.
         """
         expected = [(len(rows[0]) if rows else 0, model.dim) for model, _ in self._parts]
-        found = [np.shape(part) for part in rows]
-        if found != expected:
-            msg = f"rows of the parts must have shapes {expected}, got {found}"
+        shapes = [np.shape(part) for part in rows]
+        if shapes != expected:
+            msg = f"rows of the parts must have shapes {expected}, got {shapes}"
             raise MismatchError(msg)
         weighted = [
             math.sqrt(weight) * np.asarray(part, dtype=np.float64)

@@ -76,10 +76,10 @@ class PhotoTable:
         Raises:
             DataError: A column is missing, too many, or of another length.
         """
-        wanted = ({*NUMBER_COLUMNS}, {*CODED_COLUMNS}, {*TEXT_COLUMNS})
-        if (set(numbers), set(codes), set(texts)) != wanted:
-            found = sorted([*numbers, *codes, *texts])
-            msg = f"a photo table must have its columns and no others, got {found}"
+        expected = ({*NUMBER_COLUMNS}, {*CODED_COLUMNS}, {*TEXT_COLUMNS})
+        if (set(numbers), set(codes), set(texts)) != expected:
+            names = sorted([*numbers, *codes, *texts])
+            msg = f"a photo table must have its columns and no others, got {names}"
             raise DataError(msg)
         lengths = {len(column) for column in numbers.values()}
         lengths |= {len(column) for column in texts.values()}
@@ -276,11 +276,13 @@ class PhotoTable:
 
 
 def _check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
-    wanted: dict[str, Any] = {**NUMBER_COLUMNS, **dict.fromkeys(CODED_COLUMNS, np.int32)}
+    expected: dict[str, Any] = {**NUMBER_COLUMNS, **dict.fromkeys(CODED_COLUMNS, np.int32)}
     for name in (*TEXT_COLUMNS, *(f"{name}.values" for name in CODED_COLUMNS)):
-        wanted |= {f"{name}.starts": np.int64, f"{name}.data": np.uint8}
-    other = arrays.keys() ^ wanted.keys()
-    other |= {name for name in arrays.keys() & wanted.keys() if arrays[name].dtype != wanted[name]}
+        expected |= {f"{name}.starts": np.int64, f"{name}.data": np.uint8}
+    other = arrays.keys() ^ expected.keys()
+    other |= {
+        name for name in arrays.keys() & expected.keys() if arrays[name].dtype != expected[name]
+    }
     if other:
         msg = f"other columns: {', '.join(sorted(other))}"
         raise DataError(msg)
