@@ -74,7 +74,7 @@ def test_a_buffer_is_filled_again_only_when_its_rows_are_here(feed):
             return (self.pixels.permute(0, 3, 1, 2).float()).flatten(1)
 
     late = Feed(PREPROCESS, torch.device("cpu"), batch=2)
-    object.__setattr__(late, "_normalised", lambda buffer: buffer)
+    object.__setattr__(late, "_normalise", lambda buffer: buffer)
     found = late.rows(PICTURES, Late, 192)
     expected = np.stack([PREPROCESS.fit(picture).transpose(2, 0, 1) for picture in PICTURES])
     assert np.array_equal(found, expected.reshape(7, 192).astype(np.float32))
