@@ -261,7 +261,10 @@ def problem_of(error: Exception) -> HttpProblem | Invalid:
         return error
     if isinstance(error, HTTPException) and error.status_code in STATUSES:
         kind = KINDS[STATUSES[error.status_code]]
-        return HttpProblem(kind.meaning, kind.code, headers=error.headers)
+        headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+        if "allow" in headers:  # of a set, which each process lists in an order of its own
+            headers["allow"] = ", ".join(sorted(headers["allow"].split(", ")))
+        return HttpProblem(kind.meaning, kind.code, headers=headers)
     if isinstance(error, errors.ImageError):
         code = _PICTURES.get(error.reason)
         return (
