@@ -1,7 +1,8 @@
 """How kernels are compiled: for declared types, without the interpreter's lock, into a cache.
 
-The cache knows a kernel by its own file alone. Who changes a part that lies in another file, an
-`inner` or an intrinsic, removes the `__pycache__` of this package, or tries the old code.
+The cache notices changes in a kernel's own file alone. After a change to a part in another file, an
+`inner` function or an intrinsic, remove the `__pycache__` folders of this package: otherwise the
+old code runs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ F64 = types.float64
 
 
 def reads(dtype: Any, ndim: int = 1) -> Any:
-    """Return the type of a contiguous array that a kernel only reads; mapped files are such."""
+    """Return the type of a contiguous array that a kernel only reads, such as a mapped file."""
     return types.Array(dtype, ndim, "C", readonly=True)
 
 
@@ -40,8 +41,8 @@ def inner(function: F) -> F:
 
 
 def _compile(signature: tuple[Any, ...] | None, **settings: Any) -> Callable[[F], F]:
-    def compiled(function: F) -> F:
+    def compile_function(function: F) -> F:
         # Division by zero gives an infinity as in numpy, without a check in every loop.
         return numba.njit(signature, nogil=True, error_model="numpy", **settings)(function)  # type: ignore[no-any-return]
 
-    return compiled
+    return compile_function

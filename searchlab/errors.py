@@ -7,7 +7,7 @@
     │   └── ImageError                  a refused picture; `.reason` in a word or two
     ├── NotFoundError (LookupError)     a photo, library, model or dataset that is not there
     ├── ConflictError                   it exists already, or somebody else is writing
-    ├── ForbiddenError                  known, but not the caller's to change
+    ├── ForbiddenError                  it is there, and the caller may not change it
     ├── QuotaError                      the plan's requests are used up
     ├── MissingExtraError               an optional dependency; names the extra to install
     ├── MismatchError                   two things that do not belong together
@@ -52,11 +52,11 @@ class NotFoundError(SearchlabError, LookupError):
 
 
 class ConflictError(SearchlabError):
-    """It exists already, or another process holds it."""
+    """Something exists already, or another process holds it."""
 
 
 class ForbiddenError(SearchlabError):
-    """It is there, and the caller may not change it."""
+    """Something is there, and the caller may not change it."""
 
 
 class QuotaError(SearchlabError):

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and known, as their values are, by a checksum."""
+"""Files that are written whole or not at all; checksums of files and of JSON values."""
 
 from __future__ import annotations
 

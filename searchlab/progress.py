@@ -1,4 +1,4 @@
-"""What long work tells whoever waits for it; silent unless a console listens."""
+"""Progress of long work, for whoever waits for it; silent unless a console listens."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Progress:
             unit: What is counted, for the rate.
 
         Yields:
-            What the work reports to.
+            The step, to which the work reports.
         """
         yield Step(advance=lambda _count: None, note=lambda _text: None)
 
     def say(self, text: str) -> None:
-        """Tell something worth a line of its own."""
+        """Show a message on a line of its own."""

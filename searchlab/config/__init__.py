@@ -44,15 +44,15 @@ class Config:
         ef_search: Candidates looked at while searching, at least 1 (hnsw).
         step_rows: Photos that are scored exactly in the time of one step through the graph, 0 to
             always take the graph; the planner goes by it where there is no `tuning` (hnsw).
-        depth: Photos that the index ranks; what comes behind is ranked by exact score.
+        depth: Photos that the index ranks; those after them are ranked by exact score.
         steering: Weight of the text beside the picture, for each unit of `text_alpha`.
         color_metric: The perceptual metric of the colour filters.
-        calibration: Cosine to `relevance_score`.
+        calibration: From cosines to `relevance_score`.
         seed: Seed of the graph's levels and of the clusters' centres.
-        n_lists: Clusters, 0 to choose by the number of photos (clustered).
-        recall: Share of the true nearest photos that a search is to find, above 0 to 1: asked of
-            the index (clustered), and where it is tuned of the least effort that was measured to
-            reach it.
+        n_lists: Number of clusters, 0 to choose it by the number of photos (clustered).
+        recall: Recall target: the share of the true nearest photos that a search should find,
+            above 0 to 1. The clustered index aims at it; where there is a `tuning`, the planner
+            takes the least effort that was measured to reach it.
         tuning: What `searchlab tune` measured; it holds for the index that it was measured on.
         build_threads: Threads that build the graph, 0 for one a core. One builds the same graph
             every time; several are faster in proportion and as good in recall, but no two of their
@@ -95,7 +95,7 @@ class Config:
         )
         object.__setattr__(self, "recall", finite_number("recall", self.recall, positive=True))
         if self.recall > 1:
-            msg = f"recall must be a number above 0, to 1, got {quote(self.recall)}"
+            msg = f"recall must be a number above 0 and at most 1, got {quote(self.recall)}"
             raise InputError(msg)
         if not isinstance(self.tuning, OperatingPoints | None):
             msg = f"tuning must be OperatingPoints or none, got {quote(self.tuning)}"
@@ -125,21 +125,21 @@ class Config:
 
     @cached_property
     def index_id(self) -> str:
-        """12 hex digits of the hash over what the index is built from, its photos left aside."""
+        """12 hex digits of the hash over what the index is built from, without its photos."""
         names = ("model_id", "index", *load_index(self.index).built_from(self))
         return _id_of({name: getattr(self, name) for name in names})
 
     @property
     def measured(self) -> OperatingPoints | None:
-        """The tuning, where it is of this index."""
-        fits = self.tuning is not None and self.tuning.index_id == self.index_id
-        return self.tuning if fits else None
+        """The tuning, if it was measured on this index; None otherwise."""
+        is_ours = self.tuning is not None and self.tuning.index_id == self.index_id
+        return self.tuning if is_ours else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain values, but those of `_LATER` that have their defaults."""
+        """Return the fields as plain values, without those of `_LATER` that have their defaults."""
         values = dataclasses.asdict(self)
-        usual = {field.name: field.default for field in dataclasses.fields(self)}
-        return {n: v for n, v in values.items() if n not in _LATER or v != usual[n]}
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        return {n: v for n, v in values.items() if n not in _LATER or v != defaults[n]}
 
     def to_json(self) -> str:
         """Return the canonical JSON: sorted keys, no spaces, shortest floats."""

@@ -82,7 +82,7 @@ def _picture_share(text_alpha: float) -> float:
     return 1 / math.hypot(1, text_alpha)
 
 
-def _between(one: Curve, other: Curve, share: float) -> Curve:
+def _interpolate(one: Curve, other: Curve, share: float) -> Curve:
     return Curve(
         one.slope + share * (other.slope - one.slope),
         one.intercept + share * (other.intercept - one.intercept),
@@ -109,9 +109,9 @@ class Calibration:
     def curve(self, kind: QueryKind, *, text_alpha: float = FITTED_TEXT_ALPHA) -> Curve:
         """Return the curve of a kind of query.
 
-        The curve of `both` was fitted at the usual `text_alpha`. Towards 0 it goes over into that
-        of `image`, as the query does, and towards infinity into that of `text`: in proportion to
-        the picture's share of the mixed vector, 1 / sqrt(1 + text_alpha ** 2).
+        The curve of `both` was fitted at the usual `text_alpha`. Towards 0 it approaches that of
+        `image`, as the query does, and towards infinity that of `text`: in proportion to the
+        picture's share of the mixed vector, 1 / sqrt(1 + text_alpha ** 2).
 
         Args:
             kind: What the query brings.
@@ -121,8 +121,8 @@ class Calibration:
             return self.text if kind == "text" else self.image
         share, usual = _picture_share(text_alpha), _picture_share(FITTED_TEXT_ALPHA)
         if share >= usual:
-            return _between(self.image, self.both, (1 - share) / (1 - usual))
-        return _between(self.both, self.text, (usual - share) / usual)
+            return _interpolate(self.image, self.both, (1 - share) / (1 - usual))
+        return _interpolate(self.both, self.text, (usual - share) / usual)
 
     @classmethod
     def from_dict(cls, values: Any) -> Calibration:

@@ -1,8 +1,8 @@
 """The indexes that a config may name: one line each.
 
-A line gives the class, or says where it stands, so that no index is imported before it is used;
-`searchlab.search.indexes` says what such a class offers. Installed packages add theirs by entry
-points of the group `searchlab.indexes`.
+A line gives the class, or names it as `module:Class`, so that no index is imported before it is
+used; `searchlab.search.indexes.protocol` says what such a class offers. Installed packages add
+theirs by entry points of the group `searchlab.indexes`.
 """
 
 from __future__ import annotations
@@ -38,5 +38,5 @@ def load_index(name: str) -> Any:
     entry = INDEXES.get(name) or load_plugin(_GROUP, name)
     if not isinstance(entry, str):
         return entry
-    module, _, name_there = entry.partition(":")
-    return getattr(importlib.import_module(module), name_there)
+    module, _, class_name = entry.partition(":")
+    return getattr(importlib.import_module(module), class_name)

@@ -16,15 +16,16 @@ MAX_EFFORT = 100_000
 
 @dataclass(frozen=True, kw_only=True)
 class OperatingPoint:
-    """What one effort finds for one kind of query, and from where on it pays.
+    """What one effort finds for one kind of query, and from how many photos on it pays.
 
     Attributes:
         kind: `"image"` or `"text"`.
-        effort: The `ef` of a graph, or the `recall` that a clustered index aims at.
+        effort: The `ef` of a graph, or the recall target of a clustered index.
         recalls: Share of the true nearest photos that it found, 0 to 1, at each of
             `OperatingPoints.shares`: the least over filters that keep photos at random and over
             those that keep whole regions.
-        exact_below: Photos that a filter keeps, up to which scoring them all costs no more.
+        exact_below: Where a filter keeps at most this many photos, scoring all of them costs no
+            more than a search.
     """
 
     kind: str
@@ -39,7 +40,8 @@ class OperatingPoint:
         object.__setattr__(self, "recalls", _shares("recalls", self.recalls))
         _check_count("exact_below", self.exact_below)
         if not _is_number(self.effort) or not 0 < self.effort <= MAX_EFFORT:
-            msg = f"effort must be a number above 0, to {MAX_EFFORT}, got {quote(self.effort)}"
+            limits = f"above 0 and at most {MAX_EFFORT}"
+            msg = f"effort must be a number {limits}, got {quote(self.effort)}"
             raise InputError(msg)
         object.__setattr__(self, "effort", float(self.effort))
 
@@ -49,9 +51,10 @@ class Expected:
     """The effort that a plan takes, and what it may be expected to find.
 
     Attributes:
-        effort: The `ef` of a graph, or the `recall` that a clustered index aims at.
+        effort: The `ef` of a graph, or the recall target of a clustered index.
         recall: Share of the true nearest photos, 0 to 1.
-        exact_below: Photos that a filter keeps, up to which scoring them all costs no more.
+        exact_below: Where a filter keeps at most this many photos, scoring all of them costs no
+            more than a search.
         basis: What was measured, in words.
     """
 
@@ -67,11 +70,11 @@ class OperatingPoints:
 
     Attributes:
         index_id: `Config.index_id` of what was measured.
-        n_photos: Photos that there were.
-        k: Neighbours that the recalls are about.
+        n_photos: Photos in the library at that time.
+        k: Neighbours searched for; the recalls are shares of them.
         n_queries: Queries of each kind.
         shares: Shares of photos that the filters let through, from 1 downwards.
-        reaches: Each kind's efforts, the least first.
+        reaches: Operating points of each kind of query, the least effort first.
     """
 
     index_id: str
@@ -93,7 +96,7 @@ class OperatingPoints:
         if self.shares[:1] != (1.0,) or not falling:
             msg = f"shares must fall from 1, got {quote(self.shares)}"
             raise InputError(msg)
-        if any(len(reach.recalls) != len(self.shares) for reach in self.reaches):
+        if any(len(point.recalls) != len(self.shares) for point in self.reaches):
             msg = f"recalls must be one for each of the {len(self.shares)} shares of a tuning"
             raise InputError(msg)
 
@@ -101,20 +104,21 @@ class OperatingPoints:
         """Say which effort to take: the least that is expected to reach a recall.
 
         Args:
-            kind: Of the query; for `both` what holds for images and texts alike.
+            kind: Kind of the query; for `both`, the worse of image and text queries counts.
             share: Share of photos that its filter lets through, 0 to 1.
-            least: The recall to reach.
+            least: The recall to reach, 0 to 1.
 
         Returns:
-            Where no effort reaches it, the one that comes nearest; None where nothing was measured
-            of such queries.
+            The least effort that reaches it, or where none does the one that comes nearest; None
+            where nothing was measured for such queries.
         """
-        reaches = self._of(kind)
-        if not reaches or share < self.shares[-1]:
+        points = self._of(kind)
+        if not points or share < self.shares[-1]:
             return None
-        high = max(place for place, passed in enumerate(self.shares) if passed >= share)
+        # The two measured shares around this one.
+        high = max(place for place, measured in enumerate(self.shares) if measured >= share)
         low = high if self.shares[high] == share else high + 1
-        expected = [min(reach.recalls[high], reach.recalls[low]) for reach in reaches]
+        expected = [min(point.recalls[high], point.recalls[low]) for point in points]
         enough = [place for place, recall in enumerate(expected) if recall >= least]
         best = enough[0] if enough else expected.index(max(expected))
         basis = (
@@ -122,15 +126,15 @@ class OperatingPoints:
             f"{'image and text' if kind == 'both' else kind} queries "
             f"{_band(self.shares[low], self.shares[high])}"
         )
-        chosen = reaches[best]
+        chosen = points[best]
         return Expected(
             effort=chosen.effort, recall=expected[best], exact_below=chosen.exact_below, basis=basis
         )
 
     def _of(self, kind: str) -> list[OperatingPoint]:
         if kind != "both":
-            return [reach for reach in self.reaches if reach.kind == kind]
-        texts = {reach.effort: reach for reach in self._of("text")}
+            return [point for point in self.reaches if point.kind == kind]
+        texts = {point.effort: point for point in self._of("text")}
         return [
             replace(
                 image,
@@ -150,8 +154,8 @@ class OperatingPoints:
         """
         try:
             plain: Mapping[str, Any] = dict(values)
-            reaches = tuple(OperatingPoint(**reach) for reach in plain["reaches"])
-            return cls(**{**plain, "reaches": reaches})
+            points = tuple(OperatingPoint(**point) for point in plain["reaches"])
+            return cls(**{**plain, "reaches": points})
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise

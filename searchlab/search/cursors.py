@@ -2,8 +2,8 @@
 
     base64url of MessagePack . base64url of a keyed hash of audience and what is before the dot
 
-Both are without padding, and the hash (BLAKE2b with a key, RFC 7693) is over the encoded letters,
-so that no token has a second spelling.
+Both are without padding. The hash (BLAKE2b with a key, RFC 7693) is over the encoded text and not
+over the bytes behind it, so that no token has a second spelling.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIGNATURE_BYTES = 16
 
 
 class _Values(msgspec.Struct, omit_defaults=True):
-    # One letter each: the token is part of every answer.
+    # Names of one letter, as the token is part of every answer; `Cursor.seal` tells what they are.
     n: int
     p: int
     s: str
@@ -88,7 +88,7 @@ class Cursor:
             r=query.min_recall,
             v=None if self.vector is None else self.vector.astype("<f4").tobytes(),
         )
-        payload = _letters(_ENCODER.encode(values))
+        payload = _encode_base64(_ENCODER.encode(values))
         return f"{payload.decode()}.{_signature(payload, key, self.audience).decode()}"
 
     @classmethod
@@ -96,7 +96,7 @@ class Cursor:
         """Open a token.
 
         Raises:
-            CursorError: Not a token of this library, account and operation, letter for letter.
+            CursorError: The token was not made by this library for this audience, or was changed.
         """
         try:
             values = _open_token(token, key, audience)
@@ -115,16 +115,16 @@ class Cursor:
             raise CursorError(msg) from error
 
 
-def _letters(data: bytes) -> bytes:
+def _encode_base64(data: bytes) -> bytes:
     return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
 def _signature(payload: bytes, key: bytes, audience: str) -> bytes:
-    whose = audience.encode()
-    signed = hashlib.blake2b(b"%d:" % len(whose), key=key, digest_size=_SIGNATURE_BYTES)
-    signed.update(whose)
+    audience_bytes = audience.encode()
+    signed = hashlib.blake2b(b"%d:" % len(audience_bytes), key=key, digest_size=_SIGNATURE_BYTES)
+    signed.update(audience_bytes)
     signed.update(payload)
-    return _letters(signed.digest())
+    return _encode_base64(signed.digest())
 
 
 def _open_token(token: str, key: bytes, audience: str) -> _Values:
@@ -138,7 +138,7 @@ def _open_token(token: str, key: bytes, audience: str) -> _Values:
 def _query(values: _Values) -> Query:
     return Query(
         text=values.q,
-        image=_stand_in() if values.v is not None and values.i is None else None,
+        image=_placeholder() if values.v is not None and values.i is None else None,
         photo_id=values.i,
         text_alpha=values.a,
         filter=PhotoFilter(**values.f),
@@ -149,8 +149,8 @@ def _query(values: _Values) -> Query:
     )
 
 
-def _stand_in() -> Any:
-    # The picture itself is never needed again, its vector is.
+def _placeholder() -> Any:
+    # The cursor holds the vector of the picture; the picture itself is never needed again.
     from PIL import Image
 
     return Image.new("RGB", (1, 1))

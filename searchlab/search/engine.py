@@ -208,21 +208,21 @@ class SearchEngine:
         most = plan.n_allowed if query.limit is None else min(plan.n_allowed, query.limit)
         stop = most if k is None else min(k, most)
         by_date = query.sort_by == "newest"
-        cut = bool(query.score_threshold)  # a threshold of 0 cuts nothing
-        if vector is None or (by_date and query.limit is None and not cut):
+        has_threshold = bool(query.score_threshold)  # every photo reaches a threshold of 0
+        if vector is None or (by_date and query.limit is None and not has_threshold):
             rows, scores = self._list_all(query, vector, allowed, start, stop)
             total = most
         else:
-            n_wanted = most if by_date or cut else stop
+            n_wanted = most if by_date or has_threshold else stop
             rows, scores = self._rank_by_content(query, vector, plan, allowed, n_wanted)
-            total = len(rows) if cut else most
+            total = len(rows) if has_threshold else most
             if by_date:
                 newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
                 rows, scores = rows[newest], scores[newest]
             rows, scores = rows[start:stop], scores[start:stop]
         clock.append(time.perf_counter())
-        passed = [1e3 * (end - begin) for begin, end in itertools.pairwise(clock)]
-        timings = dict(zip(_PARTS, passed, strict=True))
+        elapsed_ms = [1e3 * (end - begin) for begin, end in itertools.pairwise(clock)]
+        timings = dict(zip(_PARTS, elapsed_ms, strict=True))
         return Ranking(rows, scores, total, plan, timings)
 
     def _list_all(
@@ -286,12 +286,12 @@ class SearchEngine:
             per_page: 1 to 100 results a page; with a cursor the size of page 1 stays.
             cursor: `next_cursor` of the page before.
             audience: Account and operation that the cursors are bound to.
-            live: (n_photos,) photos that are still there, all if left out; the others are passed
-                over, and take no place of a page.
+            live: (n_photos,) bool, photos that are still in the library; all if left out. The
+                others are skipped, and a page is filled without them.
             reference: (dim,) embedding of the query's picture, if it was computed before.
         """
         if cursor is not None:
-            here = self._open_cursor(cursor, audience)
+            opened = self._open_cursor(cursor, audience)
         elif query is None:
             msg = "search must be given a query or a cursor, got neither"
             raise InputError(msg)
@@ -299,7 +299,7 @@ class SearchEngine:
             query = Query(text=query) if isinstance(query, str) else query
             if query.image is not None and reference is None:
                 reference = self.reference_vector(query)
-            here = Cursor(
+            opened = Cursor(
                 query=query,
                 vector=reference,
                 position=0,
@@ -308,29 +308,31 @@ class SearchEngine:
                 config_id=self.config.config_id,
                 audience=audience,
             )
-        return self._cut_page(here, live)
+        return self._cut_page(opened, live)
 
-    def _cut_page(self, here: Cursor, live: NDArray[np.bool_] | None) -> Slice:
-        start = here.position
-        reach = here.per_page if live is None else here.per_page + 1
+    def _cut_page(self, cursor: Cursor, live: NDArray[np.bool_] | None) -> Slice:
+        start, per_page = cursor.position, cursor.per_page
+        n_ranked = per_page if live is None else per_page + 1
         while True:
-            ranking = self.rank(here.query, start + reach, start=start, reference=here.vector)
+            ranking = self.rank(
+                cursor.query, start + n_ranked, start=start, reference=cursor.vector
+            )
             rows = ranking.rows
-            there = np.arange(len(rows)) if live is None else np.flatnonzero(live[rows])
-            end = min(start + reach, ranking.total)
-            if len(there) > here.per_page:
-                end = start + int(there[here.per_page])
-            if live is None or len(there) > here.per_page or end == ranking.total:
+            present = np.arange(len(rows)) if live is None else np.flatnonzero(live[rows])
+            end = min(start + n_ranked, ranking.total)
+            if len(present) > per_page:
+                end = start + int(present[per_page])
+            if live is None or len(present) > per_page or end == ranking.total:
                 break
-            reach *= 4  # too many deleted photos in a row: look further
-        shown = there[: here.per_page]
-        after = replace(here, position=end) if end < ranking.total else None
+            n_ranked *= 4  # too many deleted photos in a row: look further
+        shown = present[:per_page]
+        following = replace(cursor, position=end) if end < ranking.total else None
         return Slice(
             rows=rows[shown],
             scores=ranking.scores[shown],
             start=start + 1,
-            per_page=here.per_page,
-            next_cursor=None if after is None else after.seal(self._key),
+            per_page=per_page,
+            next_cursor=None if following is None else following.seal(self._key),
             plan=ranking.plan,
             timings=ranking.timings,
         )

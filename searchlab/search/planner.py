@@ -26,8 +26,8 @@ def make_plan(query: Query, index: VectorIndex, config: Config, n_allowed: int) 
     Args:
         query: The query.
         index: What would answer it.
-        config: With `tuning`, what was measured of this index; where nothing was, with `step_rows`,
-            the cost of a graph step in scored photos.
+        config: Gives `tuning`, what was measured of this index; where nothing was measured, a
+            graph's cost is estimated by `step_rows`.
         n_allowed: Photos that the filter lets through.
     """
     way = _choose_way(query, index, config, n_allowed)
@@ -56,7 +56,7 @@ def _choose_way(query: Query, index: VectorIndex, config: Config, n_allowed: int
     if query.sort_by == "newest" and query.limit is None:
         return _Way("exact", "a date order needs only the scores of the photos that it shows")
     if query.min_recall == 1:
-        return _Way("exact", "a recall of 1 is asked for")
+        return _Way("exact", "the query requires a recall of 1")
     measured = _plan_measured(query, index, config, n_allowed)
     return measured or _plan_unmeasured(query, index, config, n_allowed)
 
@@ -66,7 +66,7 @@ def _plan_measured(query: Query, index: VectorIndex, config: Config, n_allowed: 
         return None
     if not config.measured.reaches and n_allowed <= config.measured.n_photos:
         return _Way("exact", f"scoring {n_allowed:,} photos costs least")
-    # The photo that a query brings is out of its own results, and that is no filter.
+    # A query by an indexed photo leaves that photo out of its results; that is no filter.
     n_photos = len(index.vectors)
     share = 1.0 if n_allowed >= n_photos - 1 else n_allowed / n_photos
     least = max(config.recall, query.min_recall or 0)
@@ -78,8 +78,8 @@ def _plan_measured(query: Query, index: VectorIndex, config: Config, n_allowed: 
         most = f"measured up to {point.exact_below:,}"
         return _Way("exact", f"scoring {n_allowed:,} photos costs no more than a search, {most}")
     if query.min_recall is not None and point.recall < query.min_recall:
-        most = f"the most that was measured is {point.recall:.3f}"
-        return _Way("exact", f"a recall of {query.min_recall:g} is asked for and {most}")
+        most = f"the highest that was measured is {point.recall:.3f}"
+        return _Way("exact", f"the query requires a recall of {query.min_recall:g}, {most}")
     reason = f"costs less than scoring {n_allowed:,} photos, measured from {point.exact_below:,} on"
     effort = index.describe_effort(point.effort)
     return _Way(
@@ -89,7 +89,7 @@ def _plan_measured(query: Query, index: VectorIndex, config: Config, n_allowed: 
 
 def _plan_unmeasured(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way:
     if query.min_recall is not None:
-        aim = f"a recall of {query.min_recall:g} is asked for"
-        return _Way("exact", f"{aim} and what a search finds was not measured")
+        target = f"the query requires a recall of {query.min_recall:g}"
+        return _Way("exact", f"{target}, and what a search finds was not measured")
     pays, reason = index.estimate(config, n_allowed)
     return _Way(index.mode if pays else "exact", reason)

@@ -40,8 +40,8 @@ class Query:
         filter: Conditions on the photos.
         sort_by: `relevance` or `newest`, the order of the same results.
         score_threshold: Least `relevance_score`, 0 to 1.
-        limit: Most results over all pages, 1 to 100: the nearest ones in either order, or where
-            there are only conditions the first in the order asked for.
+        limit: Most results over all pages, 1 to 100. These are the nearest photos, however they
+            are sorted; where there are only conditions, the first photos in the chosen order.
         min_recall: Share of the true nearest photos that the plan must be expected to find, above 0
             to 1; where the recall of a search was not measured, every photo is scored.
 
@@ -119,8 +119,8 @@ class QueryPlan:
         conditions: The filter in words.
         reason: Why this mode.
         scored_by: Model and calibration behind the scores.
-        effort: The `ef` that the graph is searched with, or the `recall` that the clusters are
-            asked for; None for the index's own.
+        effort: The `ef` of a graph search, or the recall target of the clustered index; None for
+            the index's own setting.
         expected_recall: Share of the true nearest photos that it is expected to find, 0 to 1; None
             where it was not measured.
         recall_basis: What was measured, in words.
@@ -145,7 +145,7 @@ class QueryPlan:
         return self.explain()
 
     def explain(self) -> str:
-        """Say in two lines what is done and why, and of an approximate search what it may miss."""
+        """Say what is done and why; for an approximate search also what it may miss."""
         share = f"{self.n_allowed:,} of {self.n_photos:,} photos ({100 * self.selectivity:.2f} %)"
         lines = [
             f"{self.mode}: {self.reason}",
@@ -305,7 +305,7 @@ def _check_text(text: str) -> str | None:
 
 
 def _check_number(name: str, value: float, low: float, high: float) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not low <= value <= high:  # NaN is in no range
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:  # NaN is in no range
         msg = f"{name} must be a number from {low:g} to {high:g}, got {quote(value)}"
         raise InputError(msg)

@@ -1,4 +1,4 @@
-"""Embedding of queries: words, a picture, or both mixed; vectors of texts are cached.
+"""Embedding of queries: text, a picture, or a mix of both; vectors of texts are cached.
 
 Texts of several threads are embedded one by one. In one batch a large text tower in float32 would
 take half the time, but the last bits of a vector would then depend on the other texts of the batch,
@@ -30,7 +30,7 @@ class TextVectors:
     Safe for several threads. All engines of the model can share it.
 
     Attributes:
-        model_id: The model's, with the hash of its weights.
+        model_id: Name of the model, with the hash of its weights.
         n_bytes: Memory in use, estimated.
     """
 
@@ -134,7 +134,7 @@ class QueryVectors:
         Args:
             picture: (dim,) unit row.
             text: Words.
-            weight: Of the words beside the picture.
+            weight: How much the words count; the picture counts 1.
         """
         mixed = picture + weight * self.of_text(text)
         return np.array(unit_rows(mixed[np.newaxis])[0])

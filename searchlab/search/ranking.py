@@ -36,12 +36,12 @@ def rank_approximately(
         vector: (dim,) unit row of the query.
         n_wanted: Photos, at most as many as are allowed.
         plan: Effort of the search, and how many photos are allowed.
-        config: With the `depth` of the head.
+        config: Gives `depth`, how many photos the index ranks.
         allowed: Rows that may be found; all if left out.
 
     Returns:
-        `n_wanted` rows and their cosines. Photos that the search missed follow the head, and none
-        has a higher cosine than the one before it.
+        `n_wanted` rows and their cosines, which never rise: photos that the search missed come
+        after those that it found, with at most the cosine of the row before.
     """
     head = Nearest(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
     for depth in _depths(index, config):
@@ -77,13 +77,13 @@ def rank_above(
     Returns:
         Rows, best first, and their scores.
     """
-    # Twice the rounding of a score below the threshold, and then what float32 rounds.
+    # Scores are rounded: take the cosine of a slightly lower score, less what float32 rounds.
     least = curve.cosine(threshold - 10.0**-DIGITS)
     least -= 1e-6 * max(1.0, abs(least))
     nearest = index.nearest(vector, n_wanted, allowed=allowed, at_least=least)
     scores = curve.relevance(nearest.scores)
-    near = scores >= threshold
-    return nearest.rows[near], scores[near]
+    reaches = scores >= threshold
+    return nearest.rows[reaches], scores[reaches]
 
 
 def _depths(index: VectorIndex, config: Config) -> tuple[int, ...]:

@@ -224,7 +224,7 @@ def test_facets_of_other_values_are_refused(path):
     few["source"] = Codes(few["source"].rows, [*few["source"].values, "zoo"])
     texts = {name: table.column(name) for name in TEXT_COLUMNS}
     numbers = {name: np.zeros(300, dtype=dtype) for name, dtype in NUMBER_COLUMNS.items()}
-    with pytest.raises(DataError, match="sets of 6 values"):
+    with pytest.raises(DataError, match="for 6 values"):
         Facets.open(path, PhotoTable(numbers, few, texts))
 
 
@@ -245,7 +245,7 @@ def test_planes_of_another_column_are_refused(path):
     whole = dict(open_columns(path).items())
     other = path.with_name("other.columns")
     save_columns(other, whole | {"color_name.planes": whole["color_name.planes"][1:]})
-    with pytest.raises(DataError, match="4 planes of 300 rows in 19 words"):
+    with pytest.raises(DataError, match="19 words for 4 planes of 300 rows"):
         Facets.open(other, table)
 
 

@@ -16,7 +16,7 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import ExactIndex
 from searchlab.search.indexes.ivf.early_stop import STRETCHES, Stopping
 from searchlab.search.indexes.ivf.index import IvfIndex
-from searchlab.search.indexes.ivf.lists import lists_for
+from searchlab.search.indexes.ivf.lists import choose_n_lists
 from searchlab.search.indexes.ivf.search import scan_lists
 from searchlab.studies.vectors.made import clustered, made_vectors, text_like
 from tests.support.neighbor_checks import check_answers
@@ -353,7 +353,7 @@ def test_updates_upon_updates_are_exact(index, vectors, queries):
 @pytest.mark.parametrize("count", [0, 1, 100])
 def test_a_library_that_shrinks_or_grows_much_gets_new_clusters(index, vectors, queries, count):
     few = index.update(vectors[:count].copy(), np.arange(count))
-    assert few.n_lists == lists_for(count) if count else few.n_lists == 0
+    assert few.n_lists == choose_n_lists(count) if count else few.n_lists == 0
     again = few.update(vectors, np.arange(N))
     assert again.n_lists == index.n_lists
     assert len(again.search(queries["image"], 5).rows) == len(queries["image"])
@@ -422,8 +422,8 @@ def test_a_file_cut_short_is_refused(saved, vectors):
 def test_other_vectors_are_refused(saved, vectors, unit_vectors):
     check_refused(saved, vectors[:-1], "not")
     check_refused(saved, unit_vectors(N, dim=DIM - 1), "centres|codes")
-    check_refused(saved, unit_vectors(N, dim=DIM, seed=4), "its vectors are others")
-    check_refused(saved, np.roll(vectors, 1, axis=0), "its vectors are others")
+    check_refused(saved, unit_vectors(N, dim=DIM, seed=4), "built from other vectors")
+    check_refused(saved, np.roll(vectors, 1, axis=0), "built from other vectors")
 
 
 def tampered(name, change):

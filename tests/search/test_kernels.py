@@ -14,10 +14,10 @@ import searchlab
 from searchlab.models.protocol import unit_rows
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.ivf._kernels.clusters import add_rows, measure
-from searchlab.search.indexes.ivf._kernels.codes import CHUNK, _dot_plain, dot, encode, rounded
+from searchlab.search.indexes.ivf._kernels.codes import CHUNK, _dot_plain, dot, encode, round_query
 from searchlab.search.indexes.ivf._kernels.gather import gather
 from searchlab.search.indexes.ivf._kernels.heaps import offer
-from searchlab.search.indexes.ivf._kernels.lists import into_buckets
+from searchlab.search.indexes.ivf._kernels.lists import sort_into_buckets
 from searchlab.search.indexes.ivf._kernels.scan import scan
 from searchlab.search.indexes.ivf._kernels.sweep import sweep
 
@@ -46,12 +46,12 @@ def offered(scores, rows, size):
 
 @numba.njit
 def rounded_query(query, length):
-    return rounded(query, length)
+    return round_query(query, length)
 
 
 @numba.njit
 def bucketed(scores):
-    return into_buckets(scores)
+    return sort_into_buckets(scores)
 
 
 def coded(vectors):

@@ -115,7 +115,7 @@ def test_the_limit_cuts_the_same_order(people):
 def test_photos_without_a_username_have_no_photographer(people, make_table):
     assert len(people) == 6
     nobody = Photographers(make_table(one_photo("", "Ann Lee")))
-    assert (len(nobody), nobody.suggest("ann"), nobody.named("")) == (0, [], [])
+    assert (len(nobody), nobody.suggest("ann"), nobody.find("")) == (0, [], [])
 
 
 def test_a_library_without_photos_has_no_photographers(make_table):
@@ -171,16 +171,16 @@ def test_equals_are_ordered_by_photos_then_username_then_source(make_table):
 
 
 def test_a_username_names_all_its_profiles_and_nobody_else(people):
-    assert [(one.source, one.photos_count) for one in people.named("annlee")] == [
+    assert [(one.source, one.photos_count) for one in people.find("annlee")] == [
         ("pexels", 2),
         ("unsplash", 1),
     ]
-    assert usernames(people.named("ann")) == ["ann"]
+    assert usernames(people.find("ann")) == ["ann"]
 
 
 @pytest.mark.parametrize("username", ["", " ", "Ann", "ann ", "soren-k", "zzz", "an", "\ud800"])
 def test_an_unknown_username_has_no_profile(people, username):
-    assert people.named(username) == []
+    assert people.find(username) == []
 
 
 def test_the_name_and_the_page_are_those_of_the_newest_photo_that_tells_them(make_table):
@@ -192,9 +192,9 @@ def test_the_name_and_the_page_are_those_of_the_newest_photo_that_tells_them(mak
             one_photo("bob", "", photographer_url=""),
         )
     )
-    (ann,) = people.named("ann")
+    (ann,) = people.find("ann")
     assert (ann.full_name, ann.url, ann.photos_count) == ("Ann Li", "https://example.org/ann", 3)
-    (bob,) = people.named("bob")
+    (bob,) = people.find("bob")
     assert (bob.full_name, bob.url) == ("", "")
     assert usernames(people.suggest("lee")) == []
 

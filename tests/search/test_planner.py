@@ -196,7 +196,7 @@ def test_a_recall_that_is_asked_for_raises_the_effort_or_makes_it_exact():
     asked = {r: plan(replace(QUERIES["text"], min_recall=r), config) for r in (0.91, 0.98, 0.995)}
     assert [found.effort for found in asked.values()] == [0.9, 0.99, None]
     assert [found.mode for found in asked.values()] == ["clustered", "clustered", "exact"]
-    assert "a recall of 0.995 is asked for" in asked[0.995].reason
+    assert "requires a recall of 0.995" in asked[0.995].reason
 
 
 def test_a_recall_of_1_is_exact_whatever_was_measured():

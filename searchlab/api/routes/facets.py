@@ -132,7 +132,7 @@ async def suggest_photographers(request: Request[Any, Any, Any]) -> Response[byt
 )
 async def get_photographer(request: Request[Any, Any, Any]) -> Response[bytes]:
     """List the profiles of a username."""
-    profiles = (await _photographers(request)).named(_read_username(request))
+    profiles = (await _photographers(request)).find(_read_username(request))
     return answer_cached(request, msgspec.Raw(msgspec.json.encode(profiles)))
 
 

@@ -13,7 +13,7 @@ from searchlab.errors import InputError
 
 _BITS = 64
 COMPILED_FROM: Final = 50_000
-"""Rows from which on numba's loops are worth importing numba; below, numpy does everything."""
+"""From this many rows on, compiled loops are worth the import of numba; below, numpy does all."""
 
 
 class Bitmap:
@@ -139,7 +139,7 @@ class Bitmap:
         return np.asarray(bits & np.uint64(1), dtype=np.bool_)
 
     def without(self, row: int) -> Bitmap:
-        """Return the set less one row."""
+        """Return the set without one row."""
         words = self.words.copy()
         words[row // _BITS] &= ~np.uint64(1 << row % _BITS)
         return Bitmap(words, self.n)

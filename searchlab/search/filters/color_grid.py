@@ -1,4 +1,4 @@
-"""ColorGrid: shades sorted into small cells of OKLab, to find those near one without the others."""
+"""ColorGrid: shades sorted into small cells of OKLab, to find those near one shade quickly."""
 
 from __future__ import annotations
 
@@ -20,32 +20,36 @@ _CORNER: Final = (-60.0, -80.0, 0.0)
 _SHAPE: Final = (32, 32, 64)
 _CELL: Final = 4.125
 _N_CELLS: Final = 32 * 32 * 64  # So that 16 bits hold the number of a cell.
-# Many times what float32 may be off by: cells so near to the border are looked into.
+# Many times the rounding error of float32: shades of cells this near to the border are measured.
 _SLACK: Final = 0.01
 # Rows whose cells are compared in the time of flipping one bit.
 _COMPARED: Final = 10
 
 
 class ColorGrid:
-    """Rows sorted by the cell that their shade lies in, their OKLab in that order, and their cells.
+    """Rows sorted by the cell that their shade lies in.
 
-    Cells wholly within a distance are taken as they are: the rows of few cells one by one, those
-    of many by a comparison of every row's cell. Shades in cells at its border are measured, by the
-    float32 sums of `colors.within_hex`, so that the answer is just the same.
+    All rows of a cell that lies wholly within the distance are near: rows of a few such cells are
+    marked one by one, those of many by comparing every row's cell. Shades in cells at the border
+    are measured, by the float32 sums of `colors.within_hex`, so that the answer is the same.
     """
 
     def __init__(self, n: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `arrays` returned; `from_lab` makes them.
 
+        Args:
+            n: Number of rows.
+            arrays: From the method `arrays`.
+
         Raises:
-            DataError: They are of another number of rows.
+            DataError: The arrays are of another number of rows.
         """
         self._n = n
         names = ("starts", "rows", "lab", "cells")
         self._starts, self._rows, self._lab, cells = (arrays[name] for name in names)
         lengths = tuple(len(arrays[name]) for name in names)
         if lengths != (_N_CELLS + 1, n, 3 * _whole(n), 2 * _whole(n)):
-            msg = f"a grid of {n} shades in arrays of {lengths}"
+            msg = f"arrays of {lengths} for a grid of {n} shades"
             raise DataError(msg)
         self._cells: NDArray[np.uint16] = cells.view("<u2")
 
@@ -86,9 +90,9 @@ class ColorGrid:
 
         Args:
             point: (3,) float32 OKLab.
-            tolerance: As a distance of `searchlab.photos.colors`.
+            tolerance: Largest distance, in units of `colors.distance`.
             limit: The same as a squared distance, from `colors.squared_limit`.
-            among: The rows that may be found, all if left out.
+            among: The rows that may be found; all if left out.
         """
         from searchlab.search.filters._kernels.oklab import (
             BORDER,
@@ -126,7 +130,7 @@ def _in_steps(place: tuple[float, float, float], radius: float) -> tuple[tuple[i
     from searchlab.search.filters._kernels.simd import ROUND, STEPS
 
     a, b, lightness = (round(x * (STEPS / _CELL) - STEPS / 2) for x in place)
-    # To the middles of cells; the corners of one are this much farther, with what rounding adds.
+    # Distances are to the middles of cells; their corners are farther by half a diagonal.
     reach = (radius / _CELL - math.sqrt(0.75)) * STEPS - 1
     # Each of three squares was rounded down by less than one.
     most = int(reach * reach / ROUND) - 3 if reach > 0 else -1

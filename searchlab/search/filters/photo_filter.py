@@ -1,4 +1,4 @@
-"""PhotoFilter: which photos may be found, as a bitmap, a mask and words; facets count values."""
+"""PhotoFilter: which photos may be found, as a bitmap, as a mask and in words; counts of values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class PhotoFilter:
     Attributes:
         color_name: A family of colours; not together with `color_hex`.
         color_hex: `#` and six hex digits.
-        color_tolerance: 0 (strict) to 255 (all), around the shade or about the family's border.
+        color_tolerance: 0 (strict) to 255 (all photos), measured from the shade or from the border
+            of the family.
         orientation: Any of landscape, portrait, square.
         source: Any of the table's sources.
         license_type: Any of the table's licences, or `free`.
@@ -99,10 +100,10 @@ class PhotoFilter:
         """Find the photos that meet every condition.
 
         Args:
-            facets: Those of the photos.
+            facets: The facets of the photos.
 
         Returns:
-            Their rows; None where no condition is set.
+            The rows of these photos; None where no condition is set.
 
         Raises:
             InputError: A source or licence that no photo has.
@@ -119,7 +120,7 @@ class PhotoFilter:
             sets.append(facets.within_name(self.color_name, self.color_tolerance))
         rows = Bitmap.all_of(sets, len(facets)) if sets else None
         if self.color_hex is not None:
-            # Last, because it is computed for each query, and among the rows that are left.
+            # Last, as shades are compared for each query, and only those of the rows left.
             rows = facets.within_hex(self.color_hex, self.color_tolerance, rows)
         return rows
 
@@ -199,7 +200,7 @@ class PhotoFilter:
 def known_values(table: PhotoTable, name: str) -> list[str]:
     """List the values that a filter on a coded column accepts, sorted.
 
-    Licences list `free`, the upstream libraries' own free licences, also where no photo has it.
+    For licences, `free` is always among them: the upstream libraries' own free licences.
     """
     values = set(table.codes(name).values)
     return sorted(values | {FREE_LICENSE} if name == "license_type" else values)
@@ -208,7 +209,9 @@ def known_values(table: PhotoTable, name: str) -> list[str]:
 def facet_counts(
     photos: Facets | PhotoTable, name: str, allowed: Bitmap | NDArray[np.bool_] | None = None
 ) -> dict[str, int]:
-    """Count the photos of each value of a coded column, most frequent first, `free` always.
+    """Count the photos of each value of a coded column, most frequent first.
+
+    Of licences, `free` is counted even where no photo has it.
 
     Args:
         photos: The facets of the photos, or their table.
@@ -216,21 +219,21 @@ def facet_counts(
         allowed: The photos to count, a bitmap or (n_photos,) bool; all if left out.
     """
     if isinstance(photos, Facets):
-        some = Bitmap.of_mask(allowed) if isinstance(allowed, np.ndarray) else allowed
-        table, counts = photos.table, photos.counts(name, some)
+        bitmap = Bitmap.of_mask(allowed) if isinstance(allowed, np.ndarray) else allowed
+        table, counts = photos.table, photos.counts(name, bitmap)
     else:
         table, codes = photos, photos.codes(name).rows
         mask = allowed.mask() if isinstance(allowed, Bitmap) else allowed
-        some_codes = codes if mask is None else codes[mask]
-        counts = np.bincount(some_codes, minlength=len(table.codes(name).values))
+        counted_codes = codes if mask is None else codes[mask]
+        counts = np.bincount(counted_codes, minlength=len(table.codes(name).values))
     by_value = dict.fromkeys(known_values(table, name), 0)
     by_value |= dict(zip(table.codes(name).values, counts.tolist(), strict=True))
     return dict(sorted(by_value.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def _any_of(table: PhotoTable, name: str, some: Sequence[str]) -> NDArray[np.bool_]:
+def _any_of(table: PhotoTable, name: str, wanted_values: Sequence[str]) -> NDArray[np.bool_]:
     codes = table.codes(name)
-    allowed = np.array([value in some for value in codes.values], dtype=np.bool_)
+    allowed = np.array([value in wanted_values for value in codes.values], dtype=np.bool_)
     if not len(allowed):
         return np.zeros(len(table), dtype=np.bool_)
     return allowed[codes.rows]
@@ -245,9 +248,9 @@ def _values(name: str, raw: Any) -> tuple[str, ...]:
 
 
 def _are_known(table: PhotoTable, name: str, values: Sequence[str]) -> bool:
-    # Without `known_values`: sorting the list for an error costs more than the whole filter.
-    also = (FREE_LICENSE,) if name == "license_type" else ()
-    return all(value in table.codes(name).values or value in also for value in values)
+    # Without `known_values`, as sorting that list costs more than the whole filter.
+    always_known = (FREE_LICENSE,) if name == "license_type" else ()
+    return all(value in table.codes(name).values or value in always_known for value in values)
 
 
 def _check_known(name: str, values: Sequence[str], known: Sequence[str]) -> None:

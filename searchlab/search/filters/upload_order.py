@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from searchlab.errors import DataError
 from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
 
+# Parts into which the order is cut; a bitmap is stored at the end of each.
 _PARTS: Final = 32
 # Steps of a walk through the order in the time of sorting one row.
 _STEPS_A_ROW: Final = 50
@@ -33,10 +34,10 @@ class UploadOrder:
 
         Args:
             days: (n_rows,) int32 since 1970-01-01.
-            arrays: From `arrays`.
+            arrays: From the method `arrays`.
 
         Raises:
-            DataError: They are of another number of rows.
+            DataError: The arrays are of another number of rows.
         """
         self._days = days
         self.rows: NDArray[np.int32] = arrays["rows"]
@@ -44,7 +45,7 @@ class UploadOrder:
         n_words = -(-len(days) // 64)
         lengths = (len(self.rows), len(self._ends), len(arrays["marks"]))
         if lengths != (len(days), len(self._distinct), (_PARTS + 1) * n_words):
-            msg = f"an order of {len(days)} rows in arrays of {lengths}"
+            msg = f"arrays of {lengths} for an order of {len(days)} rows"
             raise DataError(msg)
         self._marks = arrays["marks"].reshape(_PARTS + 1, n_words)
         self._stops = _stops(len(days))
@@ -78,7 +79,7 @@ class UploadOrder:
     def since(self, day: int) -> Bitmap:
         """Return the rows of a day, in days since 1970-01-01, and of later ones."""
         n = len(self.rows)
-        # Not by numpy, which would copy days that fall into ones that rise.
+        # numpy searches only ascending arrays, and these days descend.
         later = bisect_right(self._distinct, -day, key=lambda distinct: -int(distinct))
         count = int(self._ends[later - 1]) if later else 0
         mark = int(np.abs(self._stops - count).argmin())

@@ -13,9 +13,9 @@ from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
 
 # A list of fewer rows than that is counted as fast as a bitmap, and is four times smaller at most.
 _DENSE: Final = 128
-# So few bitmaps are counted one by one, as fast as by planes.
+# Up to this many bitmaps are counted one by one, which is as fast as by planes.
 _FEW: Final = 5
-# Of columns with more values than that, only those with a bitmap are counted by planes.
+# In columns with more values than that, planes count only the values that have a bitmap.
 _MANY: Final = 128
 # Words that are counted for one value each in the time of one row that is looked up.
 _WORDS_A_ROW: Final = 20
@@ -24,10 +24,10 @@ _WORDS_A_ROW: Final = 20
 class ValueSets:
     """The rows of each value of one column.
 
-    A value of at least one row in 128 has a bitmap, a rarer one an ascending list of rows. So a
-    column of a million photographers takes no more room than its row numbers, and no column takes
-    more than 17 bytes a row. For counting, the numbers of values are kept bit by bit: a plane is
-    the bitmap of the rows whose number has that bit set.
+    A value that at least one row in 128 has is stored as a bitmap, a rarer one as an ascending list
+    of rows. So a column of a million photographers takes no more room than its row numbers, and no
+    column takes more than 17 bytes a row. For counting, the values are numbered and these numbers
+    are stored bit by bit: a plane is the bitmap of the rows whose value's number has that bit set.
 
     Attributes:
         sizes: (n_values,) int64, rows of each value.
@@ -46,11 +46,11 @@ class ValueSets:
         Args:
             codes: (n_rows,) int32, each row's value as a position among the column's values.
             n_values: Values that the column has.
-            arrays: From `arrays`.
-            with_planes: Whether they hold the planes, which are made otherwise.
+            arrays: From the method `arrays`.
+            with_planes: Whether the planes are among the arrays; they are computed if not.
 
         Raises:
-            DataError: They are of another column.
+            DataError: The arrays are of another column.
         """
         self._codes = codes
         self.sizes = arrays["sizes"]
@@ -61,12 +61,12 @@ class ValueSets:
         self._counted = n_dense if self._is_listed else n_values
         lengths = tuple(len(arrays[name]) for name in ("sizes", "places", "starts", "bits"))
         if lengths != (n_values, n_values, n_values + 1, n_dense * n_words):
-            msg = f"sets of {n_values} values of {len(codes)} rows in arrays of {lengths}"
+            msg = f"arrays of {lengths} for {n_values} values of {len(codes)} rows"
             raise DataError(msg)
         self._bits = arrays["bits"].reshape(n_dense, n_words)
         self._planes = arrays["planes"] if with_planes else self._slice_codes()
         if len(self._planes) != self._n_planes * n_words:
-            msg = f"{self._n_planes} planes of {len(codes)} rows in {len(self._planes)} words"
+            msg = f"{len(self._planes)} words for {self._n_planes} planes of {len(codes)} rows"
             raise DataError(msg)
 
     @classmethod
@@ -105,7 +105,7 @@ class ValueSets:
         }
 
     def any_of(self, values: Iterable[int]) -> Bitmap:
-        """Return the rows that have one of some values; a value is a position in the column's."""
+        """Return the rows that have one of some values, each given by its number."""
         n = len(self._codes)
         dense = [value for value in values if self._places[value] >= 0]
         lists = [self._list(value) for value in values if self._places[value] < 0]

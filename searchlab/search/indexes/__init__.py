@@ -33,8 +33,8 @@ __all__ = [
 
 def index_class(config: Config) -> type[VectorIndex]:
     """Return the class of the index that a config names."""
-    named: type[VectorIndex] = load_index(config.index)
-    return named
+    index: type[VectorIndex] = load_index(config.index)
+    return index
 
 
 def build_index(
@@ -44,8 +44,9 @@ def build_index(
 
     Args:
         vectors: (n_photos, dim) unit rows.
-        config: What it is built by.
-        labels: (n_photos,) numbers that stay the same when photos come and go; rows if left out.
+        config: Names the index and how it is built.
+        labels: (n_photos,) int64 numbers that stay the same when photos come and go; the rows if
+            left out.
     """
     labels = np.arange(len(vectors)) if labels is None else labels
     return index_class(config).build(vectors, config, labels=labels)
@@ -70,7 +71,7 @@ def update_index(
     The one before must not be searched afterwards.
 
     Args:
-        before: Built with the same `Config.index_id`.
+        before: Index of the library before, built with the same `Config.index_id`.
         vectors: (n_photos, dim) unit rows of the changed library.
         config: How it is searched may have changed.
         labels: (n_photos,) labels; one that was there before must carry the same vector.

@@ -20,9 +20,9 @@ _GATHERED = 256
 _GATHER_BELOW = 0.4
 # Scores up to which a plain sort is faster.
 _FEW = 500
-# Queries whose products with all rows are held at a time, 4 bytes a row each.
+# Queries that are multiplied with all rows at a time; a product takes 4 bytes.
 _QUERIES = 16
-_OF_GRAPHS = ("M", "ef_construction", "ef_search", "step_rows", "build_threads")
+_GRAPH_FIELDS = ("M", "ef_construction", "ef_search", "step_rows", "build_threads")
 
 
 class ExactIndex(VectorIndex):
@@ -33,7 +33,7 @@ class ExactIndex(VectorIndex):
     most are wanted, every one is scored by `cosines` at once.
     """
 
-    idle_fields = (*_OF_GRAPHS, "n_lists", "depth", "seed", "recall", "tuning")
+    idle_fields = (*_GRAPH_FIELDS, "n_lists", "depth", "seed", "recall", "tuning")
 
     def __init__(self, vectors: Embeddings) -> None:
         self.vectors = vectors
@@ -56,12 +56,12 @@ class ExactIndex(VectorIndex):
         bits = check_search(self.vectors, queries, k, allowed, recall)
         rows = None if bits is None else bits.rows()
         by_product = _by_product(len(self.vectors), k, rows)
-        read = len(self.vectors) if rows is None or by_product else len(rows)
-        answers = empty_neighbors(len(queries), k, rows_read=read)
+        n_read = len(self.vectors) if rows is None or by_product else len(rows)
+        answers = empty_neighbors(len(queries), k, rows_read=n_read)
         for start in range(0, len(queries), _QUERIES):
-            some = queries[start : start + _QUERIES]
-            products = _products(self.vectors, some) if by_product else [None] * len(some)
-            for number, query in enumerate(some):
+            batch = queries[start : start + _QUERIES]
+            products = _multiply(self.vectors, batch) if by_product else [None] * len(batch)
+            for number, query in enumerate(batch):
                 best = nearest_rows(self.vectors, query, k, rows=rows, products=products[number])
                 answers.rows[start + number, : len(best.rows)] = best.rows
                 answers.scores[start + number, : len(best.rows)] = best.scores
@@ -87,7 +87,7 @@ def check_search(
     allowed: Allowed | None,
     recall: float | None = None,
 ) -> Bitmap | None:
-    """Refuse arguments of `VectorIndex.search` that would be answered wrongly.
+    """Check the arguments of `VectorIndex.search`.
 
     Returns:
         The rows that may be found; None where all may.
@@ -114,11 +114,10 @@ def check_search(
 def check_nearest(
     vectors: Embeddings, query: Embeddings, k: int, allowed: Allowed | None, at_least: float
 ) -> tuple[Bitmap | None, np.float32]:
-    """Refuse arguments of `VectorIndex.nearest` that would be answered wrongly.
+    """Check the arguments of `VectorIndex.nearest`.
 
     Returns:
-        The rows that may be found, None where all may; and the least float32 cosine that is not
-        below `at_least`.
+        The rows that may be found, None where all may; and `at_least` as float32, rounded up.
 
     Raises:
         InputError: Says which argument and why.
@@ -159,7 +158,7 @@ def _bitmap(allowed: Allowed | None, n_photos: int) -> Bitmap | None:
 
 
 def empty_neighbors(n_queries: int, k: int, *, rows_read: int = 0) -> Neighbors:
-    """Return answers of the right shape with every slot unfilled."""
+    """Return (n_queries, k) answers with every slot unfilled: row -1, cosine -inf."""
     rows = np.full((n_queries, k), -1, dtype=np.int64)
     scores = np.full((n_queries, k), -np.inf, dtype=np.float32)
     return Neighbors(rows, scores, np.full(n_queries, rows_read, dtype=np.int64))
@@ -175,7 +174,7 @@ def cosines(vectors: Embeddings, query: Embeddings) -> NDArray[np.float32]:
     Returns:
         (n,) float32; the score of a row is the same to the last bit, whatever rows come with it.
     """
-    # One stride, one order of operations.
+    # Contiguous, as the order of operations depends on the stride.
     query = np.ascontiguousarray(query)
     return np.asarray(np.einsum("ij,j->i", vectors, query, optimize=False))
 
@@ -205,11 +204,14 @@ def cosines_of(
 def best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
     """Order positions by score, the highest first, ties by position.
 
-    The same as a stable sort of the scores negated, but many are sorted several times faster: score
-    and position as one integer.
+    The same as a stable sort of the negated scores, but several times faster for many of them:
+    score and position are sorted as one integer.
 
     Args:
         scores: (n,) float32 without NaN, n below 2 ** 32.
+
+    Returns:
+        (n,) int64 positions.
     """
     if len(scores) <= _FEW:
         return np.argsort(-scores, kind="stable")
@@ -234,9 +236,12 @@ def nearest(
     Args:
         vectors: (n_photos, dim) unit rows.
         query: (dim,) unit row.
-        k: Rows wanted at most.
+        k: Most rows to return, 0 or more.
         allowed: Rows to look at; all if left out.
-        least: The float32 cosine that a row must have.
+        least: Least cosine of a result, as float32.
+
+    Returns:
+        Rows and cosines, best first, ties by row.
     """
     rows = None if allowed is None else allowed.rows()
     return nearest_rows(vectors, query, k, rows=rows, least=least)
@@ -256,9 +261,9 @@ def nearest_rows(
     Args:
         vectors: (n_photos, dim) unit rows.
         query: (dim,) unit row.
-        k: Rows wanted at most, 0 or more.
+        k: Most rows to return, 0 or more.
         rows: Ascending positions to look at; all if left out.
-        least: The float32 cosine that a row must have.
+        least: Least cosine of a result, as float32.
         products: (n_photos,) matrix products of all rows and the query, if known already.
 
     Returns:
@@ -267,12 +272,12 @@ def nearest_rows(
     if not k:
         rows = np.zeros(0, dtype=np.int64)
     elif products is not None or _by_product(len(vectors), k, rows, least):
-        products = _products(vectors, query[np.newaxis])[0] if products is None else products
-        rows = _candidates(products, k, rows, least)
-    scores = _score(vectors, query) if rows is None else cosines_of(vectors, query, rows)
+        products = _multiply(vectors, query[np.newaxis])[0] if products is None else products
+        rows = _choose_candidates(products, k, rows, least)
+    scores = _score_all(vectors, query) if rows is None else cosines_of(vectors, query, rows)
     if least > -np.inf:
-        near = np.flatnonzero(scores >= least)
-        best = near[best_first(scores[near])[:k]]
+        near_enough = np.flatnonzero(scores >= least)
+        best = near_enough[best_first(scores[near_enough])[:k]]
     else:
         best = best_first(scores)[:k]
     return Nearest(best if rows is None else rows[best], scores[best])
@@ -286,7 +291,7 @@ def _by_product(
     return count >= _GATHER_BELOW * n_photos and bool(k < 0.5 * count or least > -np.inf)
 
 
-def _candidates(
+def _choose_candidates(
     products: NDArray[np.float32],
     k: int,
     rows: NDArray[np.int64] | None,
@@ -300,14 +305,14 @@ def _candidates(
     return near if rows is None else rows[near]
 
 
-def _score(vectors: Embeddings, query: Embeddings) -> NDArray[np.float32]:
+def _score_all(vectors: Embeddings, query: Embeddings) -> NDArray[np.float32]:
     scores = np.empty(len(vectors), dtype=np.float32)
     for start in range(0, len(vectors), _BLOCK):
         scores[start : start + _BLOCK] = cosines(vectors[start : start + _BLOCK], query)
     return scores
 
 
-def _products(vectors: Embeddings, queries: Embeddings) -> NDArray[np.float32]:
+def _multiply(vectors: Embeddings, queries: Embeddings) -> NDArray[np.float32]:
     products = np.empty((len(queries), len(vectors)), dtype=np.float32)
     for start in range(0, len(vectors), _BLOCK):
         block = slice(start, start + _BLOCK)

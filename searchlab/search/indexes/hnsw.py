@@ -31,6 +31,7 @@ from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, Vecto
 _GRAPH = "graph.hnsw"
 # The share of dead nodes at which walking around them costs more than a new graph.
 _COMPACT_AT = 0.25
+# Rows that are added to the graph at a time.
 _ADDED = 10_000
 # hnswlib's distances are rounded differently from our cosines.
 _MARGIN = 1e-5
@@ -41,7 +42,7 @@ _EFS = (50, 100, 200, 400, 800, 1600)
 def walk_length(k: int, share: float) -> int:
     """Return how many neighbours the graph must yield so that k of them are allowed.
 
-    If filter and query are independent, fewer than k allowed rows come once in 700 searches.
+    If filter and query are independent, one search in 700 yields fewer than k allowed rows.
 
     Args:
         k: Rows wanted.
@@ -87,12 +88,12 @@ class HnswIndex(VectorIndex):
             M: Links of a node, 2 to 200.
             ef_construction: Nodes that are kept in view while building, at least `M`.
             ef_search: Nodes that are kept in view while searching, at least 1.
-            seed: Of the nodes' levels.
+            seed: Seed of the nodes' levels.
             threads: Threads that build; 0 for one a core. One gives the same graph, and so the same
                 answers, every time. Several are faster in proportion, and as good in recall, but
                 no two of their graphs are alike.
-            labels: (n_photos,) what the nodes are called, none twice; their rows if left out.
-            graph: A graph of hnswlib that holds these labels, instead of a new one.
+            labels: (n_photos,) int64 labels of the nodes, all different; the rows if left out.
+            graph: A graph of hnswlib that holds these labels; a new one is built if left out.
 
         Raises:
             InputError: `threads` is below 0.
@@ -142,7 +143,7 @@ class HnswIndex(VectorIndex):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the vectors and, as hnswlib lays it out, of the graph with its own copy."""
+        """Bytes of the vectors and of the graph, in which hnswlib keeps its own copy of them."""
         return int(self.vectors.nbytes + self._graph.index_file_size())
 
     def search(
@@ -156,7 +157,8 @@ class HnswIndex(VectorIndex):
     ) -> Neighbors:
         """Find the k best rows of each query; see `VectorIndex.search`.
 
-        A graph does not know its own recall: below 1, the effort stands for what was measured.
+        A graph cannot aim at a recall: the planner looks up the effort that was measured to reach
+        it.
 
         Args:
             queries: (n_queries, dim) float32.
@@ -210,7 +212,7 @@ class HnswIndex(VectorIndex):
             rows, distances = rows[inside], distances[inside]
         if len(rows) < n_wanted:
             return None
-        # Rows as far as the last one, but for rounding, may turn out to be nearer.
+        # Rows about as far as the last one wanted may be nearer once they are scored by `cosines`.
         edge = distances[n_wanted - 1] + np.float32(_MARGIN)
         rows = np.sort(rows[: distances.searchsorted(edge, side="right")])
         scores = cosines_of(self.vectors, query, rows)
@@ -229,19 +231,19 @@ class HnswIndex(VectorIndex):
     def update(
         self, vectors: Embeddings, labels: NDArray[np.int64], config: Config | None = None
     ) -> HnswIndex:
-        """Return the index of a changed library: gone labels are marked, new ones added.
+        """Return the index of a changed library: gone labels are marked deleted, new ones added.
 
         The graph is taken over, so this index must not be searched afterwards. It is built anew
         when a quarter of its nodes would be dead.
 
         Args:
             vectors: (n_photos, dim) unit rows of the changed library.
-            labels: (n_photos,) labels; one that was there before must carry the same vector.
-            config: With the `ef_search` of the new index; as before if left out.
+            labels: (n_photos,) int64; a label that was there before must carry the same vector.
+            config: Gives the `ef_search` of the new index; as before if left out.
         """
-        gone = np.setdiff1d(self.labels, labels)
-        new = np.flatnonzero(~np.isin(labels, self.labels))
-        dead = self._graph.get_current_count() - len(self.labels) + len(gone)
+        gone_labels = np.setdiff1d(self.labels, labels)
+        new_rows = np.flatnonzero(~np.isin(labels, self.labels))
+        n_dead = self._graph.get_current_count() - len(self.labels) + len(gone_labels)
         settings = {
             "M": self._build["M"],
             "ef_construction": self._build["ef_construction"],
@@ -249,14 +251,14 @@ class HnswIndex(VectorIndex):
             "ef_search": self.ef_search if config is None else config.ef_search,
             "threads": self.threads,
         }
-        if dead > _COMPACT_AT * (dead + len(labels)):
+        if n_dead > _COMPACT_AT * (n_dead + len(labels)):
             return HnswIndex(vectors, labels=labels, **settings)
-        for label in gone.tolist():
+        for label in gone_labels.tolist():
             self._graph.mark_deleted(label)
-        count = self._graph.get_current_count() + len(new)
+        count = self._graph.get_current_count() + len(new_rows)
         if count > self._graph.get_max_elements():
             self._graph.resize_index(count)
-        _add(self._graph, vectors, labels, self.threads, rows=new)
+        _add(self._graph, vectors, labels, self.threads, rows=new_rows)
         return HnswIndex(vectors, labels=labels, graph=self._graph, **settings)
 
     def save(self, folder: Path) -> None:
@@ -335,12 +337,12 @@ def _check_graph(
         raise InputError(msg)
     probe = labels[:8]
     if len(probe) and not np.array_equal(graph.get_items(probe), vectors[: len(probe)]):
-        msg = "its vectors are others"
+        msg = "it was built from other vectors"
         raise InputError(msg)
     for label in np.setdiff1d(known, labels).tolist():
         try:
             graph.get_items([label])
         except RuntimeError:  # what hnswlib says of a deleted node
             continue
-        msg = f"its node {label} is alive and no photo"
+        msg = f"its node {label} is not deleted and belongs to no photo"
         raise InputError(msg)

@@ -26,9 +26,9 @@ class Neighbors(NamedTuple):
     Attributes:
         rows: (n_queries, k) int64 positions, padded with -1.
         scores: (n_queries, k) float32 cosines, padded with -inf.
-        rows_read: (n_queries,) int64 rows whose vector or code was scored for each query; of a
-            graph those that its walk returned, as hnswlib does not count the ones that it passed.
-            None where they were not counted.
+        rows_read: (n_queries,) int64 rows whose vector or code was scored for each query. A graph
+            counts only the rows that its walk returned, as hnswlib does not count those that it
+            passed. None where rows were not counted.
     """
 
     rows: NDArray[np.int64]
@@ -53,11 +53,11 @@ class VectorIndex(ABC):
 
     Attributes:
         vectors: (n_photos, dim) unit rows, in the order of the photo table; may be memory-mapped.
-        approximate: Whether `search` may miss a neighbour; then there must be `estimate`, and
-            `efforts` where `searchlab tune` is to measure it.
-        mode: Name of a search of this index in query plans.
+        approximate: Whether `search` may miss a neighbour. Such an index overrides `estimate`, and
+            also `efforts` if `searchlab tune` is to measure it.
+        mode: What query plans call a search of this index.
         idle_fields: Fields of a config that have no effect on this index.
-        costs_by_depth: Whether a search of few rows costs less than one of many.
+        costs_by_depth: Whether a search for few rows costs less than one for many.
     """
 
     vectors: Embeddings
@@ -83,7 +83,7 @@ class VectorIndex(ABC):
 
     @staticmethod
     def describe(config: Config) -> str:
-        """Name the index with what tells it apart in a comparison."""
+        """Name the index, with the settings that tell it apart in a comparison."""
         return config.index
 
     @classmethod
@@ -93,8 +93,9 @@ class VectorIndex(ABC):
 
         Args:
             vectors: (n_photos, dim) unit rows.
-            config: With the fields of `built_from`, and how the index is searched.
-            labels: (n_photos,) numbers that stay the same when photos come and go, none twice.
+            config: Gives the fields of `built_from`, and how the index is searched.
+            labels: (n_photos,) int64 numbers that stay the same when photos come and go, all
+                different.
         """
 
     def save(self, folder: Path) -> None:
@@ -119,7 +120,7 @@ class VectorIndex(ABC):
 
         Args:
             vectors: (n_photos, dim) unit rows of the changed library.
-            labels: (n_photos,) labels; one that was there before must carry the same vector.
+            labels: (n_photos,) int64; a label that was there before must carry the same vector.
             config: With the same `index_id`; how the index is searched may have changed.
         """
         return self.build(vectors, config, labels=labels)
@@ -182,14 +183,14 @@ class VectorIndex(ABC):
     # -- what a search costs and finds, for the planner and `searchlab tune` -----------------------
 
     def estimate(self, config: Config, n_allowed: int) -> tuple[bool, str]:
-        """Say whether a search costs less than scoring all allowed rows, if it was not measured.
+        """Guess whether a search costs less than scoring all allowed rows, where nobody measured.
 
         Args:
             config: How the index is searched.
             n_allowed: Rows that may be found.
 
         Returns:
-            Whether it does, and why, in words.
+            Whether it does, and the reason in words.
         """
         return False, f"scoring {n_allowed:,} photos costs least"
 

@@ -31,7 +31,7 @@ def popcount(_context: Any, word: Any) -> Any:
 
 @intrinsic
 def lowest(_context: Any, word: Any) -> Any:
-    """Say which bit of a uint64 is the lowest that is set; 64 if none is."""
+    """Return the position of the lowest bit of a uint64 that is set; 64 if none is."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
@@ -70,7 +70,7 @@ def mark_rows(rows: Any, words: Any) -> None:
 
 @kernel(reads(I32), writes(U64))
 def flip_rows(rows: Any, words: Any) -> None:
-    """Take rows out of a bitmap that are in, and put those in that are out."""
+    """Flip rows of a bitmap: take out those that are in it, and put in the others."""
     for row in rows:
         number = uint64(row)
         words[number >> uint64(6)] ^= uint64(1) << (number & uint64(63))

@@ -38,8 +38,8 @@ def runs_near(
         point: Three float64, the middle of the ball, from the corner of the first cell.
         cell: Side of a cell.
         outside: Radius of the ball; cells wholly beyond it are left out.
-        centre: As of `keep_cells`; the cells that it keeps need no look at their rows.
-        limit: As of `keep_cells`.
+        centre: As for `keep_cells`; all rows of the cells that it keeps lie in the ball.
+        limit: As for `keep_cells`.
         runs: Written to, four numbers a run: where its rows start, where those inside start and
             stop, and where it stops. There is room for each pair of the first two axes.
 
@@ -61,7 +61,7 @@ def runs_near(
             low, high = first, first
             left = limit - (_square(i, centre[0]) + _square(j, centre[1]))
             if left >= 0:
-                # The most steps of which the square, rounded down, is not too much.
+                # The largest number of steps whose square, rounded down, is within the limit.
                 steps = int(np.sqrt((left + 1) * ROUND - 1))
                 low = max(-((steps - centre[2]) // STEPS), first)
                 high = max(min((centre[2] + steps) // STEPS + 1, last), low)
@@ -79,13 +79,13 @@ def runs_near(
 
 @kernel(reads(_U16), _CENTRE, types.int16, writes(_U64))
 def keep_cells(cells: Any, centre: Any, limit: Any, words: Any) -> None:
-    """Take the rows out of a bitmap whose cells do not lie near a point.
+    """Take the rows whose cells do not lie near a point out of a bitmap.
 
     Args:
         cells: (64 n_words,) uint16, the cell of each row; see `simd.cell_bits`.
-        centre: Three int16, see there.
-        limit: int16, see there.
-        words: (n_words,) of the bitmap, written to.
+        centre: Three int16, as for `simd.cell_bits`.
+        limit: int16, as for `simd.cell_bits`.
+        words: (n_words,) uint64 of the bitmap, written to.
     """
     for place in range(len(words)):
         words[place] &= cell_bits(cells, place, centre, limit)
@@ -106,7 +106,7 @@ def _between(start: Any, stop: Any) -> Any:
 
 
 INSIDE, OTHERS, BORDER = 0, 1, 2
-"""What `flip_near` flips: those near, those not near, or those near of the cells at the border."""
+"""What `flip_near` flips: all rows near, all others, or the rows near in cells at the border."""
 
 
 @kernel(reads(F32), reads(types.int32), reads(F32), F32, reads(I64), I64, writes(_U64))
@@ -122,7 +122,7 @@ def flip_near(
         limit: Largest squared distance that is near.
         runs: From `runs_near`.
         which: `INSIDE`, `OTHERS` or `BORDER`.
-        words: Of the bitmap, written to.
+        words: uint64 words of the bitmap, written to.
     """
     middle = point[0], point[1], point[2]
     turned = ~uint64(0) if which == OTHERS else uint64(0)

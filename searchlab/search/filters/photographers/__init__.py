@@ -45,7 +45,7 @@ class Photographer:
 class Photographers:
     """The photographers of a snapshot: one for each username at each source.
 
-    A photo without a username has none.
+    Photos without a username have no photographer.
     """
 
     def __init__(self, table: PhotoTable) -> None:
@@ -74,7 +74,7 @@ class Photographers:
         Case, accents and runs of white space make no difference, and no character is a wildcard.
 
         Args:
-            part: 1 to 100 code points. What folds to nothing, such as a space, is part of all.
+            part: 1 to 100 code points. A space, or whatever else folds to nothing, matches all.
             limit: Most to return, 1 to 50.
 
         Returns:
@@ -89,18 +89,19 @@ class Photographers:
             raise InputError(msg)
         check_count("limit", limit, MAX_SUGGESTIONS)
         places = self._names.find(part, limit)
-        return [self._at(int(self._ranked[place])) for place in places]
+        return [self._photographer_at(int(self._ranked[place])) for place in places]
 
-    def named(self, username: str) -> list[Photographer]:
+    def find(self, username: str) -> list[Photographer]:
         """Return every profile of exactly that username, by most photos, then source."""
         code = bisect_left(self._usernames, username)
         if self._usernames[code : code + 1] != [username]:
             return []
         ends = np.array([code, code + 1]) * len(self._sources)
         places = range(*np.searchsorted(self._pairs, ends).tolist())
-        return [self._at(place) for place in sorted(places, key=lambda at: -self._counts[at])]
+        by_count = sorted(places, key=lambda place: -self._counts[place])
+        return [self._photographer_at(place) for place in by_count]
 
-    def _at(self, place: int) -> Photographer:
+    def _photographer_at(self, place: int) -> Photographer:
         username, source = divmod(int(self._pairs[place]), len(self._sources))
         return Photographer(
             username=self._usernames[username],
@@ -128,7 +129,7 @@ class _Newest(NamedTuple):
     days: NDArray[np.int32]
 
     def of(self, column: Texts) -> NDArray[np.int32]:
-        """Find each photographer's newest row that the column tells something about, or any."""
+        """Find each photographer's newest row with a text in the column, or else the newest row."""
         filled = np.diff(column.starts)[self.rows] > 0
         order = np.lexsort((self.days, filled, self.places))
         last = np.flatnonzero(np.diff(self.places[order], append=-1))

@@ -1,8 +1,8 @@
 """BlockFilter: in which blocks of a long text a pattern may begin.
 
-For each block it knows which runs of two to four bytes begin in it and which whole lines, each by
-two hashes into 65,536 bits (a Bloom filter). It may be wrong about a block that does not have the
-pattern, never about one that has it.
+Of each block it knows which runs of two to four bytes and which whole lines begin in it, each by
+two hashes into 65,536 bits (a Bloom filter). It may name a block that does not have the pattern,
+but never misses one that has it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 _BLOCK_BYTES = 4_096
 _MAX_BLOCKS = 4_096
 _SHORTEST, _LONGEST = 2, 4
-_CHECKED = 32  # bytes at the head of a pattern that are asked for
+_CHECKED = 32  # bytes at the head of a pattern that are looked up
 _LINE = 10
 
 
@@ -32,13 +32,13 @@ class BlockFilter:
         line_starts = np.searchsorted(ends, np.arange(n_blocks + 1) * self._size)
         bits = np.zeros((-(-n_blocks // 8), 2**16), dtype=np.uint8)
         for group, row in enumerate(bits):
-            held = np.zeros((8, 2**16), dtype=np.bool_)
-            for seen, block in zip(held, range(8 * group, n_blocks), strict=False):
+            eight_blocks = np.zeros((8, 2**16), dtype=np.bool_)
+            for is_set, block in zip(eight_blocks, range(8 * group, n_blocks), strict=False):
                 start = block * self._size
                 for run in _runs(text[start : start + self._size + _CHECKED]):
-                    seen[_hashes(run)] = True
-                seen[lines[:, line_starts[block] : line_starts[block + 1]]] = True
-            row[:] = np.packbits(held, axis=0)[0]
+                    is_set[_hashes(run)] = True
+                is_set[lines[:, line_starts[block] : line_starts[block + 1]]] = True
+            row[:] = np.packbits(eight_blocks, axis=0)[0]
         self._bits = np.ascontiguousarray(bits.T)  # (65536, n_blocks / 8)
 
     def stretches(self, pattern: bytes) -> Iterator[tuple[int, int]]:
@@ -51,8 +51,9 @@ class BlockFilter:
         if pattern.count(_LINE) == 2 and pattern[0] == pattern[-1] == _LINE:
             whole = np.frombuffer(pattern, dtype=np.uint8)
             hashes = np.append(hashes, _hashes(_lines(whole, np.array([0, len(whole) - 1]))))
-        may = np.unpackbits(np.bitwise_and.reduce(self._bits[hashes], axis=0))
-        edges = np.flatnonzero(np.diff(may.view(np.int8), prepend=0, append=0)) * self._size
+        is_possible = np.unpackbits(np.bitwise_and.reduce(self._bits[hashes], axis=0))
+        changes = np.diff(is_possible.view(np.int8), prepend=0, append=0)
+        edges = np.flatnonzero(changes) * self._size
         for start, stop in edges.reshape(-1, 2).tolist():
             yield start, min(stop, self._length)
 

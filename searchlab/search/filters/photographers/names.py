@@ -1,9 +1,9 @@
-"""Names: folded lines of text, two an entry, in which any part of a name is found.
+"""Names: folded lines of text, two for each entry, in which any part of a name is found.
 
 The lines stand end to end, those of the best entries first, so that a search for bytes meets the
-best answers first and stops early. A mark stands before each word, so that words which begin with
-the part are found by themselves. A rare part, which would be searched for in all of the
-text, is looked for only in the blocks that a filter lets through.
+best answers first and stops early. A mark stands before each word, so that words that begin with
+the part can be searched for alone. A rare part would be searched for in all of the text; instead,
+only the blocks that a filter lets through are searched.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Names:
         patterns = [_LINE + begins + _LINE, begins, begins.removeprefix(_MARK)]
         entries: dict[int, None] = {}
         for pattern in dict.fromkeys(patterns if folded else [_LINE]):
-            for entry in self._having(pattern):
+            for entry in self._find_entries(pattern):
                 entries[entry] = None
                 if len(entries) == limit:
                     return list(entries)
         return list(entries)
 
-    def _having(self, pattern: bytes) -> Iterator[int]:
+    def _find_entries(self, pattern: bytes) -> Iterator[int]:
         for place, stop in self._filter.stretches(pattern):
             while True:
                 place = self._text.find(pattern, place, stop + len(pattern) - 1)

@@ -1,13 +1,14 @@
-"""When a scan may stop: how much longer than normal the tails of a library's residuals are.
+"""When a scan may stop: how much longer the tails of a library's residuals are than normal ones.
 
-A scan stops when few neighbours are to be expected in the lists left, taking residuals to be
-normal. Real ones are not: neighbours of a photo lie together, also where a list's border parts
-them. How much this costs is measured when the lists are made, with rows that the lists' centres
-were made without: the variance is stretched, step by step, and the share of the true neighbours
-that is found is noted. A search then uses the stretch that reached its recall.
+A residual is the score of a row less that of its list's centre. A scan stops when few neighbours
+are to be expected in the lists left, as if residuals were distributed normally. They are not:
+neighbours of a photo lie together, even where the border of a list separates them. So the variance
+is multiplied by a factor, the stretch. When the lists are built, rows held out from the making of
+the centres are searched for with one stretch after the other, and the share of their true
+neighbours that is found is stored. A search then uses the stretch that reached its recall target.
 
-Texts lie elsewhere than photos and need less of it; the cosine of a query with its best centre
-tells the two apart.
+Queries by text lie elsewhere than photos and need less stretch; the cosine of a query with its best
+centre tells the two apart.
 """
 
 from __future__ import annotations
@@ -26,16 +27,19 @@ from searchlab.search.indexes.ivf.lists import Lists
 from searchlab.search.indexes.ivf.search import scan_lists
 
 STRETCHES = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6)
+# Used where none of them reaches the recall target.
 _LONGEST = 8.0
-# Too few rows to learn from are scanned soon enough with the longest tails.
+# With fewer rows nothing is measured: a scan with the longest tails is fast enough.
 _LEARNABLE = 2_000
-_HELD = 128
+# Rows held out, and the neighbours of each that are searched for.
+_HELD_OUT = 128
 _K = 20
-# The weight of a photo in a query that is like a text about it, as in joint spaces of both.
+# The weight of a photo in a made-up query that lies where texts about it would.
 _TEXT_WEIGHT = 0.35
+# Lists nearest to a query over which the variance is estimated.
 _NEAR_LISTS = 3
 _TRIED_RECALL = 0.99
-# Longer tails are not tried where this was reached.
+# Longer tails are not tried where this recall was reached.
 _ENOUGH = 0.9985
 _BLOCK = 2_048
 
@@ -48,8 +52,8 @@ class Stopping:
         usual: Variance of residuals as a share of a list's spread, before a row is scored.
         near: Cosine with the best centre from which on a query is like the photos.
         far: Cosine with the best centre up to which a query is like a text.
-        reached: (2, 2, n_stretches) recall by each of `STRETCHES`, of photos and of texts, without
-            a filter and with the hardest of three.
+        reached: (2, 2, n_stretches) float32 recall by each of `STRETCHES`, for photos and for
+            texts, without a filter and with the hardest one.
     """
 
     usual: float
@@ -58,27 +62,32 @@ class Stopping:
     reached: NDArray[np.float32]
 
     def bands(self, recall: float, *, filtered: bool) -> tuple[float, float, float, float]:
-        """Return what `scan_lists` needs for a recall."""
+        """Return the `bands` that `scan_lists` takes.
+
+        Args:
+            recall: Share of the true neighbours to find, above 0 to 1.
+            filtered: Whether there is a filter.
+        """
         near, far = (_stretch_for(curves[int(filtered)], recall) for curves in self.reached)
         return self.near, near, self.far, far
 
     def pack(self) -> NDArray[np.float32]:
-        """Return all numbers in one array."""
+        """Return all numbers in one array, (3 + 4 n_stretches,) float32."""
         numbers = np.array([self.usual, self.near, self.far], dtype=np.float32)
         return np.concatenate([numbers, self.reached.reshape(-1)])
 
     @classmethod
     def unpack(cls, numbers: NDArray[np.float32], dim: int) -> Stopping:
-        """Rebuild from `pack`; from nothing, what is safe where nothing was measured.
+        """Rebuild from what `pack` returned; an empty array stands for lists without measurements.
 
         Raises:
-            InputError: They are of another number.
+            InputError: The array has another length.
         """
         if not len(numbers):
-            # Residuals alike in all directions, and twice that.
+            # Twice the variance of residuals that are alike in all directions: safe, but slow.
             return cls(2 / dim, 1.0, 0.0, np.zeros((2, 2, len(STRETCHES)), dtype=np.float32))
         if len(numbers) != 3 + 4 * len(STRETCHES):
-            msg = f"its stopping holds {len(numbers)} numbers"
+            msg = f"its stopping holds {len(numbers)} numbers, not {3 + 4 * len(STRETCHES)}"
             raise InputError(msg)
         usual, near, far = map(float, numbers[:3])
         return cls(usual, near, far, numbers[3:].reshape(2, 2, -1))
@@ -92,33 +101,33 @@ def _stretch_for(curve: NDArray[np.float32], recall: float) -> float:
 
 
 def hold_out(n: int, *, seed: int) -> NDArray[np.int64]:
-    """Choose the rows to learn from, which no centre is made from; ascending."""
-    count = _HELD if n >= _LEARNABLE else 0
+    """Choose rows to measure with, from which no centre may be made; (n_held_out,), ascending."""
+    count = _HELD_OUT if n >= _LEARNABLE else 0
     return np.sort(np.random.default_rng([seed, 1]).choice(n, size=count, replace=False))
 
 
 def learn_stopping(
-    lists: Lists, vectors: Embeddings, held: NDArray[np.int64], *, seed: int, threads: int
+    lists: Lists, vectors: Embeddings, held_out: NDArray[np.int64], *, seed: int, threads: int
 ) -> Stopping:
     """Measure when a scan of these lists may stop.
 
     Args:
         lists: Lists whose centres were made without the rows held out.
         vectors: (n, dim) unit rows.
-        held: (n_held,) rows held out; none to measure nothing.
-        seed: Of filters and queries.
+        held_out: (n_held_out,) int64 rows held out; none to measure nothing.
+        seed: Seed of the filters and of the queries that are like texts.
         threads: Threads to work with.
     """
-    if not len(held):
+    if not len(held_out):
         return Stopping.unpack(np.zeros(0, dtype=np.float32), vectors.shape[1])
     rng = np.random.default_rng([seed, 2])
-    photos = np.ascontiguousarray(vectors[held], dtype=np.float32)
+    photos = np.ascontiguousarray(vectors[held_out], dtype=np.float32)
     noise = unit(rng.standard_normal(photos.shape))
     weight = np.float32(np.sqrt(1 - _TEXT_WEIGHT**2))
     kinds = (photos, unit(np.float32(_TEXT_WEIGHT) * photos + weight * noise))
     usual = _estimate_usual(lists, photos)
     near, far = (np.sort((lists.centres @ queries.T).max(axis=0)) for queries in kinds)
-    masks = _make_masks(lists, held, rng)
+    masks = _make_masks(lists, held_out, rng)
 
     def try_stretches(queries: Embeddings) -> list[NDArray[np.float32]]:
         curves = [
@@ -130,38 +139,38 @@ def learn_stopping(
     # One thread a kind, however many there are: products are rounded in the same way.
     with blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         reached = np.array(list(pool.map(try_stretches, kinds)), dtype=np.float32)
-    tenth = len(held) // 10
+    tenth = len(held_out) // 10
     return Stopping(usual, float(near[tenth]), float(far[-tenth - 1]), reached)
 
 
 def _estimate_usual(lists: Lists, queries: Embeddings) -> float:
-    # What rows near to a query vary by is the most that its neighbours elsewhere are likely to;
-    # twice that costs little, as soon more rows are scored than it counts for.
+    # Neighbours in other lists are unlikely to vary more than the rows of the lists nearest to a
+    # query. Doubling this costs little: it counts as a few rows, and soon more have been scored.
     products = lists.centres @ queries.T
     nearest = np.argsort(-products, axis=0)[:_NEAR_LISTS]
     ratios = []
-    for number, query in enumerate(queries):
+    for column, query in enumerate(queries):
         squares = expected = 0.0
-        for one in nearest[:, number]:
-            places = slice(lists.offsets[one], lists.offsets[one + 1])
+        for number in nearest[:, column]:
+            places = slice(lists.offsets[number], lists.offsets[number + 1])
             codes = lists.codes[places, : len(query)].astype(np.float32) - 128
-            residuals = (codes @ query) * lists.scales[places] - products[one, number]
+            residuals = (codes @ query) * lists.scales[places] - products[number, column]
             squares += float((residuals**2).sum())
-            expected += len(residuals) * float(lists.spreads[one])
+            expected += len(residuals) * float(lists.spreads[number])
         ratios.append(squares / max(expected, 1e-12))
     return 2 * float(np.median(ratios))
 
 
 def _make_masks(
-    lists: Lists, held: NDArray[np.int64], rng: np.random.Generator
+    lists: Lists, held_out: NDArray[np.int64], rng: np.random.Generator
 ) -> list[NDArray[np.bool_]]:
-    # All, at random, and with the lists, so that most queries have nothing allowed in their own.
+    # All rows, some at random, and whole lists, so that most queries find none in their own list.
     n, n_lists = len(lists.rows), len(lists.sizes)
     aligned = np.zeros(n, dtype=np.bool_)
     aligned[lists.rows] = np.repeat(rng.random(n_lists) < 0.1, lists.sizes)
     masks = [np.ones(n, dtype=np.bool_), rng.random(n) < 0.1, aligned]
     for mask in masks:
-        mask[held] = False
+        mask[held_out] = False
     return masks
 
 

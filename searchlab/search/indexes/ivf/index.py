@@ -39,22 +39,28 @@ from searchlab.search.indexes.ivf.lists import (
     unpack_lists,
     update_lists,
 )
-from searchlab.search.indexes.ivf.search import candidates, gather_rows, scan_lists, sweep_lists
+from searchlab.search.indexes.ivf.search import (
+    count_candidates,
+    gather_rows,
+    scan_lists,
+    sweep_lists,
+)
 from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
 
 _FILE = "lists.columns"
-# New centres when there are this many times more or fewer rows than they were made from, or when
-# rows lie this much farther from them: both make lists longer than a search should read.
+# The centres are made anew when the number of rows has grown or shrunk by this factor, or when rows
+# lie this many times farther from them: in both cases a search would read too many rows.
 _GROWN = 2.0
 _DRIFTED = 1.1
 # Queries that a thread takes at a time.
 _TOGETHER = 8
+# Rows whose codes are compared with their vectors when an index is opened.
 _PROBES = 16
 # Rows that are scored one by one in the time of a search through the lists.
 _FEW = 200
-# Of no more rows than that, scoring all takes a tenth of a millisecond or two.
+# Scoring this many rows takes one or two tenths of a millisecond.
 _SMALL = 4_000
-# Recalls that are worth measuring.
+# Recall targets that are worth measuring.
 _RECALLS = (0.95, 0.98, 0.99, 0.995, 0.999)
 
 
@@ -87,15 +93,17 @@ class IvfIndex(VectorIndex):
 
         Args:
             vectors: (n_photos, dim) unit rows; may be memory-mapped.
-            labels: (n_photos,) labels that stay the same when photos come and go; rows if left out.
-            n_lists: Clusters, 0 to choose by the number of rows.
+            labels: (n_photos,) int64 labels that stay the same when photos come and go; the rows
+                if left out.
+            n_lists: Number of clusters, 0 to choose it by the number of rows.
             recall: Share of the true neighbours that a search must be expected to find, above 0
                 to 1; 1 is exact.
-            seed: Of the clusters.
+            seed: Seed of the clusters.
             threads: Threads that build and that answer many queries, 0 for all processors.
-            gather_below: Allowed rows up to which all of them are scored, cluster or not; 0 for a
-                hundredth of all, 4,000 to 16,000.
-            lists: Of these very vectors.
+            gather_below: Where a filter allows at most this many rows, all of them are scored by
+                their codes, whatever their cluster; 0 for a hundredth of all rows, but 4,000 to
+                16,000.
+            lists: Lists of these vectors that were built before; new ones are built if left out.
 
         Raises:
             InputError: `recall` or `n_lists` is out of range.
@@ -118,9 +126,11 @@ class IvfIndex(VectorIndex):
             msg = f"labels must be as many as rows, got {len(self.labels)} for {len(vectors)}"
             raise MismatchError(msg)
         if lists is None:
-            held = hold_out(len(vectors), seed=seed)
-            lists = build_lists(vectors, n_lists, held=held, seed=seed, threads=self._threads)
-            stopping = learn_stopping(lists, vectors, held, seed=seed, threads=self._threads)
+            held_out = hold_out(len(vectors), seed=seed)
+            lists = build_lists(
+                vectors, n_lists, held_out=held_out, seed=seed, threads=self._threads
+            )
+            stopping = learn_stopping(lists, vectors, held_out, seed=seed, threads=self._threads)
             lists = dataclasses.replace(lists, stopping=stopping.pack())
         elif len(lists.rows) != len(vectors):
             msg = f"lists must be of as many rows, got {len(lists.rows)} for {len(vectors)}"
@@ -145,7 +155,7 @@ class IvfIndex(VectorIndex):
 
     @property
     def n_lists(self) -> int:
-        """Clusters that there are."""
+        """Number of clusters."""
         return len(self._lists.sizes)
 
     def search(
@@ -159,29 +169,30 @@ class IvfIndex(VectorIndex):
     ) -> Neighbors:
         """Find the k best rows of each query; see `VectorIndex.search`.
 
-        The effort is the recall: `effort` goes before `recall`, and both before the index's own.
+        The effort of this index is its recall target: `effort` takes precedence over `recall`, and
+        both over the index's own `recall`.
         """
-        aim = recall if effort is None else effort
-        bits = check_search(self.vectors, queries, k, allowed, aim)
-        aim = self.recall if aim is None else aim
+        target = recall if effort is None else effort
+        bits = check_search(self.vectors, queries, k, allowed, target)
+        target = self.recall if target is None else target
         answers = empty_neighbors(len(queries), k)
         rows_read = np.zeros(len(queries), dtype=np.int64)
         n_wanted = min(k, len(self.vectors) if bits is None else bits.count)
         if not n_wanted:
             return answers
 
-        def answer(block: slice) -> None:
+        def search_block(block: slice) -> None:
             for number in range(block.start, block.stop):
-                best, read = self._search_one(queries[number], n_wanted, bits, aim)
+                best, n_read = self._search_one(queries[number], n_wanted, bits, target)
                 answers.rows[number, :n_wanted] = best.rows
                 answers.scores[number, :n_wanted] = best.scores
-                rows_read[number] = read
+                rows_read[number] = n_read
 
         if self._threads == 1 or len(queries) <= _TOGETHER:
-            answer(slice(0, len(queries)))
+            search_block(slice(0, len(queries)))
         else:
             with ThreadPoolExecutor(self._threads) as pool:
-                list(pool.map(answer, blocks(len(queries), _TOGETHER)))
+                list(pool.map(search_block, blocks(len(queries), _TOGETHER)))
         return answers._replace(rows_read=rows_read)
 
     def _search_one(
@@ -189,14 +200,14 @@ class IvfIndex(VectorIndex):
     ) -> tuple[Nearest, int]:
         """Return the best rows, and how many were read."""
         count = len(self.vectors) if allowed is None else allowed.count
-        if recall >= 1 or candidates(n_wanted) >= count:
+        if recall >= 1 or count_candidates(n_wanted) >= count:
             return self._nearest(query, n_wanted, allowed, np.float32(-np.inf))
         lists = self._lists
         query = np.ascontiguousarray(query, dtype=np.float32)
         if allowed is not None and count <= self.gather_below:
-            rows, read = gather_rows(lists, query, allowed, n_wanted), count
+            rows, n_read = gather_rows(lists, query, allowed, n_wanted), count
         else:
-            rows, read = scan_lists(
+            rows, n_read = scan_lists(
                 lists,
                 query,
                 allowed,
@@ -205,7 +216,7 @@ class IvfIndex(VectorIndex):
                 usual=self._stopping.usual,
                 bands=self._stopping.bands(recall, filtered=allowed is not None),
             )
-        return _best(self.vectors, query, rows, n_wanted), read
+        return _choose_best(self.vectors, query, rows, n_wanted), n_read
 
     def nearest(
         self,
@@ -224,43 +235,43 @@ class IvfIndex(VectorIndex):
     ) -> tuple[Nearest, int]:
         """Return the best rows, and how many were read."""
         count = len(self.vectors) if allowed is None else allowed.count
-        # One row in a hundred is read sooner than all clusters are looked through; and of a large k
-        # rounding hides so much that every row would be scored again.
+        # One row in a hundred is scored faster than all clusters are looked through; and with a
+        # large k, rounding leaves so many candidates that every row would be scored again.
         few = allowed is not None and 100 * count <= len(self.vectors)
         if few or k < 1 or (4 * k >= count and least == -np.inf):
             return nearest(self.vectors, query, k, allowed=allowed, least=least), count
         query = np.ascontiguousarray(query, dtype=np.float32)
-        rows, read = sweep_lists(self._lists, query, allowed, k, float(least))
-        best = _best(self.vectors, query, rows, k)
-        enough = np.count_nonzero(best.scores >= least)
-        return Nearest(best.rows[:enough], best.scores[:enough]), read
+        rows, n_read = sweep_lists(self._lists, query, allowed, k, float(least))
+        best = _choose_best(self.vectors, query, rows, k)
+        n_near = np.count_nonzero(best.scores >= least)
+        return Nearest(best.rows[:n_near], best.scores[:n_near]), n_read
 
     def update(
         self, vectors: Embeddings, labels: NDArray[np.int64], config: Config | None = None
     ) -> IvfIndex:
         """Return the index of a changed library; this one stays as it is.
 
-        Photos that are new join the cluster that they are nearest to. The clusters are made anew
-        when there are twice or half as many rows as they were made from, or when rows lie a tenth
-        farther from their centres, as photos of a kind that was not there before do.
+        New photos join the cluster that they are nearest to. The clusters are made anew when there
+        are twice or half as many rows as they were made from, or when rows lie a tenth farther from
+        their centres, as photos of a new kind do.
 
         Args:
             vectors: (n_photos, dim) unit rows of the changed library.
-            labels: (n_photos,) labels; one that was there before must carry the same vector.
-            config: With the `recall` of the new index; as before if left out.
+            labels: (n_photos,) int64; a label that was there before must carry the same vector.
+            config: Gives the `recall` of the new index; as before if left out.
         """
-        before = np.argsort(self.labels, kind="stable")
-        places = np.searchsorted(self.labels[before], labels)
+        by_label = np.argsort(self.labels, kind="stable")
+        places = np.searchsorted(self.labels[by_label], labels)
         known = np.zeros(len(labels), dtype=np.bool_)
-        inside = places < len(before)
-        known[inside] = self.labels[before[places[inside]]] == labels[inside]
-        now = np.full(len(before), -1, dtype=np.int64)
-        now[before[places[known]]] = np.flatnonzero(known)
-        made = float(self._lists.made[0])
+        inside = places < len(by_label)
+        known[inside] = self.labels[by_label[places[inside]]] == labels[inside]
+        row_now = np.full(len(by_label), -1, dtype=np.int64)
+        row_now[by_label[places[known]]] = np.flatnonzero(known)
+        n_made_from = float(self._lists.made[0])
         lists = None
-        if made / _GROWN <= len(labels) <= made * _GROWN and len(labels):
+        if n_made_from / _GROWN <= len(labels) <= n_made_from * _GROWN and len(labels):
             lists = update_lists(
-                self._lists, now, vectors, np.flatnonzero(~known), threads=self._threads
+                self._lists, row_now, vectors, np.flatnonzero(~known), threads=self._threads
             )
             if lists.spread > _DRIFTED * float(lists.made[1]):
                 lists = None
@@ -276,7 +287,7 @@ class IvfIndex(VectorIndex):
         )
 
     def save(self, folder: Path) -> None:
-        """Write the lists; vectors, labels and settings are the library's to keep."""
+        """Write the lists; vectors, labels and settings are stored by the library."""
         save_columns(folder / _FILE, pack_lists(self._lists))
 
     @classmethod
@@ -295,7 +306,7 @@ class IvfIndex(VectorIndex):
         return cls(vectors, labels=labels, lists=lists, **_settings(config))
 
     def estimate(self, config: Config, n_allowed: int) -> tuple[bool, str]:
-        """Search unless few photos are to be scored; see `VectorIndex.estimate`."""
+        """Prefer a search unless few photos are to be scored; see `VectorIndex.estimate`."""
         if n_allowed <= _FEW or len(self) <= _SMALL:
             return (
                 False,
@@ -305,20 +316,20 @@ class IvfIndex(VectorIndex):
 
     @staticmethod
     def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
-        """Return recalls to ask for; see `VectorIndex.efforts`."""
+        """Return recall targets; see `VectorIndex.efforts`."""
         return _RECALLS
 
     @staticmethod
     def describe_effort(effort: float) -> str:
-        """Say what recall is asked for; see `VectorIndex.describe_effort`."""
-        return f"asked for a recall of {effort:g}"
+        """Name the recall target; see `VectorIndex.describe_effort`."""
+        return f"recall target {effort:g}"
 
 
 def _settings(config: Config) -> dict[str, Any]:
     return {"n_lists": config.n_lists, "recall": config.recall, "seed": config.seed}
 
 
-def _best(
+def _choose_best(
     vectors: Embeddings, query: Embeddings, rows: NDArray[np.int64], n_wanted: int
 ) -> Nearest:
     scores = cosines_of(vectors, query, rows)
@@ -333,5 +344,5 @@ def _check_probes(lists: Lists, vectors: Embeddings) -> None:
     codes = lists.codes[places, :dim].astype(np.float64) - 128
     away = codes * lists.scales[places, np.newaxis] - vectors[rows]
     if (np.linalg.norm(away, axis=1) > lists.errors[places] + 1e-5).any():
-        msg = "its vectors are others"
+        msg = "it was built from other vectors"
         raise InputError(msg)

@@ -1,4 +1,4 @@
-"""Centres for the lists of a clustered index: spherical k-means over a sample of the rows."""
+"""Centres for the lists of the IVF index: spherical k-means over a sample of the rows."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from searchlab.search.indexes.ivf._kernels.clusters import add_rows
 
 # Rows that a thread assigns at a time.
 _BLOCK = 1_024
-# More rounds or a larger sample make searches faster by less than they make the build slower.
+# More rounds, or more sampled rows for each centre, would slow down the build by more than they
+# would speed up searches.
 _ROUNDS = 6
 _SAMPLED = 32
-# So many centres are put into groups, and a row is compared with one group in so many.
+# From this many centres on they are put into groups, and a row is compared with those of the
+# nearest sixteenth of the groups.
 _MANY = 1_024
 _NEAR_SHARE = 16
 
@@ -34,7 +36,7 @@ def train_centres(vectors: Embeddings, n_lists: int, *, seed: int, threads: int)
     Args:
         vectors: (n, dim) rows, n at least 1; may be memory-mapped.
         n_lists: Number of centres, 1 to n.
-        seed: Of the sample and of the first centres.
+        seed: Seed of the sample and of the first centres.
         threads: Blocks of rows that are assigned at a time.
 
     Returns:
@@ -65,9 +67,9 @@ def assign(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Find the centre that each row is nearest to, or of many centres one that is about as near.
 
-    Many centres, if not more than rows, are put into groups. A row is held against the centres of
-    the groups nearest to it, about a sixteenth of all. Of a million rows in 4,000 lists three in a
-    thousand went to another centre than the nearest, one that is hardly farther.
+    Many centres, if not more than rows, are put into groups, and a row is compared only with the
+    centres of the groups nearest to it, about a sixteenth of all. Of a million rows in 4,000 lists
+    three in a thousand went to another centre than the nearest, one that is hardly farther.
 
     Args:
         vectors: (n, dim) rows; may be memory-mapped.
@@ -79,8 +81,8 @@ def assign(
     """
     members = np.empty(len(vectors), dtype=np.int64)
     fits = np.empty(len(vectors), dtype=np.float32)
-    is_worth_it = _MANY <= len(centres) <= len(vectors)
-    nearest = _group(centres) if is_worth_it else _flat(centres)
+    in_groups = _MANY <= len(centres) <= len(vectors)
+    nearest = _search_groups(centres) if in_groups else _search_all(centres)
 
     def assign_block(block: slice) -> None:
         rows = np.ascontiguousarray(vectors[block], dtype=np.float32)
@@ -98,7 +100,7 @@ def blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _flat(centres: Embeddings) -> _Nearest:
+def _search_all(centres: Embeddings) -> _Nearest:
     def nearest(rows: Embeddings) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         scores = rows @ centres.T
         best = scores.argmax(axis=1)
@@ -107,32 +109,33 @@ def _flat(centres: Embeddings) -> _Nearest:
     return nearest
 
 
-def _group(centres: Embeddings) -> _Nearest:
+def _search_groups(centres: Embeddings) -> _Nearest:
     n_groups = round(math.sqrt(len(centres)))
     middles = train_centres(centres, n_groups, seed=0, threads=1)
     group_of, _ = assign(centres, middles, threads=1)
-    taken, group_of = np.unique(group_of, return_inverse=True)
-    middles, n_groups = middles[taken], len(taken)
+    used, group_of = np.unique(group_of, return_inverse=True)
+    middles, n_groups = middles[used], len(used)
     order = np.argsort(group_of, kind="stable")
     starts = np.searchsorted(group_of[order], np.arange(n_groups + 1))
     grouped = centres[order]
     n_near = -(-n_groups // _NEAR_SHARE)
 
     def nearest(rows: Embeddings) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        # Pairs of a row and a group near to it, sorted by group.
         near = np.argpartition(rows @ -middles.T, n_near - 1, axis=1)[:, :n_near].reshape(-1)
         pairs = np.argsort(near, kind="stable")
         bounds = np.searchsorted(near[pairs], np.arange(n_groups + 1))
-        asking = pairs // n_near
+        row_of_pair = pairs // n_near
         best = np.zeros(len(rows), dtype=np.int64)
         fits = np.full(len(rows), -np.inf, dtype=np.float32)
         for group in np.flatnonzero(np.diff(bounds)):
-            some = asking[bounds[group] : bounds[group + 1]]
-            scores = rows[some] @ grouped[starts[group] : starts[group + 1]].T
+            members = row_of_pair[bounds[group] : bounds[group + 1]]
+            scores = rows[members] @ grouped[starts[group] : starts[group + 1]].T
             closest = scores.argmax(axis=1)
-            fit = scores[np.arange(len(some)), closest]
-            better = fit > fits[some]
-            fits[some[better]] = fit[better]
-            best[some[better]] = order[starts[group] + closest[better]]
+            fit = scores[np.arange(len(members)), closest]
+            better = fit > fits[members]
+            fits[members[better]] = fit[better]
+            best[members[better]] = order[starts[group] + closest[better]]
         return best, fits
 
     return nearest

@@ -18,12 +18,13 @@ from searchlab.search.indexes.ivf._kernels.codes import encode
 from searchlab.search.indexes.ivf.kmeans import assign, blocks, train_centres, unit
 
 _BLOCK = 16_384
+# The length of a code is a multiple of this; see `_kernels.codes.CHUNK`.
 _LENGTH = 64
-# Rows that the spread of all lists counts for in the spread of one.
+# The spread of a list is averaged with the mean spread of all, which counts as this many rows.
 _USUAL = 8
 
 
-def lists_for(n: int) -> int:
+def choose_n_lists(n: int) -> int:
     """Return how many lists a number of rows is best cut into.
 
     More make a search read fewer rows, but more centres, and the build longer.
@@ -43,10 +44,11 @@ class Lists:
         offsets: (n_lists + 1,) int64, where each list starts, and n.
         centres: (n_lists, dim) float32, mean of each list's rows when it was made.
         squares: (n_lists,) float32, sum of squared distances of its rows to its centre.
-        radii: (n_lists,) float32, what no row is farther from its centre than.
+        radii: (n_lists,) float32, never less than the distance of a row to its centre.
         made: (2,) float32, how many rows the centres were made from, and their mean squared
             distance.
-        stopping: (4 * n_stretches + 3,) float32, what `early_stop.Stopping` is made of.
+        stopping: (3 + 4 n_stretches,) float32 from `early_stop.Stopping.pack`; empty where nothing
+            was measured.
     """
 
     codes: NDArray[np.uint8]
@@ -63,8 +65,8 @@ class Lists:
     @property
     def size_bytes(self) -> int:
         """Bytes of all arrays."""
-        held = sum(getattr(self, field.name).nbytes for field in fields(self))
-        return int(held + self.positions.nbytes + self.coded_centres[0].nbytes)
+        stored = sum(getattr(self, field.name).nbytes for field in fields(self))
+        return int(stored + self.positions.nbytes + self.coded_centres[0].nbytes)
 
     @cached_property
     def positions(self) -> NDArray[np.int32]:
@@ -81,7 +83,7 @@ class Lists:
     @cached_property
     def spreads(self) -> NDArray[np.float32]:
         """Return (n_lists,) squared distance to the centre that a row is expected to have."""
-        # Few rows lie near to their own mean whatever the list is like; others count as usual.
+        # A few rows lie near to their own mean by chance; so the mean over all lists counts, too.
         usual = self.spread * _USUAL
         counts = np.maximum(self.sizes - 1, 0) + _USUAL
         return np.asarray((self.squares + usual) / counts, dtype=np.float32)
@@ -94,14 +96,14 @@ class Lists:
 
     @cached_property
     def longest(self) -> float:
-        """Norm that no code is above."""
-        # A row is at most its centre and the radius away from zero, its code its error more.
+        """A norm that no code exceeds."""
+        # A row's norm is at most that of its centre plus the radius, its code's its error more.
         norms = np.linalg.norm(self.centres.astype(np.float64), axis=1) + self.radii
         return float(norms.max(initial=0.0) + self.errors.max(initial=0.0))
 
     @cached_property
     def error(self) -> float:
-        """Usual distance of a row to its code."""
+        """Mean distance of a row to its code."""
         return float(self.errors.mean()) if len(self.errors) else 0.0
 
     @property
@@ -111,28 +113,28 @@ class Lists:
 
 
 def build_lists(
-    vectors: Embeddings, n_lists: int, *, held: NDArray[np.int64], seed: int, threads: int
+    vectors: Embeddings, n_lists: int, *, held_out: NDArray[np.int64], seed: int, threads: int
 ) -> Lists:
     """Cluster rows and encode them; float32 rows are read in blocks, twice.
 
     Args:
         vectors: (n, dim) unit rows; may be memory-mapped.
         n_lists: Lists, at most n; 0 chooses by n.
-        held: Rows that no list's mean is made from.
-        seed: Of the clusters.
+        held_out: Rows that are left out of the mean of their list.
+        seed: Seed of the clusters.
         threads: Threads to work with; the lists do not depend on them.
     """
     n, dim = vectors.shape
     if not n:
         return _empty(dim)
-    n_centres = min(n_lists or lists_for(n), n)
+    n_centres = min(n_lists or choose_n_lists(n), n)
     directions = train_centres(vectors, n_centres, seed=seed, threads=threads)
     members, _ = assign(vectors, directions, threads=threads)
-    return _lay_out(vectors, members, len(directions), held)
+    return _lay_out(vectors, members, len(directions), held_out)
 
 
 def _lay_out(
-    vectors: Embeddings, members: NDArray[np.int64], n_lists: int, held: NDArray[np.int64]
+    vectors: Embeddings, members: NDArray[np.int64], n_lists: int, held_out: NDArray[np.int64]
 ) -> Lists:
     n, dim = vectors.shape
     rows = np.argsort(members, kind="stable").astype(np.int32)
@@ -146,8 +148,8 @@ def _lay_out(
         encode(part, positions[block], codes, scales, errors)
         add_rows(part, members[block], sums)
     sizes = np.bincount(members, minlength=n_lists)
-    np.subtract.at(sums, members[held], vectors[held])
-    counted = sizes - np.bincount(members[held], minlength=n_lists)
+    np.subtract.at(sums, members[held_out], vectors[held_out])
+    counted = sizes - np.bincount(members[held_out], minlength=n_lists)
     centres = (sums / np.maximum(counted, 1)[:, np.newaxis]).astype(np.float32)
     squares, radii = _measure(codes, scales, errors, members[rows], centres)
     made = np.array([n, squares.sum() / n], dtype=np.float32)
@@ -172,10 +174,10 @@ def update_lists(
     new: NDArray[np.int64],
     threads: int,
 ) -> Lists:
-    """Return the lists of a changed library, about the same centres.
+    """Return the lists of a changed library, around the same centres.
 
     Args:
-        lists: Of the library before.
+        lists: Lists of the library before.
         row_now: (n_before,) int64 row that each row before has now; -1 where it is gone.
         vectors: (n, dim) unit rows now.
         new: (n_new,) int64 ascending rows that were not there before.
@@ -215,11 +217,11 @@ def _merge_codes(
 ) -> NDArray[np.uint8]:
     codes = np.empty((len(order), old.shape[1]), dtype=np.uint8)
     for block in blocks(len(order), _BLOCK):
-        some = order[block]
-        fresh = some >= len(places)
+        sources = order[block]
+        is_new = sources >= len(places)
         part = codes[block]
-        part[~fresh] = old[places[some[~fresh]]]
-        part[fresh] = new[some[fresh] - len(places)]
+        part[~is_new] = old[places[sources[~is_new]]]
+        part[is_new] = new[sources[is_new] - len(places)]
     return codes
 
 
@@ -274,7 +276,7 @@ def _empty(dim: int) -> Lists:
 
 
 def pack_lists(lists: Lists) -> Mapping[str, NDArray[Any]]:
-    """Return the arrays as columns: of one dimension, floats by their bits."""
+    """Return the arrays as columns of one dimension; float32 as the int32 of the same bits."""
     arrays = {field.name: getattr(lists, field.name).reshape(-1) for field in fields(lists)}
     return {
         name: array.view(np.int32) if array.dtype == np.float32 else array
@@ -286,7 +288,7 @@ def unpack_lists(columns: Mapping[str, NDArray[Any]], n: int, dim: int) -> Lists
     """Rebuild lists from columns, and check that they are of `n` rows of `dim` components.
 
     Raises:
-        InputError: They are not; says how.
+        InputError: They are not; the message says how.
     """
     missing = sorted({field.name for field in fields(Lists)} - columns.keys())
     if missing:
@@ -333,5 +335,5 @@ def _check(lists: Lists) -> None:
     for name in ("scales", "errors", "centres", "squares", "radii", "made", "stopping"):
         values = getattr(lists, name)
         if not np.isfinite(values).all() or (name != "centres" and (values < 0).any()):
-            msg = f"its {name} hold a value that none can have"
+            msg = f"its {name} hold a value that is not finite or below 0"
             raise InputError(msg)

@@ -16,10 +16,10 @@ from searchlab.search.indexes.ivf.lists import Lists
 _NO_WORDS = np.zeros(0, dtype=np.uint64)
 
 
-def candidates(n_wanted: int) -> int:
-    """Say how many rows to score again, so that the best `n_wanted` are among them.
+def count_candidates(n_wanted: int) -> int:
+    """Return how many rows to score again by their vectors, so that the best are among them.
 
-    Codes order rows that score nearly the same by chance.
+    Codes are too coarse to order rows that score nearly the same.
     """
     return 2 * n_wanted + 64
 
@@ -43,13 +43,15 @@ def scan_lists(
         n_wanted: Rows wanted.
         recall: Share of them that must be expected to be found.
         usual: Variance of residuals as a share of a list's spread, before a row is scored.
-        bands: Cosine with the best centre from which on, and stretch that is taken then; the same
-            for the cosine up to which it is another. Between the two it goes from one to the other.
+        bands: `near`, the stretch there, `far`, and the stretch there, from `Stopping.bands`. A
+            query whose best centre has a cosine of `near` or more takes the first stretch, one of
+            `far` or less takes the second, and in between the stretch is interpolated.
 
     Returns:
-        Ascending rows, and how many were scored.
+        (n,) int64 rows, ascending, to be scored again by their vectors; and how many rows were
+        scored.
     """
-    rows, scored = scan(
+    rows, n_scored = scan(
         lists.codes,
         lists.scales,
         lists.rows,
@@ -60,20 +62,20 @@ def scan_lists(
         _NO_WORDS if allowed is None else allowed.words,
         len(lists.rows) if allowed is None else allowed.count,
         n_wanted,
-        candidates(n_wanted),
+        count_candidates(n_wanted),
         lists.error,
         (1 - recall) * n_wanted,
         usual,
         *bands,
     )
     rows.sort()
-    return rows, scored
+    return rows, n_scored
 
 
 def gather_rows(
     lists: Lists, query: Embeddings, allowed: Bitmap, n_wanted: int
 ) -> NDArray[np.int64]:
-    """Score every allowed row by its code, and return the best, ascending."""
+    """Score every allowed row by its code; return the best, (n,) int64, ascending."""
     rows: NDArray[np.int64] = gather(
         lists.codes,
         lists.scales,
@@ -83,7 +85,7 @@ def gather_rows(
         allowed.words,
         allowed.count,
         n_wanted,
-        candidates(n_wanted),
+        count_candidates(n_wanted),
         lists.error,
     )
     rows.sort()
@@ -96,14 +98,15 @@ def sweep_lists(
     """Find every allowed row that may be among the best `n_wanted` with a cosine of `least`.
 
     Returns:
-        Ascending rows, of which no row of the exact answer is missing, and how many were scored.
+        (n,) int64 rows, ascending, with all rows of the exact answer among them; and how many rows
+        were scored.
     """
     norm = float(np.linalg.norm(query.astype(np.float64)))
-    # What sums of products can be off by in float32, in the cosine that is compared as in ours.
+    # Most that float32 sums of products are off by, in this score and in the cosine it stands for.
     slack = 4 * len(query) * 2.0**-24 * norm * lists.longest
     # Not by BLAS, whose threads wait for each other longer than this takes.
     products = cosines(lists.centres, query)
-    rows, scored = sweep(
+    rows, n_scored = sweep(
         lists.codes,
         lists.scales,
         lists.rows,
@@ -120,4 +123,4 @@ def sweep_lists(
         slack,
     )
     rows.sort()
-    return rows, scored
+    return rows, n_scored

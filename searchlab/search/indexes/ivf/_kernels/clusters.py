@@ -12,11 +12,17 @@ from searchlab._numba import F32, F64, I64, kernel, reads, writes
 
 @kernel(reads(F32, 2), reads(I64), writes(F64, 2))
 def add_rows(vectors: Any, members: Any, sums: Any) -> None:
-    """Add each row of `vectors` (n, dim) to the sum of its cluster, `sums` (n_clusters, dim)."""
+    """Add each row to the sum of its cluster.
+
+    Args:
+        vectors: (n, dim) float32.
+        members: (n,) int64, cluster of each row.
+        sums: (n_clusters, dim) float64, added to.
+    """
     for row in range(vectors.shape[0]):
-        one = members[row]
+        cluster = members[row]
         for column in range(vectors.shape[1]):
-            sums[one, column] += np.float64(vectors[row, column])
+            sums[cluster, column] += np.float64(vectors[row, column])
 
 
 @kernel(
@@ -40,16 +46,18 @@ def measure(
         errors: (n,) float32, distance of a row to its code at most.
         members: (n,) int64, cluster of each.
         centres: (n_clusters, dim) float32.
-        squares: (n_clusters,) float64, what the squared distances are added to.
-        radii: (n_clusters,) float64, raised to what no row of the cluster is farther than.
+        squares: (n_clusters,) float64, to which the squared distances are added.
+        radii: (n_clusters,) float64, raised to at least the distance of every row.
     """
     for place in range(codes.shape[0]):
-        one = members[place]
+        cluster = members[place]
         scale = scales[place]
         total = np.float32(0)
         for column in range(centres.shape[1]):
-            away = scale * np.float32(np.int32(codes[place, column]) - 128) - centres[one, column]
+            value = scale * np.float32(np.int32(codes[place, column]) - 128)
+            away = value - centres[cluster, column]
             total += away * away
-        squares[one] += total
+        squares[cluster] += total
         # A float32 sum of many squares may be off by a thousandth, not more.
-        radii[one] = max(radii[one], np.sqrt(np.float64(total)) * 1.001 + errors[place])
+        distance = np.sqrt(np.float64(total)) * 1.001 + errors[place]
+        radii[cluster] = max(radii[cluster], distance)

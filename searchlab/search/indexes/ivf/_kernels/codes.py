@@ -1,8 +1,8 @@
 """Codes of a byte a component: how rows become codes, and the product of a code and a query.
 
-A component x of a row is kept as the byte 128 + round(x / scale), the row's scale being its largest
-component over 127. A query is rounded the same way, but signed. The product of the two is then a
-sum of integers, less 128 times the sum of the query's own.
+A component x of a row is stored as the byte 128 + round(x / scale); the scale of a row is its
+largest absolute component over 127. A query is rounded the same way, to signed integers. The
+product of the two is then a sum of integers, less 128 times the sum of the query's integers.
 
 Where the processor multiplies and adds 64 bytes in one instruction (AVX-512 VNNI), that is used;
 LLVM does not find it by itself. Elsewhere the loop is left to LLVM, with a query of 16-bit
@@ -26,7 +26,7 @@ CHUNK = 64
 """Bytes that a code's length is a multiple of: a cache line, and a register of AVX-512."""
 
 _ZERO = 128
-# Below it, one over a step is no float32: such a row or query is coded as zeros.
+# Below it, 1 / step is too large for float32: such a row or query is coded as zeros.
 _LEAST_STEP = np.float32(1e-30)
 _I8, _I32 = ir.IntType(8), ir.IntType(32)
 _HAS_VNNI = "+avx512vnni" in cpu_target.target_context.codegen().magic_tuple()[2]
@@ -34,6 +34,7 @@ _QUERY = np.int8 if _HAS_VNNI else np.int16
 
 
 def _row(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> tuple[Any, Any]:
+    """Return where a row of a matrix starts, and its length."""
     matrix = context.make_array(array_type)(context, builder, array)
     length = builder.extract_value(matrix.shape, 1)
     return builder.gep(matrix.data, [builder.mul(row, length)]), length
@@ -79,7 +80,7 @@ def _dot_plain(codes: Any, row: Any, query: Any) -> Any:
 
 
 dot = _dot_vnni if _HAS_VNNI else _dot_plain
-"""Product of row `row` of `codes` (n, length) uint8 and a query of `rounded`, as int32."""
+"""Product of row `row` of `codes` (n, length) uint8 and a query of `round_query`, as int32."""
 
 
 @intrinsic
@@ -101,11 +102,15 @@ def prefetch(_context: Any, codes: Any, row: Any) -> Any:
 
 
 @inner
-def rounded(query: Any, length: Any) -> Any:
-    """Round a query.
+def round_query(query: Any, length: Any) -> Any:
+    """Round a query to integers.
+
+    Args:
+        query: (dim,) float32.
+        length: Of a code, at least dim.
 
     Returns:
-        (length,) integers, the step between them, and what to take off every product.
+        (length,) integers, the step between them, and the number to subtract from every product.
     """
     largest = np.float32(0)
     for value in query:
@@ -122,14 +127,14 @@ def rounded(query: Any, length: Any) -> Any:
 
 
 @inner
-def doubt(query: Any, code: Any, step: Any, error: Any) -> Any:
-    """Return the standard deviation of what rounding does to a product.
+def estimate_error(query: Any, code: Any, step: Any, error: Any) -> Any:
+    """Return the standard deviation of the error that rounding makes in a product.
 
     Args:
         query: (dim,) float32.
-        code: Of the query, by `rounded`.
-        step: Of the query, by `rounded`.
-        error: Usual distance of a row to its code.
+        code: The query's integers from `round_query`.
+        step: The query's step from `round_query`.
+        error: Mean distance of a row to its code.
     """
     squares = off = 0.0
     for place in range(query.size):

@@ -9,15 +9,16 @@ from numba import types
 
 from searchlab._numba import F32, F64, I64, inner, kernel, reads
 from searchlab.search.filters._kernels.bits import lowest
-from searchlab.search.indexes.ivf._kernels.codes import dot, doubt, prefetch, rounded
-from searchlab.search.indexes.ivf._kernels.heaps import at_least, offer
+from searchlab.search.indexes.ivf._kernels.codes import dot, estimate_error, prefetch, round_query
+from searchlab.search.indexes.ivf._kernels.heaps import offer, select_rows
 from searchlab.search.indexes.ivf._kernels.lists import CODES, SURE, WORDS
 
+# Rows between the one that is scored and the one that is prefetched.
 _AHEAD = 12
 
 
 @inner
-def places_of(words: Any, positions: Any, count: Any) -> Any:
+def list_places(words: Any, positions: Any, count: Any) -> Any:
     """List the places of the rows in a bitmap, in the order of the rows; (count,) int64."""
     places = np.empty(count, dtype=np.int64)
     written = 0
@@ -51,22 +52,23 @@ def gather(
         rows: (n,) int32 row number of each code.
         positions: (n,) int32, where each row's code is.
         query: (dim,) float32.
-        words: Of the bitmap of rows that may be found.
+        words: uint64 words of the bitmap of rows that may be found.
         n_allowed: Rows in it.
         n_wanted: Rows wanted.
-        keep: Rows returned at most, at least `n_wanted`.
-        error: Usual distance of a row to its code.
+        keep: Most rows to return, at least `n_wanted`.
+        error: Mean distance of a row to its code.
 
     Returns:
-        int64 rows in no order, all that rounding may have put behind the best `n_wanted`.
+        int64 rows in no order: the best `n_wanted`, and those that may belong to them but for
+        rounding.
     """
-    code, step, zero = rounded(query, codes.shape[1])
-    places = places_of(words, positions, n_allowed)
+    code, step, zero = round_query(query, codes.shape[1])
+    places = list_places(words, positions, n_allowed)
     kept_scores = np.empty(min(keep, n_allowed), dtype=np.float32)
     kept_rows = np.empty(min(keep, n_allowed), dtype=np.int64)
     top_scores = np.empty(min(n_wanted, n_allowed), dtype=np.float32)
     top_rows = np.empty(min(n_wanted, n_allowed), dtype=np.int64)
-    n_kept = top = 0
+    n_kept = n_top = 0
     for number in range(min(_AHEAD, n_allowed)):
         prefetch(codes, places[number])
     for number in range(n_allowed):
@@ -76,7 +78,7 @@ def gather(
         score = np.float32(dot(codes, place, code) - zero) * step * scales[place]
         if n_kept < kept_scores.size or score >= kept_scores[0]:
             n_kept = offer(kept_scores, kept_rows, n_kept, score, np.int64(rows[place]))
-            top = offer(top_scores, top_rows, top, score, np.int64(rows[place]))
-    floor = top_scores[0] if top else -np.inf
-    floor -= SURE * doubt(query, code, step, error)
-    return at_least(kept_scores, kept_rows, n_kept, floor)
+            n_top = offer(top_scores, top_rows, n_top, score, np.int64(rows[place]))
+    floor = top_scores[0] if n_top else -np.inf
+    floor -= SURE * estimate_error(query, code, step, error)
+    return select_rows(kept_scores, kept_rows, n_kept, floor)

@@ -11,7 +11,7 @@ from searchlab._numba import inner
 
 @inner
 def offer(scores: Any, rows: Any, count: Any, score: Any, row: Any) -> Any:
-    """Offer a row to a heap; of equal scores the lower row is the better.
+    """Put a row into a heap if it is among the best; of equal scores the lower row is better.
 
     Args:
         scores: (size,) scores in the heap, the worst first.
@@ -56,12 +56,12 @@ def offer(scores: Any, rows: Any, count: Any, score: Any, row: Any) -> Any:
 
 
 @inner
-def at_least(scores: Any, rows: Any, count: Any, floor: Any) -> Any:
-    """Return the rows of a heap with a score of at least `floor`, in no order."""
-    above = np.empty(count, dtype=np.int64)
+def select_rows(scores: Any, rows: Any, count: Any, floor: Any) -> Any:
+    """Return the rows of a heap with a score of at least `floor`, int64 in no order."""
+    selected = np.empty(count, dtype=np.int64)
     size = 0
     for number in range(count):
         if scores[number] >= floor:
-            above[size] = rows[number]
+            selected[size] = rows[number]
             size += 1
-    return above[:size]
+    return selected[:size]

@@ -10,12 +10,12 @@ from numba import types
 from searchlab._numba import F32, I64, inner, reads
 from searchlab.search.indexes.ivf._kernels.codes import dot
 
-# What `indexes.lists.Lists` holds, in the order in which every kernel takes it.
+# Types of the arrays of `ivf.lists.Lists`, in the order in which every kernel takes them.
 CODES = (reads(types.uint8, 2), reads(F32), reads(types.int32))
 CENTRES = (reads(I64), reads(types.uint8, 2), reads(F32), reads(F32))
 WORDS = reads(types.uint64)
 AHEAD = 6
-"""Rows between the one that is scored and the one that is asked for."""
+"""Rows between the one that is scored and the one that is prefetched."""
 
 SURE = 4.0
 """Standard deviations of rounding within which a row is scored again by its float32 vector."""
@@ -25,16 +25,17 @@ BUCKETS = 256
 
 @inner
 def score_lists(centres: Any, centre_scales: Any, code: Any, step: Any, zero: Any) -> Any:
-    """Score the centre of every list; (n_lists,) float32."""
+    """Score the centre of every list by a query of `round_query`; (n_lists,) float32."""
     scores = np.empty(centres.shape[0], dtype=np.float32)
-    for one in range(centres.shape[0]):
-        scores[one] = np.float32(dot(centres, one, code) - zero) * step * centre_scales[one]
+    for number in range(centres.shape[0]):
+        product = np.float32(dot(centres, number, code) - zero)
+        scores[number] = product * step * centre_scales[number]
     return scores
 
 
 @inner
-def into_buckets(scores: Any) -> Any:
-    """Order lists by score, the best first, as finely as 256 buckets go.
+def sort_into_buckets(scores: Any) -> Any:
+    """Sort lists by score, the best first, as finely as 256 buckets go.
 
     Returns:
         (n_lists,) lists in order, (n_lists,) bucket of each list, the best score, and the width of
@@ -71,12 +72,12 @@ def collect(rows: Any, start: Any, stop: Any, words: Any, batch: Any, count: Any
         rows: (n,) int32, row of each place.
         start: First place of the list.
         stop: Place behind its last.
-        words: Of the bitmap; none where all rows pass.
+        words: uint64 words of the bitmap; none where all rows pass.
         batch: (size,) int64, written to from `count` on.
-        count: Places in it already.
+        count: Places in the batch already.
 
     Returns:
-        Places in it now.
+        Places in the batch afterwards.
     """
     if words.size == 0:
         for place in range(start, stop):

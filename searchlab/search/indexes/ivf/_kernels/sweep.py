@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from searchlab._numba import F32, F64, I64, kernel, reads
-from searchlab.search.indexes.ivf._kernels.codes import dot, prefetch, rounded
+from searchlab.search.indexes.ivf._kernels.codes import dot, prefetch, round_query
 from searchlab.search.indexes.ivf._kernels.heaps import offer
 from searchlab.search.indexes.ivf._kernels.lists import AHEAD, CODES, WORDS, collect
 
@@ -56,19 +56,19 @@ def sweep(
         errors: (n,) float32, never less than the distance of a row to its code.
         offsets: (n_lists + 1,) int64, where each list starts.
         order: (n_lists,) int64, lists in the order in which to visit them.
-        ceilings: (n_lists,) float32, a cosine that no row of the list is above.
+        ceilings: (n_lists,) float32, a cosine that no row of the list exceeds.
         query: (dim,) float32.
-        words: Of the bitmap of rows that may be found; none where all may.
+        words: uint64 words of the bitmap of rows that may be found; none where all may.
         n_allowed: Rows that may be found.
         n_wanted: Rows wanted, at least 1.
         least: Cosine that a row must have.
-        longest: Norm that no code is above.
+        longest: A norm that no code exceeds.
         slack: What the rounding of float32 sums may add.
 
     Returns:
         int64 rows in no order, and how many rows were scored.
     """
-    code, step, zero = rounded(query, codes.shape[1])
+    code, step, zero = round_query(query, codes.shape[1])
     norm = off = 0.0
     for place in range(query.size):
         value = np.float64(query[place])
@@ -78,22 +78,22 @@ def sweep(
     norm = np.sqrt(norm)
     common = np.sqrt(off) * longest + slack
     longest_list = 0
-    for one in range(offsets.size - 1):
-        longest_list = max(longest_list, offsets[one + 1] - offsets[one])
+    for cluster in range(offsets.size - 1):
+        longest_list = max(longest_list, offsets[cluster + 1] - offsets[cluster])
     batch = np.empty(longest_list + _BATCH, dtype=np.int64)
     sure_scores = np.empty(min(n_wanted, n_allowed), dtype=np.float64)
     sure_rows = np.empty(min(n_wanted, n_allowed), dtype=np.int64)
     possible_rows = np.empty(n_allowed, dtype=np.int64)
     possible_scores = np.empty(n_allowed, dtype=np.float64)
-    sure = n_possible = scored = visited = 0
+    n_sure = n_possible = n_scored = n_visited = 0
     floor = least
-    while visited < order.size and scored < n_allowed:
+    while n_visited < order.size and n_scored < n_allowed:
         count = 0
-        while visited < order.size and count < _BATCH:
-            one = order[visited]
-            visited += 1
-            if ceilings[one] >= floor:
-                count = collect(rows, offsets[one], offsets[one + 1], words, batch, count)
+        while n_visited < order.size and count < _BATCH:
+            cluster = order[n_visited]
+            n_visited += 1
+            if ceilings[cluster] >= floor:
+                count = collect(rows, offsets[cluster], offsets[cluster + 1], words, batch, count)
         for number in range(min(AHEAD, count)):
             prefetch(codes, batch[number])
         for number in range(count):
@@ -109,13 +109,14 @@ def sweep(
             possible_scores[n_possible] = score + within
             n_possible += 1
             if n_wanted < n_allowed:
-                sure = offer(sure_scores, sure_rows, sure, score - within, np.int64(rows[place]))
-                if sure == n_wanted:
+                surely = score - within
+                n_sure = offer(sure_scores, sure_rows, n_sure, surely, np.int64(rows[place]))
+                if n_sure == n_wanted:
                     floor = max(least, sure_scores[0])
-        scored += count
+        n_scored += count
     n_left = 0
     for number in range(n_possible):
         if possible_scores[number] >= floor:
             possible_rows[n_left] = possible_rows[number]
             n_left += 1
-    return possible_rows[:n_left], scored
+    return possible_rows[:n_left], n_scored
