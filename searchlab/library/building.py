@@ -38,9 +38,9 @@ def build_snapshot(
         table: The photos of the new state.
         config: Its `model_id` is filled in.
         roots: Folders that it covers.
-        cache: What is known of contents.
+        cache: Stores facts and vectors by content.
         thumbnails: Folder of the small pictures.
-        before: The state in force, whose index is taken over; None to build anew.
+        before: The state in force, whose index is updated; None to build a new one.
         progress: Told about what is done.
 
     Returns:
@@ -60,7 +60,7 @@ def build_snapshot(
     canaries = before.canaries if before and same_model else CanaryCheck.record(model)
     next_label = max(first, int(labels.max(initial=-1)) + 1)
     with progress.step(f"building the {config.index} index"):
-        index = _index(before, config, vectors, labels)
+        index = _make_index(before, config, vectors, labels)
     return write_snapshot(
         folder,
         config=config,
@@ -82,7 +82,7 @@ def _keeps_all(
     return same and config.index_id == before.config.index_id
 
 
-def _index(
+def _make_index(
     before: Snapshot | None, config: Config, vectors: Embeddings, labels: NDArray[np.int64]
 ) -> VectorIndex:
     if before is not None and before.config.index_id == config.index_id:

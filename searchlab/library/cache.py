@@ -54,7 +54,7 @@ class Facts:
 
 
 class ContentCache:
-    """Files, facts and vectors by content.
+    """Digests of files, and facts and vectors by content.
 
     Several processes may use it: what one of them adds, all can read.
     """
@@ -80,7 +80,7 @@ class ContentCache:
         except sqlite3.DatabaseError as error:
             if hasattr(self, "_db"):
                 self._db.close()
-            raise _plainly(path, error) from error
+            raise _describe_error(path, error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -93,10 +93,10 @@ class ContentCache:
     ) -> None:
         self._db.close()
         if isinstance(error, sqlite3.DatabaseError):
-            raise _plainly(self._path, error) from error
+            raise _describe_error(self._path, error) from error
 
     def known_file(self, path: str, size: int, mtime_ns: int) -> str | None:
-        """Return the digest of a file that has not changed since it was read."""
+        """Return the digest of a file if it has not changed since it was read; None otherwise."""
         sql = "SELECT sha256 FROM files WHERE path=? AND size=? AND mtime_ns=?"
         row = self._db.execute(sql, (path, size, mtime_ns)).fetchone()
         return None if row is None else str(row[0])
@@ -154,7 +154,7 @@ class ContentCache:
         return rows
 
     def prune(self, digests: set[str], keys: set[str], model_ids: set[str] | None = None) -> None:
-        """Forget everything but some contents and some vectors, and give the space back.
+        """Forget everything but some contents and some vectors, and free the disk space.
 
         Args:
             digests: Contents to keep.
@@ -163,16 +163,16 @@ class ContentCache:
         """
         with self._db:
             rows = self._db.execute("SELECT sha256 FROM contents").fetchall()
-            gone = [row for row in rows if row[0] not in digests]
-            self._db.executemany("DELETE FROM contents WHERE sha256=?", gone)
-            self._db.executemany("DELETE FROM files WHERE sha256=?", gone)
+            unused = [row for row in rows if row[0] not in digests]
+            self._db.executemany("DELETE FROM contents WHERE sha256=?", unused)
+            self._db.executemany("DELETE FROM files WHERE sha256=?", unused)
             rows = self._db.execute("SELECT DISTINCT key FROM vectors").fetchall()
-            old = [row for row in rows if row[0] not in keys]
-            self._db.executemany("DELETE FROM vectors WHERE key=?", old)
+            unused = [row for row in rows if row[0] not in keys]
+            self._db.executemany("DELETE FROM vectors WHERE key=?", unused)
             rows = self._db.execute("SELECT DISTINCT model_id FROM vectors").fetchall()
             if model_ids is not None:
-                gone = [row for row in rows if row[0] not in model_ids]
-                self._db.executemany("DELETE FROM vectors WHERE model_id=?", gone)
+                unused = [row for row in rows if row[0] not in model_ids]
+                self._db.executemany("DELETE FROM vectors WHERE model_id=?", unused)
         self._db.execute("VACUUM")
 
     def _by_keys(self, sql: str, keys: Sequence[str], *first: str) -> Iterator[tuple[str, Any]]:
@@ -207,16 +207,16 @@ class ContentCache:
                 )
 
 
-def _plainly(path: Path, error: sqlite3.DatabaseError) -> SearchlabError:
+def _describe_error(path: Path, error: sqlite3.DatabaseError) -> SearchlabError:
     # Only a damaged file may be deleted: it holds every embedding.
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return ConflictError(f"{path} is in use by another process; wait until it has finished")
-    barred = (
+    not_writable = (
         *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY),
         *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL),
     )
-    if code in barred or (code == sqlite3.SQLITE_CANTOPEN and not path.is_dir()):
+    if code in not_writable or (code == sqlite3.SQLITE_CANTOPEN and not path.is_dir()):
         return SearchlabError(f"{path} must be a file that can be written, got: {error}")
     msg = f"{path} must be a cache of this version, got: {error}; delete it and index again"
     return DataError(msg)

@@ -35,7 +35,7 @@ def identify(
 ) -> tuple[dict[str, Picture], list[Skipped], int]:
     """Give every picture its photo_id.
 
-    A photo is identified by its library's id where a record tells it, else by its content, so that
+    A photo is identified by its library's id where a record gives it, else by its content, so that
     a moved or renamed file stays the same photo.
 
     Args:
@@ -52,7 +52,7 @@ def identify(
     identified = {picture.sha256 for picture in pictures if picture.record.source_photo_id}
     for picture in pictures:
         if picture.sha256 in identified and not picture.record.source_photo_id:
-            copies += 1  # of one whose library and id are known
+            copies += 1  # another file with this content has a record that gives its id
             continue
         photo_id = _photo_id(picture, roots)
         other = by_id.setdefault(photo_id, picture)
@@ -96,7 +96,7 @@ def build_table(
         pictures: By `photo_id`; those whose facts name a problem are left out.
         roots: Folders that they lie in.
         cache: Holds their facts and vectors.
-        model: Its parts that can name things write the descriptions.
+        model: Descriptions are made from what its parts name in a picture.
         unreachable: Rows of photos whose folder cannot be reached at the moment.
         dates: Upload dates of the previous snapshot, by `photo_id`.
         progress: Told about every photo.
@@ -161,7 +161,7 @@ def build_vectors(
 
     Args:
         table: The photos.
-        model: What embeds them; the parts of a hybrid are cached apart.
+        model: The model that embeds them; vectors of a hybrid's parts are cached separately.
         cache: Holds vectors by model and content.
         thumbnails: Folder of the small pictures.
         progress: Told about what must be embedded.
@@ -175,15 +175,15 @@ def build_vectors(
     """
     keys: dict[str, list[str]] = {}
     digests = list(table.texts("sha256"))
-    seeing = [part for part, _ in model.parts if part.reads == "image"]
+    image_models = [part for part, _ in model.parts if part.reads == "image"]
     needed: set[str] = set()
-    if seeing:
+    if image_models:
         files = dict(zip(digests, map(Path, table.texts("file")), strict=True))
-        for part in seeing:
+        for part in image_models:
             known = cache.known_vectors(part.model_id, digests)
             needed |= {digest for digest in digests if digest not in known}
         files = {digest: path for digest, path in files.items() if digest in needed}
-        problems = embed_pictures(files, seeing, cache, thumbnails, progress)
+        problems = embed_pictures(files, image_models, cache, thumbnails, progress)
         if problems:
             msg = (
                 f"every photo must be readable to be embedded by {model.name}, got "
@@ -191,12 +191,12 @@ def build_vectors(
                 "bring them back, or index again (`--forget FOLDER` drops a folder)"
             )
             raise NotFoundError(msg)
-        keys |= {part.model_id: digests for part in seeing}
-    reading = [part for part, _ in model.parts if part.reads == "text"]
-    if reading:
+        keys |= {part.model_id: digests for part in image_models}
+    text_models = [part for part, _ in model.parts if part.reads == "text"]
+    if text_models:
         texts = documents(table, withheld)
         digests = [text_key(text) for text in texts]
-        for part in reading:
+        for part in text_models:
             _embed_texts(part, dict(zip(digests, texts, strict=True)), cache)
             keys[part.model_id] = digests
     vectors = np.empty((len(table), model.dim), dtype=np.float32)
@@ -247,10 +247,11 @@ def assign_labels(
         table: The new state.
         vectors: (n_photos, dim) of the new state.
         before: Table and vectors of the state before; None where labels start anew.
-        first: Labels below were given before, also to photos that have left.
+        first: The first label for new photos; all below were used before, also for photos that
+            have left.
 
     Returns:
-        (n_photos,) labels, each once.
+        (n_photos,) int64 labels, all different.
     """
     if before is None or before[1].shape[1] != vectors.shape[1] or not len(before[0]):
         return np.arange(len(table))

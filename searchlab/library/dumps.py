@@ -1,4 +1,4 @@
-"""Dumps of upstream libraries as a whole: merged, licences checked, each photo with its picture."""
+"""Photos of dumps: records of one photo merged, licences checked, pictures found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from searchlab.sources.merge import merge
 from searchlab.sources.picture_store import PictureStore
 from searchlab.sources.record import SourceRecord
 
-_Way = tuple[Root, DumpRecord]
+# A record, and the dump that it was read from.
+_Reading = tuple[Root, DumpRecord]
 
 
 def pictures_of_dumps(
@@ -23,17 +24,17 @@ def pictures_of_dumps(
 ) -> Iterator[tuple[Path, SourceRecord] | Skipped]:
     """Find the photos of some dumps that a library takes in.
 
-    What several records say of one photo becomes one record. Its licence is checked then, by what
-    the library that published it says.
+    Several records of one photo become one. Then its licence is checked, as given by the library
+    that published the photo.
 
     Args:
-        dumps: That can be reached.
+        dumps: Dumps whose files can be reached.
         progress: Told about every record.
 
     Yields:
-        A picture's path and what is said of it, or why a record is left out.
+        The path of a picture and its record, or why a record is left out.
     """
-    photos: dict[tuple[str, str], list[_Way]] = {}
+    photos: dict[tuple[str, str], list[_Reading]] = {}
     for root in dumps:
         with progress.step(f"reading {root.place.name}", unit="records") as step:
             for item in read_dump(root.place, find_source(root.source)):
@@ -41,31 +42,31 @@ def pictures_of_dumps(
                 if isinstance(item, Skipped):
                     yield item
                 else:
-                    _note(photos.setdefault(item.record.origin, []), (root, item))
+                    _add_reading(photos.setdefault(item.record.origin, []), (root, item))
     stores = {root.folder: PictureStore(root.folder) for root in dumps}
-    for ways in photos.values():
-        yield _picture(ways, stores)
+    for readings in photos.values():
+        yield _find_picture(readings, stores)
 
 
-def _note(ways: list[_Way], way: _Way) -> None:
+def _add_reading(readings: list[_Reading], new: _Reading) -> None:
     # A growing dump repeats a photo that has changed: the last line counts.
-    source = way[1].record.source
-    ways[:] = [other for other in ways if other[1].record.source != source]
-    ways.append(way)
+    source = new[1].record.source
+    readings[:] = [other for other in readings if other[1].record.source != source]
+    readings.append(new)
 
 
-def _picture(
-    ways: list[_Way], stores: dict[Path, PictureStore]
+def _find_picture(
+    readings: list[_Reading], stores: dict[Path, PictureStore]
 ) -> tuple[Path, SourceRecord] | Skipped:
-    record = merge(read.record for _, read in ways)
-    # The record that speaks for the photo comes first, and its picture before those of others.
-    ways = sorted(ways, key=lambda way: way[1].record.source != record.source)
-    root, read = ways[0]
+    record = merge(read.record for _, read in readings)
+    # The library that published the photo comes first: its picture is preferred.
+    readings = sorted(readings, key=lambda reading: reading[1].record.source != record.source)
+    root, best = readings[0]
     if why := refusal(record.license_type, root.allowed):
-        return Skipped(read.where, why)
-    for other, said in ways:
-        path = stores[other.folder].find(said.record)
+        return Skipped(best.where, why)
+    for dump, read in readings:
+        path = stores[dump.folder].find(read.record)
         if path is not None:
             return path, record
     reason = f"no picture of {record.source} {record.source_photo_id} in {root.folder}"
-    return Skipped(read.where, f"{reason}; `searchlab fetch --dump` brings it")
+    return Skipped(best.where, f"{reason}; `searchlab fetch --dump` downloads it")

@@ -41,8 +41,8 @@ BATCH = 16
 """Photos that are embedded together, unless a model says by `images_at_once` that it wants more."""
 AHEAD = 3
 """Batches that are decoded, or wait to be embedded, at most."""
-_MANY = 200  # from so many photos on, loading the faster way to resize pays
-_LARGEST_BYTES = 1_500_000_000  # what decoding the largest picture there is takes
+_MANY = 200  # from this many photos on, loading the faster way to resize pays
+_LARGEST_BYTES = 1_500_000_000  # memory that decoding the largest accepted picture takes
 _LOOKUP = 4_096
 _UNREADABLE = "unreadable"
 _CHANGED = "changed while it was indexed"
@@ -64,7 +64,7 @@ class _Decoder:
     """How pictures are decoded; for several threads at once.
 
     Attributes:
-        side: Short side in pixels that models or what is said of a photo make use of.
+        side: Short side in pixels that the models and the analysis need.
         thumbnails: Folder of the small pictures.
         resize: How pictures are scaled.
     """
@@ -76,7 +76,7 @@ class _Decoder:
     def __call__(self, digest: str, path: Path, sizes: frozenset[int]) -> _Decoded:
         try:
             decoded = open_rgb(_content(digest, path), min_side=self.side)
-            seen = analyse(decoded)
+            analysis = analyse(decoded)
         except ImageError as error:
             return _Decoded(digest, Facts(problem=error.reason), {})
         except MemoryError:
@@ -84,9 +84,9 @@ class _Decoder:
         facts = Facts(
             width=decoded.width,
             height=decoded.height,
-            shade=int(seen.color_hex[1:], 16),
-            palette=seen.palette,
-            blur_hash=seen.blur_hash,
+            shade=int(analysis.color_hex[1:], 16),
+            palette=analysis.palette,
+            blur_hash=analysis.blur_hash,
         )
         scaled = shrink(decoded.image, self.side, resize=self.resize)
         self._keep_thumbnail(digest, scaled)
@@ -104,7 +104,12 @@ class _Decoder:
 
 
 def thumbnail_path(folder: Path, digest: str) -> Path:
-    """Return where the small picture of a content lies."""
+    """Return the path of the small picture of a content.
+
+    Args:
+        folder: Folder of the small pictures.
+        digest: SHA-256 of the content, in hexadecimal.
+    """
     return folder / digest[:2] / f"{digest[:32]}.webp"
 
 
@@ -125,7 +130,7 @@ def embed_pictures(
         progress: Told about every picture.
 
     Returns:
-        Pictures that are refused, each with its reason; known refusals come again.
+        Pictures that are refused, each with its reason, those known to be refused included.
     """
     problems: list[Skipped] = []
     todo: dict[str, list[Embedder]] = {}
@@ -148,9 +153,9 @@ def embed_pictures(
         resize=fast_resize if len(todo) >= _MANY else plain_resize,
     )
     at_once = max([BATCH, *(getattr(model, "images_at_once", BATCH) for model in models)])
-    decoding = modelling = 0.0
+    decoding_s = embedding_s = 0.0
     with progress.step("embedding photos", len(todo), unit="images") as step:
-        ahead = _decode_all(
+        decoded_pictures = _decode_all(
             decode,
             (
                 (digest, files[digest], frozenset(model.input_size for model in missing))
@@ -160,22 +165,23 @@ def embed_pictures(
         )
         while True:
             began = time.perf_counter()
-            batch = list(islice(ahead, at_once))
-            decoding += time.perf_counter() - began
+            batch = list(islice(decoded_pictures, at_once))
+            decoding_s += time.perf_counter() - began
             if not batch:
                 break
             began = time.perf_counter()
-            _keep_batch(batch, todo, models, cache)
-            modelling += time.perf_counter() - began
-            for one in batch:
-                if one.facts.problem == _CHANGED:
-                    cache.forget_file(str(files[one.digest]))
+            _embed_batch(batch, todo, models, cache)
+            embedding_s += time.perf_counter() - began
+            for decoded in batch:
+                if decoded.facts.problem == _CHANGED:
+                    cache.forget_file(str(files[decoded.digest]))
             problems += [
-                Skipped(str(files[one.digest]), one.facts.problem)
-                for one in batch
-                if one.facts.problem
+                Skipped(str(files[decoded.digest]), decoded.facts.problem)
+                for decoded in batch
+                if decoded.facts.problem
             ]
-            step.note("waiting for decoding" if decoding > modelling else "waiting for the model")
+            is_decoding_slower = decoding_s > embedding_s
+            step.note(f"waiting for {'decoding' if is_decoding_slower else 'the model'}")
             step.advance(len(batch))
     return problems
 
@@ -186,7 +192,7 @@ def _chunks(items: Iterable[str], size: int) -> Iterator[list[str]]:
         yield chunk
 
 
-def _keep_batch(
+def _embed_batch(
     batch: Sequence[_Decoded],
     todo: Mapping[str, Sequence[Embedder]],
     models: Sequence[Embedder],
@@ -195,22 +201,24 @@ def _keep_batch(
     vectors = []
     for model in models:
         images = {
-            one.digest: one.images[model.input_size]
-            for one in batch
-            if one.images and model in todo[one.digest]
+            decoded.digest: decoded.images[model.input_size]
+            for decoded in batch
+            if decoded.images and model in todo[decoded.digest]
         }
         if images:
             rows = model.encode_images(list(images.values()))
             vectors.append((model.model_id, list(images), rows))
     # A file that could not be read may be readable next time; what its content says stays true.
-    facts = {one.digest: one.facts for one in batch if one.facts.problem not in _NOT_KEPT}
+    facts = {
+        decoded.digest: decoded.facts for decoded in batch if decoded.facts.problem not in _NOT_KEPT
+    }
     cache.keep(facts, vectors)
 
 
 def _decode_all(
     decode: _Decoder, items: Iterable[tuple[str, Path, frozenset[int]]], *, ahead: int
 ) -> Iterator[_Decoded]:
-    """Decode in several threads, in order, at most so many ahead of what was taken last."""
+    """Decode in several threads, in order, at most `ahead` pictures before they are needed."""
     with ThreadPoolExecutor(_n_decoders(), thread_name_prefix="decode") as pool:
         rest = iter(items)
         running: deque[Future[_Decoded]] = deque(
@@ -227,7 +235,7 @@ def _decode_all(
 
 
 def _n_decoders() -> int:
-    """One a core, as long as the largest pictures at once take a quarter of the memory."""
+    """Return one thread a core, as long as the largest pictures fit in a quarter of the memory."""
     n_cores = os.cpu_count() or 1
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -64,16 +64,19 @@ def index_photos(
     An interrupted run goes on where it stopped, because everything computed is cached by content.
 
     Args:
-        library: Where to.
-        roots: Folders to cover from now on, besides those covered already; `check_root` gives one
-            with sidecar records or the name of its library.
-        config: How to rank; that of the state in force if left out.
+        library: The library to change.
+        roots: Folders to cover from now on, besides those covered already; make one with
+            `check_root` to name its sidecar file or its library.
+        config: How to rank; as in the state in force if left out.
         model: Spec of another model to embed with, calibrated where that is known.
         index: Another kind of index: `exact`, `clustered` or `hnsw`.
         forget: Folders to cover no more.
-        rebuild: Build anew; of the state in force, which may be damaged, only its list of photos
-            is read, and not even that where it is damaged.
-        progress: Told about everything.
+        rebuild: Build anew. Of the state in force, which may be damaged, only the list of photos
+            is read, if it is sound.
+        progress: Told about every step.
+
+    Returns:
+        What changed, and what was skipped.
 
     Raises:
         ConflictError: Somebody else is writing.
@@ -82,12 +85,12 @@ def index_photos(
     """
     progress = progress or Progress()
     with library.writing(), library.cache() as cache:
-        before = _before(library, rebuild=rebuild)
+        before = _read_before(library, rebuild=rebuild)
         named = [root if isinstance(root, Root) else check_root(Path(root)) for root in roots]
         covered = _cover(before.roots, named, forget, library.folder)
         if config is not None and model is None:
             config = config.with_model_id(load_model(config.model).model_id)
-        # A library without photos has no model yet that could change.
+        # The first time there is no model yet that could change, so nothing is said about it.
         listener = progress if before.roots else Progress()
         config = _choose_config(config or before.config, model, listener)
         if index is not None:
@@ -97,7 +100,10 @@ def index_photos(
         scan.missing += _find_emptied(before.table, covered, scan)
         if rebuild and before.table is None and scan.missing:
             gone = ", ".join(str(root.place) for root in scan.missing)
-            msg = f"a rebuild must reach every folder, got none at {gone}; bring it or --forget it"
+            msg = (
+                f"a rebuild must reach every folder, got none at {gone}; "
+                "bring it back or --forget it"
+            )
             raise InputError(msg)
         pictures, problems, copies = _embed(scan, covered, embedder, cache, library, progress)
         table = build_table(
@@ -132,7 +138,7 @@ def index_photos(
 
 @dataclass(frozen=True)
 class _Before:
-    """What is taken over: the table for dates and photos out of reach, the snapshot's graph."""
+    """The state before: its table gives dates and photos out of reach, its snapshot the index."""
 
     config: Config
     roots: tuple[Root, ...] = ()
@@ -140,7 +146,7 @@ class _Before:
     snapshot: Snapshot | None = None
 
 
-def _before(library: Library, *, rebuild: bool) -> _Before:
+def _read_before(library: Library, *, rebuild: bool) -> _Before:
     if rebuild:
         state = last_readable(library.folder)
         return _Before(calibrate(Config())) if state is None else _Before(*state)
@@ -171,9 +177,9 @@ def _embed(
     library: Library,
     progress: Progress,
 ) -> tuple[dict[str, Picture], list[Skipped], int]:
-    seeing = [part for part, _ in model.parts if part.reads == "image"]
+    image_models = [part for part, _ in model.parts if part.reads == "image"]
     files = {picture.sha256: picture.path for picture in reversed(scan.pictures)}
-    refused = embed_pictures(files, seeing, cache, library.thumbnails, progress)
+    refused = embed_pictures(files, image_models, cache, library.thumbnails, progress)
     reasons = {problem.where: problem.reason for problem in refused}
     bad = {digest: reasons[str(path)] for digest, path in files.items() if str(path) in reasons}
     good = [picture for picture in scan.pictures if picture.sha256 not in bad]
@@ -190,13 +196,13 @@ def _find_emptied(table: PhotoTable | None, covered: Sequence[Root], scan: Scan)
     # A folder that had photos and shows no file at all is more likely not mounted than emptied.
     if table is None:
         return []
-    seen = {*scan.pictures_by_root(covered), *scan.missing}
-    # A dump may come to have no photo that may be shown: what counts is that it can be read.
-    seen |= {r for r in covered if r.is_dump and r not in scan.missing and not r.is_empty}
+    accounted_for = {*scan.pictures_by_root(covered), *scan.missing}
+    # A dump may rightly have no photo that is let in: it only has to be readable.
+    accounted_for |= {r for r in covered if r.is_dump and r not in scan.missing and not r.is_empty}
     return [
         root
         for root in covered
-        if root not in seen
+        if root not in accounted_for
         and any(Path(file).is_relative_to(root.folder) for file in table.texts("file"))
     ]
 

@@ -2,7 +2,7 @@
 
 DIR/library.json      format, and when it was made
 DIR/CURRENT           name of the snapshot in force
-DIR/snapshots/NAME/   photos.columns, vectors.npy, the graph, manifest.json; never changed
+DIR/snapshots/NAME/   photos, facets, vectors, the index's files, manifest.json; never changed
 DIR/cache.db          facts and vectors by content, so that nothing is embedded twice
 DIR/thumbnails/       small pictures by content
 DIR/renditions/       larger ones that a server has made on demand
@@ -53,20 +53,20 @@ class Library:
     Reading needs no lock: a snapshot never changes once it is in force.
 
     Attributes:
-        folder: Where it lies.
+        folder: The library's folder.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open a library that is there; `create_library` makes one.
+        """Open a library that exists; `create_library` makes one.
 
         Raises:
             NotFoundError: There is none.
             DataError: It is of another version, or damaged.
         """
         self.folder = folder
-        about = folder / LIBRARY_FILE
+        description = folder / LIBRARY_FILE
         try:
-            stored = json.loads(about.read_bytes())["format"]
+            stored_format = json.loads(description.read_bytes())["format"]
         except FileNotFoundError as error:
             msg = (
                 f"a library must hold library.json, got {folder} without; "
@@ -74,10 +74,13 @@ class Library:
             )
             raise NotFoundError(msg) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
-            msg = f"{about} must describe a library, got: {error}; index into a new folder"
+            msg = f"{description} must describe a library, got: {error}; index into a new folder"
             raise DataError(msg) from error
-        if stored != FORMAT:
-            msg = f"{about} must be of format {FORMAT}, got {stored!r}; index into a new folder"
+        if stored_format != FORMAT:
+            msg = (
+                f"{description} must be of format {FORMAT}, got {stored_format!r}; "
+                "index into a new folder"
+            )
             raise DataError(msg)
         self._key = read_key(folder / KEY_FILE)
         self._engines: dict[str, SearchEngine] = {}
@@ -148,7 +151,7 @@ class Library:
         return self._engine(name)
 
     def _engine(self, name: str) -> SearchEngine:
-        # Without the lock: a request for an open engine does not wait while another one is opened.
+        # Without the lock: a request for an open engine must not wait while another is opened.
         engine = self._engines.get(name)
         if engine is not None:
             return engine
@@ -156,7 +159,7 @@ class Library:
             if name not in self._engines:
                 snapshot = open_snapshot(self.folder, name)
                 model = load_model(snapshot.config.model)
-                self._drop_gone()
+                self._close_deleted()
                 self._engines[name] = SearchEngine(
                     snapshot.table,
                     snapshot.index,
@@ -176,7 +179,7 @@ class Library:
             self._texts = {model.model_id: TextVectors(model)}  # of one model only, to save memory
         return self._texts[model.model_id]
 
-    def _drop_gone(self) -> None:
+    def _close_deleted(self) -> None:
         # Files of a deleted snapshot keep their disk space for as long as they are mapped.
         for name in list(self._engines):
             if not (self.folder / "snapshots" / name).is_dir():
@@ -197,34 +200,35 @@ class Library:
         if cursor is None:
             return self.engine.search(query, per_page=per_page, audience=audience)
         opened = self.open_cursor(cursor, audience=audience)
-        engine, live = self.kept(opened.snapshot_id)
+        engine, live = self.open_kept(opened.snapshot_id)
         return engine.page(engine.slice(cursor=opened, audience=audience, live=live))
 
     def open_cursor(self, token: str, *, audience: str) -> Cursor:
         """Open a token of this library.
 
         Raises:
-            CursorError: It is none, or another account's or operation's.
+            CursorError: It is no token of this library, or one of another audience.
         """
         return Cursor.unseal(token, self._key, audience=audience)
 
-    def kept(self, name: str) -> tuple[SearchEngine, NDArray[np.bool_] | None]:
-        """Return the engine of a snapshot that is still kept, and which photos are still there.
+    def open_kept(self, name: str) -> tuple[SearchEngine, NDArray[np.bool_] | None]:
+        """Open a snapshot that is still kept, and find which of its photos are still there.
 
         Returns:
-            The engine, and (n_photos,) bool; None in its place for the snapshot in force.
+            Its engine, and (n_photos,) bool whether each photo is in the snapshot in force; None
+            instead of the mask if it is that snapshot itself.
 
         Raises:
             ExpiredCursorError: The snapshot is gone.
         """
-        place = self.folder / "snapshots" / name
+        snapshot_folder = self.folder / "snapshots" / name
         msg = f"cursor must belong to a snapshot that is kept, got one of {name!r}; search again"
-        if not place.is_dir():
+        if not snapshot_folder.is_dir():
             raise ExpiredCursorError(msg)
         try:
             engine = self._engine(name)
         except DataError:
-            if place.is_dir():
+            if snapshot_folder.is_dir():
                 raise
             raise ExpiredCursorError(msg) from None  # deleted while it was opened
         current = current_id(self.folder)
@@ -259,7 +263,8 @@ class Library:
             config: Its `model_id` is filled in.
             withheld: Photo fields that models of descriptions must not read, because the
                 judgments were made from them.
-            photo_ids: The photos to hold, all if left out; what the library lacks is passed over.
+            photo_ids: The photos to search, all if left out; ids that the library lacks are
+                ignored.
             progress: Told about what must be embedded.
 
         Raises:
@@ -319,7 +324,7 @@ class Library:
             config: Its `model_id` is filled in.
             roots: Folders that it covers.
             cache: The open cache.
-            before: The state in force, whose graph is taken over; None to build anew.
+            before: The state in force, whose index is updated; None to build a new one.
             progress: Told about what is done.
 
         Returns:
@@ -383,6 +388,6 @@ def create_library(folder: Path | str) -> Library:
         write_atomically(place / KEY_FILE, secrets.token_bytes(KEY_BYTES), mode=0o600)
     if not (place / LIBRARY_FILE).exists():
         made = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
-        about = json.dumps({"format": FORMAT, "created_at": made})
-        write_atomically(place / LIBRARY_FILE, about.encode())
+        description = json.dumps({"format": FORMAT, "created_at": made})
+        write_atomically(place / LIBRARY_FILE, description.encode())
     return Library(place)

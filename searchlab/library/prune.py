@@ -23,12 +23,12 @@ def prune(library: Library) -> None:
         digests: set[str] = set()
         keys: set[str] = set()
         model_ids: set[str] = set()
-        for place in (library.folder / "snapshots").glob("[0-9]*"):
+        for snapshot in (library.folder / "snapshots").glob("[0-9]*"):
             try:
-                spec = read_manifest(place)["config"]["model"]
-                table = PhotoTable.open(place / "photos.columns")
+                spec = read_manifest(snapshot)["config"]["model"]
+                table = PhotoTable.open(snapshot / "photos.columns")
             except DataError:
-                if place.name == current_id(library.folder):
+                if snapshot.name == current_id(library.folder):
                     raise
                 continue  # an unreadable snapshot needs nothing
             digests.update(table.texts("sha256"))

@@ -2,7 +2,7 @@
 
 An original is handed out only from within the folders of the library, and only while it is, byte
 for byte, what was indexed: a file that was replaced is never shown under the old photo's name.
-Smaller ones are made when they are first asked for, and kept by content in DATA/renditions/.
+Smaller ones are made when they are first requested, and stored by content in DATA/renditions/.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ class Source:
 
     Attributes:
         size: In bytes.
-        kind: Its format by its first bytes, as in `image_bytes.FORMATS`; empty if it has none.
+        kind: Format by its first bytes, one of `headers.FORMATS`; empty if it is not a picture.
     """
 
     def __init__(self, content: FileIO | bytes, *, state: State | None = None) -> None:
         """Take a picture.
 
         Args:
-            content: All of it, or a file that holds it; that is closed by `close`, or at once if
-                it is short.
-            state: What the file must be like; as it is now if left out.
+            content: All of it, or a file that holds it. The file is closed by `close`, or at once
+                if it is short.
+            state: The state that the file must keep; its present one if left out.
 
         Raises:
             OSError: The file has changed meanwhile.
@@ -90,11 +90,15 @@ class Source:
         self.kind = sniff(self._content) or ""
 
     def at_hand(self, at: int) -> bool:
-        """Whether the piece at a place is in memory."""
+        """Whether the byte at a place is in memory."""
         return at < len(self._content)
 
     def read(self, at: int, n_bytes: int) -> bytes:
-        """Read from a place; at least one byte.
+        """Read from a place.
+
+        Args:
+            at: The place in bytes, below `size`.
+            n_bytes: Most bytes to return; there may be fewer, but at least one.
 
         Raises:
             OSError: The file has changed meanwhile.
@@ -118,9 +122,9 @@ class Source:
 
     @property
     def is_whole_webp(self) -> bool:
-        """Whether it has the length that a WebP file says it has."""
-        said = int.from_bytes(self._content[4:8], "little") + 8
-        return self.kind == "WEBP" and said in {self.size, self.size + 1}
+        """Whether it is a WebP file of the length that its header declares."""
+        declared = int.from_bytes(self._content[4:8], "little") + 8
+        return self.kind == "WEBP" and declared in {self.size, self.size + 1}
 
 
 class RenditionFiles:
@@ -130,8 +134,8 @@ class RenditionFiles:
         """Serve the pictures of a library.
 
         Args:
-            data: Its folder.
-            most_bytes: About what the renditions may take; the oldest go beyond.
+            data: Folder of the library.
+            most_bytes: About what the renditions may take; beyond it the oldest are deleted.
         """
         self._thumbnails = data / "thumbnails"
         self._folder = data / "renditions"
@@ -209,32 +213,32 @@ class RenditionFiles:
             raise _missing(photo, "one that was changed since")
         side = SIDES[size]
         try:
-            made = thumbnail(open_rgb(content, min_side=side).image, side)
+            encoded = thumbnail(open_rgb(content, min_side=side).image, side)
         except ImageError as error:  # Indexed by a version that accepted more.
             raise _missing(photo, "one that cannot be decoded") from error
         with suppress(OSError):  # A full disk, or one that cannot be written: it is made again.
-            self._keep(self._path(photo, size), made)
-        return made
+            self._store(self._path(photo, size), encoded)
+        return encoded
 
     def _path(self, photo: Photo, size: str) -> Path:
         return thumbnail_path(self._folder / size, photo.sha256)
 
-    def _keep(self, path: Path, made: bytes) -> None:
+    def _store(self, path: Path, encoded: bytes) -> None:
         # A unique name, as another process may be making the same picture.
         partial = path.with_name(f"{path.stem}-{secrets.token_hex(8)}{_PARTIAL}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with partial.open("xb") as file:
-                file.write(made)
+                file.write(encoded)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
         with self._lock:
-            due = self._writes % _WRITES_PER_SWEEP == 0
+            is_sweep_due = self._writes % _WRITES_PER_SWEEP == 0
             self._writes += 1
-        if due:
+        if is_sweep_due:
             self._sweep()
 
     def _sweep(self) -> None:
@@ -276,7 +280,7 @@ def _open(photo: Photo, roots: Sequence[Root]) -> FileIO:
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
         file.close()
-        raise _missing(photo, "another one")
+        raise _missing(photo, "something else")
     return file
 
 

@@ -1,4 +1,4 @@
-"""Roots: the folders and dumps that a library covers, and the checks of those a user names."""
+"""Roots: the folders and dumps that a library covers; checks of those that a user names."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Root:
 
     Attributes:
         folder: Absolute path.
-        records: Sidecar file, if one was named; `photos.jsonl` in the folder is found by itself.
-            Of a dump, the dump.
-        source: Name of the library for pictures whose record names none; empty for what it was
-            before, `local` at first. Of a dump, the library whose records it holds.
-        is_dump: Only pictures that the records name are taken in.
+        records: Sidecar file, if one was named; a `photos.jsonl` in the folder is used without.
+            For a dump, the file of the dump.
+        source: Name of the library for pictures whose record names none; empty to leave it as it
+            was, at first `local`. For a dump, the library whose records it holds.
+        is_dump: Whether it is a dump, of which only pictures that belong to a record are indexed.
         allowed: Words of `licenses.RESTRICTIONS` that keep no photo of the dump out.
     """
 
@@ -72,10 +72,10 @@ def check_root(folder: Path, *, records: Path | None = None, source: str = "") -
         InputError: It is no folder, or the records are no file.
     """
     if not folder.is_dir():
-        msg = f"a source must be a folder of photos or a file of records, got {folder}, no such one"
+        msg = f"a source must be a folder of photos or a file of records, got {folder}, not found"
         raise InputError(msg)
     if records is not None and not records.is_file():
-        msg = f"records must be a JSONL file, got {records}, which is none"
+        msg = f"records must be a JSONL file, got {records}, which is no file"
         raise InputError(msg)
     if source and not source.strip():
         msg = f"a source name must be a word, got {source!r}"
@@ -90,22 +90,22 @@ def check_dump(
 
     Args:
         file: JSONL, JSON or CSV of the library's own records.
-        source: Its name.
-        pictures: Where the pictures lie, as `PictureStore` finds them; beside the file if left out.
+        source: Name of the library.
+        pictures: Folder of the pictures, as `PictureStore` reads it; the file's own if left out.
         allowed: Words of `licenses.RESTRICTIONS` that keep no photo out.
 
     Raises:
         InputError: There is no such file, folder, library or word.
     """
     if not file.is_file():
-        msg = f"a dump must be a file, got {file}, which is none"
+        msg = f"a dump must be a file, got {file}, which is no file"
         raise InputError(msg)
     if not source:
-        msg = f"the dump {file} must be of a library, got none; name it with --source"
+        msg = f"the dump {file} must come with its library's name, got none; add --source NAME"
         raise InputError(msg)
     folder = file.parent if pictures is None else pictures
     if not folder.is_dir():
-        msg = f"pictures must be a folder, got {folder}, which is none"
+        msg = f"pictures must be a folder, got {folder}, which is no folder"
         raise InputError(msg)
     check_allowed(allowed)
     return Root(

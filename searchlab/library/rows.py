@@ -31,10 +31,13 @@ def row_of_picture(
     Args:
         photo_id: Its id.
         picture: File and record.
-        facts: What the picture's bytes say.
+        facts: What was computed from the picture's bytes.
         source: Name of its library.
-        tags: What a model sees in it, with shares, for the descriptions.
-        day: `YYYY-MM-DD` of a photo whose record tells none.
+        tags: (label, cosine) pairs of what a model sees in it, for the descriptions.
+        day: `YYYY-MM-DD` to use where the record has no day.
+
+    Returns:
+        The values of the row by column, as `PhotoTable.from_rows` takes them.
     """
     record = picture.record
     upstream = record if isinstance(record, SourceRecord) else None

@@ -26,7 +26,7 @@ class Picture:
     Attributes:
         path: Absolute path.
         sha256: Hex digest of its bytes.
-        record: Its sidecar line.
+        record: Its line of a sidecar file or its record of a dump; an empty one if it has none.
     """
 
     path: Path
@@ -68,24 +68,24 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
     """
     scan = Scan()
     seen: set[Path] = set()
-    there = [root for root in roots if root.is_there]
-    scan.missing += [root for root in roots if root not in there]
-    _scan_dumps([root for root in there if root.is_dump], scan, seen, cache, progress)
-    there = [root for root in there if not root.is_dump]
-    sidecars = {root.sidecar() for root in there}
+    reachable = [root for root in roots if root.is_there]
+    scan.missing += [root for root in roots if root not in reachable]
+    _scan_dumps([root for root in reachable if root.is_dump], scan, seen, cache, progress)
+    folders = [root for root in reachable if not root.is_dump]
+    sidecars = {root.sidecar() for root in folders}
     records: dict[Path, Record] = {}
-    for root in sorted(there, key=lambda root: len(root.folder.parts)):
-        records |= _records(root, scan.problems)  # what the innermost folder says counts
+    for root in sorted(folders, key=lambda root: len(root.folder.parts)):
+        records |= _read_sidecar(root, scan.problems)  # the innermost folder comes last and counts
     with progress.step("looking for photos", unit="files") as step:
-        for root in there:
-            fresh: list[tuple[str, int, int, str]] = []
+        for root in folders:
+            new_files: list[tuple[str, int, int, str]] = []
             for path in _files(root.folder, scan.problems):
                 if path in seen or path in sidecars:
                     continue
                 seen.add(path)
                 step.advance(1)
-                _take(path, records.get(path, Record()), scan, cache, fresh)
-            cache.keep_files(fresh)
+                _add_picture(path, records.get(path, Record()), scan, cache, new_files)
+            cache.keep_files(new_files)
     reason = "named in the records, not in the folder"
     scan.problems += [Skipped(str(path), reason) for path in records if path not in seen]
     scan.pictures.sort(key=lambda picture: picture.path)
@@ -99,36 +99,36 @@ def _scan_dumps(
     cache: ContentCache,
     progress: Progress,
 ) -> None:
-    fresh: list[tuple[str, int, int, str]] = []
+    new_files: list[tuple[str, int, int, str]] = []
     for item in pictures_of_dumps(dumps, progress):
         if isinstance(item, Skipped):
             scan.problems.append(item)
             continue
         path, record = item
         seen.add(path)
-        _take(path, record, scan, cache, fresh)
-    cache.keep_files(fresh)
+        _add_picture(path, record, scan, cache, new_files)
+    cache.keep_files(new_files)
 
 
-def _take(
+def _add_picture(
     path: Path,
     record: Record,
     scan: Scan,
     cache: ContentCache,
-    fresh: list[tuple[str, int, int, str]],
+    new_files: list[tuple[str, int, int, str]],
 ) -> None:
     try:
-        scan.pictures.append(Picture(path, _digest(path, cache, fresh), record))
+        scan.pictures.append(Picture(path, _digest(path, cache, new_files), record))
     except OSError as error:
         scan.problems.append(Skipped(str(path), f"cannot be read: {error.strerror}"))
     except InputError as error:
         scan.problems.append(Skipped(str(path), str(error)))
-    if len(fresh) >= _BATCH:
-        cache.keep_files(fresh)
-        fresh.clear()
+    if len(new_files) >= _BATCH:
+        cache.keep_files(new_files)
+        new_files.clear()
 
 
-def _records(root: Root, problems: list[Skipped]) -> dict[Path, Record]:
+def _read_sidecar(root: Root, problems: list[Skipped]) -> dict[Path, Record]:
     sidecar = root.sidecar()
     records: dict[Path, Record] = {}
     for item in read_records(sidecar) if sidecar is not None else ():
@@ -172,7 +172,7 @@ def _walk(
             yield path
 
 
-def _digest(path: Path, cache: ContentCache, fresh: list[tuple[str, int, int, str]]) -> str:
+def _digest(path: Path, cache: ContentCache, new_files: list[tuple[str, int, int, str]]) -> str:
     stat = path.stat()
     changed = min(max(stat.st_mtime_ns, -(2**63)), 2**63 - 1)  # what SQLite holds: up to 2262
     if stat.st_size > MAX_BYTES:
@@ -183,5 +183,5 @@ def _digest(path: Path, cache: ContentCache, fresh: list[tuple[str, int, int, st
         return known
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    fresh.append((str(path), stat.st_size, changed, digest))
+    new_files.append((str(path), stat.st_size, changed, digest))
     return digest

@@ -28,6 +28,7 @@ from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex, open_index
 
 FORMAT = 1
+# Snapshots on disk, the one in force included.
 KEPT = 3
 # Files up to this size are read whole and compared with their checksum on every opening.
 _CHECKED_BYTES = 64 * 2**20
@@ -46,8 +47,8 @@ class Snapshot:
         config: The configuration that it was built under.
         roots: Folders that it covers.
         table: The photos, memory-mapped.
-        facets: Sets of them, memory-mapped.
-        index: Their vectors, memory-mapped, and the graph if there is one.
+        facets: Sets of photos that filters are answered from, memory-mapped.
+        index: The vectors of the photos, memory-mapped, and what the index adds to them.
         next_label: The first label that no photo has had.
         canaries: What the model embedded of its probes when the snapshot was built.
     """
@@ -92,14 +93,14 @@ def write_snapshot(
 
     Args:
         folder: The library.
-        config: With its `model_id`.
+        config: The configuration, with its `model_id`.
         roots: Folders that it covers.
         table: The photos.
         vectors: (n_photos, dim) unit rows in the table's order.
         index: Over these vectors.
         next_label: The first label that no photo has had.
         canaries: What the model embeds of its probes, from `CanaryCheck.record`.
-        replace_equal: Write a new snapshot even where nothing changed.
+        replace_equal: Whether to write a new snapshot even if nothing changed.
 
     Returns:
         The new snapshot's name, or that of the one in force where nothing changed.
@@ -153,7 +154,7 @@ def rewrite_snapshot(folder: Path, snapshot_id: str, config: Config) -> str:
 
 
 def _partial(folder: Path) -> Path:
-    """Make an empty folder for a new snapshot, and drop those of writers that died."""
+    """Make an empty folder for a new snapshot, and delete those of writers that died."""
     snapshots = folder / "snapshots"
     snapshots.mkdir(exist_ok=True)
     for leftover in snapshots.glob(f"{_PARTIAL}*"):
@@ -189,8 +190,8 @@ def _drop_old(snapshots: Path, current: str) -> None:
     others = [place for place in snapshots.glob("[0-9]*") if place.name != current]
     for old in sorted(others, key=_number)[: max(0, len(others) + 1 - KEPT)]:
         # Renamed first: a snapshot is there as a whole or not at all.
-        gone = old.rename(snapshots / f"{_PARTIAL}{old.name}")
-        shutil.rmtree(gone, ignore_errors=True)
+        renamed = old.rename(snapshots / f"{_PARTIAL}{old.name}")
+        shutil.rmtree(renamed, ignore_errors=True)
 
 
 def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
@@ -202,7 +203,7 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
     place = folder / "snapshots" / snapshot_id
     manifest = read_manifest(place)
     for name, sealed in manifest["files"].items():
-        # What reads a graph or facets trusts the numbers in there, so they are always read whole.
+        # Code that reads a graph or facets trusts their numbers, so these are checked whole.
         whole = name.endswith((".hnsw", _FACETS)) or sealed["bytes"] <= _CHECKED_BYTES
         check_file(place / name, sealed, whole=whole)
     config = Config.from_dict(manifest["config"])

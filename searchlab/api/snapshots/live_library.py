@@ -128,7 +128,7 @@ class LiveLibrary:
         current = self._current
         if snapshot_id == current.engine.snapshot_id:
             return current
-        engine, live = await asyncio.to_thread(self.library.kept, snapshot_id)
+        engine, live = await asyncio.to_thread(self.library.open_kept, snapshot_id)
         known = self._older.get(snapshot_id)
         if known is None or known.engine is not engine or known.live is not live:
             known = ServedSnapshot(
@@ -176,7 +176,7 @@ class LiveLibrary:
             return False
         # One that several new states have overtaken is kept no more, and is answered from as it is.
         with suppress(ExpiredCursorError):
-            _, live = await asyncio.to_thread(self.library.kept, before.engine.snapshot_id)
+            _, live = await asyncio.to_thread(self.library.open_kept, before.engine.snapshot_id)
             self._current = replace(before, live=live)
         engine = await asyncio.to_thread(lambda: self.library.engine)
         self._current = await asyncio.to_thread(self._serve, engine)
