@@ -80,6 +80,19 @@ def source_of(path: Path, roots: Sequence[Root]) -> str:
     return max(around, key=lambda root: len(root.folder.parts)).source
 
 
+def folder_of(path: Path, roots: Sequence[Root]) -> str:
+    """Name the folder of a picture, from the outermost root's own name on; empty in a dump.
+
+    >>> folder_of(Path("/home/ann/Pictures/2019/Faro/1.jpg"), [Root(Path("/home/ann/Pictures"))])
+    'Pictures/2019/Faro'
+    """
+    around = [root for root in roots if not root.is_dump and path.is_relative_to(root.folder)]
+    if not around:
+        return ""
+    outermost = min(around, key=lambda root: len(root.folder.parts))
+    return path.parent.relative_to(outermost.folder.parent).as_posix()
+
+
 def build_table(
     pictures: dict[str, Picture],
     *,
@@ -125,6 +138,7 @@ def build_table(
                         source=picture.record.source or source_of(picture.path, roots),
                         tags=tag,
                         day=dates.get(photo_id, today),
+                        folder=folder_of(picture.path, roots),
                     )
                     for (photo_id, picture), tag in zip(good.items(), tags, strict=True)
                 }

@@ -25,6 +25,7 @@ def row_of_picture(
     source: str,
     tags: Sequence[tuple[str, float]],
     day: str,
+    folder: str = "",
 ) -> dict[str, Any]:
     """Build a photo's row; what its record does not say is taken from the picture.
 
@@ -35,6 +36,7 @@ def row_of_picture(
         source: Name of its library.
         tags: (label, cosine) pairs of what a model sees in it, for the descriptions.
         day: `YYYY-MM-DD` to use where the record has no day.
+        folder: Where the file lies, from the indexed folder on.
 
     Returns:
         The values of the row by column, as `PhotoTable.from_rows` takes them.
@@ -77,6 +79,13 @@ def row_of_picture(
         else _credit(record, license_type, photographer),
         file=str(picture.path),
         sha256=picture.sha256,
+        folder=folder,
+        title=record.title,
+        tags=record.tags,
+        place=record.place,
+        latitude=record.latitude,
+        longitude=record.longitude,
+        rating=record.rating,
     )
     return row_of_photo(photo) | {"label": 0}
 

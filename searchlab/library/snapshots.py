@@ -27,7 +27,7 @@ from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex, open_index
 
-FORMAT = 1
+FORMAT = 2
 # Snapshots on disk, the one in force included.
 KEPT = 3
 # Files up to this size are read whole and compared with their checksum on every opening.

@@ -117,6 +117,15 @@ class Photo:
         attribution: `html` and `plain`, ready to display.
         file: Path of the picture on this machine; empty for photos that live elsewhere.
         sha256: Hex digest of the picture's bytes; empty where they were never read.
+        folder: Where the file lies, from the name of the indexed folder on, `/` between names.
+        title: The photo's own title.
+        tags: Keywords that people gave it.
+        place: Where it was taken, in words, such as `Alfama, Lisbon, Portugal`.
+        latitude: Degrees, north positive; None where unknown, as is `longitude` then.
+        longitude: Degrees, east positive.
+        rating: Stars from 1 to 5; 0 for none, -1 for a photo that its owner rejected.
+
+    What follows `attribution` is the owner's: it is no part of the record that others are shown.
     """
 
     photo_id: str
@@ -142,6 +151,13 @@ class Photo:
     attribution: Mapping[str, str]
     file: str = ""
     sha256: str = ""
+    folder: str = ""
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    place: str = ""
+    latitude: float | None = None
+    longitude: float | None = None
+    rating: int = 0
 
     def to_dict(self, *, relevance_score: float) -> dict[str, Any]:
         """Return the record as the specification names and orders it, all 22 fields."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,11 @@ class Record:
         license_type: Licence name.
         license_url: Text of the licence.
         uploaded_on: `YYYY-MM-DD`; the day of indexing if empty.
+        tags: Keywords.
+        place: Where it was taken, in words.
+        latitude: Degrees, north positive; None where unknown, as is `longitude` then.
+        longitude: Degrees, east positive.
+        rating: Stars from 1 to 5; 0 for none, -1 for rejected.
     """
 
     source: str = ""
@@ -73,9 +78,14 @@ class Record:
     license_type: str = ""
     license_url: str = ""
     uploaded_on: str = ""
+    tags: tuple[str, ...] = ()
+    place: str = ""
+    latitude: float | None = None
+    longitude: float | None = None
+    rating: int = 0
 
 
-_NAMES = tuple(field.name for field in fields(Record))
+_NAMES = tuple(field.name for field in fields(Record) if field.default == "")
 
 
 def read_records(path: Path) -> Iterator[tuple[Path, Record] | Skipped]:
@@ -119,11 +129,19 @@ def _record(line: bytes, folder: Path) -> tuple[Path, Record]:
     if any(ord(character) in _DROPPED for character in values["file"]):
         msg = f"file must be a path without control characters, got {values['file']!a}"
         raise InputError(msg)
-    values_by_name = {name: _text(name, values.get(name)) for name in _NAMES}
-    if values_by_name["uploaded_on"]:
-        day_number(values_by_name["uploaded_on"], name="uploaded_on")
+    texts = {name: _text(name, values.get(name)) for name in _NAMES}
+    if texts["uploaded_on"]:
+        day_number(texts["uploaded_on"], name="uploaded_on")
+    latitude, longitude = _position(values.get("latitude"), values.get("longitude"))
+    record = Record(
+        **texts,
+        tags=_tags(values.get("tags")),
+        latitude=latitude,
+        longitude=longitude,
+        rating=_rating(values.get("rating")),
+    )
     # Not resolve(): a link is known by its own name, as the walk over the folder finds it.
-    return Path(os.path.normpath(folder.absolute() / values["file"])), Record(**values_by_name)
+    return Path(os.path.normpath(folder.absolute() / values["file"])), record
 
 
 def _text(name: str, value: Any) -> str:
@@ -133,3 +151,55 @@ def _text(name: str, value: Any) -> str:
         msg = f"{name} must be text of at most {MAX_TEXT} characters, got {str(value)[:60]!r}"
         raise InputError(msg)
     return plain_characters(value)
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
+        msg = f"tags must be a list of texts, got {str(value)[:60]!r}"
+        raise InputError(msg)
+    return clean_tags(value)
+
+
+def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return keywords on one line each, every one once whatever its case, up to `MAX_TEXT` in all.
+
+    >>> clean_tags(["Sea  side", "sea side", " ", "Strand"])
+    ('Sea side', 'Strand')
+    """
+    distinct: dict[str, str] = {}
+    length = 0
+    for tag in tags:
+        words = " ".join(plain_characters(tag[:MAX_TEXT]).split())
+        if words and words.casefold() not in distinct:
+            length += len(words) + 1
+            if length > MAX_TEXT:
+                break
+            distinct[words.casefold()] = words
+    return tuple(distinct.values())
+
+
+def is_position(latitude: float, longitude: float) -> bool:
+    """Whether two numbers are a place on Earth; 0 and 0 is what devices write that know none."""
+    return -90 <= latitude <= 90 and -180 <= longitude <= 180 and (latitude, longitude) != (0, 0)
+
+
+def _position(latitude: Any, longitude: Any) -> tuple[float | None, float | None]:
+    if latitude is None and longitude is None:
+        return None, None
+    numbers = [n for n in (latitude, longitude) if type(n) in {int, float}]
+    if len(numbers) != 2 or not is_position(numbers[0], numbers[1]):
+        got = f"{str(latitude)[:30]} and {str(longitude)[:30]}"
+        msg = f"latitude and longitude must both be degrees, and not both 0, got {got}"
+        raise InputError(msg)
+    return float(numbers[0]), float(numbers[1])
+
+
+def _rating(value: Any) -> int:
+    if value is None:
+        return 0
+    if type(value) is not int or not -1 <= value <= 5:
+        msg = f"rating must be a whole number from -1 to 5, got {str(value)[:30]}"
+        raise InputError(msg)
+    return value

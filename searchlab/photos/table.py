@@ -19,6 +19,8 @@ from searchlab.photos.columns import Texts, join_texts, open_columns, pack_texts
 from searchlab.photos.photo import URL_SIZES, Photo, day_number
 
 CODED_COLUMNS = ("orientation", "color_name", "source", "license_type", "photographer_username")
+OWNERS_COLUMNS = ("file", "folder", "title", "tags", "place")
+"""Texts that are the owner's; tags stand one a line."""
 TEXT_COLUMNS = (
     "photo_id",
     "source_photo_id",
@@ -32,9 +34,9 @@ TEXT_COLUMNS = (
     "alt_description",
     "attribution_html",
     "attribution_plain",
-    "file",
     "sha256",
     *(f"url_{size}" for size in URL_SIZES),
+    *OWNERS_COLUMNS,
 )
 NUMBER_COLUMNS = {
     "width": np.int32,
@@ -42,7 +44,11 @@ NUMBER_COLUMNS = {
     "shade": np.uint32,
     "uploaded_day": np.int32,
     "label": np.int64,
+    "latitude": np.int32,
+    "longitude": np.int32,
+    "rating": np.int32,
 }
+_DEGREE = 1_000_000  # positions are stored in millionths of a degree, 0 and 0 where unknown
 
 
 class Codes(NamedTuple):
@@ -252,19 +258,27 @@ class PhotoTable:
         """Build the records at some rows."""
         return [Photo(**attributes) for attributes in self.attributes(rows)]
 
-    def attributes(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+    def attributes(self, rows: Sequence[int], *, owners: bool = True) -> list[dict[str, Any]]:
         """Return what the photos at some rows are made of, by the names of `Photo`.
 
         Many at once and without a `Photo` each it takes half as long.
+
+        Args:
+            rows: Positions.
+            owners: With what is the owner's; without it, only what others may be shown is read.
         """
         places = np.asarray(rows, dtype=np.int64)
-        columns: dict[str, list[Any]] = {n: texts.at(places) for n, texts in self._texts.items()}
+        columns: dict[str, list[Any]] = {
+            name: texts.at(places)
+            for name, texts in self._texts.items()
+            if owners or name not in OWNERS_COLUMNS
+        }
         columns |= {name: column[places].tolist() for name, column in self._numbers.items()}
         columns["uploaded_on"] = self.uploaded_days[places].astype("M8[D]").astype(str).tolist()
         for name, codes in self._codes.items():
             columns[name] = [codes.values[code] for code in codes.rows[places].tolist()]
         whole = zip(*columns.values(), strict=True)
-        return [_attributes(dict(zip(columns, one, strict=True))) for one in whole]
+        return [_attributes(dict(zip(columns, one, strict=True)), owners) for one in whole]
 
     def column(self, name: str) -> Texts:
         """Return a text column, mapped from the file; `name` is one of `TEXT_COLUMNS`."""
@@ -301,6 +315,9 @@ def row_of_photo(photo: Photo) -> dict[str, Any]:
     row |= {f"attribution_{form}": photo.attribution[form] for form in ("html", "plain")}
     row["shade"] = int(photo.color_hex[1:], 16)
     row["uploaded_day"] = day_number(photo.uploaded_on, name="uploaded_on")
+    row["tags"] = "\n".join(photo.tags)
+    row["latitude"] = round((photo.latitude or 0) * _DEGREE)
+    row["longitude"] = round((photo.longitude or 0) * _DEGREE)
     return row
 
 
@@ -309,11 +326,18 @@ _PLAIN = (
     *CODED_COLUMNS,
     "width",
     "height",
+    "rating",
 )
+_SHOWN = tuple(name for name in _PLAIN if name not in (*OWNERS_COLUMNS, "rating"))
 
 
-def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
-    values = {name: row[name] for name in _PLAIN}
+def _attributes(row: Mapping[str, Any], owners: bool) -> dict[str, Any]:
+    values = {name: row[name] for name in (_PLAIN if owners else _SHOWN)}
+    if owners:
+        values["tags"] = tuple(row["tags"].split("\n")) if row["tags"] else ()
+        here = (row["latitude"], row["longitude"])
+        latitude, longitude = (None, None) if here == (0, 0) else (n / _DEGREE for n in here)
+        values |= {"latitude": latitude, "longitude": longitude}
     values["urls"] = {size: row[f"url_{size}"] for size in URL_SIZES}
     values["attribution"] = {form: row[f"attribution_{form}"] for form in ("html", "plain")}
     values["color_hex"] = f"#{row['shade']:06x}"

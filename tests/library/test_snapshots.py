@@ -255,7 +255,7 @@ def test_facets_lie_beside_the_photos(folder, save):
 @pytest.mark.parametrize(
     "change",
     [
-        {"format": 2},
+        {"format": 1},
         {"format": "1"},
         {"config": {"model": "palette", "unknown": 1}},
         {"config": []},
@@ -274,8 +274,8 @@ def test_a_manifest_that_was_changed_is_a_data_error(folder, save, change):
 
 def test_a_manifest_of_another_format_says_so(folder, save, monkeypatch):
     name = save(["a"])
-    monkeypatch.setattr(snapshots, "FORMAT", 2)
-    with pytest.raises(DataError, match=r"manifest\.json.*format 1.*2"):
+    monkeypatch.setattr(snapshots, "FORMAT", 99)
+    with pytest.raises(DataError, match=r"manifest\.json.*format 2.*99"):
         open_snapshot(folder, name)
 
 

@@ -39,8 +39,14 @@ def test_a_line_names_a_picture_beside_the_file_and_what_is_said_of_it(sidecar, 
         "license_type": "cc0",
         "license_url": "https://example.org/cc0",
         "uploaded_on": "2020-02-29",
+        "tags": ["fox", "Fuchs"],
+        "place": "Oulu, Finland",
+        "latitude": 65,
+        "longitude": -25.4,
+        "rating": 5,
     }
     fields = {name: value for name, value in line.items() if name != "file"}
+    fields["tags"] = ("fox", "Fuchs")
     found = sidecar(json.dumps(line).encode())
     assert found == [((tmp_path / "sub/fox.jpg").resolve(), Record(**fields))]
 
@@ -82,6 +88,18 @@ def test_unknown_keys_are_ignored_and_null_is_empty(sidecar):
         b'{"file": "a.jpg", "uploaded_on": "2023-02-29"}',
         b'{"file": "a.jpg", "uploaded_on": "2024-01-01T00:00:00"}',
         b'{"file": "a.jpg", "uploaded_on": 20240101}',
+        b'{"file": "a.jpg", "tags": "fox"}',
+        b'{"file": "a.jpg", "tags": ["fox", 7]}',
+        b'{"file": "a.jpg", "latitude": 7}',
+        b'{"file": "a.jpg", "latitude": 7, "longitude": "8"}',
+        b'{"file": "a.jpg", "latitude": true, "longitude": 8}',
+        b'{"file": "a.jpg", "latitude": 0, "longitude": 0.0}',
+        b'{"file": "a.jpg", "latitude": 90.1, "longitude": 0}',
+        b'{"file": "a.jpg", "latitude": NaN, "longitude": 0}',
+        b'{"file": "a.jpg", "rating": 6}',
+        b'{"file": "a.jpg", "rating": -2}',
+        b'{"file": "a.jpg", "rating": 3.0}',
+        b'{"file": "a.jpg", "rating": true}',
         b'{"file": "a.jpg", "title": "\xff\xfe"}',
         b"\x80abc",
         b'\0{"file": "a.jpg"}',

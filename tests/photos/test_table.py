@@ -73,6 +73,34 @@ def test_the_first_and_the_last_day_survive(make_table):
     assert table.uploaded_days[0] > 0 > table.uploaded_days[1]
 
 
+OWNED = {
+    "file": "/home/ann/Pictures/2019/a.jpg",
+    "folder": "Pictures/2019",
+    "title": "Ebbe 潮",
+    "tags": ("sea side", "Strand"),
+    "place": "Faro, Portugal",
+    "latitude": 37.014_2,
+    "longitude": -7.935_2,
+    "rating": -1,
+}
+
+
+def test_what_is_the_owners_survives_the_disk(tmp_path, make_table):
+    make_table(OWNED, {}).save(tmp_path / "t.columns")
+    table = PhotoTable.open(tmp_path / "t.columns")
+    first, second = table.photos([0, 1])
+    assert {name: getattr(first, name) for name in OWNED} == OWNED
+    assert list(table.texts("tags")) == ["sea side\nStrand", ""]
+    assert (second.tags, second.latitude, second.longitude, second.rating) == ((), None, None, 0)
+
+
+def test_what_others_may_see_holds_nothing_of_the_owners(make_table):
+    table = make_table(OWNED)
+    [shown] = table.attributes([0], owners=False)
+    assert not set(shown) & set(OWNED)
+    assert shown.keys() == table.attributes([0])[0].keys() - set(OWNED)
+
+
 def test_columns_are_the_numbers_that_filters_expect(make_table):
     table = make_table(
         {"color_hex": "#ffffff", "uploaded_on": "1970-01-02"},

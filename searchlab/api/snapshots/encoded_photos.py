@@ -87,7 +87,8 @@ class EncodedPhotos:
         made: dict[int, _Record] = {}
         if new:  # they may drop others of this page, or each other
             made = {row: known[shape, row] for row in rows if (shape, row) in known}
-            for row, attributes in zip(new, self._table.attributes(new), strict=True):
+            shown = self._table.attributes(new, owners=False)
+            for row, attributes in zip(new, shown, strict=True):
                 made[row] = self._store(shape, row, _encode_record(attributes, fields, base_url))
         parts: list[bytes] = []
         for row, score in zip(rows, scores, strict=True):
