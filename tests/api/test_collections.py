@@ -42,8 +42,8 @@ def index(place):
 
 @pytest.fixture
 def served(place):
-    with api(place / "library", poll_s=0.02) as found:
-        yield found
+    with api(place / "library", poll_s=0.02) as server:
+        yield server
 
 
 @pytest.fixture
@@ -175,9 +175,9 @@ def test_a_value_that_only_the_database_refuses_is_our_fault():
 
 @pytest.mark.parametrize("message", ["the key must be shorter", "values must", "name must be", ""])
 def test_a_message_that_names_no_parameter_is_given_no_place(message):
-    found = problem_of(InputError(message))
-    assert isinstance(found, Invalid)
-    assert found.details[0].loc == ("query",)
+    problem = problem_of(InputError(message))
+    assert isinstance(problem, Invalid)
+    assert problem.details[0].loc == ("query",)
 
 
 # -- replays ----------------------------------------------------------------------------------

@@ -17,10 +17,10 @@ def decoded(photos, row, score=0.5, base_url="http://here", **options):
 
 
 def test_a_record_is_that_of_the_table_with_its_score(photos, six_photos):
-    found = decoded(photos, 2, 0.25)
-    assert found["relevance_score"] == 0.25
-    assert found["photo_id"] == six_photos.photo(2).photo_id
-    assert decoded(photos, 2, 1.0) == found | {"relevance_score": 1.0}
+    record = decoded(photos, 2, 0.25)
+    assert record["relevance_score"] == 0.25
+    assert record["photo_id"] == six_photos.photo(2).photo_id
+    assert decoded(photos, 2, 1.0) == record | {"relevance_score": 1.0}
 
 
 def test_a_record_without_its_score_has_just_what_was_asked_for(photos):
@@ -34,9 +34,9 @@ def test_what_is_kept_has_a_limit_in_bytes_and_changes_no_record(photos, monkeyp
     first = [decoded(photos, row) for row in range(6)]
     monkeypatch.setattr(encoded_photos, "_KEPT_BYTES", 6_000)
     assert [decoded(photos, row, fields=("source", "width")) for row in range(6)]
-    kept = photos._records.values()
-    assert 1 <= len(kept) < 12
-    assert photos._n_bytes == sum(record.n_bytes for record in kept) <= 6_000
+    records = photos._records.values()
+    assert 1 <= len(records) < 12
+    assert photos._n_bytes == sum(record.n_bytes for record in records) <= 6_000
     assert [decoded(photos, row) for row in range(6)] == first
 
 

@@ -98,10 +98,10 @@ def data_of(answer):
 
 
 def test_colors_are_the_families_each_with_six_digits_and_no_hash(client):
-    found = data_of(client.get(f"{FACETS}/colors"))
-    assert len(found) == 13
-    assert found[0] == {"name": "black", "hex": "000000"}
-    assert {one["name"]: f"#{one['hex']}" for one in found} == FAMILIES
+    colors = data_of(client.get(f"{FACETS}/colors"))
+    assert len(colors) == 13
+    assert colors[0] == {"name": "black", "hex": "000000"}
+    assert {one["name"]: f"#{one['hex']}" for one in colors} == FAMILIES
 
 
 def test_orientations_are_the_three(client):
@@ -113,9 +113,9 @@ def test_orientations_are_the_three(client):
 
 
 def test_licenses_are_those_of_the_photos_and_free(client, make_table):
-    found = data_of(client.get(f"{FACETS}/licenses"))
+    licenses = data_of(client.get(f"{FACETS}/licenses"))
     names = ["cc-by-4.0", "cc0", "free", "my own", "unknown"]
-    assert found == [{"name": name} for name in names]
+    assert licenses == [{"name": name} for name in names]
     with TestClient(Stage(make_table({"license_type": "cc0"}))) as plain:
         assert data_of(plain.get(f"{FACETS}/licenses")) == [{"name": "cc0"}, {"name": "free"}]
 
@@ -155,8 +155,8 @@ def test_every_address_in_the_tables_is_one():
 
 
 def test_suggestions_are_photographers_with_all_their_fields(client):
-    found = data_of(client.get(f"{FACETS}/photographers/suggest", params={"q": "ANN LÉE"}))
-    assert found == [
+    suggestions = data_of(client.get(f"{FACETS}/photographers/suggest", params={"q": "ANN LÉE"}))
+    assert suggestions == [
         {
             "username": "annlee",
             "full_name": "Ann Lee",
@@ -201,8 +201,8 @@ def test_a_part_or_limit_out_of_range_is_422_where_it_stands(client, params, loc
 
 
 def test_a_username_lists_its_profiles(client):
-    found = data_of(client.get(f"{FACETS}/photographers/annlee"))
-    assert [(one["source"], one["photos_count"]) for one in found] == [
+    profiles = data_of(client.get(f"{FACETS}/photographers/annlee"))
+    assert [(one["source"], one["photos_count"]) for one in profiles] == [
         ("pexels", 1),
         ("unsplash", 1),
     ]
@@ -215,8 +215,8 @@ def test_an_unknown_username_is_an_empty_list(client, username):
 
 @pytest.mark.parametrize("username", [name for name in ODD_NAMES if name not in {".", ".."}])
 def test_a_username_of_any_characters_is_found_percent_encoded(client, username):
-    found = data_of(client.get(f"{FACETS}/photographers/{quote(username, safe='')}"))
-    assert [one["username"] for one in found] == [username]
+    profiles = data_of(client.get(f"{FACETS}/photographers/{quote(username, safe='')}"))
+    assert [one["username"] for one in profiles] == [username]
 
 
 def test_a_username_that_is_no_utf8_is_422(client):

@@ -134,8 +134,8 @@ def ask(api, method, target, body=None, **headers):
     """Send a request whose target is taken to the letter."""
     wire = http.client.HTTPConnection(httpx.URL(api.base_url).netloc.decode(), timeout=30)
     try:
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
-        wire.request(method, target, body, {"x-api-key": api.key, "connection": "close"} | given)
+        own_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        wire.request(method, target, body, {"x-api-key": api.key, "connection": "close"} | own_headers)
         answer = wire.getresponse()
         return httpx.Response(answer.status, headers=answer.getheaders(), content=answer.read())
     finally:
@@ -159,7 +159,7 @@ def unclean(answer):
 
 
 def found_unclean(answers):
-    return {name: said for name, answer in answers if (said := unclean(answer))}
+    return {name: complaint for name, answer in answers if (complaint := unclean(answer))}
 
 
 # -- texts -------------------------------------------------------------------------------------
@@ -262,11 +262,11 @@ def test_any_text_as_a_header(api, name):
 
 @pytest.mark.parametrize("name", ["idempotency_key", "content_type", "content_encoding"])
 def test_any_text_as_a_header_of_a_body(api, name):
-    given = {"content_type": "application/json"}
+    content_type = {"content_type": "application/json"}
     texts = [(t, re.sub(rb"[\0-\x1f\x7f]", b"", v if isinstance(v, bytes) else v.encode()))
              for t, v in TEXTS.items()]  # fmt: skip
     answers = (
-        (text, ask(api, "POST", path, b'{"name": "x"}', **given | {name: value}))
+        (text, ask(api, "POST", path, b'{"name": "x"}', **content_type | {name: value}))
         for text, value in texts
         for path in ("/api/v1/collections", SEARCH)
     )
@@ -274,14 +274,14 @@ def test_any_text_as_a_header_of_a_body(api, name):
 
 
 def test_any_text_as_a_key_opens_nothing_and_is_told_the_same(api):
-    said = set()
+    messages = set()
     for raw in TEXTS.values():
         key = re.sub(rb"[\0-\x1f\x7f]", b"", raw if isinstance(raw, bytes) else raw.encode())
         answer = ask(api, "GET", "/api/v1/usage", x_api_key=key)
         assert unclean(answer) == ""
         assert answer.status_code == 401
-        said.add(answer.json()["error"]["message"])
-    assert len(said) == 1
+        messages.add(answer.json()["error"]["message"])
+    assert len(messages) == 1
 
 
 # -- bodies ------------------------------------------------------------------------------------
@@ -331,8 +331,8 @@ def test_any_value_in_a_new_entry(api, mine, photo_id, name):
 def test_any_body_of_a_new_collection(api):
     answers = [(name, send(api, body)) for name, body in BODIES.items()]
     assert found_unclean(answers) == {}
-    taken = {name for name, answer in answers if answer.status_code == 200}
-    assert taken <= {"the same key twice", "the same key, once wrong", "prototypes"}
+    accepted = {name for name, answer in answers if answer.status_code == 200}
+    assert accepted <= {"the same key twice", "the same key, once wrong", "prototypes"}
     (made,) = [answer.json()["data"] for name, answer in answers if name == "prototypes"]
     assert made["is_public"] is False
 

@@ -44,27 +44,27 @@ def raw(api, data, *, seconds=15):
 
 def answers_of(data):
     """Split what came back into answers, which all have a length."""
-    found = []
+    responses = []
     while data:
         first, _, data = data.partition(b"\r\n\r\n")
         status, *lines = first.split(b"\r\n")
         headers = [tuple(line.split(b": ", 1)) for line in lines]
         length = int(dict(headers).get(b"content-length", b"0"))
         code = int(status.split()[1])
-        found.append(httpx.Response(code, headers=headers, content=data[:length]))
+        responses.append(httpx.Response(code, headers=headers, content=data[:length]))
         data = data[length:]
-    return found
+    return responses
 
 
 def answer(api, data, **options):
-    (found,) = answers_of(raw(api, data, **options))
-    return found
+    (response,) = answers_of(raw(api, data, **options))
+    return response
 
 
-def check_no_http(found):
+def check_no_http(response):
     """Check what the server says to bytes that are no HTTP: 400 and nothing else."""
-    assert found.status_code in {400, 431}, found.text
-    assert found.text == ""
+    assert response.status_code in {400, 431}, response.text
+    assert response.text == ""
 
 
 # -- methods and targets -----------------------------------------------------------------------
@@ -74,9 +74,9 @@ def check_no_http(found):
     "method", [b"M" * 1_000, b"get", b"G!#$%&'*+-.^_`|~T", b"PROPFIND", b"0", b"SEARCH"]
 )
 def test_any_method_is_refused_cleanly(api, method):
-    found = answer(api, head(api, method, USAGE))
-    check_failure(found, 405, "METHOD_NOT_ALLOWED")
-    assert found.headers["allow"] == "GET, OPTIONS"
+    response = answer(api, head(api, method, USAGE))
+    check_failure(response, 405, "METHOD_NOT_ALLOWED")
+    assert response.headers["allow"] == "GET, OPTIONS"
 
 
 @pytest.mark.parametrize(
@@ -101,24 +101,24 @@ def test_a_target_is_taken_to_the_letter(api, method, target, status):
 @pytest.mark.parametrize("target", [b"/facets/colors", b"/usage", b"/search/photos?q=a"])
 def test_no_spelling_of_a_path_gets_by_without_a_key(api, start, target):
     line = b"GET " + start + target + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-    found = answer(api, line)
-    if found.status_code == 400:
-        check_no_http(found)
+    response = answer(api, line)
+    if response.status_code == 400:
+        check_no_http(response)
         return
-    assert found.status_code in {401, 404}, found.text
-    check_failure(found, found.status_code)
+    assert response.status_code in {401, 404}, response.text
+    check_failure(response, response.status_code)
 
 
 def test_the_host_of_a_target_opens_nothing(api):
-    found = answer(api, head(api, b"GET", b"http://evil.example/api/v1/usage"))
-    check_success(found)
-    assert "evil" not in found.text
+    response = answer(api, head(api, b"GET", b"http://evil.example/api/v1/usage"))
+    check_success(response)
+    assert "evil" not in response.text
 
 
-def check_too_long(found, status):
-    assert found.status_code in {status, 400, 431}
-    if found.text:  # else the server has refused it before it was a request
-        check_failure(found, status)
+def check_too_long(response, status):
+    assert response.status_code in {status, 400, 431}
+    if response.text:  # else the server has refused it before it was a request
+        check_failure(response, status)
 
 
 @pytest.mark.parametrize("length", [30_000, 100_000])
@@ -138,12 +138,12 @@ def test_a_host_is_an_address_or_of_no_use(api, host):
     line = head(api, b"GET", b"/api/v1/search/photos?q=a&per_page=1").replace(
         b"Host: a\r\n", b"Host: " + host + b"\r\n"
     )
-    found = answer(api, line)
-    if found.status_code == 400:
-        if found.text:  # else the bytes were none of HTTP's
-            check_failure(found, 400, "BAD_REQUEST")
+    response = answer(api, line)
+    if response.status_code == 400:
+        if response.text:  # else the bytes were none of HTTP's
+            check_failure(response, 400, "BAD_REQUEST")
         return
-    (photo,) = check_success(found)["data"]
+    (photo,) = check_success(response)["data"]
     address = photo["urls"]["thumb"].partition("/media/")[0]
     assert address in {api.base_url, "http://evil.example"}
 
@@ -173,17 +173,17 @@ def test_of_two_lengths_no_second_request_is_made(api):
         head(api, b"POST", COLLECTIONS, JSON + b"Content-Length: 17\r\n") + b'{"name": "hidden"}'
     )
     extra = JSON + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"
-    found = answers_of(raw(api, head(api, b"POST", COLLECTIONS, extra) + b"0\r\n\r\n" + hidden))
-    check_invalid(found[0], "body")
-    assert len(found) == 1
+    responses = answers_of(raw(api, head(api, b"POST", COLLECTIONS, extra) + b"0\r\n\r\n" + hidden))
+    check_invalid(responses[0], "body")
+    assert len(responses) == 1
     assert "hidden" not in {each["name"] for each in api.data("/collections")}
 
 
 def test_a_body_in_pieces_is_one_body(api):
     pieces = b"".join(b"1\r\n%c\r\n" % byte for byte in b'{"name": "in pieces"}') + b"0\r\n\r\n"
     extra = JSON + b"Transfer-Encoding: chunked\r\n"
-    found = answer(api, head(api, b"POST", COLLECTIONS, extra) + pieces)
-    assert check_success(found)["data"]["name"] == "in pieces"
+    response = answer(api, head(api, b"POST", COLLECTIONS, extra) + pieces)
+    assert check_success(response)["data"]["name"] == "in pieces"
 
 
 @pytest.mark.parametrize("piece", [b"x" * 8_192, b"[" * 100])
@@ -241,24 +241,24 @@ def test_a_get_with_a_body_is_answered_as_without(api):
 def test_requests_in_one_go_are_answered_in_their_order(api):
     targets = [USAGE, b"/api/v1/nowhere", b"/api/v1/collections/x", b"/api/v1/facets/orientations"]
     data = [head(api, b"GET", target, close=False) for target in targets] * 5
-    found = answers_of(raw(api, b"".join([*data, head(api, b"GET", b"/health")])))
-    assert [each.status_code for each in found] == [200, 404, 422, 200] * 5 + [200]
-    assert len({each.headers["x-request-id"] for each in found}) == 21
+    responses = answers_of(raw(api, b"".join([*data, head(api, b"GET", b"/health")])))
+    assert [each.status_code for each in responses] == [200, 404, 422, 200] * 5 + [200]
+    assert len({each.headers["x-request-id"] for each in responses}) == 21
 
 
 def test_the_key_of_one_request_does_not_open_the_next(api):
     keyless = b"GET /api/v1/usage HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-    found = answers_of(raw(api, head(api, b"GET", USAGE, close=False) + keyless))
-    check_success(found[0])
-    check_failure(found[1], 401, "UNAUTHORIZED")
+    responses = answers_of(raw(api, head(api, b"GET", USAGE, close=False) + keyless))
+    check_success(responses[0])
+    check_failure(responses[1], 401, "UNAUTHORIZED")
 
 
 def test_after_a_refused_body_the_rest_of_it_is_no_request(api):
     hidden = head(api, b"GET", b"/api/v1/facets/orientations")
     extra = b"Content-Type: text/plain\r\nContent-Length: %d\r\n" % len(hidden)
-    found = answers_of(raw(api, head(api, b"POST", COLLECTIONS, extra) + hidden))
-    check_failure(found[0], 415, "UNSUPPORTED_MEDIA_TYPE")
-    assert len(found) == 1
+    responses = answers_of(raw(api, head(api, b"POST", COLLECTIONS, extra) + hidden))
+    check_failure(responses[0], 415, "UNSUPPORTED_MEDIA_TYPE")
+    assert len(responses) == 1
 
 
 # -- the log -----------------------------------------------------------------------------------

@@ -70,16 +70,16 @@ def private(anna, photo_id):
 
 def test_no_operation_is_left_out_of_these_tests(known):
     document = httpx.get(f"{known.base_url}/openapi.json").json()
-    found = {
+    operations = {
         operation["operationId"]
         for path, methods in document["paths"].items()
         for operation in methods.values()
         if path.startswith("/api/")
     }
-    assert found == CURSORS | COLLECTIONS | USAGE | SHARED
+    assert operations == CURSORS | COLLECTIONS | USAGE | SHARED
 
 
-def told(answer):
+def text_without_meta(answer):
     """Return what an answer says, without what differs at each request."""
     return re.sub(r'"meta":\{[^}]*\}', "", answer.text)
 
@@ -108,7 +108,7 @@ def test_a_private_collection_is_to_others_as_one_that_does_not_exist(
         answer = bert.http.request(method, path, json=body)
         check_failure(answer, 404, "NOT_FOUND")
         unknown = bert.http.request(method, nowhere, json=body)
-        assert told(answer).replace(str(private), NOBODYS) == told(unknown)
+        assert text_without_meta(answer).replace(str(private), NOBODYS) == text_without_meta(unknown)
     assert anna.data(f"/collections/{private}") == before
 
 
@@ -170,20 +170,20 @@ def test_an_idempotency_key_of_one_account_replays_nothing_to_another(anna, bert
 
 def test_a_cursor_of_one_account_is_no_cursor_to_another(known, anna, bert, photo_id):
     picture = (known.photos / "plain-00.png").read_bytes()
-    asked = {
+    first_pages = {
         ("GET", SEARCH): anna.page(q="sea", per_page=2),
         ("POST", SEARCH): check_page(anna.upload(picture, kind="image/png", per_page=2)),
         ("GET", f"/photos/{photo_id}/similar"): check_page(
             anna.get(f"/photos/{photo_id}/similar", per_page=2)
         ),
     }
-    for (method, path), page in asked.items():
+    for (method, path), page in first_pages.items():
         cursor = page["pagination"]["next_cursor"]
         before = bert.data("/usage")["requests"]["used"]
         answer = bert.http.request(method, path, params={"cursor": cursor})
         check_invalid(answer, "query", "cursor")
         nonsense = bert.http.request(method, path, params={"cursor": "nonsense"})
-        assert told(answer) == told(nonsense)
+        assert text_without_meta(answer) == text_without_meta(nonsense)
         assert bert.data("/usage")["requests"]["used"] == before
         check_page(anna.http.request(method, path, params={"cursor": cursor}))
 

@@ -32,9 +32,9 @@ def test_many_threads_at_once_get_the_one_that_was_made():
         return later.get()
 
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(ask, range(8)))
+        values = list(pool.map(ask, range(8)))
     assert len(calls) == 1
-    assert {id(one) for one in found} == {id(found[0])}
+    assert {id(one) for one in values} == {id(values[0])}
 
 
 def test_what_could_not_be_made_is_tried_again():

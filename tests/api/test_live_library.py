@@ -46,22 +46,22 @@ def index(place):
 
 @pytest.fixture
 def served(place):
-    with api(place / "library", poll_s=0.02) as found:
-        yield found
+    with api(place / "library", poll_s=0.02) as server:
+        yield server
 
 
-def pages(client, cursor, **asked):
-    found = []
+def pages(client, cursor, **params):
+    pages_of_ids = []
     while cursor:
-        answer = client.get(SEARCH, params={**asked, "cursor": cursor})
+        answer = client.get(SEARCH, params={**params, "cursor": cursor})
         assert answer.status_code == 200, answer.text
-        found.append([photo["photo_id"] for photo in answer.json()["data"]])
+        pages_of_ids.append([photo["photo_id"] for photo in answer.json()["data"]])
         cursor = answer.json()["pagination"]["next_cursor"]
-    return found
+    return pages_of_ids
 
 
-def first_page(client, **asked):
-    answer = client.get(SEARCH, params=asked)
+def first_page(client, **params):
+    answer = client.get(SEARCH, params=params)
     assert answer.status_code == 200, answer.text
     return [p["photo_id"] for p in answer.json()["data"]], answer.json()["pagination"][
         "next_cursor"

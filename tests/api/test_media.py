@@ -47,9 +47,9 @@ def index(place):
 
 @pytest.fixture(scope="module")
 def served(place):
-    with api(place / "library") as found:
-        found.place = place
-        yield found
+    with api(place / "library") as server:
+        server.place = place
+        yield server
 
 
 @pytest.fixture
@@ -57,14 +57,14 @@ def changing(place, tmp_path):
     """As `served`, over a library and photos of its own, which may be changed."""
     shutil.copytree(place / "photos", tmp_path / "photos")
     index(tmp_path)
-    with api(tmp_path / "library") as found:
-        found.place = tmp_path
-        yield found
+    with api(tmp_path / "library") as server:
+        server.place = tmp_path
+        yield server
 
 
 def record(served, **filters):
-    found = served.client.get("/api/v1/search/photos", params=filters)
-    (photo,) = found.json()["data"]
+    answer = served.client.get("/api/v1/search/photos", params=filters)
+    (photo,) = answer.json()["data"]
     return photo
 
 
@@ -92,16 +92,16 @@ def failure(response):
 )
 def test_every_size_is_a_picture_without_a_key(served, size, expected):
     for _ in range(2):  # made, then found
-        found = served.anonymous.get(large(served)["urls"][size])
-        assert (found.status_code, found.headers["content-type"]) == (200, "image/webp")
-        with Image.open(io.BytesIO(found.content)) as picture:
+        answer = served.anonymous.get(large(served)["urls"][size])
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "image/webp")
+        with Image.open(io.BytesIO(answer.content)) as picture:
             assert picture.size == expected
-    assert found.headers["content-length"] == str(len(found.content))
+    assert answer.headers["content-length"] == str(len(answer.content))
 
 
 def test_nothing_is_scaled_up(served):
-    found = served.anonymous.get(large(served)["urls"]["large"])
-    with Image.open(io.BytesIO(found.content)) as picture:
+    answer = served.anonymous.get(large(served)["urls"]["large"])
+    with Image.open(io.BytesIO(answer.content)) as picture:
         assert picture.size == (1120, 700)
 
 
@@ -115,15 +115,15 @@ def test_nothing_is_scaled_up(served):
     ],
 )
 def test_the_full_size_is_the_file_itself_with_its_type(served, color, name, kind):
-    found = served.anonymous.get(record(served, color_name=color)["urls"]["full"])
-    assert (found.status_code, found.headers["content-type"]) == (200, kind)
-    assert found.content == (served.place / "photos" / name).read_bytes()
+    answer = served.anonymous.get(record(served, color_name=color)["urls"]["full"])
+    assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
+    assert answer.content == (served.place / "photos" / name).read_bytes()
 
 
 def test_a_file_of_many_pieces_arrives_whole(served):
-    found = served.anonymous.get(large(served)["urls"]["full"])
-    assert len(found.content) > 4 * 256 * 1024
-    assert found.content == (served.place / "photos" / "large.png").read_bytes()
+    answer = served.anonymous.get(large(served)["urls"]["full"])
+    assert len(answer.content) > 4 * 256 * 1024
+    assert answer.content == (served.place / "photos" / "large.png").read_bytes()
 
 
 def test_the_base_link_is_the_full_size(served):
@@ -184,7 +184,7 @@ def test_every_size_and_photo_has_a_tag_of_its_own(served):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("byte_range", "expected"),
     [
         ("bytes=0-9", slice(0, 10)),
         ("bytes=300000-300009", slice(300_000, 300_010)),
@@ -194,41 +194,41 @@ def test_every_size_and_photo_has_a_tag_of_its_own(served):
         ("bytes=10-999999999", slice(10, None)),
     ],
 )
-def test_a_part_can_be_asked_for(served, wanted, expected):
+def test_a_part_can_be_asked_for(served, byte_range, expected):
     url = large(served)["urls"]["full"]
     content = (served.place / "photos" / "large.png").read_bytes()
-    found = served.anonymous.get(url, headers={"range": wanted})
+    answer = served.anonymous.get(url, headers={"range": byte_range})
     part = content[expected]
     start = content.index(part)
-    assert (found.status_code, found.content) == (206, part)
+    assert (answer.status_code, answer.content) == (206, part)
     expected_range = f"bytes {start}-{start + len(part) - 1}/{len(content)}"
-    assert found.headers["content-range"] == expected_range
-    assert found.headers["content-length"] == str(len(part))
+    assert answer.headers["content-range"] == expected_range
+    assert answer.headers["content-length"] == str(len(part))
 
 
-@pytest.mark.parametrize("wanted", ["bytes=999999999-", "bytes=-0"])
-def test_a_part_that_is_not_there_is_said_so(served, wanted):
-    found = served.anonymous.get(red(served)["urls"]["full"], headers={"range": wanted})
-    assert (found.status_code, found.content) == (416, b"")
-    assert found.headers["content-range"].startswith("bytes */")
+@pytest.mark.parametrize("byte_range", ["bytes=999999999-", "bytes=-0"])
+def test_a_part_that_is_not_there_is_said_so(served, byte_range):
+    answer = served.anonymous.get(red(served)["urls"]["full"], headers={"range": byte_range})
+    assert (answer.status_code, answer.content) == (416, b"")
+    assert answer.headers["content-range"].startswith("bytes */")
 
 
 @pytest.mark.parametrize(
-    "wanted", ["bytes=5-2", "bytes=-", "bytes=0-1,3-4", "lines=0-1", "bytes=a-b", "x", "bytes=" * 9]
+    "byte_range", ["bytes=5-2", "bytes=-", "bytes=0-1,3-4", "lines=0-1", "bytes=a-b", "x", "bytes=" * 9]
 )
-def test_a_part_that_is_not_understood_is_all_of_it(served, wanted):
-    found = served.anonymous.get(red(served)["urls"]["full"], headers={"range": wanted})
-    assert found.status_code == 200
+def test_a_part_that_is_not_understood_is_all_of_it(served, byte_range):
+    answer = served.anonymous.get(red(served)["urls"]["full"], headers={"range": byte_range})
+    assert answer.status_code == 200
 
 
 def test_a_part_of_another_state_is_all_of_it(served):
     url = red(served)["urls"]["full"]
     tag = served.anonymous.head(url).headers["etag"]
-    found = [
+    statuses = [
         served.anonymous.get(url, headers={"range": "bytes=0-9", "if-range": known}).status_code
         for known in (tag, '"other"', "Mon, 01 Jan 2024 00:00:00 GMT")
     ]
-    assert found == [206, 200, 200]
+    assert statuses == [206, 200, 200]
 
 
 # -- what is not there ------------------------------------------------------------------------
@@ -260,17 +260,17 @@ def test_an_unknown_size_is_not_found(served, size):
 
 
 def test_other_methods_are_not_allowed(served):
-    found = served.anonymous.post(red(served)["urls"]["full"])
-    assert failure(found) == (405, "METHOD_NOT_ALLOWED")
+    answer = served.anonymous.post(red(served)["urls"]["full"])
+    assert failure(answer) == (405, "METHOD_NOT_ALLOWED")
 
 
 def test_a_file_that_has_gone_is_not_found_and_what_was_made_of_it_is(changing):
     urls = red(changing)["urls"]
     made = changing.anonymous.get(urls["small"]).content
     (changing.place / "photos" / "red.jpg").unlink()
-    found = changing.anonymous.get(urls["full"])
-    assert failure(found) == (404, "NOT_FOUND")
-    assert str(changing.place) not in found.text
+    answer = changing.anonymous.get(urls["full"])
+    assert failure(answer) == (404, "NOT_FOUND")
+    assert str(changing.place) not in answer.text
     assert failure(changing.anonymous.get(urls["regular"])) == (404, "NOT_FOUND")
     assert changing.anonymous.get(urls["small"]).content == made
     assert changing.anonymous.get(urls["thumb"]).status_code == 200
@@ -288,8 +288,8 @@ def test_another_picture_under_the_name_is_not_shown(changing):
 
 def test_thumbnails_that_were_thrown_away_are_made_again(changing):
     shutil.rmtree(changing.place / "library" / "thumbnails")
-    found = changing.anonymous.get(large(changing)["urls"]["thumb"])
-    with Image.open(io.BytesIO(found.content)) as picture:
+    answer = changing.anonymous.get(large(changing)["urls"]["thumb"])
+    with Image.open(io.BytesIO(answer.content)) as picture:
         assert picture.size == (400, 250)
 
 
@@ -299,11 +299,11 @@ def test_a_photo_that_was_deleted_is_gone_at_once(changing):
     (changing.place / "photos" / "red.jpg").unlink()
     index(changing.place)
     for _ in range(200):
-        found = changing.anonymous.get(urls["thumb"])
-        if found.status_code == 404:
+        answer = changing.anonymous.get(urls["thumb"])
+        if answer.status_code == 404:
             break
         threading.Event().wait(0.02)
-    assert failure(found) == (404, "NOT_FOUND")
+    assert failure(answer) == (404, "NOT_FOUND")
 
 
 # -- many at once -----------------------------------------------------------------------------
@@ -342,9 +342,9 @@ def making(served, monkeypatch):
             done, _ = await asyncio.wait(tasks, timeout=0.1)
             tasks[0].cancel()
             files.gate.set()
-            found = await asyncio.gather(*tasks, return_exceptions=True)
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
             renditions.close()
-            return files.made, [getattr(one, "kind", one) for one in found], len(done)
+            return files.made, [getattr(one, "kind", one) for one in outcomes], len(done)
 
         return asyncio.run(run())
 
@@ -352,16 +352,16 @@ def making(served, monkeypatch):
 
 
 def test_what_many_ask_for_is_made_once_also_where_the_first_goes_away(making, make_photo):
-    made, found, _ = making(["a"] * 5, make_photo)
+    made, outcomes, _ = making(["a"] * 5, make_photo)
     assert made == [("a", "small")]
-    assert isinstance(found[0], asyncio.CancelledError)
-    assert found[1:] == ["WEBP"] * 4
+    assert isinstance(outcomes[0], asyncio.CancelledError)
+    assert outcomes[1:] == ["WEBP"] * 4
 
 
 def test_where_too_many_wait_the_answer_is_to_come_again(making, make_photo):
-    made, found, refused = making(list("abcde"), make_photo, waiting=2)
+    made, outcomes, refused = making(list("abcde"), make_photo, waiting=2)
     assert (len(made), refused) == (3, 2)
-    assert [kind.code for kind in found if not isinstance(kind, str | BaseException)] == [
+    assert [kind.code for kind in outcomes if not isinstance(kind, str | BaseException)] == [
         "OVERLOADED",
         "OVERLOADED",
     ]

@@ -45,8 +45,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def served(folder):
-    with api(folder) as found:
-        yield found
+    with api(folder) as server:
+        yield server
 
 
 def errors_below(kind):
@@ -67,13 +67,13 @@ def test_what_is_our_fault_is_not_told():
 
 
 def test_a_failed_check_of_the_library_says_where():
-    found = problem_of(errors.InputError("after_date must be a day, got 'x'"))
-    assert isinstance(found, Invalid)
-    assert found.details[0].loc == ("query", "after_date")
-    found = problem_of(errors.InputError("text must be Unicode"))
-    assert found.details[0].loc == ("query", "q")
-    found = problem_of(errors.InputError("a query must have a text"))
-    assert found.details[0].loc == ("query",)
+    problem = problem_of(errors.InputError("after_date must be a day, got 'x'"))
+    assert isinstance(problem, Invalid)
+    assert problem.details[0].loc == ("query", "after_date")
+    problem = problem_of(errors.InputError("text must be Unicode"))
+    assert problem.details[0].loc == ("query", "q")
+    problem = problem_of(errors.InputError("a query must have a text"))
+    assert problem.details[0].loc == ("query",)
 
 
 @pytest.mark.parametrize("key", [None, "", "nonsense", "sl_" + "x" * 43, "é", "a\tb", "x" * 9000])
@@ -92,23 +92,23 @@ def test_a_failed_check_of_the_library_says_where():
 )
 def test_without_a_key_in_force_nothing_else_is_said(served, method, path, key):
     headers = {} if key is None else {"x-api-key": key.encode("latin-1")}
-    found = served.anonymous.request(method, path, headers=headers)
-    assert found.status_code == 401
-    assert found.json()["error"]["code"] == "UNAUTHORIZED"
-    assert found.json()["data"] is None
-    assert found.json()["success"] is False
+    answer = served.anonymous.request(method, path, headers=headers)
+    assert answer.status_code == 401
+    assert answer.json()["error"]["code"] == "UNAUTHORIZED"
+    assert answer.json()["data"] is None
+    assert answer.json()["success"] is False
 
 
 def test_a_key_in_the_address_does_not_count(served):
-    found = served.anonymous.get(SEARCH, params={"q": "red", "x-api-key": served.key})
-    assert found.status_code == 401
+    answer = served.anonymous.get(SEARCH, params={"q": "red", "x-api-key": served.key})
+    assert answer.status_code == 401
 
 
 def test_two_keys_at_once_do_not_count(served):
-    found = served.anonymous.get(
+    answer = served.anonymous.get(
         SEARCH, params={"q": "red"}, headers=[("x-api-key", served.key), ("x-api-key", "other")]
     )
-    assert found.status_code == 401
+    assert answer.status_code == 401
 
 
 def test_a_revoked_key_is_refused_at_once(served):
@@ -120,49 +120,49 @@ def test_a_revoked_key_is_refused_at_once(served):
 
 @pytest.mark.parametrize("path", [SEARCH + "?q=red", "/api/v1/usage", "/api/v1/nothing"])
 def test_every_answer_has_an_id_and_the_limits(served, path):
-    found = served.client.get(path)
-    assert found.json()["meta"]["request_id"] == found.headers["x-request-id"]
-    assert str(uuid.UUID(found.headers["x-request-id"])) == found.headers["x-request-id"]
-    assert found.json()["meta"]["took_ms"] > 0
-    assert '"month";q=1000000' in found.headers["ratelimit-policy"]
-    assert '"month";r=' in found.headers["ratelimit"]
-    assert found.headers["x-content-type-options"] == "nosniff"
-    assert "default-src 'none'" in found.headers["content-security-policy"]
+    answer = served.client.get(path)
+    assert answer.json()["meta"]["request_id"] == answer.headers["x-request-id"]
+    assert str(uuid.UUID(answer.headers["x-request-id"])) == answer.headers["x-request-id"]
+    assert answer.json()["meta"]["took_ms"] > 0
+    assert '"month";q=1000000' in answer.headers["ratelimit-policy"]
+    assert '"month";r=' in answer.headers["ratelimit"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
 def test_a_search_says_what_answered_it_and_how_long_its_parts_took(served):
-    found = served.client.get(SEARCH, params={"q": "red", "orientation": "landscape"})
-    assert found.headers["x-searchlab-snapshot"].startswith("000001-")
-    assert len(found.headers["x-searchlab-config"]) == 12
-    assert found.headers["x-searchlab-plan"].startswith("exact; candidates=5; selectivity=1.0")
-    parts = [part.split(";")[0].strip() for part in found.headers["server-timing"].split(",")]
+    answer = served.client.get(SEARCH, params={"q": "red", "orientation": "landscape"})
+    assert answer.headers["x-searchlab-snapshot"].startswith("000001-")
+    assert len(answer.headers["x-searchlab-config"]) == 12
+    assert answer.headers["x-searchlab-plan"].startswith("exact; candidates=5; selectivity=1.0")
+    parts = [part.split(";")[0].strip() for part in answer.headers["server-timing"].split(",")]
     assert parts == ["filter", "embed", "search", "serialise", "count", "total"]
 
 
 def test_unknown_paths_and_methods_are_clean(served):
-    found = served.client.get("/api/v1/nothing")
-    assert (found.status_code, found.json()["error"]["code"]) == (404, "NOT_FOUND")
-    found = served.client.put("/api/v1/usage")
-    assert (found.status_code, found.json()["error"]["code"]) == (405, "METHOD_NOT_ALLOWED")
-    assert "GET" in found.headers["allow"]
+    answer = served.client.get("/api/v1/nothing")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "NOT_FOUND")
+    answer = served.client.put("/api/v1/usage")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (405, "METHOD_NOT_ALLOWED")
+    assert "GET" in answer.headers["allow"]
     assert served.anonymous.get("/nothing").json()["error"]["code"] == "NOT_FOUND"
 
 
 def test_headers_that_are_too_long_are_clean(served):
-    found = served.client.get("/api/v1/usage", headers={"x-long": "x" * 17_000})
-    assert (found.status_code, found.json()["error"]["code"]) == (431, "HEADERS_TOO_LARGE")
-    found = served.client.get(SEARCH, params={"q": "x" * 33_000})
-    assert (found.status_code, found.json()["error"]["code"]) == (414, "URI_TOO_LONG")
+    answer = served.client.get("/api/v1/usage", headers={"x-long": "x" * 17_000})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (431, "HEADERS_TOO_LARGE")
+    answer = served.client.get(SEARCH, params={"q": "x" * 33_000})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (414, "URI_TOO_LONG")
 
 
 def test_a_key_that_asks_too_fast_is_told_to_wait(folder):
     with api(folder, rate_per_second=0.1, rate_burst=3) as served:
         statuses = [served.client.get("/api/v1/usage").status_code for _ in range(4)]
         assert statuses == [200, 200, 200, 429]
-        found = served.client.get(SEARCH, params={"q": "red"})
-        assert found.json()["error"]["code"] == "RATE_LIMITED"
-        assert 1 <= int(found.headers["retry-after"]) <= 10
-        assert '"burst";r=0' in found.headers["ratelimit"]
+        answer = served.client.get(SEARCH, params={"q": "red"})
+        assert answer.json()["error"]["code"] == "RATE_LIMITED"
+        assert 1 <= int(answer.headers["retry-after"]) <= 10
+        assert '"burst";r=0' in answer.headers["ratelimit"]
         other = served.make_client(account="patient")
         assert other.get("/api/v1/usage").status_code == 200
 
@@ -180,10 +180,10 @@ def test_the_month_s_searches_are_counted_and_then_refused(folder, monkeypatch):
             .startswith(' "month";r=1')
         )
         assert client.get(SEARCH, params={"q": "red"}).status_code == 200
-        found = client.get(SEARCH, params={"q": "red"})
-        assert (found.status_code, found.json()["error"]["code"]) == (429, "QUOTA_EXCEEDED")
-        assert int(found.headers["retry-after"]) >= 1
-        assert '"month";r=0' in found.headers["ratelimit"]
+        answer = client.get(SEARCH, params={"q": "red"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (429, "QUOTA_EXCEEDED")
+        assert int(answer.headers["retry-after"]) >= 1
+        assert '"month";r=0' in answer.headers["ratelimit"]
         used = client.get("/api/v1/usage").json()["data"]["requests"]
         assert used == {"used": 2, "limit": 2, "remaining": 0}
 
@@ -191,33 +191,33 @@ def test_the_month_s_searches_are_counted_and_then_refused(folder, monkeypatch):
 def test_pages_of_other_origins_are_let_in_by_configuration(folder):
     asks = {"origin": "https://a.example", "access-control-request-method": "GET"}
     with api(folder, cors_origins=("https://a.example",)) as served:
-        found = served.anonymous.options(SEARCH, headers=asks)
-        assert found.status_code == 204
-        assert found.headers["access-control-allow-origin"] == "https://a.example"
-        assert "x-api-key" in found.headers["access-control-allow-headers"]
-        found = served.client.get("/api/v1/usage", headers={"origin": "https://a.example"})
-        assert found.headers["access-control-allow-origin"] == "https://a.example"
-        found = served.client.get("/api/v1/usage", headers={"origin": "https://b.example"})
-        assert "access-control-allow-origin" not in found.headers
-        found = served.anonymous.get("/api/v1/usage", headers={"origin": "https://a.example"})
-        assert found.headers["access-control-allow-origin"] == "https://a.example"
+        answer = served.anonymous.options(SEARCH, headers=asks)
+        assert answer.status_code == 204
+        assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        assert "x-api-key" in answer.headers["access-control-allow-headers"]
+        answer = served.client.get("/api/v1/usage", headers={"origin": "https://a.example"})
+        assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        answer = served.client.get("/api/v1/usage", headers={"origin": "https://b.example"})
+        assert "access-control-allow-origin" not in answer.headers
+        answer = served.anonymous.get("/api/v1/usage", headers={"origin": "https://a.example"})
+        assert answer.headers["access-control-allow-origin"] == "https://a.example"
 
 
 def test_no_origin_is_let_in_unless_told(served):
     asks = {"origin": "https://a.example", "access-control-request-method": "GET"}
-    found = served.anonymous.options(SEARCH, headers=asks)
-    assert "access-control-allow-origin" not in found.headers
+    answer = served.anonymous.options(SEARCH, headers=asks)
+    assert "access-control-allow-origin" not in answer.headers
 
 
 @pytest.mark.parametrize("host", ["a b", "x/../y", "evil.example\\", "<script>"])
 def test_a_host_that_is_none_is_refused(served, host):
-    found = served.client.get(SEARCH, params={"q": "red"}, headers={"host": host})
-    assert (found.status_code, found.json()["error"]["code"]) == (400, "BAD_REQUEST")
+    answer = served.client.get(SEARCH, params={"q": "red"}, headers={"host": host})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "BAD_REQUEST")
 
 
 def test_links_start_with_the_address_that_was_asked(served):
-    found = served.client.get(SEARCH, params={"q": "red"}, headers={"host": "a.example:81"})
-    assert found.json()["data"][0]["image_url"].startswith("http://a.example:81/media/")
+    answer = served.client.get(SEARCH, params={"q": "red"}, headers={"host": "a.example:81"})
+    assert answer.json()["data"][0]["image_url"].startswith("http://a.example:81/media/")
 
 
 def test_links_start_with_the_address_that_is_configured(folder):
@@ -231,9 +231,9 @@ def test_more_requests_than_the_worker_takes_on_are_sent_away(folder):
     with api(folder, max_in_flight=1) as served:
         services = served.app.services
         services.metrics.start_request()  # somebody else's
-        found = served.client.get(SEARCH, params={"q": "red"})
-        assert (found.status_code, found.json()["error"]["code"]) == (503, "OVERLOADED")
-        assert int(found.headers["retry-after"]) >= 1
+        answer = served.client.get(SEARCH, params={"q": "red"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "OVERLOADED")
+        assert int(answer.headers["retry-after"]) >= 1
 
 
 def test_a_failure_of_ours_is_a_clean_500_without_its_reason(served, monkeypatch, capfd):
@@ -244,10 +244,10 @@ def test_a_failure_of_ours_is_a_clean_500_without_its_reason(served, monkeypatch
         raise RuntimeError(msg)
 
     monkeypatch.setattr(services.live_library.current.photos, "_parts", fail)
-    found = served.client.get(SEARCH, params={"q": "red"})
-    assert found.status_code == 500
-    assert found.json()["error"]["code"] == "INTERNAL_ERROR"
-    assert "secret" not in found.text
+    answer = served.client.get(SEARCH, params={"q": "red"})
+    assert answer.status_code == 500
+    assert answer.json()["error"]["code"] == "INTERNAL_ERROR"
+    assert "secret" not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -259,8 +259,8 @@ def test_a_failure_of_ours_is_a_clean_500_without_its_reason(served, monkeypatch
     ],
 )
 def test_options_name_every_method_of_a_path(served, path, allowed):
-    found = served.client.options(path)
-    assert (found.status_code, found.headers["allow"]) == (204, allowed)
+    answer = served.client.options(path)
+    assert (answer.status_code, answer.headers["allow"]) == (204, allowed)
 
 
 def test_a_worker_that_is_full_still_says_that_it_is_well(folder):
@@ -323,15 +323,15 @@ def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatc
         assert b"searchlab_requests_waiting 8.0" in served.anonymous.get("/metrics").content
         assert served.client.get(SEARCH, params={"q": "red"}).status_code == 200
         # A key has no more than its part of the places, another one has its own.
-        status, found = Dawdling(served).answer()
-        assert (status, found["error"]["code"]) == (429, "RATE_LIMITED")
+        status, body = Dawdling(served).answer()
+        assert (status, body["error"]["code"]) == (429, "RATE_LIMITED")
         other = Dawdling(served, served.make_client(account="other").headers["x-api-key"])
         # Once all places are taken, nobody who may have to be waited for is let in.
         wait_until(lambda: metrics.waiting == 9)
         monkeypatch.setattr(served.app.services.client_waits, "_most", 9)
         third = served.make_client(account="third")
-        status, found = Dawdling(served, third.headers["x-api-key"]).answer()
-        assert (status, found["error"]["code"]) == (503, "OVERLOADED")
+        status, body = Dawdling(served, third.headers["x-api-key"]).answer()
+        assert (status, body["error"]["code"]) == (503, "OVERLOADED")
         assert third.get(SEARCH, params={"q": "red"}).status_code == 200
         for client in (*slow, other):
             client.goes_on()
@@ -388,9 +388,9 @@ def test_an_account_of_a_plan_that_is_none_is_told_so(served):
             .values(plan="enterprise")
         )
     client = served.make_client(account="enterprising", plan=None)
-    found = client.get("/api/v1/facets/colors")
-    assert (found.status_code, found.json()["error"]["code"]) == (403, "FORBIDDEN")
-    assert found.headers["x-request-id"] == found.json()["meta"]["request_id"]
+    answer = client.get("/api/v1/facets/colors")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "FORBIDDEN")
+    assert answer.headers["x-request-id"] == answer.json()["meta"]["request_id"]
 
 
 def test_the_plans_are_those_that_keys_are_made_for():
@@ -408,7 +408,7 @@ def test_a_key_that_is_asked_for_a_second_time_is_refused_the_same_way(served):
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("origin", "normalized"),
     [
         ("https://a.example/", "https://a.example"),
         ("HTTPS://A.Example", "https://a.example"),
@@ -417,14 +417,14 @@ def test_a_key_that_is_asked_for_a_second_time_is_refused_the_same_way(served):
         ("*", "*"),
     ],
 )
-def test_origins_are_kept_as_browsers_write_them(given, kept):
-    assert Settings(data=Path(), cors_origins=(given,)).cors_origins == (kept,)
+def test_origins_are_kept_as_browsers_write_them(origin, normalized):
+    assert Settings(data=Path(), cors_origins=(origin,)).cors_origins == (normalized,)
 
 
-@pytest.mark.parametrize("given", ["https://a.example/x", "a.example", "https://a.example:x"])
-def test_an_origin_that_no_browser_would_send_is_refused(given):
+@pytest.mark.parametrize("origin", ["https://a.example/x", "a.example", "https://a.example:x"])
+def test_an_origin_that_no_browser_would_send_is_refused(origin):
     with pytest.raises(errors.InputError, match="cors_origins must be"):
-        Settings(data=Path(), cors_origins=(given,))
+        Settings(data=Path(), cors_origins=(origin,))
 
 
 def test_the_address_of_links_may_end_with_a_slash_and_have_a_path():
@@ -438,10 +438,10 @@ def test_the_address_of_links_may_end_with_a_slash_and_have_a_path():
 def test_a_plan_of_one_page_of_similar_photos_takes_any_size_of_it(served):
     client = served.make_client(account="small", plan="free")
     photo_id = client.get(SEARCH, params={"q": "red"}).json()["data"][0]["photo_id"]
-    for asked, n_photos in (({}, 4), ({"per_page": 100}, 4), ({"per_page": 2}, 2)):
-        found = client.get(f"/api/v1/photos/{photo_id}/similar", params=asked).json()
-        assert len(found["data"]) == n_photos
-        assert found["pagination"]["next_cursor"] is None
+    for params, n_photos in (({}, 4), ({"per_page": 100}, 4), ({"per_page": 2}, 2)):
+        body = client.get(f"/api/v1/photos/{photo_id}/similar", params=params).json()
+        assert len(body["data"]) == n_photos
+        assert body["pagination"]["next_cursor"] is None
 
 
 def test_what_serves_is_not_told_in_detail(served):

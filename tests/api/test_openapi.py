@@ -225,12 +225,12 @@ def test_what_is_cached_says_so(operations):
 
 def test_statuses_are_those_of_the_problems_that_may_come(app, operations):
     for _, _, handler in list_places(app):
-        said = operation_of(handler.opt)
-        if said is not None:
-            answers = operations[said.operation_id]["responses"]
-            expected = {str(KINDS[code].status) for code in said.problems}
+        operation = operation_of(handler.opt)
+        if operation is not None:
+            answers = operations[operation.operation_id]["responses"]
+            expected = {str(KINDS[code].status) for code in operation.problems}
             expected |= {"200", "400", "401", "414", "429", "431", "500", "503"}
-            expected |= {"409"} if said.replayable else set()
+            expected |= {"409"} if operation.replayable else set()
             assert expected <= set(answers) <= expected | {"304", "422"}
 
 

@@ -54,8 +54,8 @@ def test_what_is_left_out_has_its_default():
 
 
 def test_values_are_converted_and_repeated_ones_kept_in_order():
-    found = read(Asked, ask("word=%C3%A4b&count=100&share=1e-1&kinds=b&kinds=a&other=1"))
-    assert found == Asked(word="äb", count=100, share=0.1, kinds=("b", "a"))
+    values = read(Asked, ask("word=%C3%A4b&count=100&share=1e-1&kinds=b&kinds=a&other=1"))
+    assert values == Asked(word="äb", count=100, share=0.1, kinds=("b", "a"))
 
 
 def test_all_that_is_wrong_is_said_at_once():
@@ -113,8 +113,8 @@ def test_a_required_value_that_is_missing_is_named():
     [(b"q=%FF", "utf8"), (b"q=%ED%A0%80", "utf8"), (b"q=a%00b", "string_unicode")],
 )
 def test_bytes_that_are_no_text_are_refused(query, kind):
-    ((_, found),) = errors(query, Required)
-    assert found == kind
+    ((_, error_kind),) = errors(query, Required)
+    assert error_kind == kind
 
 
 def test_too_many_parameters_are_refused():
@@ -154,8 +154,8 @@ def body_errors(body):
 
 def test_a_body_has_defaults_and_nulls():
     assert body_of(NewCollection, b'{"name": "a"}') == NewCollection(name="a")
-    found = body_of(NewCollection, b'{"name": "a", "description": null, "x": 1}')
-    assert found == NewCollection(name="a", description=None, is_public=False)
+    body = body_of(NewCollection, b'{"name": "a", "description": null, "x": 1}')
+    assert body == NewCollection(name="a", description=None, is_public=False)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_json_that_is_no_object_is_refused(body):
     ],
 )
 def test_a_body_is_not_bent_into_shape(values, wrong):
-    found = body_errors(json.dumps(values).encode())
-    assert found == wrong if wrong is not None else len(found) == 3
+    error_places = body_errors(json.dumps(values).encode())
+    assert error_places == wrong if wrong is not None else len(error_places) == 3
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/xml", "multipart/form-data"])

@@ -71,14 +71,14 @@ def here(tmp_path_factory):
             return command("keys", *words, "--data", data, "--database-url", url)
 
         def make_key(account, name="first", plan="scale"):
-            told = keys("create", "--account", account, "--name", name, "--plan", plan)
-            return told.splitlines()[-1]
+            output = keys("create", "--account", account, "--name", name, "--plan", plan)
+            return output.splitlines()[-1]
 
         def connect(key):
             """Return a client of each server."""
-            found = [Api(server.base_url, key) for server in servers]
-            clients.extend(found)
-            return found
+            clients_of_account = [Api(server.base_url, key) for server in servers]
+            clients.extend(clients_of_account)
+            return clients_of_account
 
         yield SimpleNamespace(
             url=url, data=data, photos=photos, servers=servers, keys=keys, make_key=make_key,
@@ -143,8 +143,8 @@ def test_a_cursor_of_one_server_goes_on_at_the_other(here):
     pages = [one.page(q="red", per_page=2)]
     for api in (other, one):
         pages.append(api.page(cursor=pages[-1]["pagination"]["next_cursor"]))
-    found = [photo["photo_id"] for page in pages for photo in page["data"]]
-    assert len(set(found)) == len(COLORS)
+    photo_ids = [photo["photo_id"] for page in pages for photo in page["data"]]
+    assert len(set(photo_ids)) == len(COLORS)
     assert used(one) == used(other) == 3
 
 
@@ -160,8 +160,8 @@ def test_texts_are_kept_to_the_letter(here, text):
     (photo_id, *_) = photo_ids(one)
     entry = {"photo_id": photo_id, "photo_source": text, "photo_photographer": text}
     check_success(one.post(f"/collections/{made['id']}/photos", entry))
-    (found,) = other.data(f"/collections/{made['id']}")["photos"]
-    assert {name: found[name] for name in entry} == entry
+    (stored,) = other.data(f"/collections/{made['id']}")["photos"]
+    assert {name: stored[name] for name in entry} == entry
     check_invalid(one.post("/collections", {"name": f"a\0{text}"}), "body", "name")
 
 
@@ -314,10 +314,10 @@ def test_of_many_who_add_one_photo_one_does(here):
     answers = at_once(lambda p: p[0].post(f"/collections/{made}/photos", {"photo_id": p[1]}), pairs)
     count = Counter(answer.status_code for answer in answers)
     assert count == {200: len(ids), 409: 3 * len(ids)}
-    found = clients[1].data(f"/collections/{made}")
-    assert found["photos_count"] == len(ids)
-    assert sorted(each["photo_id"] for each in found["photos"]) == sorted(ids)
-    assert found["cover_photo_id"] == found["photos"][0]["photo_id"]
+    collection = clients[1].data(f"/collections/{made}")
+    assert collection["photos_count"] == len(ids)
+    assert sorted(each["photo_id"] for each in collection["photos"]) == sorted(ids)
+    assert collection["cover_photo_id"] == collection["photos"][0]["photo_id"]
 
 
 # -- kill -9 -----------------------------------------------------------------------------------

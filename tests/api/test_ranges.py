@@ -8,7 +8,7 @@ from searchlab.api.http import ranges
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("header", "expected"),
     [
         (None, None),
         ("bytes=0-9", range(10)),
@@ -23,8 +23,8 @@ from searchlab.api.http import ranges
         ("lines=0-1", None),
     ],
 )
-def test_the_bytes_that_a_header_asks_for_are_found(wanted, expected):
-    assert ranges.parse_range(wanted, 100) == expected
+def test_the_bytes_that_a_header_asks_for_are_found(header, expected):
+    assert ranges.parse_range(header, 100) == expected
 
 
 class Kept:

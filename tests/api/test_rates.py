@@ -26,14 +26,14 @@ def path(tmp_path):
 @pytest.fixture
 def opened():
     """Open rates that are closed at the end."""
-    kept = []
+    opened_rates = []
 
     def build(*arguments):
-        kept.append(Rates(*arguments))
-        return kept[-1]
+        opened_rates.append(Rates(*arguments))
+        return opened_rates[-1]
 
     yield build
-    for rates in kept:
+    for rates in opened_rates:
         rates.close()
 
 
@@ -228,10 +228,10 @@ def test_a_used_up_month_leaves_nothing_and_not_less():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(0, b"1"), (0.2, b"1"), (1, b"1"), (1.01, b"2"), (59.5, b"60")]
+    ("seconds", "header"), [(0, b"1"), (0.2, b"1"), (1, b"1"), (1.01, b"2"), (59.5, b"60")]
 )
-def test_retry_after_is_whole_seconds_and_at_least_one(seconds, told):
-    assert retry_after(seconds) == told
+def test_retry_after_is_whole_seconds_and_at_least_one(seconds, header):
+    assert retry_after(seconds) == header
 
 
 @pytest.mark.parametrize(

@@ -113,18 +113,18 @@ def is_replayed(recorder, case_id):
 
 def refusals(recorder):
     """List what was good and refused for no reason that is known."""
-    found = []
+    details = []
     for case_id, interaction in recorder.interactions.items():
         case, response = recorder.cases[case_id].value, interaction.response
         if response is None or response.status_code != 422 or not case.meta:
             continue
         if case.meta.generation.mode.is_positive:
-            found += [
+            details += [
                 f"{case.operation.label} {detail}"
                 for detail in response.json()["detail"]
                 if not detail["msg"].startswith(REASONS)
             ]
-    return found
+    return details
 
 
 @pytest.fixture(scope="module")

@@ -78,9 +78,9 @@ def test_a_new_collection_is_private_and_empty(store):
 
 def test_name_description_and_openness_are_kept(store):
     made = store.create(name="x" * 255, description="y" * 1000, is_public=True)
-    found = store.get(ACME, made)
-    assert (found["name"], found["description"]) == ("x" * 255, "y" * 1000)
-    assert found["is_public"] is True
+    collection = store.get(ACME, made)
+    assert (collection["name"], collection["description"]) == ("x" * 255, "y" * 1000)
+    assert collection["is_public"] is True
 
 
 def test_an_empty_description_stays_empty(store):
@@ -104,14 +104,14 @@ def test_a_description_that_is_none_is_refused(store, description):
 def test_any_other_text_comes_back_as_it_was(store, text):
     made = store.create(name=text, description=text)
     store.add(ACME, made, text, photo_thumbnail_url=text, photo_source=text)
-    found = store.get(ACME, made)
-    assert (found["name"], found["description"], found["cover_photo_id"]) == (text, text, text)
-    assert found["photos"][0]["photo_thumbnail_url"] == text
+    collection = store.get(ACME, made)
+    assert (collection["name"], collection["description"], collection["cover_photo_id"]) == (text, text, text)
+    assert collection["photos"][0]["photo_thumbnail_url"] == text
 
 
 def test_a_list_holds_the_accounts_own_in_the_order_of_making(store):
     first, _, third = store.create(), store.create(BETA, is_public=True), store.create(name="c")
-    assert [found["id"] for found in store.list(ACME)] == [first, third]
+    assert [collection["id"] for collection in store.list(ACME)] == [first, third]
 
 
 def test_times_are_utc_with_their_offset(store):
@@ -192,9 +192,9 @@ def test_adding_and_removing_move_updated_at_and_nothing_else_does(store, clock)
     clock.now += timedelta(hours=1)
     assert store.get(ACME, made)["updated_at"] == "2024-02-29T13:00:00.000000+00:00"
     store.remove(ACME, made, "p1")
-    found = store.get(ACME, made)
-    assert found["updated_at"] == "2024-02-29T14:00:00.000000+00:00"
-    assert found["created_at"] == "2024-02-29T12:00:00.000000+00:00"
+    collection = store.get(ACME, made)
+    assert collection["updated_at"] == "2024-02-29T14:00:00.000000+00:00"
+    assert collection["created_at"] == "2024-02-29T12:00:00.000000+00:00"
 
 
 @pytest.mark.parametrize("photo_id", ["p2", "", "P1", "%", "x" * 10_000, *HOSTILE])
@@ -271,7 +271,7 @@ def test_deleting_a_collection_deletes_its_entries_and_no_others(store):
     for made in (first, second):
         store.add(ACME, made, "p1")
     assert store.delete(ACME, first) == {"deleted": True}
-    assert [found["id"] for found in store.list(ACME)] == [second]
+    assert [collection["id"] for collection in store.list(ACME)] == [second]
     with store.database.reading() as connection:
         rows = connection.exec_driver_sql("SELECT collection_id FROM collection_photos").all()
     assert rows == [(second,)]
@@ -319,7 +319,7 @@ def test_a_collection_that_is_not_there_is_not_found(store, number):
 
 def test_anothers_private_collection_looks_like_none(store):
     private = store.create()
-    told = set()
+    messages = set()
     for ask in (
         lambda: store.get(BETA, private),
         lambda: store.delete(BETA, private),
@@ -329,8 +329,8 @@ def test_anothers_private_collection_looks_like_none(store):
     ):
         with pytest.raises(NotFoundError) as caught:
             ask()
-        told.add(str(caught.value).replace(str(private + 1), str(private)))
-    assert len(told) == 1
+        messages.add(str(caught.value).replace(str(private + 1), str(private)))
+    assert len(messages) == 1
     assert store.get(ACME, private)["photos_count"] == 0
 
 
@@ -365,9 +365,9 @@ def test_of_many_who_add_the_same_photo_one_succeeds(store):
 def test_many_photos_added_at_once_are_all_there_and_one_is_the_cover(store):
     made = store.create()
     at_once(*(lambda n=n: store.add(ACME, made, f"p{n}") for n in range(8)))
-    found = store.get(ACME, made)
-    assert found["photos_count"] == 8
-    assert found["cover_photo_id"] == found["photos"][0]["photo_id"]
+    collection = store.get(ACME, made)
+    assert collection["photos_count"] == 8
+    assert collection["cover_photo_id"] == collection["photos"][0]["photo_id"]
 
 
 def test_deleting_while_others_add_leaves_nothing(store):

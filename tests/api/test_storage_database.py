@@ -43,7 +43,7 @@ def names(database):
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("", "must have the form"),
         ("geheim", "must have the form"),
@@ -59,8 +59,8 @@ def names(database):
         ("sqlite:////tmp/x.db?mode=ro", "must name a file"),
     ],
 )
-def test_a_url_with_a_typo_is_told_without_what_may_be_a_password(url, told):
-    with pytest.raises(InputError, match=told) as caught:
+def test_a_url_with_a_typo_is_told_without_what_may_be_a_password(url, message):
+    with pytest.raises(InputError, match=message) as caught:
         open_database(url)
     assert "heim" not in str(caught.value)
 
@@ -98,8 +98,8 @@ def test_every_way_to_say_postgresql_takes_the_one_driver(scheme):
 
 def test_a_server_that_cannot_be_reached_is_told_without_the_password():
     database = open_database("postgresql://user:geheim@localhost:1/name")
-    told = "postgresql://localhost/name must be a database"
-    with pytest.raises(UnreachableDatabaseError, match=told) as caught:
+    message = "postgresql://localhost/name must be a database"
+    with pytest.raises(UnreachableDatabaseError, match=message) as caught:
         migrate(database)
     assert "geheim" not in str(caught.value)
     with pytest.raises(UnreachableDatabaseError, match="Connection refused"):
@@ -162,8 +162,8 @@ def test_any_other_text_comes_back_as_it_was(database, text):
 
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])
 def test_a_number_beyond_64_bits_is_an_input_error(database, number):
-    told = "must be such that"
-    with pytest.raises(UnstorableError, match=told), database.reading() as connection:
+    message = "must be such that"
+    with pytest.raises(UnstorableError, match=message), database.reading() as connection:
         connection.execute(sa.select(accounts).where(accounts.c.id == number)).all()
 
 
@@ -265,9 +265,9 @@ def test_moments_come_back_in_utc_whatever_the_zone_of_the_server(database):
     with database.writing() as connection:
         connection.execute(accounts.insert().values(name="a", plan="free", created_at=moment))
     with database.reading() as connection:
-        found = connection.scalar(sa.select(accounts.c.created_at))
-    assert found == moment
-    assert found.isoformat().endswith("+00:00")
+        read_back = connection.scalar(sa.select(accounts.c.created_at))
+    assert read_back == moment
+    assert read_back.isoformat().endswith("+00:00")
 
 
 def test_a_moment_without_a_zone_is_refused():
@@ -377,9 +377,9 @@ def test_ids_are_never_given_twice(database):
     def add_and_remove(name):
         with database.writing() as connection:
             add_account(connection, name)
-            found = connection.scalar(sa.select(accounts.c.id))
+            account_id = connection.scalar(sa.select(accounts.c.id))
             connection.execute(accounts.delete())
-        return found
+        return account_id
 
     assert [add_and_remove("a"), add_and_remove("b")] == [1, 2]
 

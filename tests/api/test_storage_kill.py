@@ -57,7 +57,7 @@ def counting(database, *, each, limit=10**9):
     return start(COUNT, url, str(TASKS), str(each), str(limit))
 
 
-def told(lines):
+def parse_counts(lines):
     """Split what a process said of its counts; the last line may be cut."""
     whole = [line.split() for line in lines if line.endswith("\n")]
     return [(int(number), name) for number, name in whole]
@@ -79,7 +79,7 @@ def test_a_killed_process_loses_no_count_that_was_acknowledged(database):
         worker = counting(database, each=100_000)
         lines = [worker.stdout.readline() for _ in range(60)]
         os.kill(worker.pid, signal.SIGKILL)
-        acknowledged += told([*lines, *worker.stdout])
+        acknowledged += parse_counts([*lines, *worker.stdout])
         worker.communicate()
         assert worker.returncode == -signal.SIGKILL
     numbers = [number for number, _ in acknowledged]
@@ -94,7 +94,7 @@ def test_a_killed_process_loses_no_count_that_was_acknowledged(database):
 def test_processes_together_count_each_search_once(database):
     workers = [counting(database, each=10) for _ in range(3)]
     acknowledged = [
-        pair for worker in workers for pair in told(worker.communicate()[0].splitlines(True))
+        pair for worker in workers for pair in parse_counts(worker.communicate()[0].splitlines(True))
     ]
     assert sorted(number for number, _ in acknowledged) == list(range(1, 3 * TASKS * 10 + 1))
     names, months, days = stored(database)
@@ -104,7 +104,7 @@ def test_processes_together_count_each_search_once(database):
 def test_processes_together_never_pass_the_limit_and_reach_it(database):
     workers = [counting(database, each=10, limit=100) for _ in range(3)]
     acknowledged = [
-        pair for worker in workers for pair in told(worker.communicate()[0].splitlines(True))
+        pair for worker in workers for pair in parse_counts(worker.communicate()[0].splitlines(True))
     ]
     assert len(acknowledged) == 3 * TASKS * 10
     assert sorted(number for number, _ in acknowledged if number) == list(range(1, 101))

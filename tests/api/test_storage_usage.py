@@ -479,15 +479,15 @@ def test_records_by_key_add_up_to_the_month_and_forget_idle_revoked_keys(databas
     fill(database, revoked, {date(2024, 2, 2): 5}, {})
     for gone in (revoked, idle):
         revoke_key(database, gone.key_id)
-    found = usage.read_keys(database, caller.account_id, clock.now.date())["keys"]
-    shown = [(k["key_id"], k["name"], k["requests_this_month"], k["requests_today"]) for k in found]
+    key_records = usage.read_keys(database, caller.account_id, clock.now.date())["keys"]
+    shown = [(k["key_id"], k["name"], k["requests_this_month"], k["requests_today"]) for k in key_records]
     assert shown == [
         (caller.key_id, "server", 7, 4),
         (second.key_id, "other", 0, 0),
         (revoked.key_id, "revoked", 5, 0),
     ]
-    assert found[0]["last_used_at"] is None
-    assert found[0]["created_at"].endswith("+00:00")
+    assert key_records[0]["last_used_at"] is None
+    assert key_records[0]["created_at"].endswith("+00:00")
 
 
 def test_the_days_and_months_of_the_longest_windows_are_kept_and_older_ones_deleted(

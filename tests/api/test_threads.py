@@ -11,9 +11,9 @@ from searchlab.api.wire.errors import HttpProblem
 
 @pytest.fixture
 def threads():
-    found = Threads("test", 1, waiting=1)
-    yield found
-    found.close()
+    pool = Threads("test", 1, waiting=1)
+    yield pool
+    pool.close()
 
 
 def test_work_is_done_and_its_outcome_comes_back(threads):

@@ -70,8 +70,8 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def served(place):
-    with api(place.folder, max_upload_bytes=LIMIT) as found:
-        yield found
+    with api(place.folder, max_upload_bytes=LIMIT) as server:
+        yield server
 
 
 @pytest.fixture
@@ -104,9 +104,9 @@ def test_a_picture_is_taken_whatever_its_name_and_type_say(served, kind):
 
 @pytest.mark.parametrize("kind", ["GIF", "TIFF", "BMP", "ICO", "JPEG2000", "PDF"])
 def test_other_pictures_are_no_accepted_type(send, kind):
-    found = send(form(part("image", encoded(picture(), kind), '; filename="a.jpg"')))
-    assert code(found) == (415, "UNSUPPORTED_MEDIA_TYPE")
-    assert "JPEG, PNG, WEBP or AVIF" in found.json()["error"]["message"]
+    answer = send(form(part("image", encoded(picture(), kind), '; filename="a.jpg"')))
+    assert code(answer) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    assert "JPEG, PNG, WEBP or AVIF" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("content", [b"hello", b"<svg/>", b"<html><img>", b"\0" * 40, b"\xff\xd8"])
@@ -179,9 +179,9 @@ def test_there_must_be_one_part_image_with_something_in_it(send, body):
 
 
 def test_parameters_in_the_form_are_not_passed_over_in_silence(send):
-    found = send(form(part("q", b"boat"), part("image", PNG), part("per_page", b"3")))
-    assert places(found) == [["body", "q"], ["body", "per_page"]]
-    assert "in the URL's query" in found.json()["detail"][0]["msg"]
+    answer = send(form(part("q", b"boat"), part("image", PNG), part("per_page", b"3")))
+    assert places(answer) == [["body", "q"], ["body", "per_page"]]
+    assert "in the URL's query" in answer.json()["detail"][0]["msg"]
 
 
 def test_other_parts_are_passed_over(send):
@@ -193,14 +193,14 @@ def test_a_body_may_have_the_largest_size_and_not_a_byte_more(send):
     for extra, status in ((0, 200), (1, 413)):
         body = form(part("image", PNG), part("rest", bytes(LIMIT - empty + extra)))
         assert len(body) == LIMIT + extra
-        found = send(body)
-        assert found.status_code == status
-    assert code(found) == (413, "PAYLOAD_TOO_LARGE")
+        answer = send(body)
+        assert answer.status_code == status
+    assert code(answer) == (413, "PAYLOAD_TOO_LARGE")
 
 
 def test_a_body_that_does_not_say_its_size_is_counted(send):
-    found = send(iter([b"--cut\r\n"] + [b"x" * 40_000] * 3))
-    assert code(found) == (413, "PAYLOAD_TOO_LARGE")
+    answer = send(iter([b"--cut\r\n"] + [b"x" * 40_000] * 3))
+    assert code(answer) == (413, "PAYLOAD_TOO_LARGE")
 
 
 # -- the body, piece by piece -----------------------------------------------------------------
@@ -273,14 +273,14 @@ def crumbs(n_pieces, n_bytes):
 
 
 def test_a_body_in_crumbs_without_end_is_refused_and_not_read_on():
-    found = refusal(crumbs(3_000, 1))
-    assert [(detail.loc, detail.type) for detail in found.details] == [(("body",), "pieces")]
+    problem = refusal(crumbs(3_000, 1))
+    assert [(detail.loc, detail.type) for detail in problem.details] == [(("body",), "pieces")]
     assert len(reading.left) == 3_000 - 1_002
 
 
 def test_a_body_in_the_small_segments_of_a_network_is_no_body_in_crumbs():
-    found = refusal(crumbs(3_000, 536), limit=2_000_000)
-    assert [detail.type for detail in found.details] == ["value_error"]  # read, and broken
+    problem = refusal(crumbs(3_000, 536), limit=2_000_000)
+    assert [detail.type for detail in problem.details] == ["value_error"]  # read, and broken
 
 
 def test_what_follows_gets_large_pieces_however_the_body_is_cut():
@@ -307,9 +307,9 @@ def test_a_picture_is_told_from_others_only_where_the_answer_is_to_be_kept():
 
 
 def test_a_connection_that_ends_within_the_body_is_a_failed_validation():
-    found = refusal([form(part("image", PNG))[:50], None])
-    assert [detail.loc for detail in found.details] == [("body",)]
-    assert problem_of(found) is found
+    problem = refusal([form(part("image", PNG))[:50], None])
+    assert [detail.loc for detail in problem.details] == [("body",)]
+    assert problem_of(problem) is problem
 
 
 def test_a_body_that_pauses_is_not_waited_for(monkeypatch):
@@ -399,8 +399,8 @@ def test_an_upload_is_embedded_like_a_file_of_the_library(place, kind, orientati
     rng = np.random.default_rng(0)
     image = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8)).resize((900, 600))
     query = Query(image=encoded(image, kind, exif=exif))
-    found = embed_reference(place.engine, query)
-    assert found.tolist() == place.engine.reference_vector(query).tolist()
+    vector = embed_reference(place.engine, query)
+    assert vector.tolist() == place.engine.reference_vector(query).tolist()
 
 
 def test_an_indexed_photo_and_words_need_no_picture(place):

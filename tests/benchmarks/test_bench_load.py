@@ -86,19 +86,19 @@ SENDERS = pytest.mark.parametrize("send", [by_hand, by_wrk])
 @pytest.mark.slow
 @SENDERS
 def test_answers_are_counted_and_latency_is_that_of_an_answer(server, send):
-    found = send(LoadRequest(f"{server}/a?q=b", headers={"x-api-key": "k"}))
+    measured = send(LoadRequest(f"{server}/a?q=b", headers={"x-api-key": "k"}))
     # wrk may leave a last request on each connection unanswered.
-    assert 0 < found.requests <= len(Asked.seen) <= found.requests + 2
+    assert 0 < measured.requests <= len(Asked.seen) <= measured.requests + 2
     assert set(Asked.seen) == {("GET", "/a?q=b", "k", b"")}
-    assert (found.refused, found.failed) == (0, 0)
-    assert 0 < found.p50_ms <= found.p95_ms <= found.p99_ms < 1e3 * found.seconds
+    assert (measured.refused, measured.failed) == (0, 0)
+    assert 0 < measured.p50_ms <= measured.p95_ms <= measured.p99_ms < 1e3 * measured.seconds
 
 
 @pytest.mark.slow
 @SENDERS
 def test_another_status_is_counted_as_refused(server, send):
-    found = send(LoadRequest(f"{server}/gone"))
-    assert found.refused == found.requests > 0
+    measured = send(LoadRequest(f"{server}/gone"))
+    assert measured.refused == measured.requests > 0
 
 
 @pytest.mark.slow
@@ -140,8 +140,8 @@ def test_a_connection_that_breaks_is_counted_as_failed():
             port = running.sockets[0].getsockname()[1]
             return await load_with_asyncio(LoadRequest(f"http://127.0.0.1:{port}/"), 1, 0.1)
 
-    found = asyncio.run(ask())
-    assert (found.requests, found.failed > 0) == (0, True)
+    measured = asyncio.run(ask())
+    assert (measured.requests, measured.failed > 0) == (0, True)
 
 
 # -- rounds -----------------------------------------------------------------------------------
@@ -181,9 +181,9 @@ def test_ratios_are_to_the_base_over_as_many_connections():
         {"server": name, "connections": count, "cpu_us": cpu, "p99_ms": 2.0}
         for name, count, cpu in (("a", 1, 10), ("a", 16, 100), ("b", 1, 5), ("b", 16, 300))
     ]
-    found = with_ratios(rows, by="server", base="a")
-    assert [row["cpu_ratio"] for row in found] == [1, 1, 0.5, 3]
-    assert {row["p99_ratio"] for row in found} == {1}
+    with_columns = with_ratios(rows, by="server", base="a")
+    assert [row["cpu_ratio"] for row in with_columns] == [1, 1, 0.5, 3]
+    assert {row["p99_ratio"] for row in with_columns} == {1}
 
 
 def test_figures_have_names_of_their_own():

@@ -28,9 +28,9 @@ def test_a_filter_keeps_just_its_share_and_the_same_photos_every_time(one):
 
 def test_an_aligned_filter_keeps_whole_scenes_and_a_random_one_does_not():
     def whole(mask):
-        kept = np.bincount(SCENES, weights=mask) / np.maximum(np.bincount(SCENES), 1)
+        shares = np.bincount(SCENES, weights=mask) / np.maximum(np.bincount(SCENES), 1)
         of = np.bincount(SCENES) > 0
-        return np.mean(np.isin(kept[of], (0, 1)))
+        return np.mean(np.isin(shares[of], (0, 1)))
 
     assert whole(Filter("aligned", 0.5).mask(SCENES, seed=1)) > 0.99
     assert whole(Filter("random", 0.5).mask(SCENES, seed=1)) < 0.8
@@ -169,8 +169,8 @@ def test_figures_are_found_where_the_goals_look_for_them(tmp_path):
     points = {"points": [widest, *filtered]}
     (folder / "hnswlib-huge-1M.json").write_text(json.dumps(points))
     results = Results(tmp_path)
-    found = [goal for goal in GOALS if goal.target <= 2 and "LanceDB" not in goal.what]
-    figures = {goal.what: goal.read(results) for goal in found}
+    goals = [goal for goal in GOALS if goal.target <= 2 and "LanceDB" not in goal.what]
+    figures = {goal.what: goal.read(results) for goal in goals}
     assert figures["memory over hnswlib's"] == 1 / 8
     times = "times hnswlib's Python filter at"
     assert figures[f"{times} 1 %, one ef for both kinds"] == pytest.approx(32)

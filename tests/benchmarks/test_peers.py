@@ -40,8 +40,8 @@ def peer(name, atlas, tmp_path_factory):
     made.close()
 
 
-def overlap(found, exact):
-    return len(set(np.asarray(found).tolist()) & set(exact[exact >= 0].tolist()))
+def overlap(rows, exact):
+    return len(set(np.asarray(rows).tolist()) & set(exact[exact >= 0].tolist()))
 
 
 def test_finds_the_nearest_best_first_one_by_one_and_in_a_batch(peer, atlas):
@@ -49,10 +49,10 @@ def test_finds_the_nearest_best_first_one_by_one_and_in_a_batch(peer, atlas):
     exact = ExactIndex(atlas.vectors).search(queries, K)
     many = peer.search_many(queries, K)
     for query, rows, batch in zip(queries, exact.rows, many, strict=True):
-        found = np.asarray(peer.search(query, K))
-        assert len(found) == K
-        assert found[0] == rows[0]
-        assert overlap(found, rows) >= 9
+        nearest = np.asarray(peer.search(query, K))
+        assert len(nearest) == K
+        assert nearest[0] == rows[0]
+        assert overlap(nearest, rows) >= 9
         assert overlap(batch, rows) >= 9
 
 
@@ -66,9 +66,9 @@ def test_finds_only_what_a_filter_allows_and_all_of_a_fifth(peer, atlas, relatio
     allowed = condition.mask(atlas.columns)
     exact, _ = atlas.truth(cell, K, 5)
     for query, rows in zip(atlas.queries[relation], exact.rows, strict=True):
-        found = np.asarray(peer.filtered(query, K, condition))
-        assert allowed[found].all()
-        assert overlap(found, rows) >= 8
+        nearest = np.asarray(peer.filtered(query, K, condition))
+        assert allowed[nearest].all()
+        assert overlap(nearest, rows) >= 8
 
 
 def test_without_a_condition_the_filtered_search_is_the_plain_one(peer, atlas):
@@ -91,8 +91,8 @@ def test_more_effort_never_costs_recall_by_much(peer, atlas):
     shares = []
     for effort in (min(peer.efforts), max(peer.efforts)):
         peer.set_effort(effort)
-        found = [peer.search(query, K) for query in queries]
-        shares.append(sum(overlap(*pair) for pair in zip(found, exact, strict=True)))
+        nearest = [peer.search(query, K) for query in queries]
+        shares.append(sum(overlap(*pair) for pair in zip(nearest, exact, strict=True)))
     assert shares[1] >= shares[0]
 
 
@@ -105,10 +105,10 @@ def test_every_answer_of_ours_is_full_where_hnswlib_raises(atlas, tmp_path):
     strict = [cell for cell in cells() if cell.share <= 0.01]
     for cell in strict:
         condition = atlas.condition(cell)
-        wanted = min(K, int(condition.mask(atlas.columns).sum()))
+        n_expected = min(K, int(condition.mask(atlas.columns).sum()))
         query = atlas.queries[cell.relation][0]
-        assert len(graph.filtered(query, K, condition)) == wanted
-        assert len(alone.filtered(query, K, condition)) in (0, wanted)
+        assert len(graph.filtered(query, K, condition)) == n_expected
+        assert len(alone.filtered(query, K, condition)) in (0, n_expected)
 
 
 def test_a_package_that_is_not_there_is_known_before_anything_is_imported():

@@ -25,16 +25,16 @@ def measured(share=0.5, **manifest):
 
 
 def test_every_script_has_the_same_command_line(options):
-    found = options()
-    assert sorted(vars(found)) == ["dataset", "force", "out", "runs", "seed", "smoke", "threads"]
-    assert (found.dataset, found.runs, found.seed, found.threads) == ("demo", 5, 0, 1)
-    assert (found.force, found.smoke) == (False, False)
+    defaults = options()
+    assert sorted(vars(defaults)) == ["dataset", "force", "out", "runs", "seed", "smoke", "threads"]
+    assert (defaults.dataset, defaults.runs, defaults.seed, defaults.threads) == ("demo", 5, 0, 1)
+    assert (defaults.force, defaults.smoke) == (False, False)
 
 
 def test_results_lie_beside_the_scripts(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "benchmarks" / "index" / "bench_speed.py")])
-    found = bench_parser("doc", dataset="demo").parse_args([])
-    assert found.out == tmp_path / "results"
+    arguments = bench_parser("doc", dataset="demo").parse_args([])
+    assert arguments.out == tmp_path / "results"
 
 
 def test_a_script_may_say_which_datasets_it_knows(capsys):
@@ -48,9 +48,9 @@ def test_a_script_may_say_which_datasets_it_knows(capsys):
 def test_what_was_recorded_is_found_again(options, tmp_path):
     path = record(options(), "index", "mini", measured())
     assert path == tmp_path / "out" / "index" / "demo" / "mini.json"
-    found = on_record(options(), "index", "mini")
-    assert found == read_measurement(path)
-    assert (found["benchmark"], found["dataset"], found["name"]) == ("index", "demo", "mini")
+    read_back = on_record(options(), "index", "mini")
+    assert read_back == read_measurement(path)
+    assert (read_back["benchmark"], read_back["dataset"], read_back["name"]) == ("index", "demo", "mini")
 
 
 def test_what_is_not_there_or_forced_is_measured(options):
@@ -66,8 +66,8 @@ def test_other_code_or_another_machine_is_measured_again(options, monkeypatch, n
     record(options(), "index", "mini", measured())
     monkeypatch.setattr(recording, name, lambda *names: "another")
     assert on_record(options(), "index", "mini") is None
-    kept = on_record(options(), "index", "mini", any_code=True)
-    assert (kept is not None) == (name == "code_of")
+    read_back = on_record(options(), "index", "mini", any_code=True)
+    assert (read_back is not None) == (name == "code_of")
 
 
 def test_another_seed_or_number_of_threads_is_measured_again_where_they_count(options):

@@ -29,8 +29,8 @@ def few(tmp_path, monkeypatch):
         folder = tmp_path / name / "demo"
         (folder / "images").mkdir(parents=True)
         lines = (whole / "photos.jsonl").read_text(encoding="utf-8").splitlines()
-        kept = [line for line in lines if any(photo in line for photo in FEW)]
-        (folder / "photos.jsonl").write_text("\n".join(kept), encoding="utf-8")
+        few_lines = [line for line in lines if any(photo in line for photo in FEW)]
+        (folder / "photos.jsonl").write_text("\n".join(few_lines), encoding="utf-8")
         for photo in FEW:
             shutil.copy(whole / "images" / f"{photo}.jpg", folder / "images")
         monkeypatch.setattr(demo, "bundled_root", lambda: folder.parent)

@@ -21,8 +21,8 @@ def shades(tmp_path_factory):
     for number, (name, shade) in enumerate(SHADES.items()):
         Image.new("RGB", (32, 24), shade).save(folder / f"{name}.png")
         records.append({"file": f"{name}.png", "source": "shades", "source_photo_id": name})
-        for lang, said in names.items():
-            queries.append(f"{lang}-{name}\t{lang}\t{list(said)[number]}")
+        for lang, words in names.items():
+            queries.append(f"{lang}-{name}\t{lang}\t{list(words)[number]}")
             qrels.append(f"{lang}-{name}\t{name}.png\t1")
     (folder / "photos.jsonl").write_text("\n".join(map(json.dumps, records)))
     (folder / "queries.tsv").write_text("\n".join([*queries, ""]), encoding="utf-8")

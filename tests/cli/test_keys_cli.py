@@ -79,9 +79,9 @@ def test_a_plan_that_is_none_is_refused_and_makes_nothing(library):
 
 @pytest.mark.parametrize("missing", ["--account", "--name"])
 def test_account_and_name_are_required(library, missing):
-    given = {"--account": "a", "--name": "b"}
-    del given[missing]
-    done = call("create", *(word for pair in given.items() for word in pair), library=library)
+    options = {"--account": "a", "--name": "b"}
+    del options[missing]
+    done = call("create", *(word for pair in options.items() for word in pair), library=library)
     assert done.exit_code == 2
     assert f"Missing option '{missing}'" in done.stderr
 
@@ -100,10 +100,10 @@ def test_the_list_shows_everything_but_the_secret(library):
 def test_the_list_can_be_of_one_account_and_for_machines(library):
     create(library)
     create(library, account="beta", name="b")
-    (found,) = listed(library, "--account", "beta")
-    assert (found["account"], found["name"], found["last_used_at"]) == ("beta", "b", None)
-    assert found["created_at"].endswith("+00:00")
-    assert sorted(found) == [
+    (key,) = listed(library, "--account", "beta")
+    assert (key["account"], key["name"], key["last_used_at"]) == ("beta", "b", None)
+    assert key["created_at"].endswith("+00:00")
+    assert sorted(key) == [
         "account",
         "created_at",
         "hint",

@@ -50,8 +50,8 @@ def file_of(results, config):
 
 def test_report_writes_one_file(run, results, tmp_path):
     out = tmp_path / "report.html"
-    said = run("report", results, "--out", out)
-    assert "needs nothing else" in said
+    output = run("report", results, "--out", out)
+    assert "needs nothing else" in output
     assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
@@ -65,8 +65,8 @@ def test_report_of_no_folder_or_to_nowhere_is_refused(run, results, tmp_path):
 def test_report_writes_tables_and_charts(run, results):
     readme = results / "README.md"
     readme.write_text("<!-- table: leaderboard search_quality/made -->\n<!-- end -->\n")
-    said = run("report", results, "--write-tables")
-    assert f"tables of today: {readme}" in said
+    output = run("report", results, "--write-tables")
+    assert f"tables of today: {readme}" in output
     assert "| palette × exact |" in readme.read_text(encoding="utf-8")
     charts = sorted(path.name for path in (results / "search_quality").glob("made-*"))
     assert charts == ["made-frontier.png", "made-frontier.svg"]
@@ -87,18 +87,18 @@ def test_a_table_that_cannot_be_made_is_named_after_the_others_are_written(run, 
 def test_diff_lists_the_worst_and_writes_a_page(run, results, tmp_path):
     page = tmp_path / "diff.html"
     words = ["diff", file_of(results, MINI), file_of(results, PALETTE), "--html", page]
-    said = run(*words, "--most", 2)
-    assert "palette × exact is worse than mini × exact: ndcg@10 -0." in said
-    assert said.count(" -> ") == 2
+    output = run(*words, "--most", 2)
+    assert "palette × exact is worse than mini × exact: ndcg@10 -0." in output
+    assert output.count(" -> ") == 2
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "success@5" in run(*words, "--metric", "success@5")
 
 
 def test_power_says_what_can_be_seen_and_what_a_difference_takes(run, results):
     words = ["power", file_of(results, MINI), file_of(results, GRAPH)]
-    said = run(*words, "--difference", "0.001")
-    assert "would be found with a power of 80 % (test at 5 %)" in said
-    assert "one of 0.0010 would be found" in said
+    output = run(*words, "--difference", "0.001")
+    assert "would be found with a power of 80 % (test at 5 %)" in output
+    assert "one of 0.0010 would be found" in output
     with pytest.raises(InputError, match="metric must be one of"):
         run(*words, "--metric", "map")
 
@@ -172,12 +172,12 @@ def test_a_page_to_nowhere_and_prose_that_is_not_there_are_refused_before_work(
 
 
 def test_promote_says_what_is_in_force_on_which_evidence_and_in_place_of_what(run, results):
-    said = run("promote", file_of(results, PALETTE))
-    assert said.startswith("palette × exact: ndcg@10 ")
-    assert "on made, 200 queries in 2 languages" in said
-    said = run("promote", file_of(results, MINI))
-    assert "Tied with it: mini × hnsw M=16 ef=100." in said
-    assert "It replaced palette × exact: " in said
+    output = run("promote", file_of(results, PALETTE))
+    assert output.startswith("palette × exact: ndcg@10 ")
+    assert "on made, 200 queries in 2 languages" in output
+    output = run("promote", file_of(results, MINI))
+    assert "Tied with it: mini × hnsw M=16 ef=100." in output
+    assert "It replaced palette × exact: " in output
 
 
 def test_a_result_without_its_companions_is_not_promoted_past_its_evidence(run, results, tmp_path):

@@ -57,12 +57,12 @@ def test_pages_by_cursor_are_the_slices_of_one_large_page(search):
     large = ids_of(search("red", "--json", "--per-page", 100))
     assert len(large) == 25
     done = search("red", "--json", "--per-page", 7)
-    found, sizes = ids_of(done), [len(ids_of(done))]
+    photo_ids, sizes = ids_of(done), [len(ids_of(done))]
     while cursor := json.loads(done.out)["pagination"]["next_cursor"]:
         done = search("--cursor", cursor, "--json")
-        found += ids_of(done)
+        photo_ids += ids_of(done)
         sizes.append(len(ids_of(done)))
-    assert found == large
+    assert photo_ids == large
     assert sizes == [7, 7, 7, 4]
     assert json.loads(done.out)["pagination"] == {
         "per_page": 7,

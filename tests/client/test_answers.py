@@ -58,9 +58,9 @@ def test_fields_that_were_not_asked_for_are_unset_and_false(connect):
 
 
 def test_timestamps_have_their_offset(connect):
-    found = connect(Server(success(COLLECTION | {"photos": [ENTRY]}))).collection(7)
-    assert found.created_at == datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
-    assert found.photos[0].added_at.utcoffset() == datetime.timedelta(0)
+    collection = connect(Server(success(COLLECTION | {"photos": [ENTRY]}))).collection(7)
+    assert collection.created_at == datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+    assert collection.photos[0].added_at.utcoffset() == datetime.timedelta(0)
 
 
 def test_records_come_as_the_specification_names_them(connect):

@@ -32,8 +32,8 @@ def test_a_key_that_is_none_is_refused_and_not_repeated(key):
 def test_the_key_stays_out_of_every_repr():
     client = Client(BASE, KEY)
     assert repr(client) == "Client('http://photos.example.org')"
-    found = Client(BASE, KEY, transport=httpx.MockTransport(Server(page()))).search("x")
-    assert KEY not in repr(found)
+    page_of_photos = Client(BASE, KEY, transport=httpx.MockTransport(Server(page()))).search("x")
+    assert KEY not in repr(page_of_photos)
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])

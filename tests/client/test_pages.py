@@ -20,12 +20,12 @@ def photos(*names):
 def test_a_page_is_its_photos_and_knows_where_it_stands(connect):
     answer = page(*photos("a", "b"), cursor="c1", per_page=2)
     answer.headers["X-Plan"] = "exact"
-    found = connect(Server(answer)).search("x", per_page=2)
-    assert [photo.photo_id for photo in found] == ["a", "b"]
-    assert (len(found), found[1].photo_id, found.has_more) == (2, "b", True)
-    assert (found.pagination.per_page, found.pagination.next_cursor) == (2, "c1")
-    assert (found.meta.request_id, found.meta.took_ms) == (META["request_id"], 1.5)
-    assert found.headers["x-plan"] == "exact"
+    first = connect(Server(answer)).search("x", per_page=2)
+    assert [photo.photo_id for photo in first] == ["a", "b"]
+    assert (len(first), first[1].photo_id, first.has_more) == (2, "b", True)
+    assert (first.pagination.per_page, first.pagination.next_cursor) == (2, "c1")
+    assert (first.meta.request_id, first.meta.took_ms) == (META["request_id"], 1.5)
+    assert first.headers["x-plan"] == "exact"
 
 
 def test_the_next_page_is_asked_with_the_cursor_and_the_fields_alone(connect):
@@ -72,14 +72,14 @@ def test_pages_are_asked_for_when_they_are_reached(connect):
 def test_all_photos_of_all_pages_come_in_order(connect):
     server = Server(page(*photos("a", "b"), cursor="c1"), page(*photos("c")))
     client = connect(server)
-    found = client.client.search_all("x", per_page=2)
-    assert [photo.photo_id for photo in client.list(found)] == ["a", "b", "c"]
+    all_photos = client.client.search_all("x", per_page=2)
+    assert [photo.photo_id for photo in client.list(all_photos)] == ["a", "b", "c"]
 
 
 def test_who_stops_early_asks_for_no_further_page():
     server = Server(page(*photos("a"), cursor="c1"))
-    found = Client(BASE, KEY, transport=httpx.MockTransport(server)).search_all("x")
-    assert next(found).photo_id == "a"
+    all_photos = Client(BASE, KEY, transport=httpx.MockTransport(server)).search_all("x")
+    assert next(all_photos).photo_id == "a"
     assert server.sent == 1
 
 
@@ -92,8 +92,8 @@ def searched(*answers):
 
 
 def test_a_page_prints_its_photos_in_lines():
-    found = searched(page(PHOTO, {"photo_id": "p2"}, {"width": 3}, cursor="c"))
-    assert repr(found) == "<Page of 3 photos, more follow>\n0.750  A dune\np2\nphoto"
+    three = searched(page(PHOTO, {"photo_id": "p2"}, {"width": 3}, cursor="c"))
+    assert repr(three) == "<Page of 3 photos, more follow>\n0.750  A dune\np2\nphoto"
     assert repr(searched(page())) == "<Page of 0 photos, the last page>"
 
 

@@ -38,7 +38,7 @@ def test_a_path_is_read_whether_it_is_a_string_or_a_path(connect, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("mode", "kind", "kept"),
+    ("mode", "kind", "sent_mode"),
     [
         ("RGB", "JPEG", "RGB"),
         ("L", "JPEG", "L"),
@@ -50,11 +50,11 @@ def test_a_path_is_read_whether_it_is_a_string_or_a_path(connect, tmp_path):
         ("I;16", "PNG", "I;16"),
     ],
 )
-def test_a_pil_image_of_any_mode_is_encoded(connect, mode, kind, kept):
+def test_a_pil_image_of_any_mode_is_encoded(connect, mode, kind, sent_mode):
     server = Server(page())
     connect(server).search_by_image(Image.new(mode, (6, 4)))
     with Image.open(io.BytesIO(uploaded(server))) as sent:
-        assert (sent.format, sent.mode, sent.size) == (kind, kept, (6, 4))
+        assert (sent.format, sent.mode, sent.size) == (kind, sent_mode, (6, 4))
 
 
 def test_a_pil_image_is_sent_as_it_is_displayed(connect):

@@ -105,11 +105,11 @@ def test_a_lost_connection_is_tried_again(connect, lost):
 
 @pytest.mark.parametrize("name", ["create_collection", "add_photo"])
 def test_a_post_is_sent_again_with_the_same_key_and_body(connect, name):
-    asked = {
+    calls = {
         "create_collection": (("Dunes",), success(COLLECTION)),
         "add_photo": ((7, "p1"), success(ENTRY)),
     }
-    args, answer = asked[name]
+    args, answer = calls[name]
     server = Server(httpx.ReadTimeout("slow"), failure(503), answer)
     client = connect(server)
     getattr(client, name)(*args)

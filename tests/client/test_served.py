@@ -31,8 +31,8 @@ def client(known):
 
 
 def test_searches_go_through_all_pages(known, client):
-    found = [photo.photo_id for photo in client.search_all("sea", per_page=50)]
-    assert len(found) == len(set(found)) == len(known.records)
+    photo_ids = [photo.photo_id for photo in client.search_all("sea", per_page=50)]
+    assert len(photo_ids) == len(set(photo_ids)) == len(known.records)
     page = client.search("sea", orientation=["square", "portrait"], fields=["photo_id", "urls"])
     assert page.headers["x-searchlab-config"]
     assert page.next_page().photos[0].urls.thumb.startswith("http")
@@ -70,8 +70,8 @@ def test_a_collection_from_its_making_to_its_end(known, client):
     assert entry.photo_photographer == photo.photographer_full_name
     with pytest.raises(AlreadyThereError):
         client.add_photo(made.id, photo.photo_id)
-    found = client.collection(made.id)
-    assert (found.photos, found.cover_photo_id) == ([entry], photo.photo_id)
+    filled = client.collection(made.id)
+    assert (filled.photos, filled.cover_photo_id) == ([entry], photo.photo_id)
     assert client.remove_photo(made.id, photo.photo_id).deleted
     assert client.delete_collection(made.id).deleted
     with pytest.raises(MissingError):
@@ -104,17 +104,17 @@ def test_refusals_are_exceptions(known, client):
 def test_the_same_is_awaited(known):
     async def ask():
         async with AsyncClient(known.base_url, known.keys["paid"]) as client:
-            found = [photo.photo_id async for photo in client.search_all("sea", per_page=50)]
+            photo_ids = [photo.photo_id async for photo in client.search_all("sea", per_page=50)]
             first, colors, usage = await asyncio.gather(
-                client.search_by_image(photo_id=found[0], per_page=3),
+                client.search_by_image(photo_id=photo_ids[0], per_page=3),
                 client.colors(),
                 client.usage(),
             )
             second = await first.next_page()
-            return found, colors, usage, [*first, *second]
+            return photo_ids, colors, usage, [*first, *second]
 
-    found, colors, usage, similar = asyncio.run(ask())
-    assert len(found) == len(set(found)) == len(known.records)
+    photo_ids, colors, usage, similar = asyncio.run(ask())
+    assert len(photo_ids) == len(set(photo_ids)) == len(known.records)
     assert colors
     assert usage.requests.remaining > 0
-    assert len({photo.photo_id for photo in similar} - {found[0]}) == 6
+    assert len({photo.photo_id for photo in similar} - {photo_ids[0]}) == 6

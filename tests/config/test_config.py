@@ -79,13 +79,13 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 def test_fields_that_came_later_change_no_id_on_record():
     assert Config().config_id == "b6af519aa9a4"
-    found = 0
+    n_records = 0
     for path in sorted(RESULTS.rglob("*.json")):
         values = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(values, dict) and "config_id" in values and "config" in values:
             assert Config.from_dict(values["config"]).config_id == values["config_id"], path
-            found += 1
-    assert found >= 10
+            n_records += 1
+    assert n_records >= 10
 
 
 def test_a_later_field_is_written_only_where_it_was_chosen():

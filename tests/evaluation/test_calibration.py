@@ -43,9 +43,9 @@ def test_mean_score_is_the_share_of_relevant_pairs():
 def test_thinned_negatives_with_weights_give_the_curve_of_all_pairs():
     cosines, relevant = drawn_from(Curve(12.0, -7.0), n=200_000, seed=2)
     whole = fit_curve(cosines, relevant)
-    kept = relevant | (np.random.default_rng(0).random(len(relevant)) < 0.05)
-    weights = np.where(relevant[kept], 1.0, 20.0)
-    thinned = fit_curve(cosines[kept], relevant[kept], weights=weights)
+    sampled = relevant | (np.random.default_rng(0).random(len(relevant)) < 0.05)
+    weights = np.where(relevant[sampled], 1.0, 20.0)
+    thinned = fit_curve(cosines[sampled], relevant[sampled], weights=weights)
     assert thinned.slope == pytest.approx(whole.slope, rel=0.05)
     assert thinned.intercept == pytest.approx(whole.intercept, rel=0.05)
 
@@ -80,12 +80,12 @@ def test_data_without_a_curve_is_refused(cosines, relevant, message):
 
 
 def test_reliability_matches_hand_values():
-    found = reliability([0.05, 0.05, 0.95, 0.85], [False, True, True, True])
-    assert found.base_rate == 0.75
-    assert [one[1:] for one in found.bins] == [(0.5, 2), (1.0, 1), (1.0, 1)]
-    assert [one.mean_score for one in found.bins] == pytest.approx([0.05, 0.85, 0.95])
-    assert found.ece == pytest.approx(0.5 * 0.45 + 0.25 * 0.15 + 0.25 * 0.05)
-    assert found.brier == pytest.approx((0.05**2 + 0.95**2 + 0.05**2 + 0.15**2) / 4)
+    measured = reliability([0.05, 0.05, 0.95, 0.85], [False, True, True, True])
+    assert measured.base_rate == 0.75
+    assert [one[1:] for one in measured.bins] == [(0.5, 2), (1.0, 1), (1.0, 1)]
+    assert [one.mean_score for one in measured.bins] == pytest.approx([0.05, 0.85, 0.95])
+    assert measured.ece == pytest.approx(0.5 * 0.45 + 0.25 * 0.15 + 0.25 * 0.05)
+    assert measured.brier == pytest.approx((0.05**2 + 0.95**2 + 0.05**2 + 0.15**2) / 4)
 
 
 def test_true_probabilities_are_reliable():
@@ -107,10 +107,10 @@ def test_score_outside_its_range_is_refused():
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40))
 def test_bins_hold_every_score_and_the_errors_stay_in_range(pairs):
     scores, relevant = zip(*pairs, strict=True)
-    found = reliability(scores, relevant)
-    assert sum(one.n_pairs for one in found.bins) == len(pairs)
-    assert 0 <= found.ece <= 1
-    assert 0 <= found.brier <= 1
+    measured = reliability(scores, relevant)
+    assert sum(one.n_pairs for one in measured.bins) == len(pairs)
+    assert 0 <= measured.ece <= 1
+    assert 0 <= measured.brier <= 1
 
 
 class Lookup:
@@ -193,32 +193,32 @@ def test_calibration_of_an_engine_is_reliable_on_held_out_queries(task):
     engine, dataset = task()
     first, second = halves(dataset, seed=0)
     similar, steered = similar_of(dataset), steered_of(dataset)
-    found = fit_calibration(
+    calibration = fit_calibration(
         engine,
         first,
         similar=halves(similar, seed=0)[0],
         steered=halves(steered, seed=0)[0],
     )
-    assert found.source == f"kinds@{first.revision}"
-    held = (second, halves(similar, seed=0)[1], halves(steered, seed=0)[1])
-    for part in held:
+    assert calibration.source == f"kinds@{first.revision}"
+    held_out = (second, halves(similar, seed=0)[1], halves(steered, seed=0)[1])
+    for part in held_out:
         scored = score_queries(engine, part)
         near, far = scored.top(), scored.pairs()
-        curve = found.curve(scored.kind)
+        curve = calibration.curve(scored.kind)
         assert reliability(curve(near.cosines), near.grades >= 1).ece < 0.15
         assert reliability(curve(far.cosines), far.grades >= 1).ece < 0.03
 
 
 def test_without_steered_queries_their_curve_is_the_mean_of_the_other_two(task):
     engine, dataset = task()
-    found = fit_calibration(engine, dataset, similar=similar_of(dataset))
-    assert found.both.slope == pytest.approx((found.text.slope + found.image.slope) / 2)
-    assert found.both.intercept == pytest.approx((found.text.intercept + found.image.intercept) / 2)
+    calibration = fit_calibration(engine, dataset, similar=similar_of(dataset))
+    assert calibration.both.slope == pytest.approx((calibration.text.slope + calibration.image.slope) / 2)
+    assert calibration.both.intercept == pytest.approx((calibration.text.intercept + calibration.image.intercept) / 2)
 
 
 def test_without_queries_by_photos_the_text_curve_serves_images(task):
-    found = fit_calibration(*task())
-    assert found.image == found.both == found.text
+    calibration = fit_calibration(*task())
+    assert calibration.image == calibration.both == calibration.text
 
 
 def test_calibration_is_fitted_on_the_ten_nearest_photos_of_each_query(task):
@@ -226,13 +226,13 @@ def test_calibration_is_fitted_on_the_ten_nearest_photos_of_each_query(task):
     cosines, relevant = [], []
     ids = engine.table.photo_ids(range(len(engine.table)))
     for query in dataset.queries:
-        found = engine.index.search(engine.query_vector(query.query())[np.newaxis], 10)
-        cosines += found.scores[0].tolist()
-        relevant += [ids[row] in dataset.qrels[query.query_id] for row in found.rows[0]]
+        neighbors = engine.index.search(engine.query_vector(query.query())[np.newaxis], 10)
+        cosines += neighbors.scores[0].tolist()
+        relevant += [ids[row] in dataset.qrels[query.query_id] for row in neighbors.rows[0]]
     by_hand = fit_curve(cosines, relevant)
-    found = fit_calibration(engine, dataset).text
-    assert found.slope == pytest.approx(by_hand.slope, rel=1e-4)
-    assert found.intercept == pytest.approx(by_hand.intercept, rel=1e-4)
+    neighbors = fit_calibration(engine, dataset).text
+    assert neighbors.slope == pytest.approx(by_hand.slope, rel=1e-4)
+    assert neighbors.intercept == pytest.approx(by_hand.intercept, rel=1e-4)
 
 
 def test_photos_that_nobody_judged_are_passed_over_where_only_judged_ones_count(task):

@@ -272,11 +272,11 @@ def test_a_notebook_may_name_an_assertion_of_its_own(tmp_path, results, number):
     assert "the text says 0.96" in problem.message
 
 
-@pytest.mark.parametrize(("number", "held"), [("11", True), ("12.5", False), ("20", False)])
-def test_a_number_may_lie_between_the_bounds_of_its_assertion(tmp_path, results, number, held):
+@pytest.mark.parametrize(("number", "holds"), [("11", True), ("12.5", False), ("20", False)])
+def test_a_number_may_lie_between_the_bounds_of_its_assertion(tmp_path, results, number, holds):
     text = noted(f"At 20 it is about {number}.", ("about {}", "asserted: 10 < at20 < 12"))
     path = notebook(tmp_path / "06.ipynb", text, "assert 10 < at20 < 12")
-    assert (check_file(path, results) == []) == held
+    assert (check_file(path, results) == []) == holds
 
 
 # -- looking up -------------------------------------------------------------------------------

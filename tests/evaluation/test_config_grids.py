@@ -8,13 +8,13 @@ from searchlab.models import load_model
 from searchlab.models.shipped_calibration import default_calibration
 
 
-def told(configs):
+def choices_of(configs):
     return [(config.model, config.index, config.ef_search, config.steering) for config in configs]
 
 
 def test_every_combination_comes_once_models_outermost():
-    found = grid(["palette", "mini"], ["exact", "hnsw"], steering=[0.5, 0.6])
-    assert told(found) == [
+    configs = grid(["palette", "mini"], ["exact", "hnsw"], steering=[0.5, 0.6])
+    assert choices_of(configs) == [
         ("palette", "exact", 100, 0.5),
         ("palette", "exact", 100, 0.6),
         ("palette", "hnsw", 100, 0.5),
@@ -24,17 +24,17 @@ def test_every_combination_comes_once_models_outermost():
         ("mini", "hnsw", 100, 0.5),
         ("mini", "hnsw", 100, 0.6),
     ]
-    assert len({config.config_id for config in found}) == len(found)
+    assert len({config.config_id for config in configs}) == len(configs)
 
 
 def test_choices_of_the_graph_do_not_multiply_the_exact_index():
-    found = grid(["palette"], ["exact", "hnsw"], ef_search=(50, 100), M=[8], depth=20)
-    assert told(found) == [
+    configs = grid(["palette"], ["exact", "hnsw"], ef_search=(50, 100), M=[8], depth=20)
+    assert choices_of(configs) == [
         ("palette", "exact", 100, Config().steering),
         ("palette", "hnsw", 50, Config().steering),
         ("palette", "hnsw", 100, Config().steering),
     ]
-    assert [config.depth for config in found] == [Config().depth, 20, 20]
+    assert [config.depth for config in configs] == [Config().depth, 20, 20]
 
 
 def test_a_model_brings_its_id_and_its_calibration_unless_one_is_given():
@@ -45,8 +45,8 @@ def test_a_model_brings_its_id_and_its_calibration_unless_one_is_given():
 
 
 def test_a_fusion_is_a_model_by_its_canonical_name():
-    found = grid(["hybrid:palette=1,mini=1", "hybrid:mini=0.5,palette=0.5"])
-    assert [config.model for config in found] == ["hybrid:mini=0.5,palette=0.5"]
+    configs = grid(["hybrid:palette=1,mini=1", "hybrid:mini=0.5,palette=0.5"])
+    assert [config.model for config in configs] == ["hybrid:mini=0.5,palette=0.5"]
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_a_grid_that_makes_no_sense_is_refused(arguments, message):
 
 
 def test_what_an_index_does_not_read_makes_no_second_configuration():
-    found = grid(
+    configs = grid(
         models=["palette"],
         indexes=["exact", "hnsw", "clustered"],
         ef_search=[50, 100],
         n_lists=[10, 20, 30],
     )
-    assert [config.index for config in found] == ["exact"] + ["hnsw"] * 2 + ["clustered"] * 3
-    assert [config.n_lists for config in found] == [0, 0, 0, 10, 20, 30]
+    assert [config.index for config in configs] == ["exact"] + ["hnsw"] * 2 + ["clustered"] * 3
+    assert [config.n_lists for config in configs] == [0, 0, 0, 10, 20, 30]

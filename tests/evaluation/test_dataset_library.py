@@ -97,13 +97,13 @@ def test_a_library_is_given_kept_or_gone_in_the_end(dataset, tmp_path, monkeypat
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with open_dataset_library(dataset, config=PALETTE) as library:
         temporary = library.folder
-        with open_dataset_library(dataset, config=PALETTE, library=library) as given:
-            assert given is library
+        with open_dataset_library(dataset, config=PALETTE, library=library) as opened:
+            assert opened is library
         assert temporary.is_dir()
     assert not temporary.exists()
     with open_dataset_library(dataset, config=PALETTE, cache=tmp_path / "cache") as library:
-        kept = library.folder
-    assert kept.is_dir()
+        folder = library.folder
+    assert folder.is_dir()
 
 
 def test_photos_of_another_dataset_are_told_from_these(dataset, tmp_path):

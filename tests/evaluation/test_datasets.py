@@ -72,9 +72,9 @@ def test_sample_refuses_an_unknown_language(demo):
 
 
 def test_select_refuses_what_no_query_has(tiny):
-    for wanted in ({"languages": ["fr"]}, {"languages": ["en", "fr"]}, {"kinds": ["song"]}):
+    for choice in ({"languages": ["fr"]}, {"languages": ["en", "fr"]}, {"kinds": ["song"]}):
         with pytest.raises(InputError, match=r"must be a list of some of .*, got \["):
-            tiny.select(**wanted)
+            tiny.select(**choice)
 
 
 def test_select_takes_no_text_for_a_list_of_languages(demo):
@@ -166,8 +166,8 @@ def test_of_a_kind_that_nobody_explains_every_text_is_withheld(tiny):
     guessed = replace(tiny, queries=(tiny.queries[0], replace(tiny.queries[1], kind="guess")))
     everything = {"source_description", "title", "alt_description", "description"}
     assert guessed.withheld == everything
-    said = replace(guessed, withholds={**WITHHELD, "guess": frozenset()})
-    assert said.withheld == WITHHELD["label"]
+    explained = replace(guessed, withholds={**WITHHELD, "guess": frozenset()})
+    assert explained.withheld == WITHHELD["label"]
 
 
 # -- queries and runs -------------------------------------------------------------------------
@@ -176,8 +176,8 @@ def test_of_a_kind_that_nobody_explains_every_text_is_withheld(tiny):
 @pytest.fixture
 def pictured(tiny: Dataset) -> Dataset:
     """The second query brings a photo, and looks for the other one."""
-    asked = replace(tiny.queries[1], text=None, photo_id=PHOTO_B, lang=NO_LANGUAGE)
-    return replace(tiny, queries=(tiny.queries[0], asked), qrels={**tiny.qrels, "q2": {PHOTO_A: 1}})
+    by_photo = replace(tiny.queries[1], text=None, photo_id=PHOTO_B, lang=NO_LANGUAGE)
+    return replace(tiny, queries=(tiny.queries[0], by_photo), qrels={**tiny.qrels, "q2": {PHOTO_A: 1}})
 
 
 def test_a_query_asks_the_engine_for_everything_that_it_brings():

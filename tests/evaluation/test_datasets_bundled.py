@@ -214,7 +214,7 @@ def test_translations_that_mean_the_same_photos_are_asked_with_the_same_one(both
     for query in both.queries:
         photos = frozenset({query.photo_id, *both.qrels[query.query_id]})
         references.setdefault(photos, set()).add(query.photo_id)
-    assert {len(found) for found in references.values()} == {1}
+    assert {len(photo_ids) for photo_ids in references.values()} == {1}
     assert max(len(both.qrels[query.query_id]) for query in both.queries) == 8
 
 

@@ -97,9 +97,9 @@ def test_of_a_kind_that_nobody_explains_every_text_is_withheld(folder):
     (folder / "queries.tsv").write_text(rows)
     silent = read_dataset(folder)
     assert silent.withheld == {"source_description", "title", "alt_description", "description"}
-    said = read_dataset(folder, withholds={"tag": []})
-    assert said.withheld == frozenset()
-    assert said.revision != silent.revision
+    explained = read_dataset(folder, withholds={"tag": []})
+    assert explained.withheld == frozenset()
+    assert explained.revision != silent.revision
 
 
 def test_everything_in_the_folder_is_in_the_revision(folder, make_picture):

@@ -107,12 +107,12 @@ def test_scores_are_those_of_the_engine_that_serves(library, folder):
 
 def test_headline_is_the_macro_average_over_languages(library, folder):
     (result,) = Experiment(shades(folder), [EXACT], library=library).run().results
-    found = result.intervals["ndcg@10"]
-    english, german = found.groups["en"].mean, found.groups["de"].mean
+    interval = result.intervals["ndcg@10"]
+    english, german = interval.groups["en"].mean, interval.groups["de"].mean
     assert english > 0.9
-    assert found.macro.mean == pytest.approx((english + german) / 2)
-    assert found.micro.mean == pytest.approx((6 * english + 3 * german) / 9)
-    assert result.metrics["ndcg@10"] == found.macro.mean
+    assert interval.macro.mean == pytest.approx((english + german) / 2)
+    assert interval.micro.mean == pytest.approx((6 * english + 3 * german) / 9)
+    assert result.metrics["ndcg@10"] == interval.macro.mean
     assert result.headline == "ndcg@10"
 
 
@@ -140,13 +140,13 @@ def test_record_holds_what_is_needed_to_read_it_later(library, folder, tmp_path)
 
 def test_record_reads_back_as_it_was(library, folder, tmp_path):
     (result,) = Experiment(shades(folder), [EXACT], library=library, out=tmp_path).run().results
-    found = load_result(result.path(tmp_path))
-    assert found.to_dict() == result.to_dict()
-    assert found.scores.query_ids == result.scores.query_ids
-    assert found.scores.langs == result.scores.langs
-    assert found.scores.cluster_ids == result.scores.cluster_ids
-    assert found.scores.values["ndcg@10"].tolist() == result.scores.values["ndcg@10"].tolist()
-    assert found.scores.ms == pytest.approx(result.scores.ms, abs=1e-4)
+    read_back = load_result(result.path(tmp_path))
+    assert read_back.to_dict() == result.to_dict()
+    assert read_back.scores.query_ids == result.scores.query_ids
+    assert read_back.scores.langs == result.scores.langs
+    assert read_back.scores.cluster_ids == result.scores.cluster_ids
+    assert read_back.scores.values["ndcg@10"].tolist() == result.scores.values["ndcg@10"].tolist()
+    assert read_back.scores.ms == pytest.approx(result.scores.ms, abs=1e-4)
 
 
 def test_run_beside_the_record_gives_the_same_scores(library, folder, tmp_path):
@@ -172,11 +172,11 @@ def test_no_file_is_left_half_written(library, folder, tmp_path):
 def test_the_manifest_says_what_the_figures_depend_on(library, folder):
     dataset = shades(folder)
     (result,) = Experiment(dataset, [EXACT], library=library, seed=3).run().results
-    told = result.manifest
-    assert told["models"] == models_of("palette")
-    assert told["data"] == {**data_hashes(dataset), "photos": result.photos["hash"]}
-    assert (told["seed"], told["threads"], told["dtype"]) == (3, 1, "float32")
-    assert told["batch_size"] == 16
+    manifest = result.manifest
+    assert manifest["models"] == models_of("palette")
+    assert manifest["data"] == {**data_hashes(dataset), "photos": result.photos["hash"]}
+    assert (manifest["seed"], manifest["threads"], manifest["dtype"]) == (3, 1, "float32")
+    assert manifest["batch_size"] == 16
 
 
 def test_what_is_on_record_is_not_measured_again(library, folder, tmp_path, counted):
@@ -295,17 +295,17 @@ def test_a_query_is_about_its_best_photo_the_first_by_id_of_equals():
 
 def test_photos_missing_from_the_library_count_as_not_found(library, folder):
     class Listener(Progress):
-        said = ()
+        lines = ()
 
         def say(self, text):
-            self.said = (*self.said, text)
+            self.lines = (*self.lines, text)
 
     listener = Listener()
     dataset = shades(folder, names=(*SHADES, "ultraviolet"))
     (result,) = Experiment(dataset, [EXACT], library=library).run(listener).results
     place = result.scores.query_ids.index("en-ultraviolet")
     assert result.scores.values["ndcg@10"][place] == 0
-    assert "1 of 7 photos of shades are not in the library" in listener.said[0]
+    assert "1 of 7 photos of shades are not in the library" in listener.lines[0]
 
 
 def test_library_without_the_dataset_is_refused(library, folder):
@@ -394,9 +394,9 @@ def test_without_a_library_it_makes_one_and_leaves_nothing_behind(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     dataset = shades(folder)
     (alone,) = Experiment(dataset, [EXACT]).run().results
-    (given,) = Experiment(dataset, [EXACT], library=library).run().results
-    assert alone.photos == given.photos
-    assert alone.intervals == given.intervals
+    (on_library,) = Experiment(dataset, [EXACT], library=library).run().results
+    assert alone.photos == on_library.photos
+    assert alone.intervals == on_library.intervals
     assert list(tmp_path.iterdir()) == []
 
 
@@ -421,17 +421,17 @@ def test_on_record_no_library_is_made(folder, tmp_path, monkeypatch):
 
 
 def test_texts_are_embedded_once_for_all_configurations_of_a_model(library, folder, monkeypatch):
-    asked = []
+    embedded = []
     original = PaletteEmbedder.encode_texts
 
     def encode(self, texts):
-        asked.extend(texts if len(texts) > 1 else [])
+        embedded.extend(texts if len(texts) > 1 else [])
         return original(self, texts)
 
     monkeypatch.setattr(PaletteEmbedder, "encode_texts", encode)
     fresh = create_library(library.folder)
     Experiment(shades(folder), [EXACT, GRAPH], library=fresh).run()
-    assert sorted(asked) == sorted([*SHADES, "xyzzy"])
+    assert sorted(embedded) == sorted([*SHADES, "xyzzy"])
 
 
 def by_photo(folder, *, text=None, condition=ANYTHING):

@@ -96,8 +96,8 @@ def test_alpha_is_what_its_definition_says(units, level):
         with pytest.raises(InputError, match="a pair must have two grades"):
             krippendorff_alpha(units, level=level)
         return
-    found = krippendorff_alpha(units, level=level)
-    assert found == pytest.approx(alpha_by_pairs(units, level), nan_ok=True)
+    alpha = krippendorff_alpha(units, level=level)
+    assert alpha == pytest.approx(alpha_by_pairs(units, level), nan_ok=True)
 
 
 def test_full_agreement_is_one_and_one_grade_alone_is_undefined():
@@ -120,9 +120,9 @@ def judges(n_queries=30, n_photos=10, error=0.3, seed=0):
 
 def test_agreement_is_made_of_the_plain_statistics():
     grades = judges()
-    found = agreement(grades)
+    measured = agreement(grades)
     ann, ben = grades["ann"].values(), grades["ben"].values()
-    first = found.pairs[0]
+    first = measured.pairs[0]
     assert first.judges == ("ann", "ben")
     assert first.percent.mean == pytest.approx(
         np.mean([a == b for a, b in zip(ann, ben, strict=True)])
@@ -132,17 +132,17 @@ def test_agreement_is_made_of_the_plain_statistics():
         cohen_kappa(list(ann), list(ben), quadratic=True)
     )
     assert first.confusion.sum() == first.n_pairs == 300
-    units = list(zip(*(given.values() for given in grades.values()), strict=True))
-    assert found.alpha.mean == pytest.approx(krippendorff_alpha(units))
-    assert len(found.pairs) == 3
-    for interval in (found.alpha, first.percent, first.kappa, first.kappa_quadratic):
+    units = list(zip(*(by_pair.values() for by_pair in grades.values()), strict=True))
+    assert measured.alpha.mean == pytest.approx(krippendorff_alpha(units))
+    assert len(measured.pairs) == 3
+    for interval in (measured.alpha, first.percent, first.kappa, first.kappa_quadratic):
         assert interval.low < interval.mean < interval.high
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     truth = agreement(judges(n_queries=1000, seed=99), samples=10).alpha.mean
-    found = [agreement(judges(seed=seed), samples=200).alpha for seed in range(40)]
-    covered = sum(interval.low <= truth <= interval.high for interval in found)
+    intervals = [agreement(judges(seed=seed), samples=200).alpha for seed in range(40)]
+    covered = sum(interval.low <= truth <= interval.high for interval in intervals)
     assert covered >= 34  # of 40 at 95 %: 33 or fewer come once in ten thousand times
 
 
@@ -158,13 +158,13 @@ def test_intervals_resample_queries_not_pairs():
 def test_grades_that_are_missing_are_no_disagreement():
     ann = {Pair("q", "a"): 3, Pair("q", "b"): 0, Pair("r", "c"): 2}
     ben = {Pair("q", "a"): 3, Pair("q", "b"): 0}
-    found = agreement({"ann": ann, "ben": ben})
-    assert (found.n_pairs, found.alpha.mean) == (2, 1)
+    measured = agreement({"ann": ann, "ben": ben})
+    assert (measured.n_pairs, measured.alpha.mean) == (2, 1)
 
 
 def test_the_same_numbers_come_out_every_time_and_in_any_order():
     grades = judges()
-    turned = {judge: dict(reversed(given.items())) for judge, given in grades.items()}
+    turned = {judge: dict(reversed(by_pair.items())) for judge, by_pair in grades.items()}
     assert agreement(grades).alpha == agreement(turned).alpha
 
 
@@ -180,16 +180,16 @@ def test_judges_with_nothing_in_common_are_refused():
 def test_disagreements_come_worst_first():
     ann = {Pair("q", "a"): 3, Pair("q", "b"): 0, Pair("q", "c"): 2}
     ben = {Pair("q", "a"): 1, Pair("q", "b"): 3, Pair("q", "c"): 3}
-    found = disagreements({"ann": ann, "ben": ben})
-    assert [(pair.photo_id, given) for pair, given in found] == [
+    worst_first = disagreements({"ann": ann, "ben": ben})
+    assert [(pair.photo_id, by_judge) for pair, by_judge in worst_first] == [
         ("b", {"ann": 0, "ben": 3}),
         ("a", {"ann": 3, "ben": 1}),
     ]
 
 
 def test_agreement_reads_well_as_text_and_as_a_table():
-    found = agreement(judges())
-    assert "Krippendorff's alpha" in str(found)
+    measured = agreement(judges())
+    assert "Krippendorff's alpha" in str(measured)
     html = agreement({"<ann>": judges()["ann"], "ben": judges()["ben"]})._repr_html_()
     assert "&lt;ann&gt; and ben" in html
     assert "<ann>" not in html

@@ -121,9 +121,9 @@ def test_a_killed_process_loses_at_most_the_choice_it_was_writing(path):
         seen = [int(writer.stdout.readline()) for _ in range(40)]
         os.kill(writer.pid, signal.SIGKILL)
         seen += [int(line) for line in writer.stdout.read().splitlines() if line]
-    found = Journal(path).choices
-    assert len(seen) <= len(found) <= len(seen) + 1
-    assert found == {("q", str(number)): number % 4 for number in range(len(found))}
+    choices = Journal(path).choices
+    assert len(seen) <= len(choices) <= len(seen) + 1
+    assert choices == {("q", str(number)): number % 4 for number in range(len(choices))}
 
 
 def test_two_that_hold_one_journal_see_each_others_choices(path):
@@ -146,16 +146,16 @@ def test_reading_writes_nothing(path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"pool_id": "p2"}, "must hold grades of pool p2, got grades of pool p1"),
         ({"what": "preferences"}, "must hold preferences of pool p1, got grades"),
         ({"judge": "ben"}, "must be ben's journal, got that of ann; one file a judge"),
     ],
 )
-def test_a_journal_of_something_else_is_refused_and_kept(path, changes, said):
+def test_a_journal_of_something_else_is_refused_and_kept(path, changes, message):
     opened(path).record(A, 3)
-    with pytest.raises(MismatchError, match=said):
+    with pytest.raises(MismatchError, match=message):
         opened(path, **changes)
     assert Journal(path).choices == {A: 3}
 

@@ -42,8 +42,8 @@ OTHER = run_of(dunes="bcd", night="p")
 
 def test_a_pool_is_the_union_of_the_first_photos_each_once(dataset):
     pool = pool_runs(dataset, {"one": ONE, "other": OTHER}, depth=2)
-    wanted = {("dunes", n) for n in "abc"} | {("harbour", n) for n in "de"} | {("night", "p")}
-    assert sorted(pool.pairs) == sorted(Pair(q, IDS[n]) for q, n in wanted)
+    expected = {("dunes", n) for n in "abc"} | {("harbour", n) for n in "de"} | {("night", "p")}
+    assert sorted(pool.pairs) == sorted(Pair(q, IDS[n]) for q, n in expected)
     assert set(pool.queries) == set(QUERIES)
 
 
@@ -64,8 +64,8 @@ def test_another_seed_is_another_order_of_the_same_pairs(dataset):
 
 def test_photos_of_a_query_follow_one_another(dataset):
     pool = pool_runs(dataset, {"one": run_of(dunes="abcd", harbour="abcd", night="abcd")})
-    asked = [pair.query_id for pair in pool.pairs]
-    assert [q for n, q in enumerate(asked) if n == 0 or asked[n - 1] != q] == list(pool.queries)
+    query_ids = [pair.query_id for pair in pool.pairs]
+    assert [q for n, q in enumerate(query_ids) if n == 0 or query_ids[n - 1] != q] == list(pool.queries)
 
 
 def test_a_larger_pool_keeps_the_order_of_a_smaller_one(dataset):
@@ -121,7 +121,7 @@ def test_every_pool_holds_just_the_first_photos(tmp_path_factory, answers, depth
 
 
 @pytest.mark.parametrize(
-    ("runs", "options", "said"),
+    ("runs", "options", "message"),
     [
         ({}, {}, "at least one run"),
         ({"one": ONE}, {"random_share": -0.1}, "random_share from 0 to 10"),
@@ -133,6 +133,6 @@ def test_every_pool_holds_just_the_first_photos(tmp_path_factory, answers, depth
         ({"one": run_of(dunes="a")}, {"judged": run_of(dunes="a")}, "1 had been judged before"),
     ],
 )
-def test_a_pool_that_cannot_be_made_is_refused(dataset, runs, options, said):
-    with pytest.raises(InputError, match=said):
+def test_a_pool_that_cannot_be_made_is_refused(dataset, runs, options, message):
+    with pytest.raises(InputError, match=message):
         pool_runs(dataset, runs, **options)

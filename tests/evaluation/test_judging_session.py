@@ -283,15 +283,15 @@ P, Q = Pair("dunes", IDS["a"]), Pair("dunes", IDS["b"])
     ],
 )
 def test_grades_are_merged_by_rule(grades, rule, merged):
-    given = {str(judge): {P: grade} for judge, grade in enumerate(grades)}
+    by_judge = {str(judge): {P: grade} for judge, grade in enumerate(grades)}
     expected = {} if merged is None else {"dunes": {IDS["a"]: merged}}
-    assert merge_grades(given, rule=rule) == expected
+    assert merge_grades(by_judge, rule=rule) == expected
 
 
 def test_what_a_judge_has_not_graded_is_not_strict_and_not_zero():
-    given = {"ann": {P: 2, Q: 3}, "ben": {P: 2}}
-    assert merge_grades(given, rule="strict") == {"dunes": {IDS["a"]: 2}}
-    assert merge_grades(given, rule="median") == {"dunes": {IDS["a"]: 2, IDS["b"]: 3}}
+    by_judge = {"ann": {P: 2, Q: 3}, "ben": {P: 2}}
+    assert merge_grades(by_judge, rule="strict") == {"dunes": {IDS["a"]: 2}}
+    assert merge_grades(by_judge, rule="median") == {"dunes": {IDS["a"]: 2, IDS["b"]: 3}}
 
 
 def test_an_unknown_rule_is_refused():
@@ -305,7 +305,7 @@ def test_journals_of_other_pools_or_of_one_judge_twice_are_not_mixed(pool, datas
     for judge in ("ann", "ben"):
         Grading(pool, tmp_path / judge, judge=judge, pictures=picture).choose(3)
     grades = read_grades([tmp_path / "ann", tmp_path / "ben"])
-    assert {judge: list(given.values()) for judge, given in grades.items()} == {
+    assert {judge: list(by_pair.values()) for judge, by_pair in grades.items()} == {
         "ann": [3],
         "ben": [3],
     }
@@ -340,9 +340,9 @@ def test_new_judgments_make_a_dataset_and_say_what_they_leave_out(dataset):
 def test_random_photos_bound_what_the_pool_has_missed(dataset):
     pool = pool_runs(dataset, {"one": run_of(dunes="ab")}, random_share=1)
     first, second = sorted(pool.drawn)
-    found = missed(pool, {"dunes": {first.photo_id: 0, second.photo_id: 2, IDS["a"]: 3}})
-    assert (found.n_drawn, found.n_relevant) == (2, 1)
-    assert found.most == pytest.approx(0.95**0.5)  # above it, one or none of two is rarer than 5 %
+    bound = missed(pool, {"dunes": {first.photo_id: 0, second.photo_id: 2, IDS["a"]: 3}})
+    assert (bound.n_drawn, bound.n_relevant) == (2, 1)
+    assert bound.most == pytest.approx(0.95**0.5)  # above it, one or none of two is rarer than 5 %
     assert missed(pool, {}).most == 1
 
 
@@ -415,22 +415,22 @@ def test_who_prefers_one_system_by_its_pictures_names_it_whatever_side_it_is_on(
     while ab.current is not None:
         chosen.append(side_of(ab, "a"))
         press(ab.widget, do="choose", choice=chosen[-1])
-    found = ab.outcome()
-    assert (found.systems, found.wins, found.ties, found.n_same) == (("good", "bad"), (39, 0), 0, 1)
-    assert found.n_left == chosen.count("left")
+    outcome = ab.outcome()
+    assert (outcome.systems, outcome.wins, outcome.ties, outcome.n_same) == (("good", "bad"), (39, 0), 0, 1)
+    assert outcome.n_left == chosen.count("left")
     assert abs(chosen.count("left") - chosen.count("right")) == 1  # as often left as right, of 39
-    assert found.share.low > 0.9
-    assert found.p_value == pytest.approx(2 / 2**39)
+    assert outcome.share.low > 0.9
+    assert outcome.p_value == pytest.approx(2 / 2**39)
 
 
 def test_a_judge_who_always_takes_the_left_shows_no_difference(dataset, tmp_path):
     ab = compare(dataset, tmp_path / "ab")
     while ab.current is not None:
         ab.choose("left")
-    found = ab.outcome()
-    assert (found.n_left, sum(found.wins)) == (39, 39)
-    assert found.p_value == 1
-    assert "no difference that this many can show" in str(found)
+    outcome = ab.outcome()
+    assert (outcome.n_left, sum(outcome.wins)) == (39, 39)
+    assert outcome.p_value == 1
+    assert "no difference that this many can show" in str(outcome)
 
 
 def test_ties_count_half_in_the_share_and_nothing_in_the_test(dataset, tmp_path):
@@ -439,10 +439,10 @@ def test_ties_count_half_in_the_share_and_nothing_in_the_test(dataset, tmp_path)
     ab.skip()
     while ab.current is not None:
         ab.choose("tie")
-    found = ab.outcome()
-    assert (found.wins, found.ties) == ((1, 0), 8)
-    assert found.share.mean == pytest.approx(5 / 9)
-    assert found.p_value == 1
+    outcome = ab.outcome()
+    assert (outcome.wins, outcome.ties) == ((1, 0), 8)
+    assert outcome.share.mean == pytest.approx(5 / 9)
+    assert outcome.p_value == 1
 
 
 def test_nothing_is_unblinded_before_the_end(dataset, tmp_path):
@@ -464,11 +464,11 @@ def test_sides_are_the_same_again_with_the_same_seed_alone(dataset, tmp_path):
 
 
 def test_a_comparison_of_other_than_two_unlike_runs_is_refused(dataset, tmp_path):
-    for runs, said in (
+    for runs, message in (
         ({"one": RUNS["qqq-one"]}, "of two runs, got 1"),
         ({"a": RUNS["qqq-one"], "b": RUNS["qqq-one"]}, "must differ"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             BlindComparison(dataset, runs, tmp_path / "ab", judge="ann", pictures=picture)
     with pytest.raises(InputError, match="must have a preference, got none"):
         compare(dataset, tmp_path / "ab").outcome(early=True)

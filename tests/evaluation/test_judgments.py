@@ -81,11 +81,11 @@ def test_a_trec_run_is_ordered_by_score_then_rank():
     assert read_run("q Q0 a 1 0.2 x\nq Q0 b 3 0.9 x\nq Q0 c 2 0.9 x\n") == {"q": ["c", "b", "a"]}
 
 
-@pytest.mark.parametrize("told", [[0.5, 0.75], [0.5], [0.5, math.nan], [math.inf, 0.5], []])
-def test_scores_that_would_be_read_in_another_order_are_not_written(tmp_path, told):
+@pytest.mark.parametrize("scores", [[0.5, 0.75], [0.5], [0.5, math.nan], [math.inf, 0.5], []])
+def test_scores_that_would_be_read_in_another_order_are_not_written(tmp_path, scores):
     path = tmp_path / "run.trec"
     with pytest.raises(InputError, match="never rise, got"):
-        write_run({"dunes": ["b", "a"]}, path, scores={"dunes": told})
+        write_run({"dunes": ["b", "a"]}, path, scores={"dunes": scores})
     assert not path.exists()
 
 

@@ -18,16 +18,16 @@ def demo():
 
 
 def test_a_manifest_names_all_that_figures_depend_on():
-    found = make_manifest(
+    manifest = make_manifest(
         "search_quality", models=models_of("palette"), seed=3, threads=2, batch_size=16
     )
-    assert found["code"] == code_of("search_quality")
-    assert found["machine"] == machine()
-    assert found["packages"]["numpy"] == np.__version__
-    assert found["python"] == sys.version.split()[0]
-    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", found["date"])
-    assert (found["seed"], found["threads"], found["batch_size"]) == (3, 2, 16)
-    assert found["dtype"] == "float32"
+    assert manifest["code"] == code_of("search_quality")
+    assert manifest["machine"] == machine()
+    assert manifest["packages"]["numpy"] == np.__version__
+    assert manifest["python"] == sys.version.split()[0]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", manifest["date"])
+    assert (manifest["seed"], manifest["threads"], manifest["batch_size"]) == (3, 2, 16)
+    assert manifest["dtype"] == "float32"
     assert make_manifest("search_quality", packages=["hypothesis"])["packages"].keys() >= {
         "hypothesis",
         "numpy",
@@ -47,13 +47,13 @@ def test_the_command_is_kept_without_the_folders_of_this_machine(monkeypatch):
 
 
 def test_plain_models_are_described_each_once_and_hybrids_by_their_parts():
-    found = models_of("hybrid:mini=0.5,palette=0.5", "palette")
-    assert [model["spec"] for model in found] == ["mini", "palette"]
+    models = models_of("hybrid:mini=0.5,palette=0.5", "palette")
+    assert [model["spec"] for model in models] == ["mini", "palette"]
     assert all(
         set(model) == {"spec", "model_id", "weights", "preprocessing", "tokenizer"}
-        for model in found
+        for model in models
     )
-    assert models_of("palette") == found[1:]
+    assert models_of("palette") == models[1:]
 
 
 # -- data -------------------------------------------------------------------------------------
@@ -73,9 +73,9 @@ def test_another_word_or_grade_is_another_hash(demo):
     sample = demo.sample(["en"], 3, seed=0)
     before = data_hashes(sample)
     first, *rest = sample.queries
-    said = dataclasses.replace(sample, queries=(dataclasses.replace(first, text="x"), *rest))
-    assert data_hashes(said)["queries"] != before["queries"]
-    assert data_hashes(said)["qrels"] == before["qrels"]
+    reworded = dataclasses.replace(sample, queries=(dataclasses.replace(first, text="x"), *rest))
+    assert data_hashes(reworded)["queries"] != before["queries"]
+    assert data_hashes(reworded)["qrels"] == before["qrels"]
     photo_id = max(sample.qrels[first.query_id], key=sample.qrels[first.query_id].get)
     graded = {**sample.qrels, first.query_id: {photo_id: 9}}
     judged = data_hashes(dataclasses.replace(sample, qrels=graded))
@@ -87,9 +87,9 @@ def test_a_filter_that_all_queries_share_is_kept(demo):
     sample = demo.sample(["en"], 3, seed=0)
     assert "filter" not in data_hashes(sample)
     condition = PhotoFilter(orientation=("landscape",), color_name="red")
-    asked = tuple(dataclasses.replace(query, filter=condition) for query in sample.queries)
-    found = data_hashes(dataclasses.replace(sample, queries=asked))
-    assert PhotoFilter(**found["filter"]) == condition
-    assert found["queries"] != data_hashes(sample)["queries"]
-    mixed = dataclasses.replace(sample, queries=(asked[0], *sample.queries[1:]))
+    filtered = tuple(dataclasses.replace(query, filter=condition) for query in sample.queries)
+    hashes = data_hashes(dataclasses.replace(sample, queries=filtered))
+    assert PhotoFilter(**hashes["filter"]) == condition
+    assert hashes["queries"] != data_hashes(sample)["queries"]
+    mixed = dataclasses.replace(sample, queries=(filtered[0], *sample.queries[1:]))
     assert "filter" not in data_hashes(mixed)

@@ -47,13 +47,13 @@ def leaves(values, way=()):
 
 
 def changed(values, way, value):
-    found = copy.deepcopy(values)
+    copied = copy.deepcopy(values)
     *above, last = way
-    inner = found
+    inner = copied
     for key in above:
         inner = inner[key]
     inner[last] = value
-    return found
+    return copied
 
 
 def test_a_second_value_under_a_name_is_found(written):
@@ -68,10 +68,10 @@ def test_a_second_value_under_a_name_is_found(written):
 
 def test_what_was_written_is_read(written, tmp_path):
     assert written == tmp_path / "speed" / "demo" / "mini.json"
-    found = read_measurement(written)
-    assert {name: found[name] for name in VALUES} == VALUES
-    assert set(found) == {*VALUES, "schema", "files", "digest"}
-    assert list(found["files"]) == ["mini.run.gz"]
+    read_back = read_measurement(written)
+    assert {name: read_back[name] for name in VALUES} == VALUES
+    assert set(read_back) == {*VALUES, "schema", "files", "digest"}
+    assert list(read_back["files"]) == ["mini.run.gz"]
 
 
 def test_it_is_readable_text_that_diffs_line_by_line(written):
@@ -227,8 +227,8 @@ def test_what_could_not_be_read_again_is_refused_before_anything_is_written(tmp_
 def test_a_key_given_by_the_caller_cannot_pass_for_the_seal(tmp_path):
     path = measurement_path(tmp_path, "speed", "demo", "mini")
     write_measurement(path, {**VALUES, "digest": "0" * 16, "schema": 7, "files": {"x": "y"}})
-    found = read_measurement(path)
-    assert (found["schema"], found["files"]) == (2, {})
+    read_back = read_measurement(path)
+    assert (read_back["schema"], read_back["files"]) == (2, {})
 
 
 def test_keys_that_are_numbers_and_tuples_are_sealed_as_they_will_be_read(tmp_path):

@@ -411,20 +411,20 @@ def test_importing_the_module_does_not_import_ranx():
 
 def test_recall_counts_a_tie_as_found():
     exact = Neighbors(np.array([[4, 7]]), np.array([[0.9, 0.5]], dtype=np.float32))
-    found = Neighbors(np.array([[4, 9]]), np.array([[0.9, 0.5]], dtype=np.float32))
-    assert recall_at_k(found, exact) == 1.0
+    approximate = Neighbors(np.array([[4, 9]]), np.array([[0.9, 0.5]], dtype=np.float32))
+    assert recall_at_k(approximate, exact) == 1.0
 
 
 def test_recall_counts_a_worse_photo_and_padding_as_missed():
     exact = Neighbors(np.array([[4, 7], [1, 2]]), np.array([[0.9, 0.5], [0.8, 0.7]]))
-    found = Neighbors(np.array([[4, 9], [1, -1]]), np.array([[0.9, 0.4], [0.8, -np.inf]]))
-    assert recall_at_k(found, exact) == 0.5
+    approximate = Neighbors(np.array([[4, 9], [1, -1]]), np.array([[0.9, 0.4], [0.8, -np.inf]]))
+    assert recall_at_k(approximate, exact) == 0.5
 
 
 def test_recall_counts_a_repeated_row_once():
     exact = Neighbors(np.array([[4, 7]]), np.array([[0.9, 0.5]]))
-    found = Neighbors(np.array([[4, 4]]), np.array([[0.9, 0.9]]))
-    assert recall_at_k(found, exact) == 0.5
+    approximate = Neighbors(np.array([[4, 4]]), np.array([[0.9, 0.9]]))
+    assert recall_at_k(approximate, exact) == 0.5
 
 
 def test_recall_wants_no_more_than_exact_search_has():

@@ -20,15 +20,15 @@ def independent(n=200, seed=0, shift=0.0):
 
 def test_standard_error_of_independent_queries_is_the_textbook_one():
     a, b = independent()
-    found = power_of(a, b)
-    assert found.standard_error == pytest.approx((a - b).std(ddof=1) / math.sqrt(200))
-    assert found.difference == pytest.approx((a - b).mean())
-    assert found.concentration == pytest.approx(1 / 200)
+    power = power_of(a, b)
+    assert power.standard_error == pytest.approx((a - b).std(ddof=1) / math.sqrt(200))
+    assert power.difference == pytest.approx((a - b).mean())
+    assert power.concentration == pytest.approx(1 / 200)
 
 
 def test_detectable_difference_is_near_the_textbook_one_for_many_queries():
-    found = power_of(*independent(n=5000))
-    assert found.detectable == pytest.approx((1.959964 + 0.841621) * found.standard_error, rel=0.01)
+    power = power_of(*independent(n=5000))
+    assert power.detectable == pytest.approx((1.959964 + 0.841621) * power.standard_error, rel=0.01)
 
 
 def test_clusters_of_copies_are_worth_one_query_each():
@@ -47,19 +47,19 @@ def test_groups_weigh_the_same_and_a_difference_between_them_is_no_noise():
     groups = ["de"] * 20 + ["en"] * 180
     apart = np.array([0.3] * 20 + [0.1] * 180)
     noise = np.random.default_rng(1).normal(0, 0.01, 200)
-    found = power_of(apart + noise, np.zeros(200), groups=groups)
-    assert found.difference == pytest.approx(0.2, abs=0.01)
-    assert found.standard_error < 0.01
+    power = power_of(apart + noise, np.zeros(200), groups=groups)
+    assert power.difference == pytest.approx(0.2, abs=0.01)
+    assert power.standard_error < 0.01
     parts = [noise[:20].var() / 20, noise[20:].var() / 180]
-    assert found.standard_error == pytest.approx(math.sqrt(sum(parts)) / 2, rel=0.05)
+    assert power.standard_error == pytest.approx(math.sqrt(sum(parts)) / 2, rel=0.05)
 
 
 def rejections(draw, rounds=400):
-    found = 0
+    n_rejected = 0
     for seed in range(rounds):
         a, b, groups, clusters = draw(np.random.default_rng(seed))
-        found += permutation_test(a, b, samples=400, groups=groups, clusters=clusters) < 0.05
-    return found / rounds
+        n_rejected += permutation_test(a, b, samples=400, groups=groups, clusters=clusters) < 0.05
+    return n_rejected / rounds
 
 
 def mixture(n_clusters, size):
@@ -78,11 +78,11 @@ def mixture(n_clusters, size):
 @pytest.mark.parametrize(("n_clusters", "size"), [(60, 4), (12, 3), (200, 2)])
 def test_the_test_finds_the_detectable_difference_four_times_in_five(n_clusters, size):
     draw = mixture(n_clusters, size)
-    found = [
+    detectable = [
         power_of(a, b, groups=groups, clusters=clusters).detectable
         for a, b, groups, clusters in (draw(np.random.default_rng(9000 + n), 0) for n in range(20))
     ]
-    shift = float(np.mean(found))
+    shift = float(np.mean(detectable))
     assert rejections(lambda rng: draw(rng, shift)) == pytest.approx(0.8, abs=0.07)
 
 
@@ -90,20 +90,20 @@ def test_power_of_a_given_difference_is_how_often_the_test_finds_it():
     draw = mixture(60, 4)
     for shift in (0.02, 0.045):
         a, b, groups, clusters = draw(np.random.default_rng(77), shift)
-        said = power_of(a, b, groups=groups, clusters=clusters).of(shift)
+        stated = power_of(a, b, groups=groups, clusters=clusters).of(shift)
         assert rejections(lambda rng, shift=shift: draw(rng, shift)) == pytest.approx(
-            said, abs=0.12
+            stated, abs=0.12
         )
 
 
 def test_as_many_queries_as_asked_for_reach_the_target():
     small = mixture(40, 3)
     a, b, groups, clusters = small(np.random.default_rng(5), 0)
-    found = power_of(a, b, groups=groups, clusters=clusters)
-    wanted = found.detectable / 2
-    large = mixture(found.clusters_for(wanted), 3)
-    assert found.queries_for(wanted) == pytest.approx(4 * 120, rel=0.1)
-    assert rejections(lambda rng: large(rng, wanted)) == pytest.approx(0.8, abs=0.1)
+    power = power_of(a, b, groups=groups, clusters=clusters)
+    target = power.detectable / 2
+    large = mixture(power.clusters_for(target), 3)
+    assert power.queries_for(target) == pytest.approx(4 * 120, rel=0.1)
+    assert rejections(lambda rng: large(rng, target)) == pytest.approx(0.8, abs=0.1)
 
 
 @given(
@@ -125,11 +125,11 @@ def test_detectable_power_and_number_of_queries_agree(error, n, alpha, target):
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_so_few_clusters_can_show_nothing(n):
     a, b = independent(n=n)
-    found = power_of(a, b)
-    assert found.detectable == math.inf
-    assert found.to_dict()["detectable"] is None
-    assert json.loads(json.dumps(found.to_dict()))["n_clusters"] == n
-    assert "too few" in found.explain()
+    power = power_of(a, b)
+    assert power.detectable == math.inf
+    assert power.to_dict()["detectable"] is None
+    assert json.loads(json.dumps(power.to_dict()))["n_clusters"] == n
+    assert "too few" in power.explain()
     # The test itself agrees: even a huge difference in all of them is not significant.
     assert permutation_test(np.ones(n) + np.arange(n), np.zeros(n)) > 0.05
 
@@ -143,12 +143,12 @@ def test_a_concentrated_mean_is_said_to_show_nothing_however_many_clusters():
 
 def test_explanation_has_the_numbers():
     a, b = independent(shift=0.03)
-    found = power_of(a, b)
-    text = found.explain(0.01, about="photos")
-    assert f"{found.detectable:.4f}" in text
-    assert f"{found.queries_for(0.01):,} queries" in text
+    power = power_of(a, b)
+    text = power.explain(0.01, about="photos")
+    assert f"{power.detectable:.4f}" in text
+    assert f"{power.queries_for(0.01):,} queries" in text
     assert "200 queries about 200 photos" in text
-    assert f"{found.difference:+.4f}" in found.explain()
+    assert f"{power.difference:+.4f}" in power.explain()
 
 
 @pytest.mark.parametrize(
@@ -171,9 +171,9 @@ def test_what_cannot_be_estimated_from_is_refused(a, b, kwargs):
 
 @pytest.mark.parametrize("difference", [0.0, 1e-200, math.nan, math.inf])
 def test_a_difference_of_nothing_is_refused(difference):
-    for asked in (Power.queries_for, Power.explain):
+    for method in (Power.queries_for, Power.explain):
         with pytest.raises(InputError, match="difference must be a number other than 0"):
-            asked(power_of(*independent()), difference)
+            method(power_of(*independent()), difference)
 
 
 def test_two_systems_that_differ_by_nothing_on_average_are_explained():

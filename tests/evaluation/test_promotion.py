@@ -57,15 +57,15 @@ def test_evidence_that_lies_nowhere_is_not_named(path):
     assert read_measurement(path)["evidence"]["result"] is None
 
 
-@pytest.mark.parametrize("kept", ["the result file", "the report", "intervals alone"])
-def test_a_worse_config_is_refused_unless_forced(path, kept):
+@pytest.mark.parametrize("evidence", ["the result file", "the report", "intervals alone"])
+def test_a_worse_config_is_refused_unless_forced(path, evidence):
     """Evidence may lie in the file it names, in the same report, or in chosen.json alone."""
     best, worse = result(MINI), result(PALETTE, shift=0.4)
-    if kept == "the result file":
+    if evidence == "the result file":
         in_force(path, best)
     else:
         promote(best, path)
-    measured = [best, worse] if kept == "the report" else []
+    measured = [best, worse] if evidence == "the report" else []
     before = path.read_bytes()
     with pytest.raises(ConflictError, match=r"palette × exact against mini × exact in force"):
         promote(worse, path, measured=measured)
@@ -74,7 +74,7 @@ def test_a_worse_config_is_refused_unless_forced(path, kept):
     assert Config.load(path) == PALETTE
     replaced = read_measurement(path)["evidence"]["replaced"]
     assert (replaced["is_worse"], replaced["forced"]) == (True, True)
-    assert (replaced["p_value"] is None) == (kept == "intervals alone")
+    assert (replaced["p_value"] is None) == (evidence == "intervals alone")
 
 
 def test_a_difference_that_only_the_paired_test_sees_is_refused_too(path):
@@ -92,8 +92,8 @@ def test_a_difference_that_only_the_paired_test_sees_is_refused_too(path):
 def test_by_intervals_alone_only_what_lies_wholly_below_is_worse(path):
     best, lower = result(MINI), result(PALETTE, shift=0.06)
     promote(best, path)
-    held, found = (one.intervals["ndcg@10"].macro for one in (best, lower))
-    assert found.mean < held.low < found.high
+    best_interval, lower_interval = (one.intervals["ndcg@10"].macro for one in (best, lower))
+    assert lower_interval.mean < best_interval.low < lower_interval.high
     assert stand(lower, path).is_worse is False
 
 

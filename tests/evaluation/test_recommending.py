@@ -32,7 +32,7 @@ def result(config, quality, ms=1.0, mib=1.0, seed=0):
     langs = tuple(lang for lang in LANGS for _ in range(N_EACH))
     scores = Scores(ids, langs, ids, {"ndcg@10": np.concatenate(values)}, np.full(len(ids), ms))
     intervals = bootstrap_intervals(scores.values, groups=langs, clusters=ids)
-    metrics = {name: found.macro.mean for name, found in intervals.items()}
+    metrics = {name: interval.macro.mean for name, interval in intervals.items()}
     cost = {"p50_ms": ms, "p95_ms": ms, "p99_ms": ms, "text_ms": 1.0, "build_s": 0, "size_mib": mib}
     return Result(
         benchmark="search_quality",
@@ -63,19 +63,19 @@ def advice(*rows):
 
 
 def test_the_frontier_leaves_out_what_another_beats_in_everything():
-    found = advice((even(0.8), 5, 9), (even(0.5), 1, 1), (even(0.4), 2, 2), (even(0.8), 5, 10))
-    qualities = [(round(p.quality.mean, 1), p.mib) for p in found.frontier()]
+    advised = advice((even(0.8), 5, 9), (even(0.5), 1, 1), (even(0.4), 2, 2), (even(0.8), 5, 10))
+    qualities = [(round(p.quality.mean, 1), p.mib) for p in advised.frontier()]
     assert qualities == [(0.8, 9), (0.5, 1)]
 
 
 def test_equals_in_everything_are_both_on_the_frontier():
-    found = advice((even(0.5), 1, 1), (even(0.5), 1, 1))
-    assert len(found.frontier()) == 2
+    advised = advice((even(0.5), 1, 1), (even(0.5), 1, 1))
+    assert len(advised.frontier()) == 2
 
 
 def test_memory_alone_earns_a_place():
-    found = advice((even(0.8), 1, 9), (even(0.5), 1, 8))
-    assert len(found.frontier()) == 2
+    advised = advice((even(0.8), 1, 9), (even(0.5), 1, 8))
+    assert len(advised.frontier()) == 2
 
 
 @settings(deadline=None, max_examples=30)
@@ -87,8 +87,8 @@ def test_memory_alone_earns_a_place():
     )
 )
 def test_the_frontier_is_what_no_other_point_dominates(rows):
-    found = advice(*((even(share), ms, mib) for share, ms, mib in rows))
-    points = found.points[ALL]
+    advised = advice(*((even(share), ms, mib) for share, ms, mib in rows))
+    points = advised.points[ALL]
 
     def beaten(mine):
         return any(
@@ -100,41 +100,41 @@ def test_the_frontier_is_what_no_other_point_dominates(rows):
         )
 
     assert [p.on_frontier for p in points] == [not beaten(p) for p in points]
-    assert found.frontier()
+    assert advised.frontier()
 
 
 def test_each_language_has_a_frontier_of_its_own():
-    found = advice(
+    advised = advice(
         ({"ar": 0.2, "de": 0.9, "en": 0.9}, 1, 1), ({"ar": 0.9, "de": 0.2, "en": 0.3}, 2, 2)
     )
-    assert len(found.frontier("ar")) == 2
-    assert len(found.frontier("de")) == 1
-    assert found.points["ar"][0].quality.mean == pytest.approx(0.9)
+    assert len(advised.frontier("ar")) == 2
+    assert len(advised.frontier("de")) == 1
+    assert advised.points["ar"][0].quality.mean == pytest.approx(0.9)
 
 
 def test_a_language_that_another_serves_better_is_named():
-    found = advice(
+    advised = advice(
         ({"ar": 0.2, "de": 0.9, "en": 0.9}, 1, 1), ({"ar": 0.9, "de": 0.2, "en": 0.3}, 2, 2)
     )
-    (better,) = found.better
+    (better,) = advised.better
     assert (better.lang, better.difference) == ("ar", pytest.approx(0.7))
     assert better.p_value < 0.01
-    assert f"{better.name} is better by 0.700" in found.explain()
-    assert found.explain().count("is better by") == 1
+    assert f"{better.name} is better by 0.700" in advised.explain()
+    assert advised.explain().count("is better by") == 1
 
 
 def test_a_small_lead_is_called_what_it_may_be():
-    found = advice((even(0.5), 1, 1), (even(0.525), 9, 9))
-    assert found.better == ()
-    assert found.chosen.metrics["size_mib"] == 1
-    assert "has 0.025 more, which may be chance" in found.explain()
-    assert "Not told apart from the best are also" in found.explain()
+    advised = advice((even(0.5), 1, 1), (even(0.525), 9, 9))
+    assert advised.better == ()
+    assert advised.chosen.metrics["size_mib"] == 1
+    assert "has 0.025 more, which may be chance" in advised.explain()
+    assert "Not told apart from the best are also" in advised.explain()
 
 
 def test_words_name_the_choice_its_price_and_what_is_worse():
-    found = advice((even(0.9), 1, 1), (even(0.1), 1, 1))
-    text = found.explain()
-    assert text.startswith(f"Serve {found.name}: ndcg@10 0.900 [")
+    advised = advice((even(0.9), 1, 1), (even(0.1), 1, 1))
+    text = advised.explain()
+    assert text.startswith(f"Serve {advised.name}: ndcg@10 0.900 [")
     assert "over 3 languages and 120 queries, 2.0 ms a new query, 1.00 MiB of index." in text
     assert "the others are shown to be worse" in text
     assert text.count(", the best") == 3
@@ -148,9 +148,9 @@ def test_one_configuration_alone_is_recommended_without_comparison():
 
 
 def test_the_advice_shows_as_html_with_its_names_escaped():
-    found = advice((even(0.5), 1, 1), (even(0.1), 1, 1))
-    found._names = dict.fromkeys(found._names, "<script>")
-    assert "<script>" not in Recommendation._repr_html_(found)
+    advised = advice((even(0.5), 1, 1), (even(0.1), 1, 1))
+    advised._names = dict.fromkeys(advised._names, "<script>")
+    assert "<script>" not in Recommendation._repr_html_(advised)
 
 
 def test_the_chart_has_a_panel_for_each_language_and_one_for_all():

@@ -130,9 +130,9 @@ def test_the_page_shows_rankings_and_says_what_is_not_at_hand():
 
 def test_the_text_and_the_page_say_which_data_was_asked_and_when():
     diff = compare(*changed(q7=-0.3))
-    said = "search_quality on demo@r1, 200 queries, measured 2026-01-01"
-    assert diff.text().splitlines()[0] == said
-    assert said in diff_page(diff)
+    origin = "search_quality on demo@r1, 200 queries, measured 2026-01-01"
+    assert diff.text().splitlines()[0] == origin
+    assert origin in diff_page(diff)
 
 
 def test_two_configurations_of_one_name_are_told_apart():

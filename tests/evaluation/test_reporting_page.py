@@ -250,8 +250,8 @@ def test_what_no_system_shows_is_shown_apart_and_equal_answers_once(tmp_path):
 
 def test_a_dataset_of_ones_own_is_found_by_its_name(tmp_path):
     own = shades(tmp_path)
-    pictures, found = find_pictures(None, "shades", [own])
-    assert found is own
+    pictures, dataset = find_pictures(None, "shades", [own])
+    assert dataset is own
     assert pictures.data_uri(PHOTO).startswith("data:")
     assert find_pictures(None, "others", [own])[1] is None
 

@@ -44,9 +44,9 @@ def test_leaderboard_shows_quality_with_intervals_beside_cost(report):
         *("p50 ms", "p95 ms", "text ms", "build s", "MiB"),
     ]
     row = dict(zip(leaderboard_columns(report), report.rows()[2], strict=True))
-    found = report.results[2].intervals["ndcg@10"].macro
+    interval = report.results[2].intervals["ndcg@10"].macro
     assert row["system"] == "palette × exact"
-    assert row["ndcg@10 [95 %]"] == f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    assert row["ndcg@10 [95 %]"] == f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
     assert (row["langs"], row["p50 ms"], row["p95 ms"], row["MiB"]) == ("2", "1.00", "2.00", "1.0")
 
 
@@ -138,8 +138,8 @@ def test_results_of_other_code_or_of_another_machine_are_not_put_side_by_side(su
 def test_saved_results_make_the_same_report(report, tmp_path):
     for one in report.results:
         one.save(tmp_path)
-    found = load_report(tmp_path / "search_quality" / "demo")
-    assert found.text() == report.text()
+    loaded = load_report(tmp_path / "search_quality" / "demo")
+    assert loaded.text() == report.text()
     assert "over all pairs, 5 %)" in report.caption
     assert "(power 80 %)" in report.caption
 
@@ -147,9 +147,9 @@ def test_saved_results_make_the_same_report(report, tmp_path):
 def test_report_of_a_folder_leaves_out_older_data(tmp_path):
     result(MINI, revision="r1", date="2026-01-01").save(tmp_path)
     result(PALETTE, revision="r2", date="2026-02-01").save(tmp_path)
-    found = load_report(tmp_path / "search_quality" / "demo")
-    assert [one.config for one in found.results] == [PALETTE]
-    assert "other data, code or machines: 1, left out" in found.caption
+    loaded = load_report(tmp_path / "search_quality" / "demo")
+    assert [one.config for one in loaded.results] == [PALETTE]
+    assert "other data, code or machines: 1, left out" in loaded.caption
 
 
 @pytest.mark.parametrize("surroundings", [{"code": "0.0.9+1"}, {"machine": "a slow one"}])
@@ -157,9 +157,9 @@ def test_report_of_a_folder_is_of_one_code_and_machine_and_says_so(tmp_path, sur
     result(MINI, **surroundings).save(tmp_path)
     result(GRAPH, date="2026-02-01").save(tmp_path)
     result(PALETTE, date="2026-02-02").save(tmp_path)
-    found = load_report(tmp_path / "search_quality" / "demo")
-    assert {one.config for one in found.results} == {GRAPH, PALETTE}
-    assert "other data, code or machines: 1, left out" in found.caption
+    loaded = load_report(tmp_path / "search_quality" / "demo")
+    assert {one.config for one in loaded.results} == {GRAPH, PALETTE}
+    assert "other data, code or machines: 1, left out" in loaded.caption
 
 
 def test_p_values_are_those_against_the_leader_with_holms_correction(report):
@@ -192,14 +192,14 @@ def test_caption_says_which_differences_cannot_be_seen(report):
 
 
 @pytest.mark.parametrize(
-    ("metric", "said"),
+    ("metric", "gain"),
     [("ndcg@10", "linear gain in ndcg."), ("ndcg_exp@10", "gain 2^grade - 1 in ndcg_exp.")],
 )
-def test_caption_states_the_gain_of_the_metrics_that_have_one(metric, said):
+def test_caption_states_the_gain_of_the_metrics_that_have_one(metric, gain):
     one = result(MINI)
     named = {metric: one.intervals["ndcg@10"], "success@5": one.intervals["success@5"]}
     caption = Report([replace(one, intervals=named, scores=_named(one.scores, metric))]).caption
-    assert said in caption
+    assert gain in caption
     assert caption.count(" gain ") == 1
 
 
@@ -219,9 +219,9 @@ def test_a_report_is_plain_values_and_a_frame(report):
     assert values["systems"][0]["p_value"] is None
     frame = report.frame()
     assert list(frame.index) == [one.name for one in report.results]
-    found = report.results[2].intervals["ndcg@10"].macro
+    interval = report.results[2].intervals["ndcg@10"].macro
     row = frame.loc["palette × exact"]
-    assert (row["ndcg@10"], row["ndcg@10 low"], row["ndcg@10 high"]) == found
+    assert (row["ndcg@10"], row["ndcg@10 low"], row["ndcg@10 high"]) == interval
     assert row["p50_ms"] == 1.0
 
 

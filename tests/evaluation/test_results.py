@@ -24,7 +24,7 @@ RUN = {query_id: [("b", 0.75), ("a", 0.25)] for query_id in IDS}
 def result(**changes):
     values = {"ndcg@10": np.round(np.linspace(0, 1, N), 6), "success@5": np.ones(N)}
     intervals = bootstrap_intervals(values, groups=LANGS, clusters=IDS, samples=50)
-    given = {
+    values_by_name = {
         "benchmark": "search_quality",
         "dataset": "demo",
         "dataset_revision": "r1",
@@ -36,7 +36,7 @@ def result(**changes):
         "scores": Scores(IDS, LANGS, IDS, values, np.full(N, 0.5)),
         "task": "text",
     }
-    return Result(**given | changes)
+    return Result(**values_by_name | changes)
 
 
 @pytest.fixture
@@ -45,12 +45,12 @@ def saved(tmp_path):
 
 
 def test_a_result_reads_back_as_it_was(saved, tmp_path):
-    found = load_result(saved)
-    assert found.to_dict() == result(manifest=found.manifest).to_dict()
-    assert found.scores.query_ids == IDS
-    assert found.scores.values["ndcg@10"].tolist() == result().scores.values["ndcg@10"].tolist()
-    assert saved == tmp_path / "search_quality" / "demo" / f"{found.config_id}.json"
-    assert Config.load(saved) == found.config
+    read_back = load_result(saved)
+    assert read_back.to_dict() == result(manifest=read_back.manifest).to_dict()
+    assert read_back.scores.query_ids == IDS
+    assert read_back.scores.values["ndcg@10"].tolist() == result().scores.values["ndcg@10"].tolist()
+    assert saved == tmp_path / "search_quality" / "demo" / f"{read_back.config_id}.json"
+    assert Config.load(saved) == read_back.config
 
 
 def test_the_run_beside_it_is_trec_with_scores_and_the_config_as_its_system(saved):
@@ -142,9 +142,9 @@ def fewer():
     ],
 )
 def test_what_cannot_be_compared_is_said_with_both_values(change, reason):
-    found = incompatibility(result(), result(**change))
-    assert found.endswith(reason)
-    assert ";" not in found
+    difference = incompatibility(result(), result(**change))
+    assert difference.endswith(reason)
+    assert ";" not in difference
     assert result().setting != result(**change).setting
 
 
@@ -152,8 +152,8 @@ def test_all_that_differs_is_named():
     other = result(dataset="stamps", dataset_revision="r2")
     assert incompatibility(result(), other) == "dataset demo and stamps; revision r1 and r2"
     swapped = dict(reversed(result().intervals.items()))
-    found = incompatibility(result(), result(intervals=swapped))
-    assert found == "metrics ndcg@10, success@5 and success@5, ndcg@10"
+    difference = incompatibility(result(), result(intervals=swapped))
+    assert difference == "metrics ndcg@10, success@5 and success@5, ndcg@10"
 
 
 def test_quality_of_two_machines_can_be_compared_their_times_cannot():

@@ -43,27 +43,27 @@ def test_clustered_interval_covers_the_true_mean_where_the_plain_one_does_not():
 
 def test_mean_over_groups_is_the_mean_of_their_means():
     values, groups = [1.0, 0.0, 0.0, 1.0], ["en", "en", "en", "de"]
-    found = bootstrap_intervals({"ndcg@10": values}, groups=groups)["ndcg@10"]
-    assert found.macro.mean == pytest.approx((1 / 3 + 1) / 2)
-    assert found.micro.mean == pytest.approx(1 / 2)
-    assert list(found.groups) == ["de", "en"]
-    assert found.groups["en"].mean == pytest.approx(1 / 3)
-    assert found.groups["de"] == (1.0, 1.0, 1.0)
+    intervals = bootstrap_intervals({"ndcg@10": values}, groups=groups)["ndcg@10"]
+    assert intervals.macro.mean == pytest.approx((1 / 3 + 1) / 2)
+    assert intervals.micro.mean == pytest.approx(1 / 2)
+    assert list(intervals.groups) == ["de", "en"]
+    assert intervals.groups["en"].mean == pytest.approx(1 / 3)
+    assert intervals.groups["de"] == (1.0, 1.0, 1.0)
 
 
 def test_group_missing_from_a_resample_keeps_its_mean():
     values = np.concatenate([np.zeros(30), [1.0]])
     groups = ["en"] * 30 + ["de"]
     clusters = [str(number) for number in range(31)]
-    found = bootstrap_interval(values, groups=groups, clusters=clusters)
-    assert found == (0.5, 0.5, 0.5)
+    interval = bootstrap_interval(values, groups=groups, clusters=clusters)
+    assert interval == (0.5, 0.5, 0.5)
 
 
 def test_queries_are_drawn_within_their_groups():
     """So many of each in every resample: what differs from group to group adds no width."""
     groups = ["en"] * 30 + ["de"] * 10
-    found = bootstrap_intervals({"value": [1.0] * 30 + [0.0] * 10}, groups=groups)["value"]
-    assert found.micro == (0.75, 0.75, 0.75)
+    intervals = bootstrap_intervals({"value": [1.0] * 30 + [0.0] * 10}, groups=groups)["value"]
+    assert intervals.micro == (0.75, 0.75, 0.75)
 
 
 def test_more_confidence_gives_a_wider_interval():
@@ -164,9 +164,9 @@ def test_holm_matches_hand_values():
 
 
 def test_holm_counts_tests_that_were_not_looked_at_as_though_they_had_shown_nothing():
-    found = holm([0.01, 0.04, 0.03], n_tests=6)
-    assert found == pytest.approx(holm([0.01, 0.04, 0.03, 1, 1, 1])[:3])
-    assert found == pytest.approx([0.06, 0.16, 0.15])
+    adjusted = holm([0.01, 0.04, 0.03], n_tests=6)
+    assert adjusted == pytest.approx(holm([0.01, 0.04, 0.03, 1, 1, 1])[:3])
+    assert adjusted == pytest.approx([0.06, 0.16, 0.15])
 
 
 def test_equal_systems_are_seldom_told_apart_however_many_there_are():
@@ -197,8 +197,8 @@ def test_systems_that_cannot_be_told_apart_share_a_group():
         "also good": base + 0.05 * rng.normal(size=300),
         "worst": base - 0.6,
     }
-    found = tie_groups(values)
-    assert [sorted(group) for group in found] == [["also good", "good"], ["poor"], ["worst"]]
+    groups = tie_groups(values)
+    assert [sorted(group) for group in groups] == [["also good", "good"], ["poor"], ["worst"]]
 
 
 def test_equal_systems_stand_in_the_order_of_their_names():

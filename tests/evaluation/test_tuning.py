@@ -177,8 +177,8 @@ def measured(made, request):
 
 
 def test_each_kind_and_effort_has_its_recalls_and_its_crossover(measured):
-    config, found = measured
-    tuning = found.tuning
+    config, measurement = measured
+    tuning = measurement.tuning
     assert tuning.index_id == config.index_id
     assert (tuning.n_photos, tuning.k, tuning.n_queries) == (3000, K, 8)
     assert tuning.shares[0] == 1
@@ -192,12 +192,12 @@ def test_each_kind_and_effort_has_its_recalls_and_its_crossover(measured):
 
 
 def test_recall_is_of_the_worse_kind_of_filter(measured):
-    _, found = measured
-    for reach in found.tuning.reaches:
-        for share, recall in zip(found.tuning.shares, reach.recalls, strict=True):
+    _, measurement = measured
+    for reach in measurement.tuning.reaches:
+        for share, recall in zip(measurement.tuning.shares, reach.recalls, strict=True):
             same = [
                 row["recall"]
-                for row in found.rows
+                for row in measurement.rows
                 if (row["kind"], row["effort"], row["share"]) == (reach.kind, reach.effort, share)
             ]
             assert recall == min(same)
@@ -212,17 +212,17 @@ def test_only_the_times_differ_from_run_to_run(made):
 
 
 def test_filters_keep_what_they_are_named_for(measured):
-    _, found = measured
-    for row in found.rows:
+    _, measurement = measured
+    for row in measurement.rows:
         assert row["n_allowed"] == round(row["share"] * 3000)
         assert (row["filter"] == "none") == (row["share"] == 1)
 
 
 def test_an_index_that_misses_nothing_has_nothing_to_tune(made):
-    config, found = measured_of(made, index="exact")
-    assert found.rows == []
-    assert found.tuning.reaches == ()
-    assert "nothing to tune" in verdict(found, config)
+    config, measurement = measured_of(made, index="exact")
+    assert measurement.rows == []
+    assert measurement.tuning.reaches == ()
+    assert "nothing to tune" in verdict(measurement, config)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
@@ -232,15 +232,15 @@ def test_no_time_is_refused(made, seconds):
 
 
 def test_the_chart_and_the_table_show_every_effort(measured, tmp_path):
-    config, found = measured
-    written = draw(found, config, tmp_path / "tuned")
+    config, measurement = measured
+    written = draw(measurement, config, tmp_path / "tuned")
     assert [path.name for path in written] == ["tuned.png", "tuned.svg"]
     with Image.open(written[0]) as picture:
         assert picture.size[0] > 500
     shown = written[1].read_text()
     assert "text queries" in shown
     assert "image queries" in shown
-    assert len(table(found).splitlines()) == 1 + len(found.tuning.reaches)
+    assert len(table(measurement).splitlines()) == 1 + len(measurement.tuning.reaches)
 
 
 # -- a library --------------------------------------------------------------------------------
@@ -282,13 +282,13 @@ def test_a_tuned_library_quotes_what_was_measured(library):
 @pytest.mark.parametrize("n", [1, 10])
 def test_a_tiny_library_is_told_that_exact_is_best(library, kind, n):
     made = library(n, kind)
-    found = measure_library(made)
-    assert found.tuning.reaches == ()
-    said = verdict(found, made.engine.config)
+    measurement = measure_library(made)
+    assert measurement.tuning.reaches == ()
+    advice = verdict(measurement, made.engine.config)
     photos = "1 photo" if n == 1 else "10 photos"
-    assert photos in said
-    assert "misses nothing" in said
-    tuned = replace(made.engine.config, tuning=found.tuning)
+    assert photos in advice
+    assert "misses nothing" in advice
+    tuned = replace(made.engine.config, tuning=measurement.tuning)
     made.publish(tuned)
     assert open_library(made.folder).engine.plan(Query(text="red")).mode == "exact"
 
@@ -352,6 +352,6 @@ def test_ctrl_c_leaves_nothing_half_written(library):
     )
     next(line for line in process.stderr if "looking at the index" in line)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
     assert sorted(path.name for path in made.folder.iterdir()) == before

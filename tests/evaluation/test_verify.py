@@ -59,16 +59,16 @@ def recorded(shades, cache, tmp_path):
 
 
 def test_a_fresh_result_is_verified_and_everything_is_the_same(recorded, cache):
-    found = verify_result(recorded, cache=cache)
-    assert found.status == "verified"
-    assert found.differences == ()
-    assert all(check.same for check in found.checks)
-    assert {check.what for check in found.checks} >= {
+    verification = verify_result(recorded, cache=cache)
+    assert verification.status == "verified"
+    assert verification.differences == ()
+    assert all(check.same for check in verification.checks)
+    assert {check.what for check in verification.checks} >= {
         *("code", "machine", "python", "numpy", "config", "model_id of palette"),
         *("weights of palette", "preprocessing of palette", "tokenizer of palette"),
         *("queries of shades", "qrels of shades"),
     }
-    assert str(found).splitlines()[0] == f"verified: {recorded}"
+    assert str(verification).splitlines()[0] == f"verified: {recorded}"
 
 
 def test_it_needs_neither_cache_nor_library_and_takes_one_that_is_given(recorded, shades, cache):
@@ -86,25 +86,25 @@ def test_a_number_changed_by_hand_is_found_by_the_seal(recorded):
     text = recorded.read_text(encoding="utf-8")
     value = json.loads(text)["metrics"]["ndcg@10"]
     recorded.write_text(text.replace(f'"ndcg@10": {value}', '"ndcg@10": 0.999'), encoding="utf-8")
-    found = verify_result(recorded)
-    assert found.status == "differs"
-    assert "changed after they were written" in str(found)
+    verification = verify_result(recorded)
+    assert verification.status == "differs"
+    assert "changed after they were written" in str(verification)
 
 
 @pytest.mark.parametrize("suffix", [".scores.tsv", ".run.gz"])
 def test_a_changed_file_beside_it_is_found_by_the_seal(recorded, suffix):
     file = recorded.with_suffix(suffix)
     file.write_bytes(file.read_bytes() + b"\n")
-    found = verify_result(recorded)
-    assert found.status == "differs"
-    assert suffix in str(found)
+    verification = verify_result(recorded)
+    assert verification.status == "differs"
+    assert suffix in str(verification)
 
 
 def test_a_forged_mean_under_a_fresh_seal_is_found_by_computing_again(recorded, cache):
     reseal(recorded, lambda values: values["metrics"].update({"ndcg@10": 0.999}))
-    found = verify_result(recorded, cache=cache)
-    assert found.status == "differs"
-    assert found.differences[0].startswith("metrics.ndcg@10: recorded 0.999, now 0.")
+    verification = verify_result(recorded, cache=cache)
+    assert verification.status == "differs"
+    assert verification.differences[0].startswith("metrics.ndcg@10: recorded 0.999, now 0.")
 
 
 def test_a_forged_interval_under_a_fresh_seal_is_found(recorded, cache):
@@ -112,8 +112,8 @@ def test_a_forged_interval_under_a_fresh_seal_is_found(recorded, cache):
         values["intervals"]["ndcg@10"]["macro"][1] += 0.01
 
     reseal(recorded, narrower)
-    found = verify_result(recorded, cache=cache)
-    assert [line.partition(":")[0] for line in found.differences] == ["intervals.ndcg@10.macro[1]"]
+    verification = verify_result(recorded, cache=cache)
+    assert [line.partition(":")[0] for line in verification.differences] == ["intervals.ndcg@10.macro[1]"]
 
 
 def test_a_forged_score_of_one_query_under_a_fresh_seal_is_found(recorded, cache):
@@ -123,9 +123,9 @@ def test_a_forged_score_of_one_query_under_a_fresh_seal_is_found(recorded, cache
     cells[3] = "0.123456"
     file.write_text("\n".join([head, "\t".join(cells), *rest]) + "\n", encoding="utf-8")
     reseal(recorded, lambda values: None)
-    found = verify_result(recorded, cache=cache)
-    assert found.status == "differs"
-    assert "ndcg@10: 1 of 5 queries differ, most 'en-blue': recorded 0.123456" in str(found)
+    verification = verify_result(recorded, cache=cache)
+    assert verification.status == "differs"
+    assert "ndcg@10: 1 of 5 queries differ, most 'en-blue': recorded 0.123456" in str(verification)
 
 
 def test_two_photos_that_changed_places_under_a_fresh_seal_are_found(recorded, cache):
@@ -136,8 +136,8 @@ def test_two_photos_that_changed_places_under_a_fresh_seal_are_found(recorded, c
     run["en-red"][1:3] = run["en-red"][2:0:-1]
     write_run(run, file)
     reseal(recorded, lambda values: None)
-    found = verify_result(recorded, cache=cache)
-    assert found.differences == ("run: 1 of 5 rankings differ, first 'en-red'",)
+    verification = verify_result(recorded, cache=cache)
+    assert verification.differences == ("run: 1 of 5 rankings differ, first 'en-red'",)
 
 
 @pytest.mark.parametrize(("column", "name"), [(1, "langs"), (2, "about")])
@@ -149,8 +149,8 @@ def test_a_forged_label_of_a_query_under_a_fresh_seal_is_found(recorded, cache, 
     cells[column] = "other"
     file.write_text("\n".join([head, "\t".join(cells), *rest]) + "\n", encoding="utf-8")
     reseal(recorded, lambda values: None)
-    found = verify_result(recorded, cache=cache)
-    assert found.differences == (f"{name} of the queries: not those of the dataset",)
+    verification = verify_result(recorded, cache=cache)
+    assert verification.differences == (f"{name} of the queries: not those of the dataset",)
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,9 @@ def test_a_forged_label_of_a_query_under_a_fresh_seal_is_found(recorded, cache, 
 )
 def test_whatever_else_prose_may_quote_is_compared_too(recorded, cache, change, line):
     reseal(recorded, lambda values: values.update(change))
-    found = verify_result(recorded, cache=cache)
-    assert found.status == "differs"
-    assert found.differences[0].startswith(line)
+    verification = verify_result(recorded, cache=cache)
+    assert verification.status == "differs"
+    assert verification.differences[0].startswith(line)
 
 
 def test_scores_taken_off_the_seal_do_not_pass_for_another_kind_of_measurement(recorded, cache):
@@ -175,9 +175,9 @@ def test_scores_taken_off_the_seal_do_not_pass_for_another_kind_of_measurement(r
         del values["files"][recorded.with_suffix(".scores.tsv").name]
 
     reseal(recorded, forged)
-    found = verify_result(recorded, cache=cache)
-    assert found.status == "differs"
-    assert "scores.tsv under its seal" in str(found)
+    verification = verify_result(recorded, cache=cache)
+    assert verification.status == "differs"
+    assert "scores.tsv under its seal" in str(verification)
     with pytest.raises(DataError, match=r"scores\.tsv under its seal"):
         load_result(recorded)
 
@@ -203,9 +203,9 @@ def test_a_file_of_endless_nesting_is_refused_like_any_other_damage(tmp_path):
 def test_another_part_of_the_model_is_named_and_nothing_is_computed(recorded, monkeypatch, part):
     reseal(recorded, lambda values: values["manifest"]["models"][0].update({part: "0" * 12}))
     monkeypatch.setattr(verifying, "recompute_result", None)
-    found = verify_result(recorded)
-    assert (found.status, found.differences) == ("differs", (f"another {part} of palette",))
-    assert f"{part} of palette: recorded 000000000000, here " in str(found)
+    verification = verify_result(recorded)
+    assert (verification.status, verification.differences) == ("differs", (f"another {part} of palette",))
+    assert f"{part} of palette: recorded 000000000000, here " in str(verification)
 
 
 def test_another_configuration_than_its_hash_is_named(recorded):
@@ -215,23 +215,23 @@ def test_another_configuration_than_its_hash_is_named(recorded):
 
 def test_a_configuration_of_another_version_is_named(recorded):
     reseal(recorded, lambda values: values["config"].update({"speed": 0.7}))
-    found = verify_result(recorded)
-    assert found.status == "differs"
-    assert "must have only the fields" in found.differences[0]
+    verification = verify_result(recorded)
+    assert verification.status == "differs"
+    assert "must have only the fields" in verification.differences[0]
 
 
 def test_other_judgments_and_other_queries_are_told_apart(recorded, shades, monkeypatch):
     other = replace(shades, qrels={**shades.qrels, "like-red": {photo_id("white"): 2}})
     monkeypatch.setitem(DATASETS, "shades", lambda: other)
     assert verify_result(recorded).differences == ("another qrels of shades",)
-    said = replace(shades.queries[0], text="scarlet")
-    other = replace(shades, queries=(said, *shades.queries[1:]))
+    reworded = replace(shades.queries[0], text="scarlet")
+    other = replace(shades, queries=(reworded, *shades.queries[1:]))
     monkeypatch.setitem(DATASETS, "shades", lambda: other)
     assert verify_result(recorded).differences == ("another queries of shades",)
     monkeypatch.setitem(DATASETS, "shades", lambda: shades.only(["en-red"]))
-    found = verify_result(recorded)
-    assert found.status == "differs"
-    assert "must be ids of queries of 'shades'" in found.differences[0]
+    verification = verify_result(recorded)
+    assert verification.status == "differs"
+    assert "must be ids of queries of 'shades'" in verification.differences[0]
 
 
 def test_another_photo_is_found_by_computing_again(recorded, shades, tmp_path):
@@ -239,25 +239,25 @@ def test_another_photo_is_found_by_computing_again(recorded, shades, tmp_path):
     Image.new("RGB", (32, 24), "#777777").save(file)
     records = (shades.records[0] | {"file": str(file)}, *shades.records[1:])
     DATASETS["shades"] = lambda: replace(shades, records=records)
-    found = verify_result(recorded)
-    assert found.status == "differs"
-    assert found.differences[0].startswith("photos: recorded")
+    verification = verify_result(recorded)
+    assert verification.status == "differs"
+    assert verification.differences[0].startswith("photos: recorded")
 
 
 def test_other_code_and_another_machine_are_said_and_do_no_harm(recorded, cache, monkeypatch):
     monkeypatch.setattr(environment, "code_of", lambda *names: "9.9+new")
     monkeypatch.setattr(environment, "machine", lambda: "Amiga")
-    found = verify_result(recorded, cache=cache)
-    assert found.status == "verified"
-    assert "here 9.9+new, differs" in str(found)
-    assert "here Amiga, differs" in str(found)
+    verification = verify_result(recorded, cache=cache)
+    assert verification.status == "verified"
+    assert "here 9.9+new, differs" in str(verification)
+    assert "here Amiga, differs" in str(verification)
 
 
 def test_a_package_that_is_gone_is_said(recorded, cache):
     reseal(recorded, lambda values: values["manifest"]["packages"].update({"no-such": "1.0"}))
-    found = verify_result(recorded, cache=cache)
-    assert found.status == "verified"
-    assert "no-such: recorded 1.0, here none, differs" in str(found)
+    verification = verify_result(recorded, cache=cache)
+    assert verification.status == "verified"
+    assert "no-such: recorded 1.0, here none, differs" in str(verification)
 
 
 # -- what cannot be done, or is not to be ---------------------------------------------------------
@@ -265,16 +265,16 @@ def test_a_package_that_is_gone_is_said(recorded, cache):
 
 def test_a_dataset_that_is_not_here_is_said_and_not_passed_silently(recorded, monkeypatch):
     monkeypatch.delitem(DATASETS, "shades")
-    found = verify_result(recorded)
-    assert found.status == "not here"
-    assert found.remark.startswith("cannot be recomputed here: a dataset must be one of")
+    verification = verify_result(recorded)
+    assert verification.status == "not here"
+    assert verification.remark.startswith("cannot be recomputed here: a dataset must be one of")
 
 
 def test_a_model_that_cannot_be_had_is_said(recorded):
     reseal(recorded, lambda values: values["manifest"]["models"][0].update({"spec": "onnx:/no"}))
-    found = verify_result(recorded)
-    assert found.status == "not here"
-    assert "cannot be recomputed here: an onnx model must be a folder" in found.remark
+    verification = verify_result(recorded)
+    assert verification.status == "not here"
+    assert "cannot be recomputed here: an onnx model must be a folder" in verification.remark
 
 
 def test_a_dataset_that_is_not_here_hides_no_other_weights(recorded, monkeypatch):
@@ -296,9 +296,9 @@ def test_a_result_under_a_filter_is_asked_again_under_it(shades, cache, tmp_path
 
     config = Config(model="palette")
     table = dataset_library(shades, cache, config=config).engine.table
-    asked = shades.under(PhotoFilter(color_hex="#ffffff", color_tolerance=5), table)
-    assert {query.query_id for query in asked.queries} == {"en-white", "like-red"}
-    (result,) = Experiment(asked, [config], cache=cache, out=tmp_path).run().results
+    filtered = shades.under(PhotoFilter(color_hex="#ffffff", color_tolerance=5), table)
+    assert {query.query_id for query in filtered.queries} == {"en-white", "like-red"}
+    (result,) = Experiment(filtered, [config], cache=cache, out=tmp_path).run().results
     path = result.path(tmp_path)
     assert verify_result(path, cache=cache).status == "verified"
     assert verify_result(path, quick=True).status == "sealed"
@@ -334,9 +334,9 @@ def measured(tmp_path, monkeypatch):
 
 
 def test_timings_are_sealed_and_name_the_command_that_measures_again(measured):
-    found = verify_result(measured)
-    assert found.status == "sealed"
-    assert "it is a toy: measure again with `" in found.remark
+    verification = verify_result(measured)
+    assert verification.status == "sealed"
+    assert "it is a toy: measure again with `" in verification.remark
 
 
 def test_a_study_computes_its_figures_again(measured, monkeypatch):
@@ -351,8 +351,8 @@ def test_a_study_computes_its_figures_again(measured, monkeypatch):
     assert verify_result(measured).status == "verified"
     assert verify_result(measured, quick=True).status == "sealed"
     reseal(measured, lambda values: values["rows"][1].update({"recall": 0.8}))
-    found = verify_result(measured)
-    assert found.differences == ("rows[1].recall: recorded 0.8, now 0.75",)
+    verification = verify_result(measured)
+    assert verification.differences == ("rows[1].recall: recorded 0.8, now 0.75",)
 
 
 def test_a_record_that_says_why_it_comes_out_otherwise_is_told_as_sealed(measured, monkeypatch):
@@ -369,9 +369,9 @@ def test_a_record_that_says_why_it_comes_out_otherwise_is_told_as_sealed(measure
 
 def test_a_measurement_of_no_study_is_not_passed_as_sealed(measured, monkeypatch):
     monkeypatch.delitem(STUDIES, "toy_study")
-    found = verify_result(measured)
-    assert found.status == "differs"
-    assert found.differences == (
+    verification = verify_result(measured)
+    assert verification.status == "differs"
+    assert verification.differences == (
         "a benchmark must have a line in STUDIES, got 'toy_study'; add it there",
     )
 
@@ -382,24 +382,24 @@ def test_a_study_whose_data_is_not_here_says_so(measured, monkeypatch):
         raise NotFoundError(msg)
 
     toy_study(monkeypatch, recompute)
-    found = verify_result(measured)
-    assert (found.status, found.remark) == ("not here", "cannot be recomputed here: no photos")
+    verification = verify_result(measured)
+    assert (verification.status, verification.remark) == ("not here", "cannot be recomputed here: no photos")
 
 
 def test_a_chosen_configuration_is_held_to_the_result_that_it_names(recorded, cache, tmp_path):
     chosen = promote(load_result(recorded), recorded.parents[2] / "chosen.json")
-    found = verify_result(chosen)
-    assert found.status == "sealed"
-    assert found.remark == "sealed, as is the result that it was chosen by"
+    verification = verify_result(chosen)
+    assert verification.status == "sealed"
+    assert verification.remark == "sealed, as is the result that it was chosen by"
     reseal(recorded, lambda values: values["metrics"].update({"p50_ms": 0.001}))
     assert verify_result(chosen).status == "differs"
     chosen = promote(load_result(recorded), chosen)
     reseal(chosen, lambda values: values["metrics"].update({"ndcg@10": 0.999}))
     assert verify_result(chosen).differences[0].startswith("metrics.ndcg@10: recorded 0.999, now")
     recorded.unlink()
-    found = verify_result(chosen)
-    assert found.status == "not here"
-    assert "must be kept beside it" in found.remark
+    verification = verify_result(chosen)
+    assert verification.status == "not here"
+    assert "must be kept beside it" in verification.remark
 
 
 def test_a_dataset_of_ones_own_is_given(recorded, shades, cache, monkeypatch):
@@ -429,8 +429,8 @@ def test_each_number_may_be_off_by_a_millionth_and_no_more(way, off):
         inner = inner[key]
     old = inner[last]
     inner[last] = old + off
-    found = differences(FIGURES, now)
-    assert len(found) == (abs(inner[last] - old) > 1.01e-6 * max(1, abs(old)))
+    lines = differences(FIGURES, now)
+    assert len(lines) == (abs(inner[last] - old) > 1.01e-6 * max(1, abs(old)))
 
 
 @pytest.mark.parametrize(
@@ -457,9 +457,9 @@ def test_what_is_not_computed_again_is_not_compared():
 
 
 def test_a_folder_is_verified_file_by_file_and_a_file_once(recorded, measured, tmp_path, cache):
-    found = list(verify([tmp_path, recorded], cache=cache))
-    assert [one.status for one in found] == ["verified", "sealed"]
-    assert [one.path for one in found] == [recorded, measured]
+    verifications = list(verify([tmp_path, recorded], cache=cache))
+    assert [one.status for one in verifications] == ["verified", "sealed"]
+    assert [one.path for one in verifications] == [recorded, measured]
 
 
 def test_a_path_without_results_is_refused(tmp_path):

@@ -226,7 +226,7 @@ def impatient(monkeypatch):
 
 
 @pytest.fixture
-def held(path):
+def write_locked(path):
     """Holds a cache against other writers."""
     with ContentCache(path):
         pass
@@ -237,7 +237,7 @@ def held(path):
 
 
 def test_a_cache_that_another_process_writes_to_is_a_conflict_and_nothing_to_delete(
-    impatient, held, path
+    impatient, write_locked, path
 ):
     with (
         pytest.raises(ConflictError, match=r"cache\.db is in use.*wait") as error,
@@ -257,7 +257,7 @@ def test_a_new_file_that_another_process_holds_is_a_conflict(impatient, path):
         db.close()
 
 
-def test_reading_waits_for_no_writer(impatient, held, path):
+def test_reading_waits_for_no_writer(impatient, write_locked, path):
     with ContentCache(path) as cache:
         assert cache.facts(["d1"]) == {}
 

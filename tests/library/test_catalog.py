@@ -93,9 +93,9 @@ def table_of(root, cache):
     """Builds a table of pictures whose facts are known."""
 
     def build(pictures, *, model=None, dates=None, unreachable=()):
-        found, _, _ = identify(pictures, [root])
+        pictures_by_id, _, _ = identify(pictures, [root])
         return build_table(
-            found,
+            pictures_by_id,
             roots=[root],
             cache=cache,
             model=model or Letters(),
@@ -113,8 +113,8 @@ def test_a_photo_is_known_by_its_librarys_id_or_else_by_its_content(shot, root):
         shot("b.jpg", source="unsplash"),
         shot("c.jpg"),
     ]
-    found, problems, copies = identify(pictures, [root])
-    assert found == {
+    pictures_by_id, problems, copies = identify(pictures, [root])
+    assert pictures_by_id == {
         photo_id_of("unsplash", "x1"): pictures[0],
         photo_id_of("unsplash", digest_of("b.jpg")): pictures[1],
         photo_id_of("local", digest_of("c.jpg")): pictures[2],
@@ -130,15 +130,15 @@ def test_moving_and_renaming_leave_the_photo_id(shot, root):
 
 def test_of_copies_the_first_counts_and_the_rest_are_counted(shot, root):
     pictures = [shot("a.jpg", "same"), shot("b.jpg", "same"), shot("c.jpg", "same")]
-    found, problems, copies = identify(pictures, [root])
-    assert list(found.values()) == pictures[:1]
+    pictures_by_id, problems, copies = identify(pictures, [root])
+    assert list(pictures_by_id.values()) == pictures[:1]
     assert (problems, copies) == ([], 2)
 
 
 def test_two_contents_under_one_library_id_are_a_problem_that_names_the_one_that_counts(shot, root):
     pictures = [shot("a.jpg", source_photo_id="x"), shot("b.jpg", source_photo_id="x")]
-    found, [problem], copies = identify(pictures, [root])
-    assert list(found.values()) == pictures[:1]
+    pictures_by_id, [problem], copies = identify(pictures, [root])
+    assert list(pictures_by_id.values()) == pictures[:1]
     assert problem.where.endswith("b.jpg")
     assert "a.jpg" in problem.reason
     assert copies == 0
@@ -149,8 +149,8 @@ def test_ids_of_two_libraries_are_two_photos_however_they_are_cut(shot, root):
         shot("a.jpg", source="a", source_photo_id="b:c"),
         shot("b.jpg", source="a:b", source_photo_id="c"),
     ]
-    found, problems, _ = identify(pictures, [root])
-    assert len(found) == 2
+    pictures_by_id, problems, _ = identify(pictures, [root])
+    assert len(pictures_by_id) == 2
     assert problems == []
 
 
@@ -252,8 +252,8 @@ def test_known_dates_stay_and_a_records_date_wins(shot, cache, table_of):
     pictures = [shot("a.jpg"), shot("b.jpg", uploaded_on="2001-01-01")]
     dates = {photo_id_of("local", digest_of(name)): "1999-12-31" for name in ("a.jpg", "b.jpg")}
     table = table_of(pictures, dates=dates)
-    found = {photo.sha256: photo.uploaded_on for photo in map(table.photo, range(2))}
-    assert found == {digest_of("a.jpg"): "1999-12-31", digest_of("b.jpg"): "2001-01-01"}
+    date_of = {photo.sha256: photo.uploaded_on for photo in map(table.photo, range(2))}
+    assert date_of == {digest_of("a.jpg"): "1999-12-31", digest_of("b.jpg"): "2001-01-01"}
 
 
 def test_a_model_that_names_things_writes_the_description(shot, cache, table_of):
@@ -302,11 +302,11 @@ def test_more_pictures_than_one_batch(shot, cache, table_of):
 def written(shot, cache, table_of):
     """Three photos, two of which say the same."""
     cache.keep({digest_of(f"{i}.jpg"): RED for i in range(3)})
-    said = ["a fox", "a fox", "two birds"]
+    descriptions = ["a fox", "a fox", "two birds"]
     return table_of(
         [
             shot(f"{i}.jpg", source_description=text, alt_description="x")
-            for i, text in enumerate(said)
+            for i, text in enumerate(descriptions)
         ]
     )
 
@@ -365,11 +365,11 @@ def test_labels_stay_with_photos_whose_vector_stays(shot, cache, table_of):
     new_vectors = np.array([vector_of[digest] for digest in new.texts("sha256")])
 
     labels = assign_labels(new, new_vectors, (old, old_vectors), first=8)
-    found = dict(zip(new.texts("sha256"), labels.tolist(), strict=True))
-    assert {name: found[digest_of(name)] for name in "bd"} == {
+    new_label_of = dict(zip(new.texts("sha256"), labels.tolist(), strict=True))
+    assert {name: new_label_of[digest_of(name)] for name in "bd"} == {
         name: label_of[digest_of(name)] for name in "bd"
     }
-    assert sorted(found[digest_of(name)] for name in "cef") == [8, 9, 10]
+    assert sorted(new_label_of[digest_of(name)] for name in "cef") == [8, 9, 10]
 
 
 def test_labels_start_anew_without_a_state_before_or_with_vectors_of_another_length(
@@ -399,8 +399,8 @@ def test_vectors_that_are_known_need_neither_file_nor_thumbnail(shot, cache, tab
     thumbnails = tmp_path / "small"
     options = {"model": model, "cache": cache, "thumbnails": thumbnails, "progress": Progress()}
     vectors = build_vectors(table, **options)
-    wanted = dict(zip(digests, rows.tolist(), strict=True))
-    assert vectors.tolist() == [wanted[digest] for digest in table.texts("sha256")]
+    row_of = dict(zip(digests, rows.tolist(), strict=True))
+    assert vectors.tolist() == [row_of[digest] for digest in table.texts("sha256")]
     assert not thumbnails.exists()
 
 

@@ -13,7 +13,7 @@ from searchlab.models import load_model
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.search.queries import Query
 from tests.support import library_world
-from tests.support.library_world import ALL, GRAPH, PALETTE, found, ranked, state_of
+from tests.support.library_world import ALL, GRAPH, PALETTE, ids_by_name, ranked, state_of
 
 embedded = library_world.embedded
 index = library_world.index
@@ -87,7 +87,7 @@ def test_a_damaged_current_is_told_and_rebuilt(put, index, library, content):
         open_library(library.folder).search(ALL)
     assert index_photos(library, rebuild=True).n_photos == 1
     assert open_library(library.folder).snapshot().config.index == "hnsw"
-    assert list(found(open_library(library.folder))) == ["a.png"]
+    assert list(ids_by_name(open_library(library.folder))) == ["a.png"]
 
 
 def test_a_library_without_its_snapshots_is_rebuilt_without_embedding(
@@ -108,12 +108,12 @@ def test_a_library_without_its_cache_or_thumbnails_is_searched_and_indexed_again
     put("a.png", "red")
     put("b.png", "blue")
     index()
-    before = found(library)
+    before = ids_by_name(library)
     (library.folder / "cache.db").unlink()
     shutil.rmtree(library.folder / "thumbnails")
     assert library.search(Query(text="red")).hits[0].thumbnail is None
     index()
-    assert found(library) == before
+    assert ids_by_name(library) == before
     assert library.search(Query(text="red")).hits[0].thumbnail.exists()
 
 
@@ -121,9 +121,9 @@ def test_rebuilding_a_sound_library_gives_the_same_photos(put, index, library, e
     for i in range(20):
         put(f"{i}.png", i)
     first = index(config=GRAPH)
-    before = found(library), ranked(library, Query(text="red"))
+    before = ids_by_name(library), ranked(library, Query(text="red"))
     second = index_photos(library, rebuild=True)
-    assert (found(library), ranked(library, Query(text="red"))) == before
+    assert (ids_by_name(library), ranked(library, Query(text="red"))) == before
     assert (second.n_photos, second.added, second.removed) == (20, 0, 0)
     assert second.snapshot_id[7:] == first.snapshot_id[7:]
     assert sum(embedded) == 20

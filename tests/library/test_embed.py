@@ -114,8 +114,8 @@ def test_facts_vectors_and_thumbnails_of_each_picture_are_kept(put, embed, cache
 def test_each_vector_belongs_to_its_own_picture(many, embed, cache):
     embed(many, MeanColour())
     rows = cache.vectors("mean-000000000001", [digest for digest, _ in many], 3)
-    wanted = unit_rows(np.array([(i + 1, 201 - i, 51) for i in range(100)]))
-    assert np.abs(rows - wanted).max() < 0.01
+    expected = unit_rows(np.array([(i + 1, 201 - i, 51) for i in range(100)]))
+    assert np.abs(rows - expected).max() < 0.01
 
 
 def test_every_picture_is_embedded_once_and_never_again(many, embed):
@@ -165,11 +165,11 @@ def test_nothing_to_do_asks_the_model_nothing(embed):
 
 
 def test_a_model_is_given_rgb_pictures_no_smaller_than_it_reads(put, embed):
-    given = []
+    seen = []
 
     class Recording(MeanColour):
         def encode_images(self, images):
-            given.extend((image.mode, image.size) for image in images)
+            seen.extend((image.mode, image.size) for image in images)
             return super().encode_images(images)
 
     files = [
@@ -177,7 +177,7 @@ def test_a_model_is_given_rgb_pictures_no_smaller_than_it_reads(put, embed):
         put("small.png", picture("blue", (5, 9))),
     ]
     embed(files, Recording())
-    assert given == [("RGB", (64, 32)), ("RGB", (5, 9))]
+    assert seen == [("RGB", (64, 32)), ("RGB", (5, 9))]
 
 
 BAD = {
@@ -346,7 +346,7 @@ def test_how_pictures_are_resized_changes_nothing_that_is_kept(put, tmp_path, mo
         tiles.resize(size, Image.Resampling.BICUBIC).save(encoded, "JPEG")
         digest, path = put(f"{i}.jpg", encoded.getvalue())
         files[digest] = path
-    model, kept = load_model("palette"), []
+    model, outcomes = load_model("palette"), []
     for many in (1, 100):
         monkeypatch.setattr(pipeline, "_MANY", many)
         folder = tmp_path / str(many)
@@ -355,8 +355,8 @@ def test_how_pictures_are_resized_changes_nothing_that_is_kept(put, tmp_path, mo
             rows = cache.vectors(model.model_id, list(files), model.dim)
             facts = cache.facts(list(files))
         pictures = [thumbnail_path(folder, digest).read_bytes() for digest in files]
-        kept.append((rows.tobytes(), facts, pictures))
-    assert kept[0] == kept[1]
+        outcomes.append((rows.tobytes(), facts, pictures))
+    assert outcomes[0] == outcomes[1]
 
 
 _LONG = """

@@ -8,7 +8,7 @@ from searchlab.library.prune import prune
 from searchlab.library.snapshots import KEPT
 from searchlab.search.queries import Query
 from tests.support import library_world
-from tests.support.library_world import found, state_of
+from tests.support.library_world import ids_by_name, state_of
 
 embedded = library_world.embedded
 index = library_world.index
@@ -55,7 +55,7 @@ def test_a_missing_secret_is_told_and_made_anew_by_indexing(put, index, library)
     (library.folder / "secret.key").unlink()
     with pytest.raises(DataError, match=r"secret\.key"):
         open_library(library.folder)
-    assert list(found(create_library(library.folder))) == ["a.png"]
+    assert list(ids_by_name(create_library(library.folder))) == ["a.png"]
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"x" * 33])
@@ -126,4 +126,4 @@ def test_pruning_passes_over_a_damaged_older_state(put, index, library):
     index()
     (library.folder / "snapshots" / name / "photos.columns").unlink()
     prune(library)
-    assert sorted(found(library)) == ["a.png", "b.png"]
+    assert sorted(ids_by_name(library)) == ["a.png", "b.png"]

@@ -11,7 +11,7 @@ from searchlab.library.library import create_library, open_library
 from searchlab.library.roots import check_root
 from searchlab.search.queries import Query
 from tests.support import library_world
-from tests.support.library_world import GRAPH, PALETTE, found
+from tests.support.library_world import GRAPH, PALETTE, ids_by_name
 
 embedded = library_world.embedded
 index = library_world.index
@@ -64,9 +64,9 @@ def test_any_changes_end_in_the_library_that_is_built_anew(
     count = sum(embedded)
     fresh = create_library(tmp_path / "fresh")
     index_photos(fresh, [check_root(photos)], config=GRAPH)
-    assert found(library) == found(fresh)
+    assert ids_by_name(library) == ids_by_name(fresh)
     # Only the pictures of now are in the fresh library, and those that left were embedded too.
-    assert sum(embedded) - count == len(found(fresh)) <= count
+    assert sum(embedded) - count == len(ids_by_name(fresh)) <= count
     ours, theirs = library.snapshot(), fresh.snapshot()
     assert ours.index.vectors.tolist() == theirs.index.vectors.tolist()
     assert len(set(ours.table.labels.tolist())) == len(ours.table)
@@ -109,7 +109,7 @@ def test_deleted_photos_never_come_back(put, index, library, photos):
         index_photos(library)
         here = {path.name for path in photos.iterdir()}
         reopened = open_library(library.folder)
-        assert set(found(reopened)) == here
+        assert set(ids_by_name(reopened)) == here
         for number in range(4 * step + 4):
             tiles = np.random.default_rng(number).integers(0, 256, (3, 4, 3), dtype=np.uint8)
             picture = Image.fromarray(tiles).resize((40, 30), Image.Resampling.NEAREST)

@@ -10,7 +10,7 @@ from searchlab.library import catalog
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
 from tests.support import library_world
-from tests.support.library_world import ALL, GRAPH, found, ranked, state_of
+from tests.support.library_world import ALL, GRAPH, ids_by_name, ranked, state_of
 
 embedded = library_world.embedded
 index = library_world.index
@@ -29,7 +29,7 @@ def test_what_was_indexed_is_found_by_words_pictures_and_filters(put, index, lib
     assert ranked(library, Query(text="blue"))[0] == "blue.png"
     assert ranked(library, Query(image=Image.new("RGB", (9, 9), "red")))[0] == "red.png"
     assert ranked(library, Query(filter=PhotoFilter(color_name="green"))) == ["green.png"]
-    blue = found(library)["blue.png"]
+    blue = ids_by_name(library)["blue.png"]
     assert ranked(library, Query(photo_id=blue)) != []
     assert "blue.png" not in ranked(library, Query(photo_id=blue))
 
@@ -58,12 +58,12 @@ def test_only_an_added_photo_is_embedded(put, index, library, embedded):
     for i in range(20):
         put(f"{i}.png", i)
     index()
-    before = found(library)
+    before = ids_by_name(library)
     put("new.png", 99)
     report = index()
     assert (report.n_photos, report.added, report.removed) == (21, 1, 0)
     assert sum(embedded) == 21
-    after = found(library)
+    after = ids_by_name(library)
     assert {name: after[name] for name in before} == before
 
 
@@ -76,32 +76,32 @@ def test_a_deleted_photo_leaves(put, index, library):
     gone.unlink()
     report = index()
     assert (report.n_photos, report.added, report.removed) == (1, 0, 1)
-    assert list(found(library)) == ["a.png"]
+    assert list(ids_by_name(library)) == ["a.png"]
 
 
 def test_moved_and_renamed_photos_stay_the_same_photos(put, index, library, photos, embedded):
     put("a.png", 1)
     put("b.png", 2)
     index()
-    before = found(library)
+    before = ids_by_name(library)
     (photos / "deep/er").mkdir(parents=True)
     (photos / "a.png").rename(photos / "deep/er/a.png")
     (photos / "b.png").rename(photos / "z.png")
     report = index()
     assert (report.added, report.removed) == (0, 0)
     assert sum(embedded) == 2
-    assert found(library) == {"a.png": before["a.png"], "z.png": before["b.png"]}
+    assert ids_by_name(library) == {"a.png": before["a.png"], "z.png": before["b.png"]}
 
 
 def test_an_edited_photo_is_a_new_one(put, index, library):
     put("a.png", "red")
     put("b.png", 2)
     index()
-    before = found(library)
+    before = ids_by_name(library)
     put("a.png", "blue")
     report = index()
     assert (report.n_photos, report.added, report.removed) == (2, 1, 1)
-    after = found(library)
+    after = ids_by_name(library)
     assert after["b.png"] == before["b.png"]
     assert after["a.png"] != before["a.png"]
     assert ranked(library, Query(text="blue"))[0] == "a.png"
@@ -111,11 +111,11 @@ def test_an_edited_photo_with_a_librarys_id_stays_the_same_photo(put, index, lib
     put("a.png", "red")
     (photos / "photos.jsonl").write_text('{"file": "a.png", "source_photo_id": "x1"}\n')
     index()
-    before = found(library)
+    before = ids_by_name(library)
     put("a.png", "blue")
     report = index()
     assert (report.added, report.removed) == (0, 0)
-    assert found(library) == before
+    assert ids_by_name(library) == before
     assert library.search(ALL).hits[0].photo.color_hex == "#0000ff"
 
 
@@ -125,11 +125,11 @@ def test_copies_are_one_photo_and_the_copy_takes_over(put, index, library, photo
     put("sub/again.png", 1)
     report = index()
     assert (report.n_photos, report.copies, sum(embedded)) == (1, 2, 1)
-    before = found(library)
+    before = ids_by_name(library)
     (photos / "a.png").unlink()
     report = index()
     assert (report.added, report.removed, report.copies) == (0, 0, 1)
-    assert found(library) == {"copy.png": before["a.png"]}
+    assert ids_by_name(library) == {"copy.png": before["a.png"]}
 
 
 def test_an_edited_record_changes_the_photo_without_embedding(
@@ -137,12 +137,12 @@ def test_an_edited_record_changes_the_photo_without_embedding(
 ):
     put("a.png", 1)
     index()
-    before = found(library)
+    before = ids_by_name(library)
     (photos / "photos.jsonl").write_text('{"file": "a.png", "title": "Fox", "license_type": "cc0"}')
     index()
     [hit] = library.search(Query(filter=PhotoFilter(license_type=("cc0",)))).hits
     assert hit.photo.attribution["plain"] == "“Fox” (cc0)"
-    assert found(library) == before
+    assert ids_by_name(library) == before
     assert sum(embedded) == 1
 
 

@@ -299,18 +299,18 @@ def test_after_the_model_has_changed_photos_are_embedded_again_and_scores_calibr
 
     monkeypatch.setattr(PaletteEmbedder, "encode_images", counted)
     monkeypatch.setattr(palette, "model_id", "palette-ffffffffffff")
-    changed, said = open_library(library.folder), Said()
+    changed, progress = open_library(library.folder), Said()
     with pytest.raises(MismatchError, match=r"palette-ffffffffffff"):
         changed.publish(old)
     assert embedded == []
-    report = index_photos(changed, progress=said)
+    report = index_photos(changed, progress=progress)
     assert (report.n_photos, report.added, report.removed, len(embedded)) == (3, 0, 0, 3)
     new = changed.snapshot().config
     assert (new.model_id, new.calibration) == ("palette-ffffffffffff", UNCALIBRATED)
     assert replace(new, model_id=old.model_id, calibration=old.calibration) == old
-    [line] = said.lines
+    [line] = progress.lines
     assert line == "palette is now palette-ffffffffffff: the photos are embedded again"
     assert len(changed.search("red")) == 3
-    said.lines.clear()
-    assert index_photos(changed, progress=said).snapshot_id == report.snapshot_id
-    assert (said.lines, len(embedded)) == ([], 3)
+    progress.lines.clear()
+    assert index_photos(changed, progress=progress).snapshot_id == report.snapshot_id
+    assert (progress.lines, len(embedded)) == ([], 3)

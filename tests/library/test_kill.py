@@ -291,9 +291,9 @@ def undisturbed(large, tmp_path):
 
 
 def vectors_of(library):
-    found = library.snapshot()
+    snapshot = library.snapshot()
     return dict(
-        zip(found.table.texts("photo_id"), map(bytes, found.index.vectors.copy()), strict=True)
+        zip(snapshot.table.texts("photo_id"), map(bytes, snapshot.index.vectors.copy()), strict=True)
     )
 
 

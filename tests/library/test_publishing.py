@@ -113,7 +113,7 @@ def test_publishing_what_is_not_in_the_graph_builds_no_graph(
         put(f"{i}.png", i)
     index(config=GRAPH)
     before = graph_of(library).read_bytes()
-    wanted = library.engine_for(replace(GRAPH, **change)).rank(Query(text="red"), 5)
+    expected = library.engine_for(replace(GRAPH, **change)).rank(Query(text="red"), 5)
 
     def built(self):
         pytest.fail("a graph was built")
@@ -125,10 +125,10 @@ def test_publishing_what_is_not_in_the_graph_builds_no_graph(
     engine = open_library(library.folder).engine
     assert engine.config == replace(GRAPH, model_id=engine.model.model_id, **change)
     assert engine.index.ef_search == engine.config.ef_search
-    found = engine.rank(Query(text="red"), 5)
-    assert (found.rows.tolist(), found.scores.tolist()) == (
-        wanted.rows.tolist(),
-        wanted.scores.tolist(),
+    ranking = engine.rank(Query(text="red"), 5)
+    assert (ranking.rows.tolist(), ranking.scores.tolist()) == (
+        expected.rows.tolist(),
+        expected.scores.tolist(),
     )
 
 

@@ -17,7 +17,7 @@ from searchlab.library.snapshots import KEPT
 from searchlab.search.cursors import CursorError
 from searchlab.search.queries import Query
 from tests.support import library_world
-from tests.support.library_world import GRAPH, found
+from tests.support.library_world import GRAPH, ids_by_name
 
 index = library_world.index
 library = library_world.library
@@ -51,7 +51,7 @@ def test_a_second_writer_is_refused_while_reading_goes_on(put, index, library, p
             library.publish(GRAPH)
         with pytest.raises(ConflictError):
             prune(library)
-        assert list(found(open_library(library.folder))) == ["a.png"]
+        assert list(ids_by_name(open_library(library.folder))) == ["a.png"]
         holder.send_signal(signal.SIGKILL)
     assert index_photos(library).n_photos == 2
 
@@ -88,10 +88,10 @@ def test_a_reader_in_another_object_sees_the_new_state(put, index, library):
     put("a.png", 1)
     index()
     reader = open_library(library.folder)
-    assert list(found(reader)) == ["a.png"]
+    assert list(ids_by_name(reader)) == ["a.png"]
     put("b.png", 2)
     index()
-    assert sorted(found(reader)) == ["a.png", "b.png"]
+    assert sorted(ids_by_name(reader)) == ["a.png", "b.png"]
 
 
 def test_threads_that_search_while_a_writer_publishes_never_fail(put, index, library):

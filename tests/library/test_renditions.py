@@ -265,8 +265,8 @@ def test_many_that_make_the_same_leave_one_whole_file(shop):
     with ThreadPoolExecutor(4) as pool:
         makers = [shop.files, other] * 4
         made = list(pool.map(lambda files: files.make(photo, "small", roots=shop.roots), makers))
-    kept = [path for path in (shop.data / "renditions").rglob("*") if path.is_file()]
-    assert [path.read_bytes() for path in kept] == [made[0]]
+    on_disk = [path for path in (shop.data / "renditions").rglob("*") if path.is_file()]
+    assert [path.read_bytes() for path in on_disk] == [made[0]]
 
 
 def test_a_disk_that_cannot_be_written_is_no_reason_to_send_nothing(shop):

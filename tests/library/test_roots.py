@@ -11,7 +11,7 @@ from searchlab.library.roots import Root, check_root
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
 from tests.support import library_world
-from tests.support.library_world import PALETTE, found, ranked, state_of
+from tests.support.library_world import PALETTE, ids_by_name, ranked, state_of
 
 embedded = library_world.embedded
 index = library_world.index
@@ -26,7 +26,7 @@ def test_several_roots_with_their_sources(put, index, library, photos):
     index(check_root(photos / "one", source="unsplash"))
     index(check_root(photos / "two", source="pexels"))
     assert ranked(library, Query(filter=PhotoFilter(source=("pexels",)))) == ["b.png"]
-    assert set(found(library)) == {"a.png", "b.png"}
+    assert set(ids_by_name(library)) == {"a.png", "b.png"}
 
 
 def test_a_root_named_by_a_link_is_the_root_itself(put, index, library, photos, tmp_path):
@@ -51,13 +51,13 @@ def test_a_missing_root_keeps_its_photos_and_is_told(
     put("near/a.png", 1)
     put("far/b.png", 2)
     index(check_root(photos / "near"), check_root(photos / "far"))
-    before = found(library)
+    before = ids_by_name(library)
     (photos / "far").rename(tmp_path / "unplugged")
     put("near/c.png", 3)
     report = index_photos(library)
     assert report.missing == [photos / "far"]
     assert (report.n_photos, report.added, report.removed) == (3, 1, 0)
-    assert found(library) | before == found(library)
+    assert ids_by_name(library) | before == ids_by_name(library)
     assert ranked(library, Query(photo_id=before["b.png"])) != []
     (tmp_path / "unplugged").rename(photos / "far")
     report = index_photos(library)
@@ -71,7 +71,7 @@ def test_a_forgotten_root_takes_its_photos_along(put, index, library, photos):
     index(check_root(photos / "one"), check_root(photos / "two"))
     report = index_photos(library, forget=[photos / "two"])
     assert (report.n_photos, report.removed) == (1, 1)
-    assert list(found(library)) == ["a.png"]
+    assert list(ids_by_name(library)) == ["a.png"]
     assert index_photos(library).n_photos == 1
 
 
@@ -127,7 +127,7 @@ def test_a_folder_that_became_empty_is_taken_for_one_that_is_not_mounted(
     path.unlink()
     assert index().missing == [photos]
     assert state_of(library) == before
-    assert list(found(library)) == ["a.png"]
+    assert list(ids_by_name(library)) == ["a.png"]
 
 
 def test_a_folder_that_moved_is_covered_anew_and_its_photos_stay_the_same(
@@ -136,11 +136,11 @@ def test_a_folder_that_moved_is_covered_anew_and_its_photos_stay_the_same(
     for i in range(5):
         put(f"{i}.png", i)
     index()
-    before = found(library)
+    before = ids_by_name(library)
     photos.rename(tmp_path / "moved")
     report = index(check_root(tmp_path / "moved"), forget=[photos])
     assert (report.added, report.removed, report.missing) == (0, 0, [])
-    assert found(library) == before
+    assert ids_by_name(library) == before
     assert sum(embedded) == 5
 
 
@@ -148,11 +148,11 @@ def test_a_library_that_moved_is_the_same_library(put, index, library, tmp_path,
     for i in range(5):
         put(f"{i}.png", i)
     index()
-    before = found(library)
+    before = ids_by_name(library)
     cursor = library.search(Query(text="red"), per_page=2).next_cursor
     library.folder.rename(tmp_path / "elsewhere")
     moved = open_library(tmp_path / "elsewhere")
-    assert found(moved) == before
+    assert ids_by_name(moved) == before
     assert all(hit.thumbnail.exists() for hit in moved.search(cursor=cursor))
     index_photos(moved)
     assert sum(embedded) == 5

@@ -154,12 +154,12 @@ def test_a_file_of_too_many_bytes_is_reported_without_being_read(look, photos, r
 
 
 def test_names_of_any_script_with_quotes_and_line_ends(look, photos):
-    wanted = sorted(
+    file_names = sorted(
         ["ü e\u0301.png", "zèbre 🦓.png", "夜.png", "a'\"b;--.png", "a\nb.png", " x .png"]
     )
-    for name in wanted:
+    for name in file_names:
         put(photos / name, name.encode())
-    assert names(look()) == wanted
+    assert names(look()) == file_names
 
 
 def test_a_name_that_is_not_unicode_is_reported_in_printable_words(look, photos):
@@ -303,8 +303,8 @@ def test_a_root_inside_another_is_walked_once_and_its_own_records_count(look, ph
     put(photos / "sub/photos.jsonl", b'{"file": "b.png", "title": "inner"}\n')
     roots = [Root(photos), Root(photos / "sub", source="inner")]
     scan = look(*(roots[::-1] if inner_first else roots))
-    found = sorted((p.path.name, p.record.title) for p in scan.pictures)
-    assert found == [("a.png", ""), ("b.png", "inner")]
+    titles = sorted((p.path.name, p.record.title) for p in scan.pictures)
+    assert titles == [("a.png", ""), ("b.png", "inner")]
     assert scan.problems == []
 
 

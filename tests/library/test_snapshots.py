@@ -96,13 +96,13 @@ def test_what_was_written_is_read(folder, save, kind):
         Root(folder / "c", folder / "r.jsonl", "unsplash"),
     )
     name = save(["a", "b", "c"], kind=kind, roots=roots, next_label=7)
-    found = open_snapshot(folder, name)
-    assert current_id(folder) == found.snapshot_id == name
-    assert found.config == Config(model="palette", model_id="palette-1", index=kind)
-    assert found.roots == read_roots(folder / "snapshots" / name) == roots
-    assert found.next_label == 7
-    assert sorted(found.table.texts("source_description")) == ["a", "b", "c"]
-    assert found.index.search(found.index.vectors[[1]], 1).rows.tolist() == [[1]]
+    snapshot = open_snapshot(folder, name)
+    assert current_id(folder) == snapshot.snapshot_id == name
+    assert snapshot.config == Config(model="palette", model_id="palette-1", index=kind)
+    assert snapshot.roots == read_roots(folder / "snapshots" / name) == roots
+    assert snapshot.next_label == 7
+    assert sorted(snapshot.table.texts("source_description")) == ["a", "b", "c"]
+    assert snapshot.index.search(snapshot.index.vectors[[1]], 1).rows.tolist() == [[1]]
 
 
 def test_there_is_none_before_the_first(folder):
@@ -325,19 +325,19 @@ def test_a_current_with_other_line_ends_is_read(folder, save):
 
 def test_an_old_snapshot_goes_on_while_a_new_one_is_written_and_dropped(folder, save):
     name = save(["a", "b", "c"])
-    held = open_snapshot(folder, name)
-    vector = held.index.vectors[[2]].copy()
+    old = open_snapshot(folder, name)
+    vector = old.index.vectors[[2]].copy()
     for n in range(4, 9):
         save([str(i) for i in range(n)])
     assert not (folder / "snapshots" / name).exists()
-    assert held.index.search(vector, 1).rows.tolist() == [[2]]
-    assert sorted(held.table.texts("source_description")) == ["a", "b", "c"]
+    assert old.index.search(vector, 1).rows.tolist() == [[2]]
+    assert sorted(old.table.texts("source_description")) == ["a", "b", "c"]
 
 
 def test_opened_vectors_cannot_be_written_to(folder, save):
-    found = open_snapshot(folder, save(["a"]))
+    snapshot = open_snapshot(folder, save(["a"]))
     with pytest.raises(ValueError, match="read-only"):
-        found.index.vectors[0, 0] = 1
+        snapshot.index.vectors[0, 0] = 1
 
 
 def test_an_atomic_write_replaces_the_file_and_leaves_nothing_else(tmp_path):

@@ -12,10 +12,10 @@ def test_every_text_is_in_one_group_and_no_group_pads_more_than_another_pass_cos
     groups = group_by_length(lengths, most=most)
     assert sorted(np.concatenate([[], *groups]).astype(int).tolist()) == list(range(len(lengths)))
     for group in groups:
-        found = [lengths[i] for i in group]
-        assert 1 <= len(found) <= most
-        assert found == sorted(found)
-        assert sum(max(found) - length for length in found) <= 25
+        group_lengths = [lengths[i] for i in group]
+        assert 1 <= len(group_lengths) <= most
+        assert group_lengths == sorted(group_lengths)
+        assert sum(max(group_lengths) - length for length in group_lengths) <= 25
     assert [i for group in groups for i in group] == np.argsort(lengths, kind="stable").tolist()
 
 

@@ -18,14 +18,14 @@ class Tower:
     def __init__(self, row, *, reads="image"):
         self.row = np.asarray(row, dtype=np.float32) / np.linalg.norm(row)
         self.reads = reads
-        self.asked = []
+        self.calls = []
 
     def encode_texts(self, texts):
-        self.asked.append("text")
+        self.calls.append("text")
         return np.tile(self.row, (len(texts), 1))
 
     def encode_images(self, images):
-        self.asked.append("image")
+        self.calls.append("image")
         return np.tile(self.row, (len(images), 1))
 
 
@@ -77,17 +77,17 @@ def test_what_another_processor_rounds_otherwise_is_accepted():
 def test_each_tower_is_asked_once_when_it_is_first_used():
     tower = Tower([1, 2, 3])
     canary_check = CanaryCheck(CanaryCheck.record(tower))
-    tower.asked.clear()
+    tower.calls.clear()
     for kind in ("text", "text", "image", "image", "text"):
         canary_check.check(tower, kind)
-    assert tower.asked == ["text", "image"]
+    assert tower.calls == ["text", "image"]
 
 
 def test_nothing_recorded_is_nothing_checked():
     tower = Tower([1, 2])
     CanaryCheck({}).check(tower, "text")
     CanaryCheck({"text": [1.0]}).check(tower, "image")
-    assert tower.asked == []
+    assert tower.calls == []
 
 
 def test_a_canary_picture_is_the_same_for_the_same_seed_and_no_other():

@@ -31,9 +31,9 @@ def feed():
 
 
 def test_pictures_are_normalised_as_without_a_device(feed):
-    found = feed.rows(PICTURES, flat, 192)
+    rows = feed.rows(PICTURES, flat, 192)
     expected = PREPROCESS.pixels(PICTURES).reshape(7, 192)
-    assert np.array_equal(found, expected)
+    assert np.array_equal(rows, expected)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 7, 64])
@@ -75,9 +75,9 @@ def test_a_buffer_is_filled_again_only_when_its_rows_are_here(feed):
 
     late = Feed(PREPROCESS, torch.device("cpu"), batch=2)
     object.__setattr__(late, "_normalise", lambda buffer: buffer)
-    found = late.rows(PICTURES, Late, 192)
+    rows = late.rows(PICTURES, Late, 192)
     expected = np.stack([PREPROCESS.fit(picture).transpose(2, 0, 1) for picture in PICTURES])
-    assert np.array_equal(found, expected.reshape(7, 192).astype(np.float32))
+    assert np.array_equal(rows, expected.reshape(7, 192).astype(np.float32))
 
 
 def test_threads_that_embed_at_once_get_their_own_rows(feed):
@@ -90,8 +90,8 @@ def test_threads_that_embed_at_once_get_their_own_rows(feed):
         return feed.rows([picture] * 3, flat, 192)
 
     with ThreadPoolExecutor(4) as pool:
-        for found, wanted in zip(pool.map(embed, PICTURES), expected, strict=True):
-            assert np.array_equal(found, wanted)
+        for rows, expected_rows in zip(pool.map(embed, PICTURES), expected, strict=True):
+            assert np.array_equal(rows, expected_rows)
 
 
 def test_a_tower_that_fails_says_so(feed):

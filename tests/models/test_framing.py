@@ -57,8 +57,8 @@ def test_every_picture_is_in_one_batch_at_its_position():
     for members, pixels in batches(photos, 4):
         assert len(members) == len(pixels) <= 4
         seen.update(zip(members, pixels[:, 0, 0, 0], strict=True))
-    found = [seen[number] for number in range(len(photos))]
-    np.testing.assert_allclose(found, shades / 127.5 - 1, atol=1e-6)
+    levels = [seen[number] for number in range(len(photos))]
+    np.testing.assert_allclose(levels, shades / 127.5 - 1, atol=1e-6)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 5000), (5000, 1), (3, 2)])

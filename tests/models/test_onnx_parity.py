@@ -15,11 +15,11 @@ def rows():
 
 
 def test_a_model_agrees_with_itself(rows):
-    found = measure_parity(*rows, *rows)
-    assert (found.same_order, found.same_top) == (1.0, 1.0)
-    assert found.text_cosine == found.image_cosine == pytest.approx(1.0)
-    assert found.is_enough("fp32")
-    assert found.is_enough("int8")
+    parity = measure_parity(*rows, *rows)
+    assert (parity.same_order, parity.same_top) == (1.0, 1.0)
+    assert parity.text_cosine == parity.image_cosine == pytest.approx(1.0)
+    assert parity.is_enough("fp32")
+    assert parity.is_enough("int8")
 
 
 def test_order_and_top_are_counted_by_hand():
@@ -27,17 +27,17 @@ def test_order_and_top_are_counted_by_hand():
     heights = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3])
     images = np.column_stack([heights, np.sqrt(1 - heights**2)]).astype(np.float32)
     swapped = images[[0, 1, 2, 3, 5, 4, 6]]  # the fifth and the sixth change places
-    found = measure_parity(texts, images, texts, swapped)
-    assert found.same_order == pytest.approx(20 / 21, abs=1e-4)
-    assert found.same_top == pytest.approx(4 / 5)
+    parity = measure_parity(texts, images, texts, swapped)
+    assert parity.same_order == pytest.approx(20 / 21, abs=1e-4)
+    assert parity.same_top == pytest.approx(4 / 5)
 
 
 def test_other_vectors_are_chance_and_not_enough(rows):
     rng = np.random.default_rng(4)
     others = unit_rows(rng.normal(size=(8, 64))), unit_rows(rng.normal(size=(24, 64)))
-    found = measure_parity(*rows, *others)
-    assert 0.4 < found.same_order < 0.6
-    assert not found.is_enough("int8")
+    parity = measure_parity(*rows, *others)
+    assert 0.4 < parity.same_order < 0.6
+    assert not parity.is_enough("int8")
 
 
 def test_pictures_close_together_may_be_ranked_anew_with_cosines_that_look_well():
@@ -46,10 +46,10 @@ def test_pictures_close_together_may_be_ranked_anew_with_cosines_that_look_well(
     middle = rng.normal(size=64)
     images = unit_rows(middle + 0.02 * rng.normal(size=(24, 64)))
     noisy = unit_rows(images + 0.02 * rng.normal(size=images.shape))
-    found = measure_parity(texts, images, texts, noisy)
-    assert found.image_cosine > LEAST_COSINE["int8"]
-    assert found.same_order < LEAST_SAME_ORDER["int8"]
-    assert not found.is_enough("int8")
+    parity = measure_parity(texts, images, texts, noisy)
+    assert parity.image_cosine > LEAST_COSINE["int8"]
+    assert parity.same_order < LEAST_SAME_ORDER["int8"]
+    assert not parity.is_enough("int8")
 
 
 def test_one_vector_far_off_is_not_enough(rows):
@@ -76,8 +76,8 @@ def test_what_cannot_be_compared_is_refused(rows):
 
 
 def test_it_says_what_it_found():
-    told = str(Parity(0.9912, 0.9987, 0.968, 0.95))
-    assert told == (
+    text = str(Parity(0.9912, 0.9987, 0.968, 0.95))
+    assert text == (
         "cosine at worst 0.9912 of texts and 0.9987 of pictures, "
         "96.8% of pairs in the same order, 95.0% of the first 5 the same"
     )

@@ -154,8 +154,8 @@ def test_preprocessing_is_that_of_open_clip(open_clip, mode, interpolation, targ
     config = PreprocessCfg(size=target, interpolation=interpolation, resize_mode=mode, fill_color=9)
     picture = canary_image(5, size=301).resize(size)
     expected = image_transform_v2(config, is_train=False)(picture).numpy()
-    found = Preprocess.from_config(vars(config)).pixels([picture])[0]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    pixels = Preprocess.from_config(vars(config)).pixels([picture])[0]
+    np.testing.assert_allclose(pixels, expected, atol=1e-5)
 
 
 def test_slender_pictures_come_close_to_open_clip(open_clip):
@@ -164,9 +164,9 @@ def test_slender_pictures_come_close_to_open_clip(open_clip):
     config = PreprocessCfg(size=32)
     picture = canary_image(5, size=300).resize((3_000, 100))
     expected = image_transform_v2(config, is_train=False)(picture).numpy()
-    found = Preprocess.from_config(vars(config)).pixels([picture])[0]
+    pixels = Preprocess.from_config(vars(config)).pixels([picture])[0]
     # Resizing the crop instead of cropping the resized rounds a coefficient here and there.
-    np.testing.assert_allclose(found, expected, atol=2.01 / 255 / 0.26)
+    np.testing.assert_allclose(pixels, expected, atol=2.01 / 255 / 0.26)
 
 
 @pytest.mark.parametrize("architecture", ["oc-tiny", "oc-custom", "oc-averaged", "oc-scaled"])
@@ -189,9 +189,9 @@ def test_a_precision_is_a_model_of_its_own_and_moves_only_pictures_and_little(ti
     assert short.fingerprints()["weights"] != tiny.fingerprints()["weights"]
     assert short.fingerprints()["tokenizer"] == tiny.fingerprints()["tokenizer"]
     np.testing.assert_array_equal(short.encode_texts(TEXTS), tiny.encode_texts(TEXTS))
-    found, exact = short.encode_images(PICTURES), tiny.encode_images(PICTURES)
-    assert not np.array_equal(found, exact)
-    assert (found * exact).sum(axis=1).min() > 0.999
+    vectors, exact = short.encode_images(PICTURES), tiny.encode_images(PICTURES)
+    assert not np.array_equal(vectors, exact)
+    assert (vectors * exact).sum(axis=1).min() > 0.999
 
 
 def test_a_device_is_no_part_of_a_model(tiny):
@@ -299,8 +299,8 @@ def test_without_torch_the_extra_is_named(monkeypatch):
 def test_the_float32_export_agrees_with_torch(tiny, export):
     exported = OnnxEmbedder(export.folder, precision="fp32")
     np.testing.assert_allclose(exported.encode_texts(TEXTS), tiny.encode_texts(TEXTS), atol=1e-5)
-    found, expected = exported.encode_images(PICTURES), tiny.encode_images(PICTURES)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    vectors, expected = exported.encode_images(PICTURES), tiny.encode_images(PICTURES)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
 def test_the_int8_export_comes_close_to_torch(tiny, export):
@@ -369,9 +369,9 @@ def test_an_export_runs_without_torch(export):
 def test_the_exported_tokenizer_is_that_of_open_clip(tiny, export, text):
     exported = ClipTokenizer(export.folder / "tokenizer.json", context_length=77)
     expected = tiny.tokenizer([text])[0].numpy()
-    found = exported([text])[0]
-    assert found.tolist() == expected[: len(found)].tolist()
-    assert not expected[len(found) :].any()
+    tokens = exported([text])[0]
+    assert tokens.tolist() == expected[: len(tokens)].tolist()
+    assert not expected[len(tokens) :].any()
 
 
 def test_without_tokenizers_pictures_are_embedded_and_a_text_names_the_extra(export, monkeypatch):

@@ -56,11 +56,11 @@ def test_the_cut_is_the_best_of_all_cuts(letters):
         for n in range(len(word))
         for inner in combinations(places, n)
     ]
-    found = Pieces({**SCORES, **dict.fromkeys(set(word) - SCORES.keys(), UNKNOWN)}).cut(word)
+    parts = Pieces({**SCORES, **dict.fromkeys(set(word) - SCORES.keys(), UNKNOWN)}).cut(word)
     if word in SCORES:
-        assert found == [word]
+        assert parts == [word]
     else:
-        assert score(found) == pytest.approx(max(map(score, every)))
+        assert score(parts) == pytest.approx(max(map(score, every)))
 
 
 def test_encode_gives_rows_in_reading_order():

@@ -33,12 +33,12 @@ def same(path):
 
     def check(arrays):
         save_columns(path, arrays)
-        found = open_columns(path)
-        assert list(found) == list(arrays)
+        columns = open_columns(path)
+        assert list(columns) == list(arrays)
         for name, array in arrays.items():
-            assert found[name].dtype == array.dtype.newbyteorder("=")
-            np.testing.assert_array_equal(found[name], array)
-        return found
+            assert columns[name].dtype == array.dtype.newbyteorder("=")
+            np.testing.assert_array_equal(columns[name], array)
+        return columns
 
     return check
 
@@ -88,16 +88,16 @@ def test_every_dtype_comes_back_with_its_ends(same, dtype, length):
 def test_any_arrays_come_back_under_their_names(tmp_path_factory, arrays):
     path = tmp_path_factory.getbasetemp() / "any.columns"
     save_columns(path, arrays)
-    found = open_columns(path)
-    assert list(found) == list(arrays)
+    columns = open_columns(path)
+    assert list(columns) == list(arrays)
     for name, array in arrays.items():
-        assert found[name].dtype == array.dtype.newbyteorder("=")
-        np.testing.assert_array_equal(found[name], array)
+        assert columns[name].dtype == array.dtype.newbyteorder("=")
+        np.testing.assert_array_equal(columns[name], array)
 
 
 def test_big_endian_numbers_keep_their_values_and_are_stored_little_endian(same, path):
-    found = same({"x": np.array([1, 2**31 - 1, -2], dtype=">i4")})
-    assert found["x"].tolist() == [1, 2**31 - 1, -2]
+    columns = same({"x": np.array([1, 2**31 - 1, -2], dtype=">i4")})
+    assert columns["x"].tolist() == [1, 2**31 - 1, -2]
     assert path.read_bytes().find(bytes.fromhex("01000000 ffffff7f feffffff")) % 64 == 0
 
 
@@ -123,12 +123,12 @@ def test_many_columns_come_back(same):
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 127])
 def test_every_array_lies_at_a_multiple_of_64_bytes_and_none_on_another(same, path, size):
     arrays = {name: np.full(size, place, dtype="u1") for place, name in enumerate("abcdef")}
-    found = same(arrays)
+    columns = same(arrays)
     offsets = [where["offset"] for where in read_header(path).values()]
     assert [offset % 64 for offset in offsets] == [0] * 6
     assert min(np.diff(offsets)) >= size
     assert offsets[0] >= 16 + int.from_bytes(path.read_bytes()[8:16], "little")
-    assert all(array.ctypes.data % 64 == 0 for array in found.values())
+    assert all(array.ctypes.data % 64 == 0 for array in columns.values())
 
 
 @pytest.mark.parametrize("size", range(0, 130, 3))
@@ -201,9 +201,9 @@ def test_a_large_file_is_opened_without_being_read(path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a mapped file cannot be removed there")
 def test_an_open_file_may_be_removed(same, path):
-    found = same({"x": np.arange(100_000)})
+    columns = same({"x": np.arange(100_000)})
     path.unlink()
-    assert found["x"][-1] == 99_999
+    assert columns["x"][-1] == 99_999
 
 
 # -- damaged files ----------------------------------------------------------------------------

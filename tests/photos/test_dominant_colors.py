@@ -164,10 +164,10 @@ def test_the_same_picture_gives_the_same_colours():
     [(400, 400, "square"), (401, 400, "landscape"), (400, 401, "portrait")],
 )
 def test_orientation_is_that_of_the_displayed_picture_at_full_size(width, height, orientation):
-    found = analyse(DecodedImage(plain("#1f77b4", (50, 50)), width, height, "JPEG"))
-    assert (found.width, found.height, found.orientation) == (width, height, orientation)
-    assert found.color_hex == "#1f77b4"
-    assert len(found.blur_hash) == 28
+    facts = analyse(DecodedImage(plain("#1f77b4", (50, 50)), width, height, "JPEG"))
+    assert (facts.width, facts.height, facts.orientation) == (width, height, orientation)
+    assert facts.color_hex == "#1f77b4"
+    assert len(facts.blur_hash) == 28
 
 
 # -- blur hash
@@ -211,6 +211,6 @@ def test_colours_need_no_heavy_import():
     code = (
         "import searchlab.photos.colors, sys; print(sorted({m.split('.')[0] for m in sys.modules}))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "PIL" not in found.stdout
-    assert "scipy" not in found.stdout
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "PIL" not in done.stdout
+    assert "scipy" not in done.stdout

@@ -28,8 +28,8 @@ def look(content):
     try:
         return open_upload(bytes(content), side=400).size
     except ImageError as error:
-        found = problem_of(error)
-        return found.kind.status if isinstance(found, HttpProblem) else 422
+        problem = problem_of(error)
+        return problem.kind.status if isinstance(problem, HttpProblem) else 422
 
 
 def encoded(image, kind, **options):
@@ -247,10 +247,10 @@ def test_many_texts_that_unpack_to_a_flood_are_damaged():
 def test_cut_at_every_length_it_is_refused_or_whole(kind):
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 8, 3), dtype=np.uint8))
     content = encoded(noise, kind)
-    found = [look(content[:length]) for length in range(1, len(content) + 1)]
-    assert set(found) <= {415, 422, (8, 6)}
-    assert found[-1] == (8, 6)
-    assert found[len(found) // 2] == 422
+    outcomes = [look(content[:length]) for length in range(1, len(content) + 1)]
+    assert set(outcomes) <= {415, 422, (8, 6)}
+    assert outcomes[-1] == (8, 6)
+    assert outcomes[len(outcomes) // 2] == 422
 
 
 STARTS = {kind: plain(kind)[:40] for kind in KINDS}
@@ -267,8 +267,8 @@ def test_noise_is_refused(noise):
 @settings(deadline=None, max_examples=200)
 @given(st.sampled_from(KINDS), st.integers(3, 40), st.binary(max_size=400))
 def test_noise_after_a_good_beginning_is_refused_or_a_picture(kind, length, noise):
-    found = look(STARTS[kind][:length] + noise)
-    assert found in {413, 415, 422} or min(found) >= 1
+    outcome = look(STARTS[kind][:length] + noise)
+    assert outcome in {413, 415, 422} or min(outcome) >= 1
 
 
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
@@ -283,8 +283,8 @@ def test_a_changed_file_is_refused_or_a_picture(kind, changes, place, inserted):
     for at, value in changes:
         content[at % len(content)] = value
     at = place % len(content)
-    found = look(content[:at] + inserted + content[at:])
-    assert found in {413, 415, 422} or min(found) >= 1
+    outcome = look(content[:at] + inserted + content[at:])
+    assert outcome in {413, 415, 422} or min(outcome) >= 1
 
 
 # -- files of two kinds -----------------------------------------------------------------------
@@ -366,8 +366,8 @@ def test_half_an_adobe_marker_is_damage():
     ],
 )
 def test_jpegs_of_other_colour_models_are_right(image, options, expected):
-    found = open_upload(encoded(image, "JPEG", quality=95, **options), side=9).getpixel((4, 4))
-    assert max(abs(a - b) for a, b in zip(found, expected, strict=True)) <= 4
+    pixel = open_upload(encoded(image, "JPEG", quality=95, **options), side=9).getpixel((4, 4))
+    assert max(abs(a - b) for a, b in zip(pixel, expected, strict=True)) <= 4
 
 
 @pytest.mark.parametrize(
@@ -557,9 +557,9 @@ def test_the_worst_of_them_need_memory_for_their_pixels_and_no_more():
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, place], capture_output=True, text=True, check=True
     )
-    found, mib = json.loads(done.stdout)
-    assert found[0] == [4_000, 4_000]
-    assert found[-1] == [4, 3]
+    sizes, mib = json.loads(done.stdout)
+    assert sizes[0] == [4_000, 4_000]
+    assert sizes[-1] == [4, 3]
     assert mib < 512  # 16 megapixels with opacity are looked at in about 310
 
 

@@ -76,8 +76,8 @@ def test_decodes_each_format_by_its_content(kind, tmp_path):
     assert (decoded.format, decoded.width, decoded.height) == (kind, 48, 32)
     assert decoded.image.mode == "RGB"
     assert decoded.alpha is None
-    found = at_corners(decoded.image)
-    assert all(near(a, b, 30) for a, b in zip(found, [RED, GREEN, BLUE, WHITE], strict=True))
+    corner_colours = at_corners(decoded.image)
+    assert all(near(a, b, 30) for a, b in zip(corner_colours, [RED, GREEN, BLUE, WHITE], strict=True))
 
 
 @pytest.mark.parametrize("kind", ["GIF", "TIFF"])
@@ -128,8 +128,8 @@ def test_all_orientations_come_out_upright(kind, orientation):
     decoded = open_rgb(encoded(turned(orientation), kind, exif=exif))
 
     assert (decoded.width, decoded.height) == decoded.image.size == (48, 32)
-    found = at_corners(decoded.image)
-    assert all(near(a, b, 30) for a, b in zip(found, [RED, GREEN, BLUE, WHITE], strict=True))
+    corner_colours = at_corners(decoded.image)
+    assert all(near(a, b, 30) for a, b in zip(corner_colours, [RED, GREEN, BLUE, WHITE], strict=True))
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -466,18 +466,18 @@ def test_warnings_that_the_caller_made_errors_do_not_matter():
 
 def test_many_threads_decode_at_once():
     contents = [encoded(Image.new("RGB", (64, 64), (i, i, i)), "PNG") for i in range(40)]
-    found: dict[int, int] = {}
+    levels: dict[int, int] = {}
 
     def decode(first: int) -> None:
         for i in range(first, 40, 4):
-            found[i] = open_rgb(contents[i]).image.getpixel((1, 1))[0]
+            levels[i] = open_rgb(contents[i]).image.getpixel((1, 1))[0]
 
     threads = [threading.Thread(target=decode, args=(first,)) for first in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {i: i for i in range(40)}
+    assert levels == {i: i for i in range(40)}
 
 
 # -- reduced decoding, shrinking, thumbnails
@@ -550,9 +550,9 @@ def test_an_opened_picture_is_as_upright_as_its_file(tmp_path, kind, orientation
     corners().save(path, kind, exif=exif)
     expected = open_rgb(path).image
     with Image.open(path) as lazily:
-        found = as_rgb(lazily)
-    assert found.size == expected.size == ((48, 32) if orientation < 5 else (32, 48))
-    assert found.tobytes() == expected.tobytes()
+        upright = as_rgb(lazily)
+    assert upright.size == expected.size == ((48, 32) if orientation < 5 else (32, 48))
+    assert upright.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("mode", ["L", "CMYK", "P", "RGBA", "I;16", "1"])

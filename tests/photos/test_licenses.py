@@ -16,7 +16,7 @@ from searchlab.photos.licenses import (
 
 
 @pytest.mark.parametrize(
-    ("said", "name"),
+    ("written", "name"),
     [
         ("CC BY 2.0", "cc-by-2.0"),
         ("cc-by-sa-4.0", "cc-by-sa-4.0"),
@@ -58,8 +58,8 @@ from searchlab.photos.licenses import (
         ("http://[", ""),
     ],
 )
-def test_a_licence_has_one_name_however_it_is_written(said, name):
-    assert normal_license(said) == name
+def test_a_licence_has_one_name_however_it_is_written(written, name):
+    assert normal_license(written) == name
 
 
 def test_a_version_that_is_told_apart_belongs_to_the_name():
@@ -112,7 +112,7 @@ def test_every_restriction_of_the_table_has_its_words():
 
 
 @given(st.text(max_size=60), st.text(max_size=8))
-def test_any_text_has_a_known_name_or_none(said, version):
-    name = normal_license(said, version=version)
+def test_any_text_has_a_known_name_or_none(written, version):
+    name = normal_license(written, version=version)
     assert name in {"", *NAMED} or name.startswith("cc-")
     assert isinstance(restrictions(name), frozenset)

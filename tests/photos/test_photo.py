@@ -153,7 +153,7 @@ def test_only_equal_sides_are_square(width, height, orientation):
 
 
 def test_a_full_credit_links_photo_photographer_and_licence():
-    found = attribution_of(
+    attribution = attribution_of(
         title="Dunes at noon",
         photographer="Ann Lee",
         license_type="cc-by",
@@ -161,8 +161,8 @@ def test_a_full_credit_links_photo_photographer_and_licence():
         profile="http://example.org/ann",
         license_url="https://example.org/by",
     )
-    assert found["plain"] == "“Dunes at noon” by Ann Lee (cc-by)"
-    assert found["html"] == (
+    assert attribution["plain"] == "“Dunes at noon” by Ann Lee (cc-by)"
+    assert attribution["html"] == (
         '<a href="https://example.org/p/1" rel="noopener">“Dunes at noon”</a> '
         'by <a href="http://example.org/ann" rel="noopener">Ann Lee</a> '
         '<a href="https://example.org/by" rel="noopener">(cc-by)</a>'
@@ -203,10 +203,10 @@ def test_a_url_without_its_text_is_left_out():
     ],
 )
 def test_a_hostile_name_is_shown_as_the_text_that_it_is(name):
-    found = credit(title=name, photographer=name, license_type=name)
-    read = _Reader(found["html"])
+    attribution = credit(title=name, photographer=name, license_type=name)
+    read = _Reader(attribution["html"])
     assert read.tags == set()
-    assert read.text == found["plain"] == f"“{name}” by {name} ({name})"
+    assert read.text == attribution["plain"] == f"“{name}” by {name} ({name})"
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_quotes_in_an_address_cannot_leave_the_attribute():
 def test_the_markup_reads_as_the_plain_text_and_holds_nothing_but_web_links(
     title, photographer, license_type, page, profile, license_url
 ):
-    found = attribution_of(
+    attribution = attribution_of(
         title=title,
         photographer=photographer,
         license_type=license_type,
@@ -276,11 +276,11 @@ def test_the_markup_reads_as_the_plain_text_and_holds_nothing_but_web_links(
         profile=profile,
         license_url=license_url,
     )
-    read = _Reader(found["html"])
-    assert read.text == found["plain"]
+    read = _Reader(attribution["html"])
+    assert read.text == attribution["plain"]
     assert read.tags <= {"a"}
     assert all(link.startswith("https://e.org/") for link in read.links)
-    assert "\n" not in found["html"] + found["plain"]
+    assert "\n" not in attribution["html"] + attribution["plain"]
 
 
 # -- selection of fields ----------------------------------------------------------------------

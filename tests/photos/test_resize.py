@@ -65,7 +65,7 @@ def test_the_kernel_is_used_here():
 
 def test_a_pillow_that_resizes_otherwise_is_left_alone(monkeypatch):
     lanczos = resize.lanczos
-    monkeypatch.setattr(resize, "lanczos", lambda *given: lanczos(*given) ^ 1)
+    monkeypatch.setattr(resize, "lanczos", lambda *arguments: lanczos(*arguments) ^ 1)
     resizing._fastest.cache_clear()
     assert resizing._fastest() is plain_resize
     monkeypatch.undo()

@@ -47,8 +47,8 @@ def test_a_line_names_a_picture_beside_the_file_and_what_is_said_of_it(sidecar, 
     }
     fields = {name: value for name, value in line.items() if name != "file"}
     fields["tags"] = ("fox", "Fuchs")
-    found = sidecar(json.dumps(line).encode())
-    assert found == [((tmp_path / "sub/fox.jpg").resolve(), Record(**fields))]
+    entries = sidecar(json.dumps(line).encode())
+    assert entries == [((tmp_path / "sub/fox.jpg").resolve(), Record(**fields))]
 
 
 def test_unknown_keys_are_ignored_and_null_is_empty(sidecar):
@@ -132,10 +132,10 @@ def test_nesting_of_any_depth_is_a_problem(sidecar, depth):
 
 
 def test_a_byte_order_mark_windows_line_ends_and_blank_lines_are_no_problem(sidecar):
-    found = sidecar(
+    entries = sidecar(
         b'\xef\xbb\xbf{"file": "a.jpg"}\r\n\r\n   \n\t\n{"file": "b.jpg"}\r\n\n{"file": "c.jpg"}'
     )
-    assert [path.name for path, _ in found] == ["a.jpg", "b.jpg", "c.jpg"]
+    assert [path.name for path, _ in entries] == ["a.jpg", "b.jpg", "c.jpg"]
 
 
 def test_the_number_of_a_bad_line_counts_blank_lines(sidecar):
@@ -176,14 +176,14 @@ def test_eight_bit_control_characters_are_dropped_too(sidecar):
 
 
 def test_surrogates_that_were_written_as_bytes_are_dropped(sidecar):
-    [found] = sidecar(b'{"file": "a.jpg", "title": "a\xed\xa0\x80b"}')
-    assert isinstance(found, Skipped) or found[1].title == "ab"
+    [entry] = sidecar(b'{"file": "a.jpg", "title": "a\xed\xa0\x80b"}')
+    assert isinstance(entry, Skipped) or entry[1].title == "ab"
 
 
 @pytest.mark.parametrize("name", [r"\ud800.jpg", r"\udc80.jpg", r"\udfff/\udcff.jpg"])
 def test_what_is_said_of_a_file_name_with_lone_surrogates_can_be_printed(sidecar, name):
-    [found] = sidecar(b'{"file": "' + name.encode() + b'"}')
-    where = found.where if isinstance(found, Skipped) else str(found[0])
+    [entry] = sidecar(b'{"file": "' + name.encode() + b'"}')
+    where = entry.where if isinstance(entry, Skipped) else str(entry[0])
     where.encode()
 
 
@@ -201,8 +201,8 @@ def test_a_file_name_may_climb_out_or_be_absolute(sidecar, tmp_path):
 
 def test_a_file_name_that_is_a_loop_of_links_is_a_problem(sidecar, tmp_path):
     (tmp_path / "loop.jpg").symlink_to("loop.jpg")
-    found, (path, _) = sidecar(b'{"file": "loop.jpg"}\n' + GOOD)
-    assert isinstance(found, Skipped) or found[0].name == "loop.jpg"
+    entry, (path, _) = sidecar(b'{"file": "loop.jpg"}\n' + GOOD)
+    assert isinstance(entry, Skipped) or entry[0].name == "loop.jpg"
     assert path.name == "good.jpg"
 
 
@@ -231,8 +231,8 @@ def test_a_sidecar_without_permission_is_an_input_error(tmp_path):
 def test_no_bytes_raise(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "any.jsonl"
     path.write_bytes(content)
-    for found in read_records(path):
-        assert isinstance(found, tuple | Skipped)
+    for entry in read_records(path):
+        assert isinstance(entry, tuple | Skipped)
 
 
 _json = st.recursive(
@@ -253,8 +253,8 @@ _json = st.recursive(
 def test_no_json_object_raises_and_texts_come_out_as_unicode(tmp_path_factory, values):
     path = tmp_path_factory.getbasetemp() / "any.jsonl"
     path.write_text(json.dumps(values), encoding="ascii")
-    [found] = list(read_records(path))
-    if isinstance(found, Skipped):
-        found.reason.encode()
+    [entry] = list(read_records(path))
+    if isinstance(entry, Skipped):
+        entry.reason.encode()
     else:
-        "".join(map(str, astuple(found[1]))).encode()
+        "".join(map(str, astuple(entry[1]))).encode()

@@ -401,12 +401,12 @@ def test_opening_and_filtering_200000_photos_makes_no_object_per_photo(large):
     table.row_of("00000000-0000-4000-8000-000000123456")
     assert [len(table.shades), len(table.uploaded_days), len(table.labels)] == [200_000] * 3
     assert len(table.codes("photographer_username").rows) == 200_000
-    held, _ = tracemalloc.get_traced_memory()
+    opened_bytes, _ = tracemalloc.get_traced_memory()
     mask = chosen.mask(table)
     after, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert held < 200_000  # under a byte a photo
-    assert after - held < 400_000  # the mask
+    assert opened_bytes < 200_000  # under a byte a photo
+    assert after - opened_bytes < 400_000  # the mask
     assert peak < 10_000_000
     assert np.count_nonzero(mask) == 33_400
 

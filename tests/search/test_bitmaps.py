@@ -29,8 +29,8 @@ def bitmap(rows, n):
 
 @settings(max_examples=150, deadline=None)
 @given(sets)
-def test_a_bitmap_is_a_set_of_rows(drawn):
-    n, rows, others = drawn
+def test_a_bitmap_is_a_set_of_rows(sets_of_rows):
+    n, rows, others = sets_of_rows
     one, other = bitmap(rows, n), bitmap(others, n)
     assert one.rows().tolist() == sorted(rows)
     assert one.rows().dtype == np.int64
@@ -45,24 +45,24 @@ def test_a_bitmap_is_a_set_of_rows(drawn):
 
 @settings(max_examples=60, deadline=None)
 @given(sets)
-def test_masks_and_bitmaps_turn_into_each_other(drawn):
-    n, rows, _ = drawn
+def test_masks_and_bitmaps_turn_into_each_other(sets_of_rows):
+    n, rows, _ = sets_of_rows
     mask = np.isin(np.arange(n), sorted(rows))
     assert Bitmap.of_mask(mask) == bitmap(rows, n)
-    found = bitmap(rows, n).mask()
-    assert found.dtype == np.bool_
-    assert found.tolist() == mask.tolist()
+    as_mask = bitmap(rows, n).mask()
+    assert as_mask.dtype == np.bool_
+    assert as_mask.tolist() == mask.tolist()
 
 
 @settings(max_examples=60, deadline=None)
 @given(sets, st.integers(0, 1100), st.integers(0, 1100))
-def test_a_part_is_a_slice_of_the_rows(drawn, start, stop):
-    n, rows, others = drawn
+def test_a_part_is_a_slice_of_the_rows(sets_of_rows, start, stop):
+    n, rows, others = sets_of_rows
     some = bitmap(rows, n)
     stop = min(stop, len(rows))
     assert some.part(start, stop).tolist() == sorted(rows)[start:stop]
-    asked = np.array(sorted(others), dtype=np.int64)
-    assert some.holds(asked).tolist() == [row in rows for row in asked.tolist()]
+    probed = np.array(sorted(others), dtype=np.int64)
+    assert some.holds(probed).tolist() == [row in rows for row in probed.tolist()]
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -86,8 +86,8 @@ def test_all_of_none_is_everything_and_any_of_none_is_nothing(n):
         lambda n: st.tuples(st.just(n), st.lists(st.sets(st.integers(0, n - 1)), min_size=1))
     )
 )
-def test_many_sets_are_joined_and_none_of_them_is_changed(drawn):
-    n, rows = drawn
+def test_many_sets_are_joined_and_none_of_them_is_changed(sets_of_rows):
+    n, rows = sets_of_rows
     some = [bitmap(one, n) for one in rows]
     assert Bitmap.all_of(some, n).rows().tolist() == sorted(set.intersection(*rows))
     assert Bitmap.any_of(iter(some), n).rows().tolist() == sorted(set.union(*rows))

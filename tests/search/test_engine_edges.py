@@ -81,8 +81,8 @@ def test_an_engine_with_one_photo_answers(build, make_table, unit_vectors, kind)
 
 
 def test_a_search_takes_just_words(engine):
-    found, wanted = engine.search("red sea"), engine.search(Query(text="red sea"))
-    assert found.hits == wanted.hits
+    by_words, by_query = engine.search("red sea"), engine.search(Query(text="red sea"))
+    assert by_words.hits == by_query.hits
     with pytest.raises(InputError, match="must have a text"):
         engine.search(" ")
 

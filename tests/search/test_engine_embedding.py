@@ -17,17 +17,17 @@ class Recording:
     """A model that remembers what it was asked."""
 
     def __init__(self, model):
-        self._model, self.asked = model, []
+        self._model, self.calls = model, []
 
     def __getattr__(self, name):
         return getattr(self._model, name)
 
     def encode_texts(self, texts):
-        self.asked.append(list(texts))
+        self.calls.append(list(texts))
         return self._model.encode_texts(texts)
 
     def encode_images(self, images):
-        self.asked.append(f"{len(images)} images")
+        self.calls.append(f"{len(images)} images")
         return self._model.encode_images(images)
 
 
@@ -40,27 +40,27 @@ def test_later_pages_need_neither_the_picture_nor_the_model(recording, make_pict
     path = make_picture(tmp_path / "red.png")
     first = recording.search(Query(image=path, text="night"), per_page=30)
     path.unlink()
-    recording.model.asked.clear()
+    recording.model.calls.clear()
     rest = ids([recording.search(cursor=first.next_cursor)])
-    assert recording.model.asked == []
+    assert recording.model.calls == []
     whole = Query(image=Image.new("RGB", (8, 6), "#e50000"), text="night")
     assert ids([first]) + rest == recording.table.photo_ids(recording.rank(whole, 60).rows)
 
 
 def test_a_photo_that_is_indexed_is_not_embedded_again(recording):
     all_pages(recording, Query(photo_id=photo_id(5)), 100)
-    assert recording.model.asked == []
+    assert recording.model.calls == []
 
 
 def test_texts_are_embedded_in_one_batch_and_once(recording):
     recording.warm(["sea", "dune", "sea"])
     recording.warm(["dune", "sea"])
     recording.warm([])
-    assert recording.model.asked == [["sea", "dune"]]
+    assert recording.model.calls == [["sea", "dune"]]
     all_pages(recording, Query(text="dune"), 100)
     recording.rank(Query(text="night"))
     recording.rank(Query(text="night", sort_by="newest"))
-    assert recording.model.asked == [["sea", "dune"], ["night"]]
+    assert recording.model.calls == [["sea", "dune"], ["night"]]
 
 
 def test_a_warm_engine_answers_as_a_cold_one(build):
@@ -74,4 +74,4 @@ def test_a_warm_engine_answers_as_a_cold_one(build):
 
 def test_browsing_asks_no_model(recording):
     all_pages(recording, Query(filter=PhotoFilter(source="nasa")), 100)
-    assert recording.model.asked == []
+    assert recording.model.calls == []

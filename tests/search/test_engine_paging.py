@@ -30,11 +30,11 @@ def test_pages_put_together_are_the_ranking(engine, query, per_page):
     per_page = max(per_page, 1 if query.limit is not None else 25)
     whole = engine.rank(query)
     pages = all_pages(engine, query, per_page)
-    found = ids(pages)
-    assert found == engine.table.photo_ids(whole.rows)
+    photo_ids = ids(pages)
+    assert photo_ids == engine.table.photo_ids(whole.rows)
     assert [hit.relevance_score for page in pages for hit in page] == whole.scores.tolist()
-    assert len(set(found)) == len(found) == whole.total
-    assert query.limit is None or len(found) <= query.limit
+    assert len(set(photo_ids)) == len(photo_ids) == whole.total
+    assert query.limit is None or len(photo_ids) <= query.limit
     *full, last = pages
     assert [len(page) for page in full] == [per_page] * len(full)
     assert len(last) >= 1 or pages == [last]
@@ -103,8 +103,8 @@ def test_eight_threads_page_as_one_does(engine):
     query = Query(photo_id=photo_id(3), text="night sea", filter=PhotoFilter(license_type="cc0"))
     expected = ids(all_pages(engine, query, 20))
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: ids(all_pages(engine, query, 20)), range(16)))
-    assert found == [expected] * 16
+        walks = list(pool.map(lambda _: ids(all_pages(engine, query, 20)), range(16)))
+    assert walks == [expected] * 16
 
 
 # -- cursors ------------------------------------------------------------------------------------

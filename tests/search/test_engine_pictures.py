@@ -120,8 +120,8 @@ def test_a_turned_picture_is_the_same_opened_as_by_its_file(build, tmp_path):
     picture.paste((0, 0, 255), (0, 0, 4, 6))
     picture.save(path, exif=exif)
     with Image.open(path) as lazily:
-        found = engine.search(Query(image=lazily))
-    assert found.hits == engine.search(Query(image=path)).hits
+        by_picture = engine.search(Query(image=lazily))
+    assert by_picture.hits == engine.search(Query(image=path)).hits
     assert seen[0] == seen[1]
 
 

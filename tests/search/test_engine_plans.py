@@ -114,26 +114,26 @@ def test_a_plan_names_model_and_calibration(exact):
 
 def test_the_clusters_of_these_tests_are_searched_and_do_miss_photos(build, exact):
     engine = build(**ENGINES["clustered"])
-    asked = [Query(text=text) for text in ("red", "sea", "dune", "night", "red sea", "green dune")]
-    assert {engine.plan(query).mode for query in asked} == {"clustered"}
-    found = [engine.rank(query).rows.tolist() for query in asked]
-    assert found != [exact.rank(query).rows.tolist() for query in asked]
-    assert [sorted(rows) for rows in found] == [list(range(N))] * len(asked)
+    queries = [Query(text=text) for text in ("red", "sea", "dune", "night", "red sea", "green dune")]
+    assert {engine.plan(query).mode for query in queries} == {"clustered"}
+    rankings = [engine.rank(query).rows.tolist() for query in queries]
+    assert rankings != [exact.rank(query).rows.tolist() for query in queries]
+    assert [sorted(rows) for rows in rankings] == [list(range(N))] * len(queries)
 
 
 def test_a_first_page_asks_the_clusters_for_a_page_and_no_more(build, monkeypatch):
     engine = build(**ENGINES["clustered"])
-    asked, search = [], type(engine.index).search
+    calls, search = [], type(engine.index).search
 
     def counted(self, queries, k, **options):
-        asked.append((k, options["effort"]))
+        calls.append((k, options["effort"]))
         return search(self, queries, k, **options)
 
     monkeypatch.setattr(type(engine.index), "search", counted)
     first = engine.search(Query(text="sea"))
-    assert asked == [(24, 0.1)]
+    assert calls == [(24, 0.1)]
     engine.search(cursor=first.next_cursor)
-    assert asked[1:] == [(24, 0.1), (40, 0.1)]
+    assert calls[1:] == [(24, 0.1), (40, 0.1)]
 
 
 @pytest.mark.slow
@@ -145,8 +145,8 @@ def test_a_recall_that_is_asked_for_is_kept_on_every_page(build, exact, query):
     tuning = always(replace(config, tuning=None), 0.1, recall=0.5)
     engine = build(parts=None, **ENGINES["clustered"])
     engine.config = replace(config, tuning=tuning)
-    asked = replace(query, min_recall=0.9)
-    pages = all_pages(engine, asked, 60)
+    demanding = replace(query, min_recall=0.9)
+    pages = all_pages(engine, demanding, 60)
     assert ids(pages) == ids(all_pages(exact, query, 60))
     assert {page.plan.expected_recall for page in pages} == {1.0}
     careless = replace(query, min_recall=0.5)

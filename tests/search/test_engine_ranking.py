@@ -51,14 +51,14 @@ def test_an_exact_ranking_is_a_plain_sort(exact, query):
     curve = exact.config.calibration.text  # the curves of an uncalibrated model are the same
     scores = np.ones(N) if vector is None else np.round(curve(similar), 6)
     least = query.score_threshold or 0
-    found = [row for row in allowed if scores[row] >= least]
+    expected = [row for row in allowed if scores[row] >= least]
     if query.sort_by == "newest":
-        found.sort(key=lambda row: (-int(exact.table.uploaded_days[row]), row))
+        expected.sort(key=lambda row: (-int(exact.table.uploaded_days[row]), row))
     else:
-        found.sort(key=lambda row: (-float(similar[row]), row))
+        expected.sort(key=lambda row: (-float(similar[row]), row))
     ranking = exact.rank(query)
-    assert ranking.rows.tolist() == found
-    assert ranking.scores.tolist() == pytest.approx(scores[found].tolist())
+    assert ranking.rows.tolist() == expected
+    assert ranking.scores.tolist() == pytest.approx(scores[expected].tolist())
 
 
 @settings(max_examples=40, deadline=None)

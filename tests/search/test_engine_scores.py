@@ -28,9 +28,9 @@ vectors = engine_world.vectors
 def test_a_photo_at_the_threshold_is_in(engine):
     scores = engine.rank(Query(text="sea", score_threshold=0)).scores
     threshold = float(scores[9])
-    found = engine.rank(Query(text="sea", score_threshold=threshold))
-    assert found.total == np.count_nonzero(scores >= threshold)
-    assert found.scores[-1] == threshold
+    ranking = engine.rank(Query(text="sea", score_threshold=threshold))
+    assert ranking.total == np.count_nonzero(scores >= threshold)
+    assert ranking.scores[-1] == threshold
 
 
 CURVES = [Curve(4.0, -1.0), Curve(12.3, -6.9), Curve(400.0, 3.0), Curve(1e-3, 0.2), Curve(1e9, 0)]

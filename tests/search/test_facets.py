@@ -68,42 +68,42 @@ def facets_of(request, tmp_path_factory):
 @pytest.mark.parametrize("n", SIZES)
 def test_values_are_the_rows_that_have_them(facets_of, n):
     table = drawn_table(n)
-    found = facets_of(table)
+    facets = facets_of(table)
     for name in CODED_COLUMNS:
         codes = table.codes(name)
-        for wanted in ([], [0], [1, 2], [0, len(codes.values) - 1], range(len(codes.values))):
-            mask = np.isin(codes.rows, list(wanted))
-            values = [codes.values[value] for value in wanted]
-            assert found.any_of(name, values).mask().tolist() == mask.tolist()
+        for places in ([], [0], [1, 2], [0, len(codes.values) - 1], range(len(codes.values))):
+            mask = np.isin(codes.rows, list(places))
+            values = [codes.values[value] for value in places]
+            assert facets.any_of(name, values).mask().tolist() == mask.tolist()
 
 
 def test_values_that_no_photo_has_have_no_rows(facets_of):
-    found = facets_of(drawn_table(65))
+    facets = facets_of(drawn_table(65))
     for value in ("", "source-9", "~", "source-0\0", "\ud800"):
-        assert found.any_of("source", [value]).count == 0
-    assert found.any_of("source", ["source-0", "~"]) == found.any_of("source", ["source-0"])
+        assert facets.any_of("source", [value]).count == 0
+    assert facets.any_of("source", ["source-0", "~"]) == facets.any_of("source", ["source-0"])
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_days_are_the_rows_since_then(facets_of, n):
     table = drawn_table(n)
-    found = facets_of(table)
+    facets = facets_of(table)
     for day in (-(10**6), -51, -50, -49, 0, 1, 48, 49, 50, 10**6):
-        assert found.since(day).mask().tolist() == (table.uploaded_days >= day).tolist()
+        assert facets.since(day).mask().tolist() == (table.uploaded_days >= day).tolist()
 
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 1.0])
 def test_newest_are_those_allowed_by_day_then_by_row(facets_of, n, share):
     table = drawn_table(n)
-    found = facets_of(table)
+    facets = facets_of(table)
     allowed = Bitmap.of_mask(np.random.default_rng(1).random(n) < share)
     days = table.uploaded_days
     for some in (allowed, None):
         rows = range(n) if some is None else some.rows().tolist()
         ordered = sorted(rows, key=lambda row: (-days[row], row))
         for start, stop in ((0, 0), (0, 1), (0, 20), (20, 40), (5, 3), (0, 10**6), (n, n + 5)):
-            page = found.newest(some, stop, start)
+            page = facets.newest(some, stop, start)
             assert page.dtype == np.int64
             assert page.tolist() == ordered[start:stop]
 
@@ -124,12 +124,12 @@ def test_an_order_is_what_sorting_says(days, day, random):
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.2, 0.7, 1.0])
 def test_counts_are_what_a_counter_counts(facets_of, n, share):
     table = drawn_table(n)
-    found = facets_of(table)
+    facets = facets_of(table)
     mask = np.random.default_rng(2).random(n) < share
     for name in CODED_COLUMNS:
         codes = table.codes(name)
         for allowed, rows in ((None, codes.rows), (Bitmap.of_mask(mask), codes.rows[mask])):
-            counts = found.counts(name, allowed)
+            counts = facets.counts(name, allowed)
             counter = Counter(rows.tolist())
             assert counts.tolist() == [counter[value] for value in range(len(codes.values))]
 
@@ -138,22 +138,22 @@ def test_counts_are_what_a_counter_counts(facets_of, n, share):
 @pytest.mark.parametrize("tolerance", [0, 1, 5, 20, 60, 254, 255])
 def test_shades_are_those_of_the_mask(facets_of, n, tolerance):
     table = drawn_table(n)
-    found = facets_of(table)
+    facets = facets_of(table)
     some = Bitmap.of_mask(np.arange(n) % 9 == 0)
     for shade in ("#203040", *map(format_hex, table.shades[:3].tolist())):
         mask = within_hex(table.shades, shade, tolerance=tolerance)
-        assert found.within_hex(shade, tolerance).mask().tolist() == mask.tolist()
-        assert found.within_hex(shade, tolerance, some) == Bitmap.of_mask(mask) & some
+        assert facets.within_hex(shade, tolerance).mask().tolist() == mask.tolist()
+        assert facets.within_hex(shade, tolerance, some) == Bitmap.of_mask(mask) & some
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_families_are_those_of_the_mask(facets_of, n):
     table = drawn_table(n)
-    found = facets_of(table)
+    facets = facets_of(table)
     for family in ("black", "green", "pink"):
         for tolerance in (0, 10, 19, 20, 21, 60, 254, 255):
             mask = within_name(table.shades, family, tolerance=tolerance)
-            assert found.within_name(family, tolerance).mask().tolist() == mask.tolist()
+            assert facets.within_name(family, tolerance).mask().tolist() == mask.tolist()
 
 
 def test_equal_oklab_is_not_an_equal_shade_at_tolerance_0(facets_of):
@@ -167,7 +167,7 @@ def test_equal_oklab_is_not_an_equal_shade_at_tolerance_0(facets_of):
 @given(st.data())
 def test_five_conditions_together_are_what_the_plain_mask_says(facets_of, data):
     table = drawn_table(300)
-    found = facets_of(table)
+    facets = facets_of(table)
     conditions = {
         "orientation": data.draw(st.lists(st.sampled_from(VALUES["orientation"]))),
         "source": data.draw(st.lists(st.sampled_from(VALUES["source"]))),
@@ -182,7 +182,7 @@ def test_five_conditions_together_are_what_the_plain_mask_says(facets_of, data):
     if colour == "hex":
         conditions["color_hex"] = format_hex(data.draw(st.integers(0, 0xFFFFFF)))
     chosen = PhotoFilter(**conditions)
-    allowed = chosen.allowed(found)
+    allowed = chosen.allowed(facets)
     assert (allowed is None) == chosen.is_empty
     if allowed is not None:
         assert allowed.mask().tolist() == chosen.mask(table).tolist()
@@ -206,9 +206,9 @@ def test_the_same_photos_give_the_same_bytes(path, tmp_path):
 def test_opened_facets_are_views_of_the_file(path):
     table = drawn_table(300)
     Facets(table).save(path)
-    found = Facets.open(path, table)
-    assert not found.any_of("orientation", ["landscape"]).words.flags.writeable
-    assert not found.counts("source").flags.writeable
+    facets = Facets.open(path, table)
+    assert not facets.any_of("orientation", ["landscape"]).words.flags.writeable
+    assert not facets.counts("source").flags.writeable
 
 
 def test_facets_of_other_photos_are_refused(path):

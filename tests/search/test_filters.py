@@ -121,7 +121,7 @@ def test_one_word_stands_for_a_list_of_one():
 
 
 @pytest.mark.parametrize(
-    ("day", "found"),
+    ("day", "expected"),
     [
         ("2024-01-01", [0, 1, 3, 4]),
         ("2024-01-02", [1, 3]),
@@ -133,12 +133,12 @@ def test_one_word_stands_for_a_list_of_one():
         ("9999-12-31", []),
     ],
 )
-def test_after_date_includes_its_day(six_photos, day, found):
-    assert numbers(PhotoFilter(after_date=day).mask(six_photos)) == found
+def test_after_date_includes_its_day(six_photos, day, expected):
+    assert numbers(PhotoFilter(after_date=day).mask(six_photos)) == expected
 
 
 @pytest.mark.parametrize(
-    ("username", "found"),
+    ("username", "expected"),
     [
         ("bob", [3, 4]),
         ("Bob", []),
@@ -151,8 +151,8 @@ def test_after_date_includes_its_day(six_photos, day, found):
         ("x" * 100_000, []),
     ],
 )
-def test_a_photographer_is_an_exact_username_and_nobody_is_no_error(six_photos, username, found):
-    assert numbers(PhotoFilter(photographer=username).mask(six_photos)) == found
+def test_a_photographer_is_an_exact_username_and_nobody_is_no_error(six_photos, username, expected):
+    assert numbers(PhotoFilter(photographer=username).mask(six_photos)) == expected
 
 
 def test_free_is_a_licence_also_where_no_photo_has_it(six_photos, make_table):
@@ -432,13 +432,13 @@ def test_facets_are_what_a_counter_counts(make_table, changes, name, random):
     table = make_table(*changes)
     mask = np.array([random.random() < 0.5 for _ in changes], dtype=bool)
     values = [getattr(table.photo(row), name) for row in range(len(table))]
-    found = facet_counts(table, name)
-    assert ("free" in found) == (name == "license_type" or "free" in values)
-    assert {value: count for value, count in found.items() if count} == Counter(values)
+    count_of = facet_counts(table, name)
+    assert ("free" in count_of) == (name == "license_type" or "free" in values)
+    assert {value: count for value, count in count_of.items() if count} == Counter(values)
     chosen = Counter(value for value, is_in in zip(values, mask, strict=True) if is_in)
     under_mask = facet_counts(table, name, mask)
     assert {value: count for value, count in under_mask.items() if count} == chosen
-    assert list(facet_counts(Facets(table), name).items()) == list(found.items())
+    assert list(facet_counts(Facets(table), name).items()) == list(count_of.items())
     for photos in (table, Facets(table)):
         for allowed in (mask, Bitmap.of_mask(mask)):
             counts = facet_counts(photos, name, allowed)
@@ -446,10 +446,10 @@ def test_facets_are_what_a_counter_counts(make_table, changes, name, random):
 
 
 def test_the_licence_facet_lists_free_also_where_no_photo_has_it(six_photos, make_table):
-    found = facet_counts(six_photos, "license_type")
-    assert list(found.items()) == [("cc0", 4), ("by", 1), ("public domain", 1), ("free", 0)]
+    counts = facet_counts(six_photos, "license_type")
+    assert list(counts.items()) == [("cc0", 4), ("by", 1), ("public domain", 1), ("free", 0)]
     none = np.zeros(6, dtype=bool)
-    assert facet_counts(six_photos, "license_type", none) == dict.fromkeys(found, 0)
+    assert facet_counts(six_photos, "license_type", none) == dict.fromkeys(counts, 0)
     assert facet_counts(make_table(), "license_type") == {"free": 0}
     assert facet_counts(make_table({"license_type": "free"}), "license_type") == {"free": 1}
     assert "free" not in facet_counts(six_photos, "source")
@@ -462,7 +462,7 @@ def test_the_licence_facet_lists_free_also_where_no_photo_has_it(six_photos, mak
 )
 def test_the_default_tolerance_is_exactly_the_photos_of_that_colour_name(make_table, shades, name):
     table = make_table(*({"color_hex": shade} for shade in shades))
-    found = numbers(PhotoFilter(color_name=name).mask(table))
-    assert found == numbers(PhotoFilter(color_name=name, color_tolerance=20).mask(table))
-    assert found == [row for row in range(len(table)) if table.photo(row).color_name == name]
-    assert found == numbers(within_name(table.shades, name))
+    rows = numbers(PhotoFilter(color_name=name).mask(table))
+    assert rows == numbers(PhotoFilter(color_name=name, color_tolerance=20).mask(table))
+    assert rows == [row for row in range(len(table)) if table.photo(row).color_name == name]
+    assert rows == numbers(within_name(table.shades, name))

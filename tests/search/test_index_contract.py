@@ -91,15 +91,15 @@ def test_min_of_k_and_n_slots_are_filled(index, vectors, queries, k):
 
 
 def test_pads_with_minus_one_where_fewer_than_k_are_allowed(index, vectors, queries):
-    found = index.search(queries[:3], 4, allowed=only(N, 3, 8))
-    check_answers(found, vectors, queries[:3], 4, only(N, 3, 8))
-    assert sorted(found.rows[0].tolist()) == [-1, -1, 3, 8]
+    neighbors = index.search(queries[:3], 4, allowed=only(N, 3, 8))
+    check_answers(neighbors, vectors, queries[:3], 4, only(N, 3, 8))
+    assert sorted(neighbors.rows[0].tolist()) == [-1, -1, 3, 8]
 
 
 def test_nothing_is_found_where_nothing_is_allowed(index, queries):
-    found = index.search(queries[:2], 3, allowed=np.zeros(N, dtype=bool))
-    assert found.rows.tolist() == [[-1, -1, -1]] * 2
-    assert found.scores.tolist() == [[-np.inf] * 3] * 2
+    neighbors = index.search(queries[:2], 3, allowed=np.zeros(N, dtype=bool))
+    assert neighbors.rows.tolist() == [[-1, -1, -1]] * 2
+    assert neighbors.scores.tolist() == [[-np.inf] * 3] * 2
 
 
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.1, 0.01])
@@ -111,9 +111,9 @@ def test_only_allowed_rows_are_found_and_never_too_few(index, vectors, queries, 
 def test_a_filter_against_the_query_still_fills_every_slot(index, vectors, queries):
     query = queries[:1]
     allowed = vectors @ query[0] < np.median(vectors @ query[0])
-    found = index.search(query, 10, allowed=allowed)
-    check_answers(found, vectors, query, 10, allowed)
-    assert recall_at_k(found, ExactIndex(vectors).search(query, 10, allowed=allowed)) >= 0.9
+    neighbors = index.search(query, 10, allowed=allowed)
+    check_answers(neighbors, vectors, query, 10, allowed)
+    assert recall_at_k(neighbors, ExactIndex(vectors).search(query, 10, allowed=allowed)) >= 0.9
 
 
 def test_all_allowed_is_the_same_as_no_filter(index, queries):
@@ -128,8 +128,8 @@ def test_the_mask_given_is_not_changed(index, queries):
 
 
 def test_no_queries_have_no_answers(index, vectors):
-    found = index.search(vectors[:0], 3)
-    assert found.rows.shape == found.scores.shape == (0, 3)
+    neighbors = index.search(vectors[:0], 3)
+    assert neighbors.rows.shape == neighbors.scores.shape == (0, 3)
 
 
 def test_one_row_is_found_by_everything(build, queries):
@@ -151,33 +151,33 @@ def test_an_empty_index_answers_with_padding(build, queries):
 
 def test_duplicates_come_in_the_order_of_rows(build, vectors):
     twice = np.concatenate([vectors[:100]] * 3)
-    found = build(twice).search(vectors[40:41], 300)
-    assert found.rows[0, :3].tolist() == [40, 140, 240]
-    check_answers(found, twice, vectors[40:41], 300)
+    neighbors = build(twice).search(vectors[40:41], 300)
+    assert neighbors.rows[0, :3].tolist() == [40, 140, 240]
+    check_answers(neighbors, twice, vectors[40:41], 300)
 
 
 def test_many_copies_of_few_photos_hide_none_of_them(build, unit_vectors, queries):
     copies = unit_vectors(60)[np.random.default_rng(0).integers(60, size=N)]
-    found = build(copies).search(queries, 10)
-    check_answers(found, copies, queries, 10)
-    assert recall_at_k(found, ExactIndex(copies).search(queries, 10)) >= 0.95
+    neighbors = build(copies).search(queries, 10)
+    check_answers(neighbors, copies, queries, 10)
+    assert recall_at_k(neighbors, ExactIndex(copies).search(queries, 10)) >= 0.95
 
 
 def test_zero_vectors_score_zero_and_stand_in_the_way_of_nothing(build, vectors, queries):
     with_zeros = vectors.copy()
     with_zeros[::2] = 0
-    found = build(with_zeros).search(queries, 10)
-    check_answers(found, with_zeros, queries, 10)
-    assert recall_at_k(found, ExactIndex(with_zeros).search(queries, 10)) >= 0.95
+    neighbors = build(with_zeros).search(queries, 10)
+    check_answers(neighbors, with_zeros, queries, 10)
+    assert recall_at_k(neighbors, ExactIndex(with_zeros).search(queries, 10)) >= 0.95
     last = build(with_zeros).search(queries[:1], N)
     assert np.count_nonzero(last.scores == 0) == N // 2
 
 
 def test_a_zero_query_scores_every_row_zero(index, vectors):
     zero = np.zeros((1, 16), dtype=np.float32)
-    found = index.search(zero, 20)
-    check_answers(found, vectors, zero, 20)
-    assert found.scores.tolist() == [[0.0] * 20]
+    neighbors = index.search(zero, 20)
+    check_answers(neighbors, vectors, zero, 20)
+    assert neighbors.scores.tolist() == [[0.0] * 20]
 
 
 def test_a_row_scores_the_same_to_the_last_bit_whatever_else_is_looked_at(index, vectors, queries):
@@ -187,9 +187,9 @@ def test_a_row_scores_the_same_to_the_last_bit_whatever_else_is_looked_at(index,
     for share, k in ((0.9, 3), (0.5, 50), (0.1, 7), (0.01, 1000), (0.0, 1)):
         allowed = rng.random(N) < share
         allowed[row] = True
-        found = index.search(queries[:7], k, allowed=allowed)
-        assert found.rows[0, 0] == row
-        scores.add(found.scores[0, 0].tobytes())
+        neighbors = index.search(queries[:7], k, allowed=allowed)
+        assert neighbors.rows[0, 0] == row
+        scores.add(neighbors.scores[0, 0].tobytes())
     scores.add(cosines(vectors, queries[0])[row].tobytes())
     assert len(scores) == 1
 
@@ -225,13 +225,13 @@ def test_small_indexes_keep_the_contract(build, data):
     seed, k = data.draw(st.integers(0, 2**32 - 1)), data.draw(st.integers(1, 70))
     rng = np.random.default_rng(seed)
     rows = rng.integers(-2, 3, size=(n, dim)).astype(np.float32)
-    asked = rng.integers(-2, 3, size=(2, dim)).astype(np.float32)
+    queries = rng.integers(-2, 3, size=(2, dim)).astype(np.float32)
     allowed = data.draw(st.none() | st.floats(0, 1).map(lambda share: rng.random(n) < share))
     index = build(rows, M=4, ef_construction=20, ef_search=10)
-    found = index.search(asked, k, allowed=allowed)
-    check_answers(found, rows, asked, k, allowed)
-    for exact in (index.search(asked, k, allowed=allowed, recall=1.0), found):
-        for given_rows, query in zip(exact.rows.tolist(), asked, strict=True):
+    neighbors = index.search(queries, k, allowed=allowed)
+    check_answers(neighbors, rows, queries, k, allowed)
+    for exact in (index.search(queries, k, allowed=allowed, recall=1.0), neighbors):
+        for given_rows, query in zip(exact.rows.tolist(), queries, strict=True):
             expected = by_sorting(rows, query, k, allowed)
             assert given_rows == expected + [-1] * (k - len(expected))
         if index.approximate:
@@ -252,9 +252,9 @@ def test_an_index_of_a_changed_library_finds_what_is_there_now(kind, tmp_path, v
         index = update_index(index, rows, config, labels=labels)
         assert len(index) == len(labels)
         allowed = rng.random(len(labels)) < 0.3
-        found = index.search(queries, 10, allowed=allowed)
-        check_answers(found, rows, queries, 10, allowed)
-        assert recall_at_k(found, ExactIndex(rows).search(queries, 10, allowed=allowed)) >= 0.95
+        neighbors = index.search(queries, 10, allowed=allowed)
+        check_answers(neighbors, rows, queries, 10, allowed)
+        assert recall_at_k(neighbors, ExactIndex(rows).search(queries, 10, allowed=allowed)) >= 0.95
         check_nearest(index.nearest(queries[0], 40), rows, queries[0], 40)
         check_nearest(index.nearest(queries[0], 9, allowed=allowed), rows, queries[0], 9, allowed)
     index.save(tmp_path)
@@ -289,9 +289,9 @@ def test_a_bitmap_is_answered_as_its_mask(index, queries, share):
 @pytest.mark.parametrize("k", [1, 30, N])
 def test_a_recall_of_1_misses_nothing(index, vectors, queries, k, share):
     allowed = np.random.default_rng(8).random(N) < share
-    found = index.search(queries[:10], k, allowed=allowed, recall=1)
-    check_answers(found, vectors, queries[:10], k, allowed)
-    for rows, query in zip(found.rows.tolist(), queries, strict=False):
+    neighbors = index.search(queries[:10], k, allowed=allowed, recall=1)
+    check_answers(neighbors, vectors, queries[:10], k, allowed)
+    for rows, query in zip(neighbors.rows.tolist(), queries, strict=False):
         assert [row for row in rows if row >= 0] == by_sorting(vectors, query, k, allowed)
 
 
@@ -307,8 +307,8 @@ def test_a_recall_asked_for_is_reached(index, vectors, queries):
 @pytest.mark.parametrize("share", [None, 0.9, 0.5, 0.1, 0.01])
 def test_nearest_is_what_a_sort_finds_to_the_last_bit(index, vectors, queries, k, share):
     allowed = None if share is None else np.random.default_rng(3).random(N) < share
-    found = index.nearest(queries[0], k, allowed=allowed)
-    check_nearest(found, vectors, queries[0], k, allowed)
+    neighbors = index.nearest(queries[0], k, allowed=allowed)
+    check_nearest(neighbors, vectors, queries[0], k, allowed)
 
 
 @pytest.mark.parametrize("place", [0, 1, 19, 400, N - 1])
@@ -322,37 +322,37 @@ def test_a_row_at_the_threshold_is_near_enough_and_one_a_hair_below_is_not(
     edges = [score, np.nextafter(score, np.float32(2)), np.nextafter(score, np.float32(-2))]
     edges += [wide, np.nextafter(wide, 2.0), np.nextafter(wide, -2.0)]
     for edge in map(float, edges):
-        found = index.nearest(query, k, at_least=edge)
-        check_nearest(found, vectors, query, k, at_least=edge)
+        neighbors = index.nearest(query, k, at_least=edge)
+        check_nearest(neighbors, vectors, query, k, at_least=edge)
         allowed = np.arange(N) % 3 != 0
-        found = index.nearest(query, k, allowed=allowed, at_least=edge)
-        check_nearest(found, vectors, query, k, allowed, edge)
+        neighbors = index.nearest(query, k, allowed=allowed, at_least=edge)
+        check_nearest(neighbors, vectors, query, k, allowed, edge)
 
 
 @pytest.mark.parametrize("at_least", [-np.inf, -1e300, -2.0, 0.0, 1.5, 1e300, np.inf])
 def test_a_threshold_may_be_any_number(index, vectors, queries, at_least):
-    found = index.nearest(queries[0], 40, at_least=at_least)
-    check_nearest(found, vectors, queries[0], 40, at_least=at_least)
+    neighbors = index.nearest(queries[0], 40, at_least=at_least)
+    check_nearest(neighbors, vectors, queries[0], 40, at_least=at_least)
 
 
 def test_nothing_is_near_where_nothing_is_allowed_or_wanted(index, queries):
-    for found in (
+    for neighbors in (
         index.nearest(queries[0], 3, allowed=Bitmap.empty(N)),
         index.nearest(queries[0], 0),
         index.nearest(queries[0], 0, allowed=Bitmap.full(N), at_least=-1.0),
         index.nearest(queries[0], 0, allowed=Bitmap.of_rows([4], N)),
     ):
-        assert (found.rows.tolist(), found.scores.tolist()) == ([], [])
+        assert (neighbors.rows.tolist(), neighbors.scores.tolist()) == ([], [])
 
 
 def test_nearest_breaks_ties_by_row_also_where_they_are_cut(build, vectors):
     thrice = np.concatenate([vectors[:100]] * 3)
     index = build(thrice)
-    found = index.nearest(vectors[40], 2)
-    assert found.rows.tolist() == [40, 140]
+    neighbors = index.nearest(vectors[40], 2)
+    assert neighbors.rows.tolist() == [40, 140]
     for k in range(1, 13):
         check_nearest(index.nearest(vectors[40], k), thrice, vectors[40], k)
-    everything = index.nearest(vectors[40], 300, at_least=float(found.scores[0]))
+    everything = index.nearest(vectors[40], 300, at_least=float(neighbors.scores[0]))
     assert everything.rows.tolist() == [40, 140, 240]
 
 
@@ -388,8 +388,8 @@ def test_nearest_is_exact_for_any_size_filter_and_threshold(build, data):
     edges = [-np.inf, 0.1, *scores[:1].tolist()]
     at_least = data.draw(st.sampled_from(edges))
     index = build(rows, M=4, ef_construction=20)
-    found = index.nearest(query, k, allowed=allowed, at_least=at_least)
-    check_nearest(found, rows, query, k, allowed, at_least)
+    neighbors = index.nearest(query, k, allowed=allowed, at_least=at_least)
+    check_nearest(neighbors, rows, query, k, allowed, at_least)
 
 
 def test_strides_of_a_query_change_no_bit(index, queries):
@@ -467,9 +467,9 @@ def test_a_recall_out_of_range_is_refused(index, queries, recall):
     ],
 )
 def test_nearest_refuses_what_it_would_answer_wrongly(index, queries, arguments, message):
-    asked = {"query": queries[0], "k": 3, **arguments}
+    arguments_given = {"query": queries[0], "k": 3, **arguments}
     with pytest.raises(InputError, match=message):
-        index.nearest(**asked)
+        index.nearest(**arguments_given)
 
 
 def test_a_wrong_query_is_refused_by_an_empty_index_too(build, queries):
@@ -484,7 +484,7 @@ def test_a_wrong_query_is_refused_by_an_empty_index_too(build, queries):
 def test_a_saved_index_gives_the_same_answers(kind, tmp_path, unit_vectors, ef_search):
     # Few links and a short walk, so that another `ef` would be seen in the answers.
     spread = unit_vectors(N, 32, clusters=N)
-    asked = unit_vectors(40, 32, clusters=N, seed=99)
+    queries = unit_vectors(40, 32, clusters=N, seed=99)
     config = Config(index=kind, M=4, ef_construction=10, ef_search=ef_search)
     labels = np.random.default_rng(0).permutation(N)
     index = build_index(spread, config, labels)
@@ -492,9 +492,9 @@ def test_a_saved_index_gives_the_same_answers(kind, tmp_path, unit_vectors, ef_s
     opened = open_index(tmp_path, spread, config, labels=labels)
     assert len(opened) == N
     assert opened.approximate == index.approximate
-    check_same(opened.search(asked, 5), index.search(asked, 5))
+    check_same(opened.search(queries, 5), index.search(queries, 5))
     allowed = np.random.default_rng(1).random(N) < 0.6
-    check_same(opened.search(asked, 5, allowed=allowed), index.search(asked, 5, allowed=allowed))
+    check_same(opened.search(queries, 5, allowed=allowed), index.search(queries, 5, allowed=allowed))
 
 
 def test_an_empty_index_can_be_saved_and_opened(kind, build, tmp_path, queries):
@@ -513,9 +513,9 @@ def test_eight_threads_get_the_same_answers(index, queries):
         return index.search(query, 10, allowed=allowed)
 
     with ThreadPoolExecutor(8) as pool:
-        for number, found in enumerate(pool.map(ask, range(400))):
-            assert found.rows[0].tolist() == expected.rows[number % 40].tolist()
-            assert found.scores[0].tobytes() == expected.scores[number % 40].tobytes()
+        for number, neighbors in enumerate(pool.map(ask, range(400))):
+            assert neighbors.rows[0].tolist() == expected.rows[number % 40].tolist()
+            assert neighbors.scores[0].tobytes() == expected.scores[number % 40].tobytes()
 
 
 def test_nearest_is_the_same_from_an_index_that_was_saved(kind, tmp_path, vectors, queries):
@@ -523,5 +523,5 @@ def test_nearest_is_the_same_from_an_index_that_was_saved(kind, tmp_path, vector
     build_index(vectors, config, np.arange(N)).save(tmp_path)
     opened = open_index(tmp_path, vectors, config, labels=np.arange(N))
     for k, at_least in ((30, -np.inf), (N, 0.3)):
-        found = opened.nearest(queries[1], k, at_least=at_least)
-        check_nearest(found, vectors, queries[1], k, at_least=at_least)
+        neighbors = opened.nearest(queries[1], k, at_least=at_least)
+        check_nearest(neighbors, vectors, queries[1], k, at_least=at_least)

@@ -27,30 +27,30 @@ def queries(unit_vectors):
 
 @pytest.mark.parametrize("k", [1, 10, 500])
 def test_exact_finds_what_a_plain_sort_finds(vectors, queries, k):
-    found = ExactIndex(vectors).search(queries, k)
+    neighbors = ExactIndex(vectors).search(queries, k)
     similar = vectors.astype(np.float64) @ queries.T.astype(np.float64)
     expected = np.argsort(-similar, axis=0, kind="stable")[:k].T
-    assert (found.rows == expected).mean() > 0.999  # float32 may swap two that are almost equal
+    assert (neighbors.rows == expected).mean() > 0.999  # float32 may swap two that are almost equal
     best = np.take_along_axis(similar.T, expected, axis=1)
-    np.testing.assert_allclose(found.scores, best, atol=1e-6)
+    np.testing.assert_allclose(neighbors.scores, best, atol=1e-6)
 
 
 def test_exact_is_exact_across_its_blocks():
     rng = np.random.default_rng(0)
     many = rng.integers(-1, 2, size=(150_000, 3)).astype(np.float32)
     query = np.array([[1, 2, 4]], dtype=np.float32)
-    found = ExactIndex(many).search(query, 9_000)
+    neighbors = ExactIndex(many).search(query, 9_000)
     assert (
-        found.rows[0].tolist()
+        neighbors.rows[0].tolist()
         == np.lexsort((np.arange(150_000), -(many @ query[0])))[:9_000].tolist()
     )
 
 
 def test_exact_answers_many_queries_at_once_as_one_by_one(vectors, queries):
     allowed = np.random.default_rng(0).random(N) < 0.7
-    found = ExactIndex(vectors).search(queries, 12, allowed=allowed)
-    check_answers(found, vectors, queries, 12, allowed)
-    for row, query in zip(found.rows, queries, strict=True):
+    neighbors = ExactIndex(vectors).search(queries, 12, allowed=allowed)
+    check_answers(neighbors, vectors, queries, 12, allowed)
+    for row, query in zip(neighbors.rows, queries, strict=True):
         check_nearest(
             nearest_rows(vectors, query, 12, rows=np.flatnonzero(allowed)),
             vectors,

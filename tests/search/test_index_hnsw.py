@@ -35,7 +35,7 @@ def many(unit_vectors):
 
 
 @pytest.fixture(scope="module")
-def asked(unit_vectors):
+def near_queries(unit_vectors):
     return unit_vectors(50, 32, clusters=50, seed=99)
 
 
@@ -45,24 +45,24 @@ def graph(many):
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.1, 0.01, 0.001])
-def test_the_graph_finds_19_of_20_neighbours_however_strict_the_filter(graph, many, asked, share):
+def test_the_graph_finds_19_of_20_neighbours_however_strict_the_filter(graph, many, near_queries, share):
     allowed = np.random.default_rng(4).random(4_000) < share
-    found = graph.search(asked, 10, allowed=allowed)
-    check_answers(found, many, asked, 10, allowed)
-    assert recall_at_k(found, ExactIndex(many).search(asked, 10, allowed=allowed)) >= 0.95
+    neighbors = graph.search(near_queries, 10, allowed=allowed)
+    check_answers(neighbors, many, near_queries, 10, allowed)
+    assert recall_at_k(neighbors, ExactIndex(many).search(near_queries, 10, allowed=allowed)) >= 0.95
 
 
 @pytest.mark.parametrize("best", [True, False])
 def test_the_graph_finds_neighbours_where_the_filter_goes_with_or_against_the_query(
-    graph, many, asked, best
+    graph, many, near_queries, best
 ):
-    for query in asked[:10]:
+    for query in near_queries[:10]:
         similar = many @ query
         near = similar >= np.quantile(similar, 0.9)
         allowed = near if best else ~near
-        found = graph.search(query[np.newaxis], 10, allowed=allowed)
+        neighbors = graph.search(query[np.newaxis], 10, allowed=allowed)
         exact = ExactIndex(many).search(query[np.newaxis], 10, allowed=allowed)
-        assert recall_at_k(found, exact) >= 0.9
+        assert recall_at_k(neighbors, exact) >= 0.9
 
 
 def test_a_graph_that_reaches_too_few_rows_is_not_believed(unit_vectors, queries):
@@ -75,10 +75,10 @@ def test_a_graph_that_reaches_too_few_rows_is_not_believed(unit_vectors, queries
 
 def test_recall_rises_with_ef_search(unit_vectors):
     spread = unit_vectors(2_000, 32, clusters=2_000)
-    asked = unit_vectors(60, 32, clusters=2_000, seed=99)
-    exact = ExactIndex(spread).search(asked, 10)
+    spread_queries = unit_vectors(60, 32, clusters=2_000, seed=99)
+    exact = ExactIndex(spread).search(spread_queries, 10)
     low, middle, high = (
-        recall_at_k(HnswIndex(spread, M=6, ef_search=ef).search(asked, 10), exact)
+        recall_at_k(HnswIndex(spread, M=6, ef_search=ef).search(spread_queries, 10), exact)
         for ef in (10, 40, 400)
     )
     assert low < middle < high
@@ -92,9 +92,9 @@ def test_deleted_rows_never_come_back(many):
     stay = np.flatnonzero(np.arange(4_000) % 10 != 0)
     index = HnswIndex(many).update(many[stay], stay)
     gone = many[::10]
-    found = index.search(gone, 10)
-    check_answers(found, many[stay], gone, 10)
-    assert recall_at_k(found, ExactIndex(many[stay]).search(gone, 10)) >= 0.95
+    neighbors = index.search(gone, 10)
+    check_answers(neighbors, many[stay], gone, 10)
+    assert recall_at_k(neighbors, ExactIndex(many[stay]).search(gone, 10)) >= 0.95
     assert index.labels.tolist() == stay.tolist()
 
 
@@ -102,12 +102,12 @@ def test_new_rows_between_old_ones_are_found_at_their_places(many):
     # The table is sorted by id, so a new photo moves all rows behind it; labels stay.
     labels = np.concatenate([[1_000], np.arange(500), [1_001], np.arange(500, 1_000), [1_002]])
     index = HnswIndex(many[:1_000]).update(many[labels], labels)
-    found = index.search(many[labels], 1)
-    assert (found.rows[:, 0] == np.arange(1_003)).mean() >= 0.99
-    assert found.rows[[0, 501, 1_002], 0].tolist() == [0, 501, 1_002]
+    neighbors = index.search(many[labels], 1)
+    assert (neighbors.rows[:, 0] == np.arange(1_003)).mean() >= 0.99
+    assert neighbors.rows[[0, 501, 1_002], 0].tolist() == [0, 501, 1_002]
 
 
-def test_a_graph_that_grew_and_shrank_again_and_again_stays_good(many, asked):
+def test_a_graph_that_grew_and_shrank_again_and_again_stays_good(many, near_queries):
     rng = np.random.default_rng(8)
     labels = np.arange(1_000)
     index = HnswIndex(many[labels])
@@ -115,20 +115,20 @@ def test_a_graph_that_grew_and_shrank_again_and_again_stays_good(many, asked):
         labels = np.concatenate([rng.permutation(labels)[:-150], np.arange(first, first + 500)])
         labels = rng.permutation(labels)
         index = index.update(many[labels], labels)
-        found = index.search(asked, 10)
-        check_answers(found, many[labels], asked, 10)
-        assert recall_at_k(found, ExactIndex(many[labels]).search(asked, 10)) >= 0.95
+        neighbors = index.search(near_queries, 10)
+        check_answers(neighbors, many[labels], near_queries, 10)
+        assert recall_at_k(neighbors, ExactIndex(many[labels]).search(near_queries, 10)) >= 0.95
 
 
-def test_an_updated_graph_survives_the_disk(tmp_path, many, asked):
+def test_an_updated_graph_survives_the_disk(tmp_path, many, near_queries):
     stay = np.setdiff1d(np.arange(1_100), np.arange(0, 1_000, 7))
     index = HnswIndex(many[:1_000]).update(many[stay], stay)
     index.save(tmp_path)
     opened = HnswIndex.open(tmp_path, many[stay], Config(), labels=stay)
-    check_same(opened.search(asked, 10), index.search(asked, 10))
+    check_same(opened.search(near_queries, 10), index.search(near_queries, 10))
     check_answers(opened.search(many[:1_000:7], 5), many[stay], many[:1_000:7], 5)
     again = opened.update(many[stay[5:]], stay[5:])
-    check_answers(again.search(asked, 10), many[stay[5:]], asked, 10)
+    check_answers(again.search(near_queries, 10), many[stay[5:]], near_queries, 10)
 
 
 def test_a_graph_can_lose_everything_and_start_again(many):
@@ -246,12 +246,12 @@ def test_a_graph_of_other_vectors_is_refused(graph_file, many, unit_vectors):
 @pytest.fixture
 def walked(monkeypatch):
     """List how many rows each walk was asked for."""
-    asked = []
+    lengths = []
     walk = HnswIndex._walk
     monkeypatch.setattr(
-        HnswIndex, "_walk", lambda self, *rest: asked.append(rest[1]) or walk(self, *rest)
+        HnswIndex, "_walk", lambda self, *rest: lengths.append(rest[1]) or walk(self, *rest)
     )
-    return asked
+    return lengths
 
 
 @pytest.mark.parametrize(("k", "every"), [(1, 2), (10, 2), (40, 3), (100, 2), (10, 20)])
@@ -260,10 +260,10 @@ def test_the_graph_is_walked_wherever_it_holds_more_rows_than_are_fetched(
 ):
     index = HnswIndex(vectors, ef_search=30)
     allowed = only(N, *range(0, N, every))
-    found = index.search(queries[:3], k, allowed=allowed)
+    neighbors = index.search(queries[:3], k, allowed=allowed)
     assert walked == [max(30, walk_length(k, np.count_nonzero(allowed) / N))] * 3
     assert max(walked) < N
-    check_answers(found, vectors, queries[:3], k, allowed)
+    check_answers(neighbors, vectors, queries[:3], k, allowed)
 
 
 def test_a_walk_as_long_as_the_graph_is_none(walked, vectors, queries):
@@ -282,13 +282,13 @@ def test_a_recall_of_1_and_nearest_walk_nowhere(walked, vectors, queries):
 
 
 @pytest.mark.parametrize("k", [1, 20, 130, 131])
-def test_a_filter_unlike_the_query_is_met_by_one_walk(walked, many, asked, graph, k):
+def test_a_filter_unlike_the_query_is_met_by_one_walk(walked, many, near_queries, graph, k):
     # Half the rows at random: the walk is so long that k of them are on it almost always.
     allowed = np.random.default_rng(4).random(4_000) < 0.5
-    for query in asked:
-        found = graph.search(query[np.newaxis], k, allowed=Bitmap.of_mask(allowed))
-        check_answers(found, many, query[np.newaxis], k, allowed)
-    assert walked == [max(100, walk_length(k, np.count_nonzero(allowed) / 4_000))] * len(asked)
+    for query in near_queries:
+        neighbors = graph.search(query[np.newaxis], k, allowed=Bitmap.of_mask(allowed))
+        check_answers(neighbors, many, query[np.newaxis], k, allowed)
+    assert walked == [max(100, walk_length(k, np.count_nonzero(allowed) / 4_000))] * len(near_queries)
 
 
 # -- ef by query, and threads -----------------------------------------------------------------
@@ -309,8 +309,8 @@ def spread_asked(unit_vectors):
 def test_ef_search_of_a_query_does_what_that_of_the_index_does(spread, spread_asked, k, ef_search):
     index = HnswIndex(spread, M=6, ef_search=77)
     built_so = HnswIndex(spread, M=6, ef_search=ef_search)
-    found = index.search(spread_asked, k, effort=ef_search)
-    check_same(found, built_so.search(spread_asked, k))
+    neighbors = index.search(spread_asked, k, effort=ef_search)
+    check_same(neighbors, built_so.search(spread_asked, k))
 
 
 def test_it_is_what_hnswlib_finds_with_that_ef(spread, spread_asked):
@@ -319,20 +319,20 @@ def test_it_is_what_hnswlib_finds_with_that_ef(spread, spread_asked):
         index._graph.set_ef(ef_search)
         labels, _ = index._graph.knn_query(spread_asked, k=10, num_threads=1)
         index._graph.set_ef(1)
-        found = index.search(spread_asked, 10, effort=ef_search)
-        assert [set(row) for row in found.rows.tolist()] == [set(row) for row in labels.tolist()]
+        neighbors = index.search(spread_asked, 10, effort=ef_search)
+        assert [set(row) for row in neighbors.rows.tolist()] == [set(row) for row in labels.tolist()]
 
 
 def test_threads_with_unlike_ef_do_not_disturb_each_other(spread, spread_asked):
     index = HnswIndex(spread, M=6)
     efforts = (1, 12, 50, 400)
     alone = {ef: index.search(spread_asked, 10, effort=ef) for ef in efforts}
-    assert len({found.rows.tobytes() for found in alone.values()}) == len(efforts)
+    assert len({neighbors.rows.tobytes() for neighbors in alone.values()}) == len(efforts)
 
     def ask(number):
         ef, place = efforts[number % 4], number % len(spread_asked)
-        found = index.search(spread_asked[place : place + 1], 10, effort=ef)
-        return found.rows[0].tolist() == alone[ef].rows[place].tolist()
+        neighbors = index.search(spread_asked[place : place + 1], 10, effort=ef)
+        return neighbors.rows[0].tolist() == alone[ef].rows[place].tolist()
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(ask, range(600)))
@@ -349,17 +349,17 @@ def test_an_ef_below_1_is_refused(spread, spread_asked, ef_search):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [0, 2, 5])
-def test_several_threads_build_as_good_a_graph(many, asked, threads):
+def test_several_threads_build_as_good_a_graph(many, near_queries, threads):
     index = HnswIndex(many, threads=threads)
-    found = index.search(asked, 10)
-    check_answers(found, many, asked, 10)
-    assert recall_at_k(found, ExactIndex(many).search(asked, 10)) >= 0.95
+    neighbors = index.search(near_queries, 10)
+    check_answers(neighbors, many, near_queries, 10)
+    assert recall_at_k(neighbors, ExactIndex(many).search(near_queries, 10)) >= 0.95
     stay = np.arange(500, 4_000)
     index = HnswIndex(many[:3_500], threads=threads).update(many[stay], stay)
     assert index.threads == threads
-    found = index.search(asked, 10)
-    check_answers(found, many[stay], asked, 10)
-    assert recall_at_k(found, ExactIndex(many[stay]).search(asked, 10)) >= 0.95
+    neighbors = index.search(near_queries, 10)
+    check_answers(neighbors, many[stay], near_queries, 10)
+    assert recall_at_k(neighbors, ExactIndex(many[stay]).search(near_queries, 10)) >= 0.95
 
 
 def test_a_config_says_how_many_threads_build(tmp_path, many):
@@ -396,6 +396,6 @@ def test_a_graph_that_is_taken_over_may_be_searched_with_another_ef(vectors, que
     after = before.update(vectors, np.arange(N), Config(index="hnsw", ef_search=300))
     assert (after.ef_search, before.ef_search) == (300, 10)
     again = HnswIndex(vectors, ef_search=300)
-    found, wanted = after.search(queries, 10), again.search(queries, 10)
-    assert found.rows.tolist() == wanted.rows.tolist()
-    assert recall_at_k(found, ExactIndex(vectors).search(queries, 10)) > 0.95
+    neighbors, expected = after.search(queries, 10), again.search(queries, 10)
+    assert neighbors.rows.tolist() == expected.rows.tolist()
+    assert recall_at_k(neighbors, ExactIndex(vectors).search(queries, 10)) > 0.95

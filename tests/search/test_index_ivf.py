@@ -30,18 +30,18 @@ def members():
 
 
 @pytest.fixture(scope="module")
-def drawn():
+def all_vectors():
     return clustered(N + 60, DIM, clusters=40, seed=0)[0]
 
 
 @pytest.fixture(scope="module")
-def vectors(drawn):
-    return drawn[:N].copy()
+def vectors(all_vectors):
+    return all_vectors[:N].copy()
 
 
 @pytest.fixture(scope="module")
-def queries(drawn):
-    return {"image": drawn[N:].copy(), "text": text_like(drawn[N:], seed=3)}
+def queries(all_vectors):
+    return {"image": all_vectors[N:].copy(), "text": text_like(all_vectors[N:], seed=3)}
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +75,8 @@ def masks(members):
 
 @pytest.mark.parametrize("kind", ["image", "text"])
 def test_recall_without_a_filter(index, exact, queries, kind):
-    found = index.search(queries[kind], 20)
-    assert recall_at_k(found, exact.search(queries[kind], 20)) >= 0.98
+    neighbors = index.search(queries[kind], 20)
+    assert recall_at_k(neighbors, exact.search(queries[kind], 20)) >= 0.98
 
 
 @pytest.mark.parametrize("kind", ["image", "text"])
@@ -87,16 +87,16 @@ def test_recall_under_filters_that_go_with_the_clusters_or_do_not(
     index, exact, queries, members, kind, name
 ):
     mask = masks(members)[name]
-    found = index.search(queries[kind], 20, allowed=mask)
-    assert recall_at_k(found, exact.search(queries[kind], 20, allowed=mask)) >= 0.98
+    neighbors = index.search(queries[kind], 20, allowed=mask)
+    assert recall_at_k(neighbors, exact.search(queries[kind], 20, allowed=mask)) >= 0.98
 
 
 def test_a_filter_that_forbids_what_is_nearest_is_seen_through(index, exact, queries, vectors):
     for query in queries["image"][:10]:
         allowed = vectors @ query < np.quantile(vectors @ query, 0.6)
-        found = index.search(query[np.newaxis], 20, allowed=allowed)
+        neighbors = index.search(query[np.newaxis], 20, allowed=allowed)
         truth = exact.search(query[np.newaxis], 20, allowed=allowed)
-        assert recall_at_k(found, truth) >= 0.9
+        assert recall_at_k(neighbors, truth) >= 0.9
 
 
 def test_smooth_vectors_are_found_too():
@@ -108,8 +108,8 @@ def test_smooth_vectors_are_found_too():
 
 def test_a_recall_of_1_is_the_exact_answer(index, exact, queries, members):
     for mask in (None, *masks(members).values()):
-        found = index.search(queries["text"][:20], 20, allowed=mask, recall=1.0)
-        check_equal(found, exact.search(queries["text"][:20], 20, allowed=mask))
+        neighbors = index.search(queries["text"][:20], 20, allowed=mask, recall=1.0)
+        check_equal(neighbors, exact.search(queries["text"][:20], 20, allowed=mask))
 
 
 def test_more_recall_reads_more_rows(index, queries):
@@ -211,25 +211,25 @@ def test_few_rows(unit_vectors, n, n_lists):
 
 def test_rows_that_are_all_the_same(unit_vectors):
     vectors = np.repeat(unit_vectors(1), 3_000, axis=0)
-    found = IvfIndex(vectors).search(vectors[:1], 5)
-    assert found.scores[0].tolist() == pytest.approx([1.0] * 5)
+    neighbors = IvfIndex(vectors).search(vectors[:1], 5)
+    assert neighbors.scores[0].tolist() == pytest.approx([1.0] * 5)
 
 
 def test_twins_in_one_list_come_in_the_order_of_their_rows(vectors):
     twice = np.concatenate([vectors, vectors])
-    found = IvfIndex(twice).search(vectors[:20], 2)
-    assert found.rows.tolist() == [[row, row + N] for row in range(20)]
+    neighbors = IvfIndex(twice).search(vectors[:20], 2)
+    assert neighbors.rows.tolist() == [[row, row + N] for row in range(20)]
 
 
 def test_mapped_strided_and_read_only_arrays(tmp_path, vectors, index, queries):
     np.save(tmp_path / "vectors.npy", vectors)
     mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
     strided = np.repeat(vectors, 2, axis=0)[::2]
-    asked = np.repeat(queries["image"], 2, axis=1)[:, ::2]
-    asked.flags.writeable = False
+    strided_queries = np.repeat(queries["image"], 2, axis=1)[:, ::2]
+    strided_queries.flags.writeable = False
     expected = index.search(queries["image"], 10)
     for given_vectors in (mapped, strided):
-        check_equal(IvfIndex(given_vectors).search(asked, 10), expected)
+        check_equal(IvfIndex(given_vectors).search(strided_queries, 10), expected)
 
 
 def test_a_bitmap_and_a_mask_allow_the_same(index, queries, members):
@@ -245,8 +245,8 @@ def test_a_bitmap_and_a_mask_allow_the_same(index, queries, members):
 def test_gathering_and_scanning_agree(vectors, exact, queries, members, gather_below):
     index = IvfIndex(vectors, gather_below=gather_below)
     for mask in masks(members).values():
-        found = index.search(queries["text"], 20, allowed=mask)
-        assert recall_at_k(found, exact.search(queries["text"], 20, allowed=mask)) >= 0.98
+        neighbors = index.search(queries["text"], 20, allowed=mask)
+        assert recall_at_k(neighbors, exact.search(queries["text"], 20, allowed=mask)) >= 0.98
 
 
 @pytest.mark.parametrize(
@@ -288,17 +288,17 @@ def test_a_batch_is_answered_as_its_queries_are_one_by_one(index, queries):
 def test_many_threads_may_search_at_once(vectors, queries):
     index = IvfIndex(vectors)
     expected = index.search(queries["text"], 7).rows.tolist()
-    found = []
+    answers = []
 
     def ask():
-        found.append(index.search(queries["text"], 7).rows.tolist())
+        answers.append(index.search(queries["text"], 7).rows.tolist())
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [expected] * 6
+    assert answers == [expected] * 6
 
 
 # -- changed libraries ------------------------------------------------------------------------
@@ -307,15 +307,15 @@ def test_many_threads_may_search_at_once(vectors, queries):
 def changed(vectors, *, gone, new):
     """Drop every `gone`-th row and put new ones between the others."""
     labels = np.arange(len(vectors))
-    kept = labels[labels % gone != 0]
-    rows = np.concatenate([vectors[kept], new])
-    numbers = np.concatenate([kept, len(vectors) + np.arange(len(new))])
+    kept_labels = labels[labels % gone != 0]
+    rows = np.concatenate([vectors[kept_labels], new])
+    numbers = np.concatenate([kept_labels, len(vectors) + np.arange(len(new))])
     order = np.random.default_rng(6).permutation(len(numbers))
     return np.ascontiguousarray(rows[order]), numbers[order]
 
 
-def test_an_update_index_is_that_of_the_changed_library(index, drawn, queries):
-    vectors, labels = changed(drawn[:N], gone=7, new=near_rows(drawn, 500))
+def test_an_update_index_is_that_of_the_changed_library(index, all_vectors, queries):
+    vectors, labels = changed(all_vectors[:N], gone=7, new=near_rows(all_vectors, 500))
     updated = index.update(vectors, labels)
     exact = ExactIndex(vectors)
     assert updated._lists.centres is index._lists.centres
@@ -327,9 +327,9 @@ def test_an_update_index_is_that_of_the_changed_library(index, drawn, queries):
         assert recall_at_k(updated.search(kind, 20), exact.search(kind, 20)) >= 0.98
 
 
-def near_rows(drawn, count):
+def near_rows(all_vectors, count):
     noise = np.random.default_rng(11).standard_normal((count, DIM))
-    return unit_rows(drawn[:count] + 0.05 * noise)
+    return unit_rows(all_vectors[:count] + 0.05 * noise)
 
 
 def test_the_index_before_stays_as_it_was(vectors, queries):
@@ -342,9 +342,9 @@ def test_the_index_before_stays_as_it_was(vectors, queries):
 def test_updates_upon_updates_are_exact(index, vectors, queries):
     updated, labels = index, np.arange(N)
     for step in range(3):
-        kept = labels[np.arange(len(labels)) % 5 != step]
+        kept_labels = labels[np.arange(len(labels)) % 5 != step]
         vectors = vectors[np.arange(len(labels)) % 5 != step]
-        labels = kept
+        labels = kept_labels
         updated = updated.update(np.ascontiguousarray(vectors), labels)
     query = queries["image"][0]
     check_equal(updated.nearest(query, 50), ExactIndex(vectors).nearest(query, 50))

@@ -79,14 +79,14 @@ def rows_of(n, dim, seed=0):
 
 
 def test_no_kernel_can_be_compiled_after_its_import():
-    found = []
+    kernels = []
     for module in map(importlib.import_module, KERNELS):
         things = [one for one in vars(module).values() if isinstance(one, Dispatcher)]
         # What has a cache of its own is called from Python; the rest are parts of it.
-        found += [one for one in things if one.stats.cache_path is not None]
-    assert {scan, gather, sweep, encode} <= set(found)
-    assert {one._can_compile for one in found} == {False}
-    assert {len(one.nopython_signatures) for one in found} == {1}
+        kernels += [one for one in things if one.stats.cache_path is not None]
+    assert {scan, gather, sweep, encode} <= set(kernels)
+    assert {one._can_compile for one in kernels} == {False}
+    assert {len(one.nopython_signatures) for one in kernels} == {1}
 
 
 # -- codes ------------------------------------------------------------------------------------
@@ -142,9 +142,9 @@ def test_a_query_is_rounded_to_the_nearest_step(values):
 def test_a_heap_keeps_the_best_and_of_equals_the_lowest_rows(scores, size, random):
     rows = list(range(len(scores)))
     random.shuffle(rows)
-    found = offered(np.array(scores, dtype=np.float32), np.array(rows, dtype=np.int64), size)
+    kept_rows = offered(np.array(scores, dtype=np.float32), np.array(rows, dtype=np.int64), size)
     best = sorted(zip(scores, rows, strict=True), key=lambda pair: (-pair[0], pair[1]))[:size]
-    assert sorted(found.tolist()) == sorted(row for _, row in best)
+    assert sorted(kept_rows.tolist()) == sorted(row for _, row in best)
 
 
 def test_buckets_order_lists_as_finely_as_they_are_wide():
@@ -223,8 +223,8 @@ def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists):
     for query in rows_of(5, 33, seed=7):
         best = sorted(by_code(codes, scales, rows, query, mask, 25))
         # A large error: everything that is kept comes back.
-        found = gather(*lists, positions, query, bits.words, bits.count, 20, 25, 9.0)
-        assert sorted(found.tolist()) == best
+        gathered = gather(*lists, positions, query, bits.words, bits.count, 20, 25, 9.0)
+        assert sorted(gathered.tolist()) == best
         # No miss is allowed for, so that every list is read.
         scanned, scored = scan(
             *lists, offsets, centre_codes, centre_scales, spreads, query, bits.words, bits.count,
@@ -238,31 +238,31 @@ def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists):
     n=st.integers(1, 120),
     dim=st.integers(1, 70),
     n_lists=st.integers(1, 30),
-    wanted=st.integers(1, 130),
+    k=st.integers(1, 130),
     share=st.sampled_from([0.0, 0.2, 1.0]),
     least=st.sampled_from([-np.inf, 0.1, 0.7, 2.0]),
     seed=st.integers(0, 9),
 )
 @settings(max_examples=80, deadline=None)
 def test_a_sweep_misses_nothing_that_belongs_to_the_answer(
-    n, dim, n_lists, wanted, share, least, seed
+    n, dim, n_lists, k, share, least, seed
 ):
     vectors = np.repeat(rows_of(-(-n // 2), dim, seed), 2, axis=0)[:n]
     codes, scales, rows, errors, offsets, _ = laid_out(vectors, n_lists, seed)
     mask = np.random.default_rng(seed).random(n) < share
     bits = Bitmap.of_mask(mask)
     query = rows_of(1, dim, seed=seed + 50)[0]
-    found, _ = sweep(
+    swept_rows, _ = sweep(
         codes, scales, rows, errors, offsets, np.arange(n_lists), np.ones(n_lists, np.float32),
-        query, bits.words, bits.count, wanted, least, 1.1, 1e-6,
+        query, bits.words, bits.count, k, least, 1.1, 1e-6,
     )  # fmt: skip
     cosines = vectors.astype(np.float64) @ query.astype(np.float64)
     allowed = [row for row in np.flatnonzero(mask) if cosines[row] >= least]
-    best = sorted(allowed, key=lambda row: (-cosines[row], row))[:wanted]
+    best = sorted(allowed, key=lambda row: (-cosines[row], row))[:k]
     if least <= 1:
-        assert set(best) <= set(found.tolist())
-    assert set(found.tolist()) <= set(np.flatnonzero(mask).tolist())
-    assert len(set(found.tolist())) == len(found)
+        assert set(best) <= set(swept_rows.tolist())
+    assert set(swept_rows.tolist()) <= set(np.flatnonzero(mask).tolist())
+    assert len(set(swept_rows.tolist())) == len(swept_rows)
 
 
 def test_what_rounding_may_have_put_behind_is_returned_and_no_more():
@@ -271,9 +271,9 @@ def test_what_rounding_may_have_put_behind_is_returned_and_no_more():
     rows = np.arange(4_000, dtype=np.int32)
     words = Bitmap.full(4_000).words
     for query in rows_of(20, 64, seed=3):
-        found = gather(
+        gathered = gather(
             codes, scales, rows, rows, query, words, 4_000, 20, 200, float(errors.mean())
         )
         best = np.argsort(-(vectors @ query))[:20]
-        assert set(best.tolist()) <= set(found.tolist())
-        assert len(found) < 40
+        assert set(best.tolist()) <= set(gathered.tolist())
+        assert len(gathered) < 40

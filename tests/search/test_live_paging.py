@@ -45,8 +45,8 @@ def test_no_photo_comes_twice_or_after_it_was_deleted_and_none_is_left_out(
     for gone in [*steps, *[set()] * N]:
         live[list(gone)] = False
         still = None if live.all() else live.copy()
-        asked = None if cursor else query
-        page = engine.slice(asked, per_page=per_page, cursor=cursor, live=still)
+        first_query = None if cursor else query
+        page = engine.slice(first_query, per_page=per_page, cursor=cursor, live=still)
         assert all(live[row] for row in page.rows)
         seen += page.rows.tolist()
         cursor = page.next_cursor

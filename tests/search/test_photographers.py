@@ -23,8 +23,8 @@ def one_photo(username, full_name="", source="unsplash", **changes):
     }
 
 
-def usernames(found):
-    return [one.username for one in found]
+def usernames(photographers):
+    return [one.username for one in photographers]
 
 
 @pytest.fixture
@@ -163,8 +163,8 @@ def test_equals_are_ordered_by_photos_then_username_then_source(make_table):
             one_photo("c", "Same"),
         )
     )
-    found = [(one.username, one.source) for one in people.suggest("same")]
-    assert found == [("c", "unsplash"), ("a", "pexels"), ("a", "unsplash"), ("b", "unsplash")]
+    suggested = [(one.username, one.source) for one in people.suggest("same")]
+    assert suggested == [("c", "unsplash"), ("a", "pexels"), ("a", "unsplash"), ("b", "unsplash")]
 
 
 # -- exact usernames --------------------------------------------------------------------------
@@ -247,8 +247,8 @@ def rank_of(lines, part):
     """0 for a line that is the part, 1 for a word that begins with it, 2 for any place, or None."""
     if part in lines:
         return 0
-    found = any(re.search(WORD_BEGINS + re.escape(part), line) for line in lines)
-    if found:
+    begins_word = any(re.search(WORD_BEGINS + re.escape(part), line) for line in lines)
+    if begins_word:
         return 1
     return 2 if any(part in line for line in lines) else None
 
@@ -261,9 +261,9 @@ def rank_of(lines, part):
 def test_names_are_found_as_by_a_list_comprehension(entries, part, limit):
     names = Names([[line for entry in entries for line in entry]])
     folded = [[fold(line) for line in entry] for entry in entries]
-    wanted = fold(part)
-    if wanted:
-        ranks = [(rank_of(lines, wanted), at) for at, lines in enumerate(folded)]
+    folded_part = fold(part)
+    if folded_part:
+        ranks = [(rank_of(lines, folded_part), at) for at, lines in enumerate(folded)]
         expected = [at for rank, at in sorted((r, at) for r, at in ranks if r is not None)]
     else:
         expected = list(range(len(entries)))
@@ -277,8 +277,8 @@ def test_many_names_over_many_blocks_are_found_as_by_a_list_comprehension():
     names = Names([lines[:3_000], lines[3_000:]])
     entries = [[fold(line) for line in pair] for pair in zip(lines[::2], lines[1::2], strict=True)]
     for part in ("an", "ngng", "quø漢", "schsch-k", "zz", "a", "lee an", lines[7_777], "bebebebe"):
-        wanted = fold(part)
-        ranks = [(rank_of(entry, wanted), at) for at, entry in enumerate(entries)]
+        folded_part = fold(part)
+        ranks = [(rank_of(entry, folded_part), at) for at, entry in enumerate(entries)]
         expected = [at for rank, at in sorted((r, at) for r, at in ranks if r is not None)]
         assert names.find(part, 30) == expected[:30]
 
@@ -293,5 +293,5 @@ def test_many_names_over_many_blocks_are_found_as_by_a_list_comprehension():
 def test_a_block_that_has_a_pattern_is_never_passed_over(text, start, length):
     pattern = text[start : start + length] or b"\n"
     place = text.find(pattern)
-    found = BlockFilter(np.frombuffer(text, dtype=np.uint8)).stretches(pattern)
-    assert any(first <= place < stop for first, stop in found)
+    stretches = BlockFilter(np.frombuffer(text, dtype=np.uint8)).stretches(pattern)
+    assert any(first <= place < stop for first, stop in stretches)

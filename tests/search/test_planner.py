@@ -69,9 +69,9 @@ def plan(query, config, n_allowed=N, n_photos=N):
     ],
 )
 def test_a_plan_expects_the_least_recall_of_both_ends_of_its_band(kind, n_allowed, effort, recall):
-    found = plan(QUERIES[kind], tuned(), n_allowed)
-    assert (found.mode, found.effort) == ("clustered", effort)
-    assert found.expected_recall == recall
+    query_plan = plan(QUERIES[kind], tuned(), n_allowed)
+    assert (query_plan.mode, query_plan.effort) == ("clustered", effort)
+    assert query_plan.expected_recall == recall
 
 
 def test_the_least_effort_that_reaches_the_recall_of_the_config_is_taken():
@@ -81,8 +81,8 @@ def test_the_least_effort_that_reaches_the_recall_of_the_config_is_taken():
 
 
 def test_a_recall_that_no_effort_reaches_takes_the_best_one_and_says_so():
-    found = plan(QUERIES["text"], tuned(recall=0.999))
-    assert (found.mode, found.effort, found.expected_recall) == ("clustered", 0.99, 0.992)
+    query_plan = plan(QUERIES["text"], tuned(recall=0.999))
+    assert (query_plan.mode, query_plan.effort, query_plan.expected_recall) == ("clustered", 0.99, 0.992)
 
 
 def test_a_plan_says_in_words_what_it_expects_and_why():
@@ -101,22 +101,22 @@ def test_the_photo_that_is_searched_by_is_no_filter():
 
 @pytest.mark.parametrize("index", ["hnsw", "clustered"])
 def test_what_nobody_measured_is_not_made_up(index):
-    found = plan(QUERIES["text"], Config(index=index))
-    assert found.expected_recall is None
-    assert found.effort is None
-    assert "not measured; run `searchlab tune`" in found.explain()
+    query_plan = plan(QUERIES["text"], Config(index=index))
+    assert query_plan.expected_recall is None
+    assert query_plan.effort is None
+    assert "not measured; run `searchlab tune`" in query_plan.explain()
 
 
 def test_exact_ways_miss_nothing_and_say_nothing_of_recall():
     config = tuned()
-    for found in (
+    for query_plan in (
         plan(Query(text="sea"), config, 3),
         plan(Query(filter=PhotoFilter(orientation="square")), config),
         make_plan(Query(text="sea"), ExactIndex(np.eye(4, dtype=np.float32)), Config(), 4),
     ):
-        assert found.mode in ("exact", "browse")
-        assert found.expected_recall == 1.0
-        assert "recall" not in found.explain()
+        assert query_plan.mode in ("exact", "browse")
+        assert query_plan.expected_recall == 1.0
+        assert "recall" not in query_plan.explain()
 
 
 def test_a_tuning_of_another_index_is_not_quoted():
@@ -174,29 +174,29 @@ def test_a_clustered_index_that_nobody_measured_scores_a_few_photos():
     st.sampled_from(["hnsw", "clustered"]),
 )
 def test_a_plan_is_never_expected_to_find_less_than_is_asked_for(
-    kind, n_allowed, asked, usual, index
+    kind, n_allowed, min_recall, usual, index
 ):
     measured = {
         name: [(effort * 100, *rest) for effort, *rest in rows] for name, rows in MEASURED.items()
     }
     config = tuned(index, recall=usual, measured=MEASURED if index == "clustered" else measured)
     for some in (config, Config(index=index, recall=usual), replace(config, seed=9)):
-        found = plan(replace(QUERIES[kind], min_recall=asked), some, n_allowed)
-        assert found.expected_recall is not None
-        assert found.expected_recall >= asked
+        query_plan = plan(replace(QUERIES[kind], min_recall=min_recall), some, n_allowed)
+        assert query_plan.expected_recall is not None
+        assert query_plan.expected_recall >= min_recall
     # It may only raise what is done without it.
     least = plan(QUERIES[kind], config, n_allowed).expected_recall
     assert (
-        plan(replace(QUERIES[kind], min_recall=asked), config, n_allowed).expected_recall >= least
+        plan(replace(QUERIES[kind], min_recall=min_recall), config, n_allowed).expected_recall >= least
     )
 
 
 def test_a_recall_that_is_asked_for_raises_the_effort_or_makes_it_exact():
     config = tuned(recall=0.9)
-    asked = {r: plan(replace(QUERIES["text"], min_recall=r), config) for r in (0.91, 0.98, 0.995)}
-    assert [found.effort for found in asked.values()] == [0.9, 0.99, None]
-    assert [found.mode for found in asked.values()] == ["clustered", "clustered", "exact"]
-    assert "requires a recall of 0.995" in asked[0.995].reason
+    plans = {r: plan(replace(QUERIES["text"], min_recall=r), config) for r in (0.91, 0.98, 0.995)}
+    assert [query_plan.effort for query_plan in plans.values()] == [0.9, 0.99, None]
+    assert [query_plan.mode for query_plan in plans.values()] == ["clustered", "clustered", "exact"]
+    assert "requires a recall of 0.995" in plans[0.995].reason
 
 
 def test_a_recall_of_1_is_exact_whatever_was_measured():

@@ -316,10 +316,10 @@ def test_a_plan_is_printed_in_words(capsys):
     assert capsys.readouterr().out == plan().explain() + "\n"
 
 
-@pytest.mark.parametrize("given", [None, {}, {"source": "nasa"}, "nasa", ()])
-def test_a_filter_that_is_none_is_refused(given):
+@pytest.mark.parametrize("condition", [None, {}, {"source": "nasa"}, "nasa", ()])
+def test_a_filter_that_is_none_is_refused(condition):
     with pytest.raises(InputError, match="filter must be a PhotoFilter, got"):
-        Query(text="a", filter=given)
+        Query(text="a", filter=condition)
 
 
 def test_the_results_of_a_page_have_places(make_photo):

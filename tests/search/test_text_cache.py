@@ -101,6 +101,6 @@ def test_threads_that_ask_for_the_same_texts_get_their_own_vectors():
     known = TextVectors(Counting(), max_bytes=2_000)
     texts = [f"{number:0{1 + number % 7}}" for number in range(200)] * 3
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(known.of, texts))
-    assert [row[0] for row in found] == [len(text) for text in texts]
+        rows = list(pool.map(known.of, texts))
+    assert [row[0] for row in rows] == [len(text) for text in texts]
     assert known.n_bytes <= 2_000

@@ -68,16 +68,16 @@ def data_of(client, path, **params):
 
 
 def test_the_facet_of_sources_lists_them_with_their_terms(served):
-    found = {one["name"]: one["license_url"] for one in data_of(served, "/facets/sources")}
-    assert sorted(found) == sorted(DUMPS)
-    assert found["pexels"] == "https://www.pexels.com/license/"
-    assert found["flickr"] == "https://creativecommons.org/licenses/by/2.0/"
-    assert found["wikimedia"] == "https://creativecommons.org/licenses/by-sa/3.0/"
+    license_urls = {one["name"]: one["license_url"] for one in data_of(served, "/facets/sources")}
+    assert sorted(license_urls) == sorted(DUMPS)
+    assert license_urls["pexels"] == "https://www.pexels.com/license/"
+    assert license_urls["flickr"] == "https://creativecommons.org/licenses/by/2.0/"
+    assert license_urls["wikimedia"] == "https://creativecommons.org/licenses/by-sa/3.0/"
 
 
 def test_the_facet_of_licences_keeps_versions_and_has_free(served):
-    found = [one["name"] for one in data_of(served, "/facets/licenses")]
-    assert found == ["cc-by-2.0", "cc-by-sa-3.0", "cc0", "free"]
+    names = [one["name"] for one in data_of(served, "/facets/licenses")]
+    assert names == ["cc-by-2.0", "cc-by-sa-3.0", "cc0", "free"]
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,14 @@ def test_the_facet_of_licences_keeps_versions_and_has_free(served):
     ],
 )
 def test_filters(served, params, expected):
-    found = data_of(served, "/search/photos", **params)
-    assert sorted(photo["source_photo_id"] for photo in found) == sorted(expected)
+    photos = data_of(served, "/search/photos", **params)
+    assert sorted(photo["source_photo_id"] for photo in photos) == sorted(expected)
 
 
 def test_every_photo_has_a_credit_and_five_links_of_its_own_library(served):
-    found = {p["source_photo_id"]: p for p in data_of(served, "/search/photos", q="a photo")}
-    assert len(found) == 7
-    plain = {photo_id: photo["attribution"]["plain"] for photo_id, photo in found.items()}
+    photo_of = {p["source_photo_id"]: p for p in data_of(served, "/search/photos", q="a photo")}
+    assert len(photo_of) == 7
+    plain = {photo_id: photo["attribution"]["plain"] for photo_id, photo in photo_of.items()}
     assert plain[UNSPLASH["id"]] == "Photo by Mirelle Okafor on Unsplash"
     assert plain["7000001"] == "Photo by Tomas Lindqvist on Pexels"
     assert plain["8000001"] == "Image by Berit_7 from Pixabay"
@@ -111,11 +111,11 @@ def test_every_photo_has_a_credit_and_five_links_of_its_own_library(served):
     assert plain["900001"] == (
         "“Old mill at Verdun” by Ana & Kova, CC BY-SA 3.0, via Wikimedia Commons"
     )
-    for photo in found.values():
+    for photo in photo_of.values():
         assert len(photo["urls"]) == 5
         assert all(url.startswith("http") for url in photo["urls"].values())
-    assert found["900001"]["urls"]["thumb"].startswith("https://upload.wikimedia.org/")
-    assert "/media/" in found["8000001"]["urls"]["thumb"]
+    assert photo_of["900001"]["urls"]["thumb"].startswith("https://upload.wikimedia.org/")
+    assert "/media/" in photo_of["8000001"]["urls"]["thumb"]
 
 
 def test_a_hostile_name_reaches_the_page_as_text(served):
@@ -127,8 +127,8 @@ def test_a_hostile_name_reaches_the_page_as_text(served):
 def test_a_photo_that_came_by_two_ways_is_found_by_its_origin_and_once(served):
     photo = data_of(served, f"/photos/{photo_id_of('flickr', '50000000001')}")
     assert photo["source"] == "flickr"
-    found = data_of(served, "/search/photos", photographer="inesd")
-    assert [one["photo_id"] for one in found] == [photo["photo_id"]]
+    by_photographer = data_of(served, "/search/photos", photographer="inesd")
+    assert [one["photo_id"] for one in by_photographer] == [photo["photo_id"]]
 
 
 def test_a_copy_that_is_shown_in_place_of_links_is_served(served):

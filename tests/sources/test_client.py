@@ -63,7 +63,7 @@ def test_an_answer_is_asked_for_with_the_key_and_once_a_day(make_api, server):
     server.says({"photos": [1]})
     ask = ApiRequest(f"{server.url}/search", {"query": "a b", "page": "1"})
     assert api.answer(ask) == api.answer(ask) == {"photos": [1]}
-    [(path, headers)] = server.asked
+    [(path, headers)] = server.requests
     assert parse_qs(urlsplit(path).query) == {"query": ["a b"], "page": ["1"]}
     assert headers["X-Key"] == "s3cret"
     assert headers["User-Agent"].startswith("searchlab/")
@@ -73,7 +73,7 @@ def test_a_key_may_be_a_parameter_and_stands_in_no_file(make_api, server, tmp_pa
     api, _ = make_api(key=Key("ANY_KEY", "https://example.org", param="key"))
     server.says({"photos": []})
     api.answer(ApiRequest(f"{server.url}/search", {"q": "x"}))
-    assert "key=s3cret" in server.asked[0][0]
+    assert "key=s3cret" in server.requests[0][0]
     for path in (tmp_path / "responses").iterdir():
         assert b"s3cret" not in path.read_bytes()
         assert "s3cret" not in path.name
@@ -95,18 +95,18 @@ def test_answers_that_are_too_old_or_damaged_are_asked_for_again(make_api, serve
 def test_a_missing_key_is_told_before_anything_is_asked(make_api, server):
     with pytest.raises(InputError, match=r"must be asked with a key.*set ANY_KEY"):
         make_api(secret="")[0].answer(ApiRequest(f"{server.url}/x"))
-    assert server.asked == []
+    assert server.requests == []
     with pytest.raises(InputError, match="printable ASCII"):
         make_api(secret="a\nb")
 
 
 @pytest.mark.parametrize(
-    ("told", "waited"),
+    ("retry_after", "waited"),
     [("7", 7.0), (email.utils.formatdate(NOW + 30, usegmt=True), 30.0), ("soon", 2.0)],
 )
-def test_retry_after_is_obeyed_as_seconds_and_as_a_date(make_api, server, told, waited):
+def test_retry_after_is_obeyed_as_seconds_and_as_a_date(make_api, server, retry_after, waited):
     api, waits = make_api()
-    server.says({}, status=429, Retry_After=told)
+    server.says({}, status=429, Retry_After=retry_after)
     server.says({"ok": 1})
     assert api.answer(ApiRequest(f"{server.url}/x")) == {"ok": 1}
     assert waited in waits
@@ -178,7 +178,7 @@ def test_the_key_follows_no_redirect(make_api, server):
     server.says({}, status=302, Location=f"{server.url}/elsewhere")
     with pytest.raises(NotFoundError, match="answered 302"):
         make_api()[0].answer(ApiRequest(f"{server.url}/x"))
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_name_is_resolved_once_and_connected_to_where_it_was_checked(server):
     port = urlsplit(server.url).port
     with open_client(transport) as client:
         assert client.get(f"http://photos.example:{port}/x").json() == {"ok": 1}
-    assert server.asked[0][1]["Host"] == f"photos.example:{port}"
+    assert server.requests[0][1]["Host"] == f"photos.example:{port}"
 
 
 # -- the walks of the libraries ---------------------------------------------------------------

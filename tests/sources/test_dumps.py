@@ -38,8 +38,8 @@ PALETTE = Config(model="palette")
 
 def ids_in(path, name):
     return [
-        found.record.source_photo_id if isinstance(found, DumpRecord) else found.reason
-        for found in read_dump(path, SOURCES[name])
+        entry.record.source_photo_id if isinstance(entry, DumpRecord) else entry.reason
+        for entry in read_dump(path, SOURCES[name])
     ]
 
 
@@ -125,10 +125,10 @@ def test_a_line_without_end_is_passed_over_in_bounded_memory(tmp_path, monkeypat
     good = json.dumps(pexels(1))
     path.write_text(good + "\n" + "x" * 3_000_000 + "\n" + good + "\n")
     tracemalloc.start()
-    found = list(read_dump(path, SOURCES["pexels"]))
+    entries = list(read_dump(path, SOURCES["pexels"]))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert [isinstance(one, DumpRecord) for one in found] == [True, False, True]
+    assert [isinstance(one, DumpRecord) for one in entries] == [True, False, True]
     assert peak < 2_000_000
 
 
@@ -276,9 +276,9 @@ def test_records_that_change_or_go_do_so_at_the_next_indexing(library, dump, tmp
     dump("pexels", [pexels(2, photographer="Renamed"), pexels(3)], [1, 2, 3])
     report = index(library)
     assert (report.added, report.removed) == (1, 1)
-    found = photos_of(library)
-    assert sorted(found) == ["2", "3"]
-    assert found["2"].attribution["plain"] == "Photo by Renamed on Pexels"
+    photos = photos_of(library)
+    assert sorted(photos) == ["2", "3"]
+    assert photos["2"].attribution["plain"] == "Photo by Renamed on Pexels"
 
 
 def test_of_two_lines_about_one_photo_the_later_one_counts(library, dump):

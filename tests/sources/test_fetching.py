@@ -56,7 +56,7 @@ def test_a_picture_is_kept_by_its_content(server, client, tmp_path):
     assert download(client, f"{server.url}/b", tmp_path) == place
     assert place.read_bytes() == RED
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [place]
-    assert server.asked[0][1]["Accept-Encoding"] == "identity"
+    assert server.requests[0][1]["Accept-Encoding"] == "identity"
 
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP", "GIF", "TIFF"])
@@ -146,7 +146,7 @@ def test_a_redirect_into_a_private_network_or_out_of_the_web_is_refused(
     if not target:
         server.says(b"", status=404)
     assert_refused(client, f"{server.url}/x", tmp_path, ".")
-    assert len(server.asked) <= 2
+    assert len(server.requests) <= 2
 
 
 def test_a_name_that_becomes_private_at_the_second_look_is_refused(server, tmp_path):
@@ -221,15 +221,15 @@ def test_a_query_brings_records_and_pictures_and_reports_what_is_no_record(
 def test_pages_bound_what_is_asked_for(boats, make_api, client, tmp_path, server):
     report = fetch(make_api(boats), client, "boats", tmp_path / "out", pages=1)
     assert report.records == 2
-    assert len([path for path, _ in server.asked if path.startswith("/search")]) == 1
+    assert len([path for path, _ in server.requests if path.startswith("/search")]) == 1
 
 
 def test_fetching_again_asks_nothing_again(boats, make_api, client, tmp_path, server):
     fetch(make_api(boats), client, "boats", tmp_path / "out", pages=5)
-    n_asked = len(server.asked)
+    n_requests = len(server.requests)
     report = fetch(make_api(boats), client, "boats", tmp_path / "out", pages=5)
     assert (report.new, report.fetched, report.there) == (0, 0, 3)
-    assert len(server.asked) == n_asked
+    assert len(server.requests) == n_requests
 
 
 def test_an_interrupted_walk_goes_on_where_it_stopped(boats, make_api, client, tmp_path, server):
@@ -240,8 +240,8 @@ def test_an_interrupted_walk_goes_on_where_it_stopped(boats, make_api, client, t
     path.write_bytes(path.read_bytes()[:-20])  # as if killed while it wrote
     report = fetch(make_api(boats), client, "boats", tmp_path / "out", pages=5)
     assert (report.records, report.fetched, report.there) == (3, 1, 2)
-    asked = [path for path, _ in server.asked]
-    assert len(asked) == len(set(asked)) + 1  # the page that was refused
+    paths = [path for path, _ in server.requests]
+    assert len(paths) == len(set(paths)) + 1  # the page that was refused
 
 
 def test_a_picture_that_cannot_be_had_is_reported_and_stops_nothing(
@@ -265,17 +265,17 @@ def test_pictures_that_may_not_be_shown_are_not_fetched(make_api, client, tmp_pa
     report = fetch_pictures(api, client, dump, tmp_path)
     assert (report.records, report.fetched) == (2, 1)
     assert "all-rights-reserved" in report.problems[0].reason
-    assert [path for path, _ in server.asked] == ["/ok.jpg"]
+    assert [path for path, _ in server.requests] == ["/ok.jpg"]
 
 
 def test_what_was_fetched_is_indexed_without_a_network(boats, make_api, client, tmp_path, server):
     report = fetch(make_api(boats), client, "boats", tmp_path / "out", pages=5)
-    n_asked = len(server.asked)
+    n_requests = len(server.requests)
     library = create_library(tmp_path / "library")
     roots = [check_dump(report.dump, source="pexels")]
     indexed = index_photos(library, roots, config=Config(model="palette"))
     assert (indexed.n_photos, indexed.problems) == (3, [])
-    assert len(server.asked) == n_asked
+    assert len(server.requests) == n_requests
     table = library.engine.table
     assert {table.photo(row).urls["regular"] for row in range(3)} == {
         f"{server.url}/{number}.jpg" for number in (1, 2, 3)

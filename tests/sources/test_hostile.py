@@ -47,16 +47,16 @@ def places(value, path=()):
 class Tags(HTMLParser):
     def __init__(self):
         super().__init__()
-        self.found = []
+        self.tags = []
 
     def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
+        self.tags.append((tag, dict(attrs)))
 
 
 def assert_harmless(record):
     tags = Tags()
     tags.feed(record.attribution["html"])
-    for tag, attributes in tags.found:
+    for tag, attributes in tags.tags:
         assert tag == "a"
         assert set(attributes) == {"href", "rel"}
         assert web_url(attributes["href"])
@@ -82,10 +82,10 @@ def test_no_value_at_any_place_of_a_record_does_harm_or_more_than_refuse_it(name
         records_at[path[-1]] = data.draw(HOSTILE | VALUES)
     for entry in SOURCES[name].entries(record):
         try:
-            found = SOURCES[name].record(entry)
+            photo = SOURCES[name].record(entry)
         except InputError:
             continue
-        assert_harmless(found)
+        assert_harmless(photo)
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
@@ -113,5 +113,5 @@ def test_a_hostile_name_is_shown_as_the_text_that_it_is():
 def test_a_file_of_anything_is_read_to_its_end(suffix, content, tmp_path_factory):
     path = tmp_path_factory.mktemp("any") / f"dump{suffix}"
     path.write_bytes(content)
-    for found in read_dump(path, SOURCES["flickr"]):
-        assert isinstance(found, Skipped)
+    for entry in read_dump(path, SOURCES["flickr"]):
+        assert isinstance(entry, Skipped)

@@ -89,31 +89,31 @@ def assert_whole(record, name):
 
 @pytest.mark.parametrize(("name", "file", "n_photos"), CASES)
 def test_every_photo_of_a_recorded_answer_is_read(name, file, n_photos):
-    found = list(read_dump(FOLDER / file, SOURCES[name]))
-    assert [one for one in found if not isinstance(one, DumpRecord)] == []
-    assert len(found) == n_photos
-    for one in found:
+    photos = list(read_dump(FOLDER / file, SOURCES[name]))
+    assert [one for one in photos if not isinstance(one, DumpRecord)] == []
+    assert len(photos) == n_photos
+    for one in photos:
         assert_whole(one.record, name)
-    assert len({one.record.source_photo_id for one in found}) >= 0.99 * n_photos
+    assert len({one.record.source_photo_id for one in photos}) >= 0.99 * n_photos
 
 
 def test_rows_of_inaturalists_open_data_are_read():
     # The one recorded answer that is a Python literal: rows as a database gave them.
     text = (FOLDER / "inaturalist/full_db_response.txt").read_text()
     [(rows,)] = ast.literal_eval(text.strip())
-    found = [one for _, one in read_api_answer("rows", rows, SOURCES["inaturalist"])]
-    assert len(found) == 34
-    for one in found:
+    photos = [one for _, one in read_api_answer("rows", rows, SOURCES["inaturalist"])]
+    assert len(photos) == 34
+    for one in photos:
         assert_whole(one.record, "inaturalist")
-    assert sum(one.record.license_type == "cc-by-nc-4.0" for one in found) == 30
+    assert sum(one.record.license_type == "cc-by-nc-4.0" for one in photos) == 30
 
 
 @pytest.mark.parametrize("name", sorted(FOLDERS))
 def test_pieces_of_records_are_read_or_refused_one_by_one(name):
     for path in sorted((FOLDER / FOLDERS[name]).glob("*.json")):
         entries = SOURCES[name].entries(json.loads(path.read_text()))
-        found = list(read_dump(path, SOURCES[name]))
-        assert len(found) == len(entries), path.name
+        photos = list(read_dump(path, SOURCES[name]))
+        assert len(photos) == len(entries), path.name
 
 
 def test_titles_names_and_pages_are_those_of_the_records():

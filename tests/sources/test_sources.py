@@ -61,8 +61,8 @@ def test_a_record_tells_exactly_the_fields_that_the_table_says(name):
     record = read(name)
     for field in PHOTO_FIELDS:
         if hasattr(record, field) and field not in ("source", "license_type", "photo_id"):
-            told = origin_of(SOURCES[name], field) == "record"
-            assert bool(getattr(record, field)) == told, field
+            from_record = origin_of(SOURCES[name], field) == "record"
+            assert bool(getattr(record, field)) == from_record, field
 
 
 def test_the_credit_names_the_photographer_and_says_the_same_in_both_forms(name):
@@ -328,18 +328,18 @@ def test_nasa_sizes_that_are_listed_come_before_those_that_follow_from_the_name(
 def test_an_observation_has_several_photos_each_with_its_own_licence():
     other = {**INATURALIST["photos"][0], "id": 61000002, "license_code": None}
     both = changed(INATURALIST, photos=[INATURALIST["photos"][0], other])
-    found = [SOURCES["inaturalist"].record(e) for e in SOURCES["inaturalist"].entries(both)]
-    assert [one.license_type for one in found] == ["cc-by-4.0", "all-rights-reserved"]
-    assert found[0].urls["large"].endswith("/photos/61000001/large.jpg")
-    assert found[0].attribution["plain"] == (
+    photos = [SOURCES["inaturalist"].record(e) for e in SOURCES["inaturalist"].entries(both)]
+    assert [one.license_type for one in photos] == ["cc-by-4.0", "all-rights-reserved"]
+    assert photos[0].urls["large"].endswith("/photos/61000001/large.jpg")
+    assert photos[0].attribution["plain"] == (
         "“Common frog” © Leo Marsh, CC BY 4.0, via iNaturalist"
     )
 
 
 def test_further_pictures_of_the_met_are_photos_of_their_own():
-    found = [SOURCES["met"].record(entry) for entry in SOURCES["met"].entries(MET)]
-    assert [one.source_photo_id for one in found] == ["990001", "990001-DP0002"]
-    assert found[1].urls["thumb"].endswith("/web-large/DP0002.jpg")
+    photos = [SOURCES["met"].record(entry) for entry in SOURCES["met"].entries(MET)]
+    assert [one.source_photo_id for one in photos] == ["990001", "990001-DP0002"]
+    assert photos[1].urls["thumb"].endswith("/web-large/DP0002.jpg")
     assert read("met", changed(MET, isPublicDomain=False)).license_type == "all-rights-reserved"
 
 

@@ -98,8 +98,8 @@ def test_a_revoked_key_is_refused_at_once(known):
     (key,) = api.data("/usage/by-key")["keys"]
     known.key_command(f"revoke {key['key_id']}")
     check_failure(api.get("/usage"), 401, "UNAUTHORIZED")
-    kept = known.new_account("revoked", name="kept")
-    check_success(kept.get("/usage"))
+    other_key = known.new_account("revoked", name="kept")
+    check_success(other_key.get("/usage"))
 
 
 def test_an_account_may_hold_several_named_keys(known):

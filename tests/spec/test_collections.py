@@ -63,21 +63,21 @@ def read(api, collection_id):
 
 def test_a_new_collection_has_every_field_and_no_photos(api):
     before = datetime.datetime.now(datetime.UTC)
-    found = created(api, name="Herbst", description="Blätter", is_public=True)
-    check_record(found, COLLECTION)
-    assert (found["name"], found["description"], found["is_public"]) == ("Herbst", "Blätter", True)
-    assert (found["photos_count"], found["cover_photo_id"]) == (0, "")
-    assert "photos" not in found
+    collection = created(api, name="Herbst", description="Blätter", is_public=True)
+    check_record(collection, COLLECTION)
+    assert (collection["name"], collection["description"], collection["is_public"]) == ("Herbst", "Blätter", True)
+    assert (collection["photos_count"], collection["cover_photo_id"]) == (0, "")
+    assert "photos" not in collection
     second = datetime.timedelta(seconds=1)
-    made = check_moment(found["created_at"])
+    made = check_moment(collection["created_at"])
     assert before - second <= made <= datetime.datetime.now(datetime.UTC) + second
-    assert check_moment(found["updated_at"]) == made
+    assert check_moment(collection["updated_at"]) == made
 
 
 def test_description_is_null_and_is_public_false_by_default(api):
-    found = created(api)
-    assert found["description"] is None
-    assert found["is_public"] is False
+    collection = created(api)
+    assert collection["description"] is None
+    assert collection["is_public"] is False
     assert created(api, description=None)["description"] is None
 
 
@@ -87,9 +87,9 @@ def test_description_is_null_and_is_public_false_by_default(api):
      "\u202e", "a\nb", "%s %(x)s {0}"],
 )  # fmt: skip
 def test_a_name_of_1_to_255_characters_is_kept_as_it_is(api, name):
-    found = created(api, name=name)
-    assert found["name"] == name
-    assert read(api, found["id"])["name"] == name
+    collection = created(api, name=name)
+    assert collection["name"] == name
+    assert read(api, collection["id"])["name"] == name
 
 
 @pytest.mark.parametrize("name", ["", "x" * 256, "🌼" * 256, None, 5, True, ["x"], {"a": 1}, 1.5])
@@ -153,9 +153,9 @@ def test_a_json_body_may_come_in_chunks_and_name_what_is_unknown(api):
     parts = iter([b'{"na', b'me": "in ', b'parts", "id": 7, "photos": [1], "unknown": {}}'])
     headers = {"content-type": "application/json"}
     answer = api.http.post("/collections", content=parts, headers=headers)
-    found = check_success(answer)["data"]
-    check_record(found, COLLECTION)
-    assert found["name"] == "in parts"
+    collection = check_success(answer)["data"]
+    check_record(collection, COLLECTION)
+    assert collection["name"] == "in parts"
 
 
 def test_a_body_of_megabytes_is_refused(api):
@@ -169,12 +169,12 @@ def test_the_list_has_the_accounts_collections_without_photos(api, other, photos
     first, second = created(api), created(api, is_public=True)
     theirs = created(other, is_public=True)
     added(api, first["id"], photos[0]["photo_id"])
-    found = {entry["id"]: entry for entry in api.data("/collections")}
-    assert {first["id"], second["id"]} <= set(found)
-    assert theirs["id"] not in found
-    for entry in found.values():
+    listed = {entry["id"]: entry for entry in api.data("/collections")}
+    assert {first["id"], second["id"]} <= set(listed)
+    assert theirs["id"] not in listed
+    for entry in listed.values():
         check_record(entry, COLLECTION)
-    assert found[first["id"]]["photos_count"] == 1
+    assert listed[first["id"]]["photos_count"] == 1
 
 
 def test_an_account_without_collections_has_an_empty_list(known):
@@ -187,10 +187,10 @@ def test_the_list_does_not_paginate(api):
 
 def test_a_collection_is_read_with_its_photos(api, photos, mine):
     entries = [added(api, mine, photo["photo_id"]) for photo in photos]
-    found = read(api, mine)
-    check_record({k: v for k, v in found.items() if k != "photos"}, COLLECTION)
-    assert sorted(found["photos"], key=lambda e: e["id"]) == entries
-    assert found["photos_count"] == 4
+    collection = read(api, mine)
+    check_record({k: v for k, v in collection.items() if k != "photos"}, COLLECTION)
+    assert sorted(collection["photos"], key=lambda e: e["id"]) == entries
+    assert collection["photos_count"] == 4
 
 
 def test_an_empty_collection_has_an_empty_list_of_photos(api, mine):
@@ -237,13 +237,13 @@ def test_what_is_left_out_is_filled_from_the_index(api, photos, mine):
 
 
 def test_what_is_given_is_kept(api, photos, mine):
-    given = {
+    fields = {
         "photo_thumbnail_url": "https://example.org/thumb.jpg",
         "photo_source": "elsewhere",
         "photo_photographer": "Åsa “Q” <b>",
     }
-    entry = added(api, mine, photos[0]["photo_id"], **given)
-    assert {name: entry[name] for name in given} == given
+    entry = added(api, mine, photos[0]["photo_id"], **fields)
+    assert {name: entry[name] for name in fields} == fields
     assert read(api, mine)["photos"] == [entry]
 
 
@@ -251,9 +251,9 @@ def test_the_first_photo_becomes_the_cover_and_later_ones_do_not(api, photos, mi
     added(api, mine, photos[2]["photo_id"])
     assert read(api, mine)["cover_photo_id"] == photos[2]["photo_id"]
     added(api, mine, photos[0]["photo_id"])
-    found = read(api, mine)
-    assert found["cover_photo_id"] == photos[2]["photo_id"]
-    assert found["photos_count"] == 2
+    collection = read(api, mine)
+    assert collection["cover_photo_id"] == photos[2]["photo_id"]
+    assert collection["photos_count"] == 2
 
 
 def test_a_photo_that_is_in_it_already_is_a_conflict(api, photos, mine):
@@ -311,9 +311,9 @@ def test_of_many_photos_added_at_once_the_first_is_the_cover(api, known, mine):
     ids = [known.plain(number)["photo_id"] for number in range(12)]
     with ThreadPoolExecutor(8) as threads:
         entries = list(threads.map(lambda photo_id: added(api, mine, photo_id), ids))
-    found = read(api, mine)
-    assert found["photos_count"] == len(found["photos"]) == 12
-    assert found["cover_photo_id"] == min(entries, key=lambda entry: entry["id"])["photo_id"]
+    collection = read(api, mine)
+    assert collection["photos_count"] == len(collection["photos"]) == 12
+    assert collection["cover_photo_id"] == min(entries, key=lambda entry: entry["id"])["photo_id"]
 
 
 # -- removing ----------------------------------------------------------------------------------

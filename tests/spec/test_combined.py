@@ -74,18 +74,18 @@ def meets(photo, filters):
 
 
 def expected(whole, filters, shown, *, ranked):
-    found = [photo for photo in whole if meets(photo, filters)]
-    found = [p for p in found if p["relevance_score"] >= shown.get("score_threshold", 0)]
+    photos = [photo for photo in whole if meets(photo, filters)]
+    photos = [p for p in photos if p["relevance_score"] >= shown.get("score_threshold", 0)]
     if ranked:  # either order shows the same photos: the nearest ones
-        found = found[: shown.get("limit")]
+        photos = photos[: shown.get("limit")]
     if shown.get("sort_by") == "newest":
-        found.sort(key=lambda photo: photo["photo_id"])
-        found.sort(key=lambda photo: photo["uploaded_on"], reverse=True)
+        photos.sort(key=lambda photo: photo["photo_id"])
+        photos.sort(key=lambda photo: photo["uploaded_on"], reverse=True)
     names = shown.get("fields", PHOTO)
-    return [{name: photo[name] for name in names} for photo in found[: shown.get("limit")]]
+    return [{name: photo[name] for name in names} for photo in photos[: shown.get("limit")]]
 
 
-def asked(filters, shown):
+def query_parameters(filters, shown):
     """Write conditions as query parameters."""
     params = filters | shown
     if "color" in params:
@@ -96,31 +96,31 @@ def asked(filters, shown):
     return params
 
 
-def told(pages):
+def photos_of(pages):
     return [photo for page in pages for photo in page["data"]]
 
 
 @many
 @given(q=st.sampled_from(WORDS), filters=FILTERS, shown=SHOWN)
 def test_a_search_by_text_holds_to_all_that_it_is_asked(known, q, filters, shown):
-    pages = known.api().pages(q=q, **asked(filters, shown))
-    assert told(pages) == expected(ranking("text", q), filters, shown, ranked=True)
+    pages = known.api().pages(q=q, **query_parameters(filters, shown))
+    assert photos_of(pages) == expected(ranking("text", q), filters, shown, ranked=True)
 
 
 @many
 @given(filters=FILTERS.filter(bool), shown=SHOWN)
 def test_a_search_by_filters_alone_does(known, filters, shown):
-    pages = known.api().pages(**asked(filters, shown))
+    pages = known.api().pages(**query_parameters(filters, shown))
     whole = sorted(known.everything, key=lambda photo: photo["photo_id"])
-    assert told(pages) == expected(whole, filters, shown, ranked=False)
+    assert photos_of(pages) == expected(whole, filters, shown, ranked=False)
 
 
 @many
 @given(number=st.integers(0, 5), filters=FILTERS, shown=SHOWN)
 def test_a_search_by_photo_does(known, number, filters, shown):
     api, photo_id = known.api(), known.plain(number)["photo_id"]
-    params = asked(filters, shown)
+    params = query_parameters(filters, shown)
     fields = {"fields": params["fields"]} if "fields" in params else {}
     first = check_page(api.post(SEARCH, photo_id=photo_id, **params))
     pages = api.follow(first, lambda cursor: api.image_page(cursor=cursor, **fields))
-    assert told(pages) == expected(ranking("photo", photo_id), filters, shown, ranked=True)
+    assert photos_of(pages) == expected(ranking("photo", photo_id), filters, shown, ranked=True)

@@ -31,8 +31,8 @@ def api(known):
     return known.api()
 
 
-def usernames(found):
-    return {entry["username"] for entry in found}
+def usernames(entries):
+    return {entry["username"] for entry in entries}
 
 
 # -- full lists --------------------------------------------------------------------------------
@@ -66,15 +66,15 @@ def test_sources_have_a_name_and_the_url_of_their_licence(known, api):
 
 
 def test_orientations_are_landscape_portrait_and_square(api):
-    found = api.data("/facets/orientations")
-    assert sorted(entry["name"] for entry in found) == ["landscape", "portrait", "square"]
-    assert all(set(entry) == {"name"} for entry in found)
+    orientations = api.data("/facets/orientations")
+    assert sorted(entry["name"] for entry in orientations) == ["landscape", "portrait", "square"]
+    assert all(set(entry) == {"name"} for entry in orientations)
 
 
 def test_licences_are_those_of_the_photos_and_free(known, api):
-    found = api.data("/facets/licenses")
-    assert all(set(entry) == {"name"} for entry in found)
-    names = [entry["name"] for entry in found]
+    licences = api.data("/facets/licenses")
+    assert all(set(entry) == {"name"} for entry in licences)
+    names = [entry["name"] for entry in licences]
     assert sorted(names) == sorted({r["license_type"] for r in known.records} | {"free"})
 
 
@@ -122,9 +122,9 @@ def test_a_facet_that_has_not_changed_is_not_sent_again(api, path):
     ],
 )  # fmt: skip
 def test_suggestions_match_any_part_of_name_or_username(api, q, username):
-    found = api.data(SUGGEST, q=q, limit=50)
-    assert username in usernames(found)
-    for entry in found:
+    suggestions = api.data(SUGGEST, q=q, limit=50)
+    assert username in usernames(suggestions)
+    for entry in suggestions:
         check_record(entry, PHOTOGRAPHER)
 
 
@@ -153,8 +153,8 @@ def test_suggestions_are_10_unless_told_otherwise(api):
 
 @pytest.mark.parametrize("limit", ["1", "2", "49", "50"])
 def test_limit_of_1_to_50_is_accepted(api, limit):
-    found = api.data(SUGGEST, q="a", limit=limit)
-    assert found == api.data(SUGGEST, q="a", limit=50)[: int(limit)]
+    suggestions = api.data(SUGGEST, q="a", limit=limit)
+    assert suggestions == api.data(SUGGEST, q="a", limit=50)[: int(limit)]
 
 
 @pytest.mark.parametrize(
@@ -183,18 +183,18 @@ def test_q_is_required(api):
 
 @pytest.mark.parametrize(("username", "full_name"), PEOPLE[:5])
 def test_a_username_has_an_entry_for_each_library(known, api, username, full_name):
-    found = api.data(f"/facets/photographers/{quote(username, safe='')}")
+    entries = api.data(f"/facets/photographers/{quote(username, safe='')}")
     profiles = {
         (photo["source"], photo["photographer_full_name"], photo["photographer_url"])
         for photo in known.everything
         if photo["photographer_username"] == username
     }
-    assert {(e["source"], e["full_name"], e["url"]) for e in found} == profiles
-    assert {entry["full_name"] for entry in found} == {full_name}
-    assert {entry["username"] for entry in found} == {username}
-    assert sum(entry["photos_count"] for entry in found) == 15
-    assert len(found) == 2
-    for entry in found:
+    assert {(e["source"], e["full_name"], e["url"]) for e in entries} == profiles
+    assert {entry["full_name"] for entry in entries} == {full_name}
+    assert {entry["username"] for entry in entries} == {username}
+    assert sum(entry["photos_count"] for entry in entries) == 15
+    assert len(entries) == 2
+    for entry in entries:
         check_record(entry, PHOTOGRAPHER)
 
 

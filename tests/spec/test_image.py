@@ -216,9 +216,9 @@ def test_a_multipart_body_without_end_is_refused(api):
 
 
 def test_a_photo_never_appears_in_its_own_results(api, known, photo_id):
-    found = found_in(follow(api, api.image_page(photo_id=photo_id, per_page=50)))
-    assert photo_id not in found
-    assert len(found) == len(set(found)) == len(known.everything) - 1
+    photo_ids = found_in(follow(api, api.image_page(photo_id=photo_id, per_page=50)))
+    assert photo_id not in photo_ids
+    assert len(photo_ids) == len(set(photo_ids)) == len(known.everything) - 1
 
 
 @pytest.mark.parametrize(
@@ -227,9 +227,9 @@ def test_a_photo_never_appears_in_its_own_results(api, known, photo_id):
      {"color_name": "red", "color_tolerance": 255}, {"q": "sea", "text_alpha": 0}],
 )  # fmt: skip
 def test_nor_with_filters_or_words(api, photo_id, filters):
-    found = found_in(follow(api, api.image_page(photo_id=photo_id, per_page=100, **filters)))
-    assert found
-    assert photo_id not in found
+    photo_ids = found_in(follow(api, api.image_page(photo_id=photo_id, per_page=100, **filters)))
+    assert photo_ids
+    assert photo_id not in photo_ids
 
 
 def test_photo_id_alone_returns_what_similar_returns(api, photo_id):
@@ -287,8 +287,8 @@ def test_a_higher_alpha_comes_nearer_to_the_words(api, picture):
     words = api.ids(q="a yellow flower", per_page=20)
 
     def shared(alpha):
-        found = ids_of(api.upload(picture[0], q="a yellow flower", text_alpha=alpha))
-        return len(set(found) & set(words))
+        photo_ids = ids_of(api.upload(picture[0], q="a yellow flower", text_alpha=alpha))
+        return len(set(photo_ids) & set(words))
 
     assert shared(0) < shared(10)
     assert shared(10) > 10
@@ -370,16 +370,16 @@ def test_limit_caps_the_total(api, picture, limit, per_page, sizes):
 def test_score_threshold_keeps_what_scores_at_least_it(api, picture):
     unset = check_page(api.upload(picture[0], per_page=100))["data"]
     middle = unset[5]["relevance_score"]
-    found = check_page(api.upload(picture[0], per_page=100, score_threshold=repr(middle)))["data"]
-    assert found == [photo for photo in unset if photo["relevance_score"] >= middle]
+    photos = check_page(api.upload(picture[0], per_page=100, score_threshold=repr(middle)))["data"]
+    assert photos == [photo for photo in unset if photo["relevance_score"] >= middle]
 
 
 def test_newest_is_the_same_photos_the_most_recent_first(api, known, picture):
     first = check_page(api.upload(picture[0], per_page=100, sort_by="newest"))
-    found = [photo for page in follow(api, first) for photo in page["data"]]
-    days = [photo["uploaded_on"] for photo in found]
+    photos = [photo for page in follow(api, first) for photo in page["data"]]
+    days = [photo["uploaded_on"] for photo in photos]
     assert days == sorted(days, reverse=True)
-    assert len(found) == len(known.everything)
+    assert len(photos) == len(known.everything)
 
 
 def test_fields_are_accepted_here_too(api, picture, photo_id):

@@ -80,9 +80,9 @@ def test_similar_photos_are_paged_like_a_search(known, api, photo_id):
     path = f"/photos/{photo_id}/similar"
     first = check_page(api.get(path, per_page=50))
     pages = api.follow(first, lambda cursor: check_page(api.get(path, cursor=cursor)))
-    found = [photo["photo_id"] for page in pages for photo in page["data"]]
-    assert len(found) == len(set(found)) == len(known.everything) - 1
-    assert photo_id not in found
+    photo_ids = [photo["photo_id"] for page in pages for photo in page["data"]]
+    assert len(photo_ids) == len(set(photo_ids)) == len(known.everything) - 1
+    assert photo_id not in photo_ids
     assert {page["pagination"]["per_page"] for page in pages} == {50}
 
 
@@ -97,8 +97,8 @@ def test_similar_photos_are_whole_and_the_nearest_come_first(api, photo_id):
 
 def test_the_same_picture_is_the_most_similar(known, api):
     photo, twin = known.plain(7), known.plain(40)  # one shade, one size
-    found = api.data(f"/photos/{photo['photo_id']}/similar")
-    scores = {each["photo_id"]: each["relevance_score"] for each in found}
+    similar = api.data(f"/photos/{photo['photo_id']}/similar")
+    scores = {each["photo_id"]: each["relevance_score"] for each in similar}
     assert scores[twin["photo_id"]] == max(scores.values())
 
 
@@ -111,14 +111,14 @@ def test_on_some_plans_there_is_one_page_from_the_start(known, photo_id):
 
 
 def test_fields_select_on_similar_photos_too(api, photo_id):
-    found = api.data(f"/photos/{photo_id}/similar", fields="photo_id,urls", per_page=3)
-    assert [set(photo) for photo in found] == [{"photo_id", "urls"}] * 3
+    similar = api.data(f"/photos/{photo_id}/similar", fields="photo_id,urls", per_page=3)
+    assert [set(photo) for photo in similar] == [{"photo_id", "urls"}] * 3
 
 
 @pytest.mark.parametrize("value", ["1", "100"])
 def test_per_page_of_1_to_100_is_accepted(api, photo_id, value):
-    found = api.data(f"/photos/{photo_id}/similar", per_page=value)
-    assert len(found) == int(value)
+    similar = api.data(f"/photos/{photo_id}/similar", per_page=value)
+    assert len(similar) == int(value)
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "101", "abc", "", " 5", "1e1", "١", "1" + "0" * 30])

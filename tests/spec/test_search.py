@@ -55,18 +55,18 @@ def test_every_photo_has_every_field_of_the_specification(known):
 def test_photos_say_what_their_library_said_of_them(known):
     names = ("source", "license_type", "source_description", "source_image_url")
     for photo in known.everything:
-        said = known.record_of[photo["photo_id"]]
-        assert {name: photo[name] for name in names} == {name: said[name] for name in names}
-        assert photo["photographer_username"] == (said["photographer_username"] or "")
-        assert photo["uploaded_on"] == (said["uploaded_on"] or known.today)
+        record = known.record_of[photo["photo_id"]]
+        assert {name: photo[name] for name in names} == {name: record[name] for name in names}
+        assert photo["photographer_username"] == (record["photographer_username"] or "")
+        assert photo["uploaded_on"] == (record["uploaded_on"] or known.today)
 
 
 def test_photos_say_what_is_seen_in_them(known):
     plain = [p for p in known.everything if p["source_photo_id"].startswith("plain-")]
     for photo in plain:
-        said = known.record_of[photo["photo_id"]]
+        record = known.record_of[photo["photo_id"]]
         names = ("width", "height", "color_hex")
-        assert {name: photo[name] for name in names} == {name: said[name] for name in names}
+        assert {name: photo[name] for name in names} == {name: record[name] for name in names}
 
 
 def test_orientation_is_that_of_the_sides(known):
@@ -242,14 +242,14 @@ def test_q_or_any_one_filter_is_enough(api, params):
     ],
 )
 def test_a_repeated_filter_lets_any_of_its_values_through(api, select, field, values, q):
-    wanted = {"q": q} if q else {}
-    found = api.all_ids(**{field: values}, **wanted)
-    assert set(found) == select(lambda photo: photo[field] in values)
-    assert len(found) == len(set(found))
+    text = {"q": q} if q else {}
+    photo_ids = api.all_ids(**{field: values}, **text)
+    assert set(photo_ids) == select(lambda photo: photo[field] in values)
+    assert len(photo_ids) == len(set(photo_ids))
 
 
 def test_filters_of_different_kinds_must_all_hold(api, select):
-    found = api.all_ids(
+    photo_ids = api.all_ids(
         q="a picture",
         orientation=["square", "portrait"],
         source=["scikit-learn", "palapeli-data"],
@@ -259,7 +259,7 @@ def test_filters_of_different_kinds_must_all_hold(api, select):
         color_name="red",
         color_tolerance=255,
     )
-    wanted = select(
+    expected = select(
         lambda photo: (
             photo["orientation"] in {"square", "portrait"}
             and photo["source"] in {"scikit-learn", "palapeli-data"}
@@ -268,8 +268,8 @@ def test_filters_of_different_kinds_must_all_hold(api, select):
             and photo["uploaded_on"] >= "2020-01-05"
         )
     )
-    assert set(found) == wanted
-    assert wanted
+    assert set(photo_ids) == expected
+    assert expected
 
 
 def test_filters_that_no_photo_meets_give_an_empty_page(api):
@@ -284,9 +284,9 @@ def test_the_licence_free_is_accepted_where_no_photo_has_it(api):
 
 @pytest.mark.parametrize("username", ["ann", "bob", "josé.núñez", "100%_wool", "a/b?c#d"])
 def test_photographer_is_an_exact_username(api, select, username):
-    found = set(api.all_ids(photographer=username))
-    assert found == select(lambda photo: photo["photographer_username"] == username)
-    assert len(found) == 15
+    photo_ids = set(api.all_ids(photographer=username))
+    assert photo_ids == select(lambda photo: photo["photographer_username"] == username)
+    assert len(photo_ids) == 15
 
 
 @pytest.mark.parametrize("username", ["nobody", "an", "ANN", "Ann Lee", "100__wool", "%"])
@@ -296,8 +296,8 @@ def test_an_unknown_photographer_has_no_photos(api, username):
 
 @pytest.mark.parametrize("day", ["2020-01-01", "2020-01-05", "2020-02-02", "1582-10-15"])
 def test_after_date_is_inclusive(api, select, day):
-    found = set(api.all_ids(after_date=day))
-    assert found == select(lambda photo: photo["uploaded_on"] >= day)
+    photo_ids = set(api.all_ids(after_date=day))
+    assert photo_ids == select(lambda photo: photo["uploaded_on"] >= day)
 
 
 @pytest.mark.parametrize(
@@ -351,9 +351,9 @@ def test_what_is_not_repeatable_may_come_once(api, name):
 @pytest.mark.parametrize("number", range(11))
 def test_color_hex_with_tolerance_0_is_the_exact_shade(known, api, select, number):
     shade = known.plain(number)["color_hex"]
-    found = set(api.all_ids(color_hex=shade, color_tolerance=0))
-    assert found == select(lambda photo: photo["color_hex"] == shade)
-    assert len(found) >= 6
+    photo_ids = set(api.all_ids(color_hex=shade, color_tolerance=0))
+    assert photo_ids == select(lambda photo: photo["color_hex"] == shade)
+    assert len(photo_ids) >= 6
 
 
 def test_color_hex_may_be_written_in_capitals(api):
@@ -476,8 +476,8 @@ def test_limit_caps_the_total_over_all_pages(api, limit, per_page, sizes, query)
     size = {"per_page": per_page} if per_page else {}
     pages = api.pages(**query, limit=limit, **size)
     assert [len(page["data"]) for page in pages] == sizes
-    found = [photo["photo_id"] for page in pages for photo in page["data"]]
-    assert found == api.all_ids(**query)[:limit]
+    photo_ids = [photo["photo_id"] for page in pages for photo in page["data"]]
+    assert photo_ids == api.all_ids(**query)[:limit]
 
 
 def test_a_limit_larger_than_the_results_changes_nothing(api):
@@ -487,20 +487,20 @@ def test_a_limit_larger_than_the_results_changes_nothing(api):
 @pytest.mark.parametrize("threshold", [0, 0.001, 0.005, 0.01, 0.2, 1])
 def test_score_threshold_keeps_the_photos_that_score_at_least_it(api, threshold):
     unset = api.all_photos(q="a yellow flower")
-    found = api.all_photos(q="a yellow flower", score_threshold=threshold)
-    assert found == [photo for photo in unset if photo["relevance_score"] >= threshold]
+    photos = api.all_photos(q="a yellow flower", score_threshold=threshold)
+    assert photos == [photo for photo in unset if photo["relevance_score"] >= threshold]
 
 
 def test_score_threshold_can_be_the_very_score_of_a_photo(api):
     third = api.search(q="a yellow flower")[2]
-    found = api.all_ids(q="a yellow flower", score_threshold=repr(third["relevance_score"]))
-    assert third["photo_id"] in found
+    photo_ids = api.all_ids(q="a yellow flower", score_threshold=repr(third["relevance_score"]))
+    assert third["photo_id"] in photo_ids
 
 
 def test_score_threshold_and_limit_hold_together(api):
-    found = api.all_photos(q="a yellow flower", score_threshold=0.001, limit=5, per_page=2)
-    assert found == api.all_photos(q="a yellow flower", score_threshold=0.001)[:5]
-    assert len(found) == 5
+    photos = api.all_photos(q="a yellow flower", score_threshold=0.001, limit=5, per_page=2)
+    assert photos == api.all_photos(q="a yellow flower", score_threshold=0.001)[:5]
+    assert len(photos) == 5
 
 
 def test_relevance_is_the_default_order(api):

@@ -87,8 +87,8 @@ def test_pages_of_the_old_state_go_on_and_the_new_one_is_shown(changing):
 
     rest = api.follow(first, lambda cursor: api.page(cursor=cursor))
     assert ids(rest) == [photo for photo in whole if photo != gone]
-    found = ids(api.pages(**query))
-    assert sorted(found) == sorted({*whole, "20.png", "21.png", "22.png"} - {gone})
+    photo_ids = ids(api.pages(**query))
+    assert sorted(photo_ids) == sorted({*whole, "20.png", "21.png", "22.png"} - {gone})
     check_failure(api.get(f"/photos/{photo_id}"), 404, "NOT_FOUND")
     check_failure(api.get(f"/photos/{photo_id}/similar"), 404, "NOT_FOUND")
     check_failure(api.post("/search/photos", photo_id=photo_id), 404, "NOT_FOUND")

@@ -63,11 +63,11 @@ def months_back(day, count):
 
 def test_usage_is_that_of_the_current_month(fresh, today):
     fresh.search(q="sea")
-    found = fresh.data("/usage")
-    check_record(found, {"period": TEXT, "requests": (dict,)})
-    assert found["period"] == today.strftime("%Y-%m")
-    check_record(found["requests"], {"used": INTEGER, "limit": INTEGER, "remaining": INTEGER})
-    assert found["requests"] == {"used": 1, "limit": 100_000, "remaining": 99_999}
+    usage = fresh.data("/usage")
+    check_record(usage, {"period": TEXT, "requests": (dict,)})
+    assert usage["period"] == today.strftime("%Y-%m")
+    check_record(usage["requests"], {"used": INTEGER, "limit": INTEGER, "remaining": INTEGER})
+    assert usage["requests"] == {"used": 1, "limit": 100_000, "remaining": 99_999}
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_usage_is_that_of_the_current_month(fresh, today):
     [("free", 5_000), ("starter", 20_000), ("growth", 100_000), ("scale", 1_000_000)],
 )
 def test_each_plan_has_its_quota(known, plan, limit):
-    found = known.new_account(f"of the plan {plan}", plan=plan).data("/usage")
-    assert found["requests"] == {"used": 0, "limit": limit, "remaining": limit}
+    usage = known.new_account(f"of the plan {plan}", plan=plan).data("/usage")
+    assert usage["requests"] == {"used": 0, "limit": limit, "remaining": limit}
 
 
 def test_each_page_of_each_search_counts_one(known, fresh):
@@ -137,20 +137,20 @@ def test_counts_are_exact_under_concurrency(fresh):
 
 def test_monthly_usage_has_the_last_12_months_the_most_recent_first(fresh, today):
     fresh.search(q="sea")
-    found = fresh.data("/usage/monthly")
-    check_record(found, {"period_months": INTEGER, "records": (list,)})
-    assert found["period_months"] == 12
-    for record in found["records"]:
+    usage = fresh.data("/usage/monthly")
+    check_record(usage, {"period_months": INTEGER, "records": (list,)})
+    assert usage["period_months"] == 12
+    for record in usage["records"]:
         check_record(record, {"month": TEXT, "requests": INTEGER})
-    assert [record["month"] for record in found["records"]] == list(months_back(today, 12))
-    assert [record["requests"] for record in found["records"]] == [1] + [0] * 11
+    assert [record["month"] for record in usage["records"]] == list(months_back(today, 12))
+    assert [record["requests"] for record in usage["records"]] == [1] + [0] * 11
 
 
 @pytest.mark.parametrize("months", [1, 2, 13, 23, 24])
 def test_1_to_24_months_can_be_asked_for(api, today, months):
-    found = api.data("/usage/monthly", months=months)
-    assert found["period_months"] == months
-    assert [record["month"] for record in found["records"]] == list(months_back(today, months))
+    usage = api.data("/usage/monthly", months=months)
+    assert usage["period_months"] == months
+    assert [record["month"] for record in usage["records"]] == list(months_back(today, months))
 
 
 NO_COUNT = ["0", "-1", "abc", "", " 5", "1e1", "1.0", "١", "1" + "0" * 30]
@@ -171,20 +171,20 @@ def days_back(today, count):
 def test_daily_usage_has_the_last_30_days_the_oldest_first(fresh, today):
     fresh.search(q="sea")
     fresh.search(q="sea")
-    found = fresh.data("/usage/daily")
-    check_record(found, {"period_days": INTEGER, "records": (list,)})
-    assert found["period_days"] == 30
-    for record in found["records"]:
+    usage = fresh.data("/usage/daily")
+    check_record(usage, {"period_days": INTEGER, "records": (list,)})
+    assert usage["period_days"] == 30
+    for record in usage["records"]:
         check_record(record, {"date": TEXT, "requests": INTEGER})
-    assert [record["date"] for record in found["records"]] == days_back(today, 30)
-    assert [record["requests"] for record in found["records"]] == [0] * 29 + [2]
+    assert [record["date"] for record in usage["records"]] == days_back(today, 30)
+    assert [record["requests"] for record in usage["records"]] == [0] * 29 + [2]
 
 
 @pytest.mark.parametrize("days", [1, 2, 31, 89, 90])
 def test_1_to_90_days_can_be_asked_for(api, today, days):
-    found = api.data("/usage/daily", days=days)
-    assert found["period_days"] == days
-    assert [record["date"] for record in found["records"]] == days_back(today, days)
+    usage = api.data("/usage/daily", days=days)
+    assert usage["period_days"] == days
+    assert [record["date"] for record in usage["records"]] == days_back(today, days)
 
 
 @pytest.mark.parametrize("days", ["91", *NO_COUNT])
@@ -200,18 +200,18 @@ def test_usage_by_key_tells_the_keys_of_an_account_apart(known, fresh, request):
     for _ in range(3):
         fresh.search(q="sea")
     second.search(q="sea")
-    found = fresh.data("/usage/by-key")
-    assert set(found) == {"keys"}
+    by_key = fresh.data("/usage/by-key")
+    assert set(by_key) == {"keys"}
     names = {"key_id": TEXT, "name": TEXT, "created_at": TEXT, "last_used_at": TEXT}
     counts = {"requests_this_month": INTEGER, "requests_today": INTEGER}
-    for key in found["keys"]:
+    for key in by_key["keys"]:
         check_record(key, names | counts)
         assert check_moment(key["created_at"]) <= check_moment(key["last_used_at"])
-    told = {k["name"]: (k["requests_this_month"], k["requests_today"]) for k in found["keys"]}
-    assert told == {"first": (3, 3), "zweiter Schlüssel": (1, 1)}
+    requests_of = {k["name"]: (k["requests_this_month"], k["requests_today"]) for k in by_key["keys"]}
+    assert requests_of == {"first": (3, 3), "zweiter Schlüssel": (1, 1)}
     assert used(fresh) == used(second) == 4
     assert [key["key_id"] for key in second.data("/usage/by-key")["keys"]] == [
-        key["key_id"] for key in found["keys"]
+        key["key_id"] for key in by_key["keys"]
     ]
 
 

@@ -117,10 +117,10 @@ def test_an_unknown_name_is_no_attribute():
 
 
 def test_every_exception_is_drawn_in_the_tree_at_the_head_of_its_module():
-    drawn = errors.__doc__
+    tree = errors.__doc__
     for name, value in vars(errors).items():
         if isinstance(value, type) and issubclass(value, Exception):
-            assert name in drawn
+            assert name in tree
 
 
 # -- light imports ----------------------------------------------------------------------------

@@ -42,27 +42,27 @@ def clustered_pairs(*, clusters, seed, bias=0.0):
 
 
 def test_reliability_matches_hand_values():
-    found = measure_reliability(
+    measured = measure_reliability(
         [0.05, 0.05, 0.95, 0.85], [False, True, True, True], clusters=["a", "b", "c", "d"]
     )
-    assert found.ece_plain == pytest.approx(0.5 * 0.45 + 0.25 * 0.15 + 0.25 * 0.05)
-    assert found.brier.mean == pytest.approx((0.05**2 + 0.95**2 + 0.05**2 + 0.15**2) / 4)
-    assert found.skill == pytest.approx(1 - found.brier.mean / (0.75 * 0.25))
-    assert found.base_rate == 0.75
-    assert [bar.n_pairs for bar in found.bars] == [2, 1, 1]
-    assert (found.n_queries, found.n_pairs) == (4, 4)
-    json.dumps(found.to_dict(), allow_nan=False)
+    assert measured.ece_plain == pytest.approx(0.5 * 0.45 + 0.25 * 0.15 + 0.25 * 0.05)
+    assert measured.brier.mean == pytest.approx((0.05**2 + 0.95**2 + 0.05**2 + 0.15**2) / 4)
+    assert measured.skill == pytest.approx(1 - measured.brier.mean / (0.75 * 0.25))
+    assert measured.base_rate == 0.75
+    assert [bar.n_pairs for bar in measured.bars] == [2, 1, 1]
+    assert (measured.n_queries, measured.n_pairs) == (4, 4)
+    json.dumps(measured.to_dict(), allow_nan=False)
 
 
 def test_perfect_scores_show_the_error_that_chance_alone_makes():
     plain, chance, covered = [], [], 0
     for seed in range(40):
         scores, relevant, names = clustered_pairs(clusters=80, seed=seed)
-        found = measure_reliability(scores, relevant, clusters=names, samples=200, seed=seed)
-        plain.append(found.ece_plain)
-        chance.append(found.ece_chance)
-        covered += found.ece.low == 0
-        assert found.ece.mean <= found.ece_plain
+        measured = measure_reliability(scores, relevant, clusters=names, samples=200, seed=seed)
+        plain.append(measured.ece_plain)
+        chance.append(measured.ece_chance)
+        covered += measured.ece.low == 0
+        assert measured.ece.mean <= measured.ece_plain
     assert np.mean(chance) == pytest.approx(np.mean(plain), rel=0.15)
     assert covered >= 34
 
@@ -73,9 +73,9 @@ def test_interval_of_the_error_covers_the_true_one():
     covered, estimates = 0, []
     for seed in range(40):
         scores, relevant, names = clustered_pairs(clusters=150, seed=seed, bias=0.5)
-        found = measure_reliability(scores, relevant, clusters=names, samples=200, seed=seed)
-        covered += found.ece.low <= true <= found.ece.high
-        estimates.append(found.ece.mean)
+        measured = measure_reliability(scores, relevant, clusters=names, samples=200, seed=seed)
+        covered += measured.ece.low <= true <= measured.ece.high
+        estimates.append(measured.ece.mean)
     assert covered >= 33
     assert np.mean(estimates) == pytest.approx(true, abs=0.01)
 
@@ -96,11 +96,11 @@ def test_pairs_of_one_cluster_are_drawn_together():
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30))
 def test_figures_stay_in_range_for_any_scores(pairs):
     scores, relevant = zip(*pairs, strict=True)
-    found = measure_reliability(scores, relevant, clusters=np.arange(len(pairs)) % 3, samples=20)
-    for interval in (found.ece, found.brier):
+    measured = measure_reliability(scores, relevant, clusters=np.arange(len(pairs)) % 3, samples=20)
+    for interval in (measured.ece, measured.brier):
         assert 0 <= interval.low <= interval.high <= 1
-    assert all(0 <= bar.low <= bar.high <= 1 for bar in found.bars)
-    assert sum(bar.n_pairs for bar in found.bars) == len(pairs)
+    assert all(0 <= bar.low <= bar.high <= 1 for bar in measured.bars)
+    assert sum(bar.n_pairs for bar in measured.bars) == len(pairs)
 
 
 @pytest.mark.parametrize(
@@ -184,10 +184,10 @@ def test_model_that_shows_nothing_above_a_threshold_has_no_precision():
 
 def test_share_is_a_mean_and_its_interval_holds_it():
     hits = np.array([True, False, True, True])
-    found = bootstrap_share(hits, ["a", "a", "b", "c"])
-    assert found.mean == 0.75
-    assert found.low <= 0.75 <= found.high
-    assert found.low < found.high
+    share = bootstrap_share(hits, ["a", "a", "b", "c"])
+    assert share.mean == 0.75
+    assert share.low <= 0.75 <= share.high
+    assert share.low < share.high
 
 
 @given(
@@ -200,9 +200,9 @@ def test_share_is_a_mean_and_its_interval_holds_it():
 def test_separation_is_the_share_of_pairs_in_order(queries):
     best, left, about = zip(*queries, strict=True)
     by_hand = np.mean([(one > other) + 0.5 * (one == other) for one in best for other in left])
-    found = separation(np.array(best) / 5, np.array(left) / 5, about, samples=20)
-    assert found.mean == pytest.approx(by_hand, abs=1e-6)
-    assert 0 <= found.low <= found.high <= 1
+    measured = separation(np.array(best) / 5, np.array(left) / 5, about, samples=20)
+    assert measured.mean == pytest.approx(by_hand, abs=1e-6)
+    assert 0 <= measured.low <= measured.high <= 1
 
 
 def test_queries_without_answers_are_told_by_the_best_photo_that_is_left():
@@ -230,10 +230,10 @@ def collection(make_table):
 
 
 def test_scores_of_the_lab_are_those_that_are_served(collection):
-    engines, asked = collection
+    engines, query_set = collection
     engine = engines["sharp"]
     curve = engine.config.calibration.curve("text")
-    for dataset in asked.each():
+    for dataset in query_set.each():
         scored = score_queries(engine, dataset)
         near = scored.top(5)
         for place in (0, 17, 60):
@@ -246,16 +246,16 @@ def test_scores_of_the_lab_are_those_that_are_served(collection):
 
 
 def test_a_reference_photo_is_never_scored_as_its_own_answer(collection):
-    engines, asked = collection
-    scored = score_queries(engines["sharp"], asked.similar)
+    engines, query_set = collection
+    scored = score_queries(engines["sharp"], query_set.similar)
     own = [engines["sharp"].table.row_of(photo_id) for photo_id in scored.cluster_ids]
     assert np.isneginf(scored.cosines[np.arange(len(scored)), own]).all()
     assert len(scored.pairs().cosines) == len(scored) * (scored.cosines.shape[1] - 1)
 
 
 def test_halves_hold_each_query_once_and_a_photo_stays_on_its_side_in_every_dataset(collection):
-    _, asked = collection
-    first, second = asked.halves(seed=3)
+    _, query_set = collection
+    first, second = query_set.halves(seed=3)
     sides = []
     for half in (first, second):
         photos = set()
@@ -265,49 +265,49 @@ def test_halves_hold_each_query_once_and_a_photo_stays_on_its_side_in_every_data
         sides.append(photos)
     assert not sides[0] & sides[1]
     ids = [query.query_id for half in (first, second) for query in half.text.queries]
-    assert sorted(ids) == sorted(query.query_id for query in asked.text.queries)
+    assert sorted(ids) == sorted(query.query_id for query in query_set.text.queries)
 
 
 def test_queries_about_one_photo_cannot_be_halved(collection):
-    _, asked = collection
+    _, query_set = collection
     with pytest.raises(InputError, match="photos of both halves"):
-        halves(asked.text.only([asked.text.queries[0].query_id]), seed=0)
+        halves(query_set.text.only([query_set.text.queries[0].query_id]), seed=0)
 
 
 def test_queries_of_several_tasks_are_not_scored_together(collection):
-    engines, asked = collection
-    mixed = asked.text.derive(
+    engines, query_set = collection
+    mixed = query_set.text.derive(
         "mixed",
-        [*asked.text.queries, *asked.similar.queries],
-        {**asked.text.qrels, **asked.similar.qrels},
+        [*query_set.text.queries, *query_set.similar.queries],
+        {**query_set.text.qrels, **query_set.similar.qrels},
     )
     with pytest.raises(InputError, match="must be of one task"):
         score_queries(engines["sharp"], mixed)
 
 
 def test_the_lab_finds_fitted_curves_reliable_and_bare_ones_not(collection):
-    engines, asked = collection
-    found = measure(engines["sharp"], asked, samples=100)
+    engines, query_set = collection
+    measured = measure(engines["sharp"], query_set, samples=100)
     for kind in ("text", "image", "both"):
-        fitted = found["metrics"][f"ece.{kind}.top10 by fitted"]
-        bare = found["metrics"][f"ece.{kind}.top10 by uncalibrated"]
+        fitted = measured["metrics"][f"ece.{kind}.top10 by fitted"]
+        bare = measured["metrics"][f"ece.{kind}.top10 by uncalibrated"]
         assert fitted < 0.1 < bare
-    langs = {row["lang"] for row in found["reliability"] if row["kind"] == "text"}
+    langs = {row["lang"] for row in measured["reliability"] if row["kind"] == "text"}
     assert langs == {"all", "en", "fr"}
-    assert found["metrics"]["auc"] > 0.6
-    assert found["judged_calibration"] is None
-    json.dumps(found, allow_nan=False)
+    assert measured["metrics"]["auc"] > 0.6
+    assert measured["judged_calibration"] is None
+    json.dumps(measured, allow_nan=False)
 
 
 def test_the_lab_finds_the_same_again(collection):
-    engines, asked = collection
-    once, again = (measure(engines["sharp"], asked, samples=30, seed=4) for _ in range(2))
+    engines, query_set = collection
+    once, again = (measure(engines["sharp"], query_set, samples=30, seed=4) for _ in range(2))
     assert once == again
-    assert measure(engines["sharp"], asked, samples=30, seed=5) != once
+    assert measure(engines["sharp"], query_set, samples=30, seed=5) != once
 
 
 def test_where_photos_were_refused_the_lab_reads_judged_ones_by_themselves(collection):
-    engines, asked = collection
+    engines, query_set = collection
     photos = engines["sharp"].table.photo_ids(range(0, 90, 3))
 
     def refused(dataset):
@@ -318,30 +318,30 @@ def test_where_photos_were_refused_the_lab_reads_judged_ones_by_themselves(colle
         }
         return replace(dataset, qrels=qrels)
 
-    found = measure(
+    measured = measure(
         engines["sharp"],
         QuerySet(
-            text=refused(asked.text),
-            similar=refused(asked.similar),
-            steered=refused(asked.steered),
+            text=refused(query_set.text),
+            similar=refused(query_set.similar),
+            steered=refused(query_set.steered),
         ),
         samples=30,
     )
-    assert found["judged_calibration"] is not None
-    read = {row["reading"] for row in found["reliability"]}
+    assert measured["judged_calibration"] is not None
+    read = {row["reading"] for row in measured["reliability"]}
     assert read == {"top10", "judged10", "all"}
-    base = found["metrics"]
+    base = measured["metrics"]
     assert base["base_rate.text.judged10"] > base["base_rate.text.all"]
 
 
 def test_a_swap_of_models_keeps_what_a_calibrated_threshold_means(collection):
-    engines, asked = collection
-    found = measure_transfer(engines, asked, precisions=[0.5], samples=100)
-    by_pair = {(r["scale"], r["chosen_on"], r["used_with"]): r for r in found["rows"]}
+    engines, query_set = collection
+    measured = measure_transfer(engines, query_set, precisions=[0.5], samples=100)
+    by_pair = {(r["scale"], r["chosen_on"], r["used_with"]): r for r in measured["rows"]}
     assert len(by_pair) == 8
     # Cosines of `lifted` are all higher, so a threshold of `sharp` shows nearly everything.
     bare = by_pair["cosine", "sharp", "lifted"]
-    kept = by_pair["calibrated", "sharp", "lifted"]
-    assert abs(kept["error"]) < abs(bare["error"])
-    assert found["metrics"]["error.calibrated@0.5"] < found["metrics"]["error.cosine@0.5"]
-    json.dumps(found, allow_nan=False)
+    calibrated = by_pair["calibrated", "sharp", "lifted"]
+    assert abs(calibrated["error"]) < abs(bare["error"])
+    assert measured["metrics"]["error.calibrated@0.5"] < measured["metrics"]["error.cosine@0.5"]
+    json.dumps(measured, allow_nan=False)

@@ -84,8 +84,8 @@ def shades(*values):
 
 def test_the_published_pairs_come_out_to_the_last_digit_that_was_published():
     assert len(PAIRS) == 34
-    found = ciede2000(PAIRS[:, :3], PAIRS[:, 3:6])
-    assert found.round(4).tolist() == PAIRS[:, 6].tolist()
+    differences = ciede2000(PAIRS[:, :3], PAIRS[:, 3:6])
+    assert differences.round(4).tolist() == PAIRS[:, 6].tolist()
 
 
 @given(st.lists(st.tuples(shade, shade), min_size=1, max_size=20))
@@ -131,9 +131,9 @@ def test_our_metric_among_the_peers_is_the_one_that_filters():
 
 
 def test_a_cube_holds_its_corners_and_every_shade_once():
-    found = cube(3)
-    assert len(set(found.tolist())) == 27
-    assert {0, 0xFFFFFF, 0xFF0000, 0x808080} <= set(found.tolist())
+    cube_shades = cube(3)
+    assert len(set(cube_shades.tolist())) == 27
+    assert {0, 0xFFFFFF, 0xFF0000, 0x808080} <= set(cube_shades.tolist())
     with pytest.raises(InputError, match="from 2 to 256"):
         cube(1)
 
@@ -147,16 +147,16 @@ def test_curves_agree_with_sets_counted_one_shade_at_a_time(curves):
     row, place, tolerance = 14, 1, 40
     reference = f"#{int(curves.references[row]):06x}"
     texts = [f"#{int(one):06x}" for one in POOL]
-    kept = {text for text in texts if hex_distance(reference, text) <= tolerance}
+    within = {text for text in texts if hex_distance(reference, text) <= tolerance}
     lab = shades_to_cielab(shades(reference))[0]
     judged = dict(zip(texts, ciede2000(shades_to_cielab(POOL), lab), strict=True))
-    nearest = set(sorted(texts, key=lambda text: judged[text])[: len(kept)])
-    assert curves.share[row, place] == len(kept) / len(texts)
+    nearest = set(sorted(texts, key=lambda text: judged[text])[: len(within)])
+    assert curves.share[row, place] == len(within) / len(texts)
     assert curves.ciede2000[row, place] == max(judged[text] for text in nearest)
-    assert curves.at_most[row, place] == max(judged[text] for text in kept)
-    assert curves.surely[row, place] == min(judged[t] for t in texts if t not in kept)
+    assert curves.at_most[row, place] == max(judged[text] for text in within)
+    assert curves.surely[row, place] == min(judged[t] for t in texts if t not in within)
     overlap = curves.overlap[COLOR_METRIC][row, place]
-    assert overlap == len(kept & nearest) / len(kept | nearest)
+    assert overlap == len(within & nearest) / len(within | nearest)
 
 
 def test_a_larger_tolerance_keeps_more_and_means_more(curves):
@@ -181,21 +181,21 @@ def test_overlaps_and_orders_are_shares_and_peers_are_all_there(curves):
 
 
 def test_a_set_too_small_to_say_anything_is_not_measured():
-    found = tolerance_curves(shades("#ff0000"), pool=POOL, tolerances=(1, 60))
-    assert np.isnan(found.ciede2000).tolist() == [[True, False]]
-    assert found.share[0, 0] > 0
+    curves = tolerance_curves(shades("#ff0000"), pool=POOL, tolerances=(1, 60))
+    assert np.isnan(curves.ciede2000).tolist() == [[True, False]]
+    assert curves.share[0, 0] > 0
 
 
 def test_order_is_kendalls_over_pairs_that_do_not_tie():
     reference = shades("#808080")
-    found = tolerance_curves(reference, pool=cube(6), tolerances=(60,))
+    curves = tolerance_curves(reference, pool=cube(6), tolerances=(60,))
     lab = shades_to_cielab(cube(6))
     judged = ciede2000(lab, shades_to_cielab(reference)[0])
     ours = euclid(METRICS[COLOR_METRIC](cube(6)), METRICS[COLOR_METRIC](reference)[0])
     n_near = np.count_nonzero(ours <= 60)
     near = np.flatnonzero((ours <= 60) | (judged.argsort(kind="stable").argsort() < n_near))
     expected = (kendalltau(ours[near], judged[near]).statistic + 1) / 2
-    assert found.order[COLOR_METRIC][0] == pytest.approx(expected)
+    assert curves.order[COLOR_METRIC][0] == pytest.approx(expected)
 
 
 def test_regions_part_the_shades_and_leave_gray_without_hue(curves):
@@ -225,9 +225,9 @@ def test_the_worst_shades_come_first_and_unmeasured_ones_never(curves):
     ],
 )
 def test_curves_of_nothing_or_of_no_order_are_refused(wrong):
-    given = {"references": POOL[:1], "pool": POOL, "tolerances": (20,)} | wrong
+    arguments = {"references": POOL[:1], "pool": POOL, "tolerances": (20,)} | wrong
     with pytest.raises(InputError, match="ascend"):
-        tolerance_curves(given["references"], pool=given["pool"], tolerances=given["tolerances"])
+        tolerance_curves(arguments["references"], pool=arguments["pool"], tolerances=arguments["tolerances"])
 
 
 def test_a_tolerance_that_was_not_measured_is_refused(curves):
@@ -242,26 +242,26 @@ def test_a_tolerance_that_was_not_measured_is_refused(curves):
 @given(shade, st.integers(15, 100))
 def test_extremes_lie_on_either_side_of_the_tolerance(value, tolerance):
     reference = f"#{value:06x}"
-    kept = within_hex(POOL, reference, tolerance=tolerance)
-    if not kept.any():
+    within = within_hex(POOL, reference, tolerance=tolerance)
+    if not within.any():
         with pytest.raises(InputError, match="keep some"):
             extremes(reference, tolerance, pool=POOL)
         return
-    found = extremes(reference, tolerance, pool=POOL)
+    pair = extremes(reference, tolerance, pool=POOL)
     assert (
-        hex_distance(reference, found.kept) <= tolerance < hex_distance(reference, found.left_out)
+        hex_distance(reference, pair.kept) <= tolerance < hex_distance(reference, pair.left_out)
     )
-    lab = shades_to_cielab(shades(reference, found.kept, found.left_out))
-    assert found.kept_ciede2000 == pytest.approx(ciede2000(lab[0], lab[1]))
-    assert found.left_out_ciede2000 == pytest.approx(ciede2000(lab[0], lab[2]))
+    lab = shades_to_cielab(shades(reference, pair.kept, pair.left_out))
+    assert pair.kept_ciede2000 == pytest.approx(ciede2000(lab[0], lab[1]))
+    assert pair.left_out_ciede2000 == pytest.approx(ciede2000(lab[0], lab[2]))
 
 
 def test_the_share_of_photos_is_that_of_the_filter(make_table):
     table = make_table(*({"color_hex": f"#{int(one):06x}"} for one in POOL[::17]))
-    asked = shades("#7f3010")
-    found = measure_kept(table.shades, asked, tolerances=(10, 20, 60))
-    assert found["n_lost"] == 0
-    for row in found["rows"]:
+    references = shades("#7f3010")
+    measured = measure_kept(table.shades, references, tolerances=(10, 20, 60))
+    assert measured["n_lost"] == 0
+    for row in measured["rows"]:
         tolerance = row["tolerance"]
         mask = PhotoFilter(color_hex="#7f3010", color_tolerance=tolerance).mask(table)
         assert row["hex"]["mean"] == pytest.approx(mask.mean(), abs=1e-4)
@@ -277,16 +277,16 @@ def test_a_filter_that_loses_photos_when_widened_is_found_out(monkeypatch):
         return np.arange(len(shades)) >= tolerance
 
     monkeypatch.setattr("searchlab.studies.color.tolerance.within_hex", narrowing)
-    found = measure_kept(POOL[:9], shades("#000000"), tolerances=(0, 3, 5))
-    assert found["n_lost"] == 5
+    measured = measure_kept(POOL[:9], shades("#000000"), tolerances=(0, 3, 5))
+    assert measured["n_lost"] == 5
 
 
 @pytest.mark.slow
 def test_the_bundled_photos_have_the_colours_that_the_library_gives_them():
-    found = read_bundled_shades()
-    assert len(found) == 349
-    assert found.dtype == np.uint32
-    assert len(set(found.tolist())) > 200
+    bundled = read_bundled_shades()
+    assert len(bundled) == 349
+    assert bundled.dtype == np.uint32
+    assert len(set(bundled.tolist())) > 200
 
 
 # -- names
@@ -323,9 +323,9 @@ def test_neighbours_are_other_shades_and_all_alike_where_families_lie_apart():
         n_two=0,
         n_none=0,
     )
-    found = measure_neighbours(judged, k=2)
-    assert set(found) == {"ciede2000", *METRICS}
-    for shares in found.values():
+    measured = measure_neighbours(judged, k=2)
+    assert set(measured) == {"ciede2000", *METRICS}
+    for shares in measured.values():
         assert shares.tolist() == [1, 1, 1, 0.5, 0.5, 0]
     with pytest.raises(InputError, match="1 to the 5"):
         measure_neighbours(judged, k=6)
@@ -339,11 +339,11 @@ def test_shades_within_a_tolerance_are_alike_where_nothing_else_is_near():
         n_two=0,
         n_none=0,
     )
-    found = measure_within_tolerance(judged, tolerances=(1, 20, 255))
-    assert found[20][[0, 1, 3]].tolist() == [0.5, 0.5, 0]
-    assert np.isnan(found[20][2])
-    assert np.isnan(found[1]).all()
-    assert found[255].tolist() == pytest.approx([1 / 3, 1 / 3, 0, 0])
+    measured = measure_within_tolerance(judged, tolerances=(1, 20, 255))
+    assert measured[20][[0, 1, 3]].tolist() == [0.5, 0.5, 0]
+    assert np.isnan(measured[20][2])
+    assert np.isnan(measured[1]).all()
+    assert measured[255].tolist() == pytest.approx([1 / 3, 1 / 3, 0, 0])
 
 
 def test_a_survey_that_is_none_is_refused():
@@ -363,8 +363,8 @@ def test_what_was_measured_can_be_measured_again():
     assert recompute_names(names) == names
     photos = measure_photos(stride=200)
     assert recompute(photos) == photos
-    for found in (curves, names, photos):
-        assert all(isinstance(value, int | float) for value in found["metrics"].values())
+    for measured in (curves, names, photos):
+        assert all(isinstance(value, int | float) for value in measured["metrics"].values())
 
 
 def test_the_families_agree_with_the_survey_as_published():

@@ -28,8 +28,8 @@ def test_the_atlas_has_every_share_relation_and_number_of_conditions_once():
 @pytest.mark.parametrize("cell", FILTERED, ids=cell_name)
 def test_a_filter_keeps_just_the_share_that_its_cell_is_named_for(cell):
     condition = ATLAS.condition(cell)
-    wanted = max(1, round(cell.share * 2000))
-    assert np.count_nonzero(condition.mask(ATLAS.columns)) == wanted
+    n_expected = max(1, round(cell.share * 2000))
+    assert np.count_nonzero(condition.mask(ATLAS.columns)) == n_expected
     assert bool(condition.sources) == (cell.n_conditions > 1)
     assert bool(condition.licenses) == (cell.n_conditions > 2)
 
@@ -47,14 +47,14 @@ def test_without_a_filter_there_is_no_condition():
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.05])
 def test_the_true_neighbours_are_mostly_kept_never_kept_or_kept_by_chance(share):
-    kept = {}
+    share_kept = {}
     for relation in RELATIONS:
         mask = ATLAS.condition(Cell(share, relation, 1)).mask(ATLAS.columns)
-        found = ExactIndex(ATLAS.vectors).search(ATLAS.queries[relation], 10)
-        kept[relation] = mask[found.rows].mean()
-    assert kept["aligned"] > 0.7
-    assert kept["uncorrelated"] == pytest.approx(share, abs=0.1)
-    assert kept["opposed"] < 0.02
+        neighbors = ExactIndex(ATLAS.vectors).search(ATLAS.queries[relation], 10)
+        share_kept[relation] = mask[neighbors.rows].mean()
+    assert share_kept["aligned"] > 0.7
+    assert share_kept["uncorrelated"] == pytest.approx(share, abs=0.1)
+    assert share_kept["opposed"] < 0.02
 
 
 def test_texts_are_asked_with_one_condition_and_lie_elsewhere_than_photos():
@@ -78,14 +78,14 @@ def test_real_queries_are_chosen_by_where_their_true_neighbours_are():
     atlas = Atlas(rows.photos, n_queries=12, seed=3, real=rows.queries)
     pool = {kind: {row.tobytes() for row in some} for kind, some in rows.queries.items()}
     for kind, chosen in (("image", atlas.queries), ("text", atlas.texts)):
-        kept = {}
+        share_kept = {}
         for relation in RELATIONS:
             assert {row.tobytes() for row in chosen[relation]} <= pool[kind]
             mask = atlas.condition(Cell(0.3, relation, 1)).mask(atlas.columns)
-            kept[relation] = mask[ExactIndex(rows.photos).search(chosen[relation], 10).rows].mean()
-        assert kept["aligned"] > kept["uncorrelated"] > kept["opposed"]
-        assert kept["aligned"] > 0.7
-        assert kept["opposed"] < 0.1
+            share_kept[relation] = mask[ExactIndex(rows.photos).search(chosen[relation], 10).rows].mean()
+        assert share_kept["aligned"] > share_kept["uncorrelated"] > share_kept["opposed"]
+        assert share_kept["aligned"] > 0.7
+        assert share_kept["opposed"] < 0.1
 
 
 def test_the_oracle_is_what_exact_search_finds_among_allowed_photos():
@@ -104,8 +104,8 @@ def oracle(answers):
 
     def answer(query, k, condition):
         mask = None if condition is None else condition.mask(ATLAS.columns)
-        found = ExactIndex(ATLAS.vectors).search(query[np.newaxis], k, allowed=mask).rows[0]
-        return answers(found[found >= 0], condition)
+        rows = ExactIndex(ATLAS.vectors).search(query[np.newaxis], k, allowed=mask).rows[0]
+        return answers(rows[rows >= 0], condition)
 
     return answer
 

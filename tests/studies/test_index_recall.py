@@ -23,16 +23,16 @@ EXACT = ExactIndex(MADE.photos).search(QUERIES, 5)
 
 
 def test_exact_search_finds_everything_and_takes_time():
-    found = measure_search(one_by_one(ExactIndex(MADE.photos)), MADE.photos, QUERIES, EXACT)
-    assert found["recall"] == 1
-    assert 0 < found["p50_ms"] <= found["p95_ms"] <= found["p99_ms"]
+    measured = measure_search(one_by_one(ExactIndex(MADE.photos)), MADE.photos, QUERIES, EXACT)
+    assert measured["recall"] == 1
+    assert 0 < measured["p50_ms"] <= measured["p95_ms"] <= measured["p99_ms"]
 
 
 def test_an_answer_of_which_two_in_five_are_right_has_recall_two_fifths():
     lists = [[rows[0], rows[3], -1, -1, -1] for rows in EXACT.rows.tolist()]
     answers = iter([lists[0], *lists])  # the first query is asked once more, to warm up
-    found = measure_search(lambda *_: next(answers), MADE.photos, QUERIES, EXACT, runs=1)
-    assert found["recall"] == pytest.approx(0.4)
+    measured = measure_search(lambda *_: next(answers), MADE.photos, QUERIES, EXACT, runs=1)
+    assert measured["recall"] == pytest.approx(0.4)
 
 
 def test_what_an_index_claims_about_scores_does_not_count():
@@ -51,10 +51,10 @@ def test_more_rows_than_asked_for_or_one_that_there_is_not_are_refused(rows):
 def test_a_copy_of_a_true_neighbour_counts_as_found():
     photos = np.concatenate([MADE.photos, MADE.photos])
     exact = ExactIndex(photos).search(QUERIES, 1)
-    found = measure_search(lambda *_: [0], photos, QUERIES[:1], exact_of(exact, 1), runs=1)
+    measured = measure_search(lambda *_: [0], photos, QUERIES[:1], exact_of(exact, 1), runs=1)
     copy = int(exact.rows[0, 0]) + 500
     also = measure_search(lambda *_: [copy], photos, QUERIES[:1], exact_of(exact, 1), runs=1)
-    assert (found["recall"], also["recall"]) == (0, 1)
+    assert (measured["recall"], also["recall"]) == (0, 1)
 
 
 def exact_of(neighbors, n):
@@ -67,26 +67,26 @@ def test_the_oracle_of_many_filters_is_exact_search_among_what_each_allows(block
     rng = np.random.default_rng(0)
     masks = {"all": None, "half": rng.random(500) < 0.5, "three": np.arange(500) < 3}
     masks["none"] = np.zeros(500, dtype=bool)
-    found = true_neighbors(MADE.photos, QUERIES, 5, masks=masks)
+    truth = true_neighbors(MADE.photos, QUERIES, 5, masks=masks)
     for name, mask in masks.items():
         exact = ExactIndex(MADE.photos).search(QUERIES, 5, allowed=mask)
-        assert np.array_equal(found[name].rows, exact.rows), name
-        assert found[name].scores == pytest.approx(exact.scores, abs=1e-6)
+        assert np.array_equal(truth[name].rows, exact.rows), name
+        assert truth[name].scores == pytest.approx(exact.scores, abs=1e-6)
 
 
 def test_a_slow_system_is_asked_three_queries_and_a_fast_one_all_of_them_again_and_again():
-    asked = []
+    calls = []
     search = one_by_one(ExactIndex(MADE.photos))
 
     def answer(query, k):
-        asked.append(query)
+        calls.append(query)
         return search(query, k)
 
     slow = measure_within(answer, MADE.photos, QUERIES, EXACT, budget_s=0)
-    assert (slow["n_queries"], len(asked), slow["recall"]) == (3, 1 + 3, 1)
-    asked.clear()
+    assert (slow["n_queries"], len(calls), slow["recall"]) == (3, 1 + 3, 1)
+    calls.clear()
     fast = measure_within(answer, MADE.photos, QUERIES, EXACT, budget_s=60, runs=2)
-    assert (fast["n_queries"], len(asked), fast["recall"]) == (6, 1 + 12, 1)
+    assert (fast["n_queries"], len(calls), fast["recall"]) == (6, 1 + 12, 1)
     assert 0 < fast["p50_ms"] <= fast["p99_ms"]
 
 
@@ -133,6 +133,6 @@ def test_the_front_is_what_no_other_point_beats(points):
             for other in points
         )
 
-    told = {(point["recall"], point["p50_ms"]) for point in front}
-    assert told == {(p["recall"], p["p50_ms"]) for p in points if not beaten(p)}
+    on_front = {(point["recall"], point["p50_ms"]) for point in front}
+    assert on_front == {(p["recall"], p["p50_ms"]) for p in points if not beaten(p)}
     assert [p["recall"] for p in front] == sorted(p["recall"] for p in front)

@@ -121,9 +121,9 @@ def test_some_photos_look_alike():
     [{"n_photos": 1}, {"n_states": 0}, {"changes": 1.1}, {"swaps": -0.1}, {"swaps": np.nan}],
 )
 def test_a_history_out_of_range_is_refused(wrong):
-    asked = {"n_photos": 5, "n_states": 2, "changes": 0.0, "swaps": 0.0} | wrong
+    arguments = {"n_photos": 5, "n_states": 2, "changes": 0.0, "swaps": 0.0} | wrong
     with pytest.raises(InputError, match="0 to 1"):
-        history(**asked, seed=0)
+        history(**arguments, seed=0)
 
 
 # -- ways of paging
@@ -140,18 +140,18 @@ def test_a_history_out_of_range_is_refused(wrong):
 def test_our_cursors_repeat_and_skip_nothing_whatever_happens(
     changes, swaps, per_page, seed, index
 ):
-    _, found = walked(
+    _, walks = walked(
         {"ours": ours(index)}, changes=changes, swaps=swaps, per_page=per_page, seed=seed
     )
-    for rates in found["ours"]:
+    for rates in walks["ours"]:
         assert (rates["duplicates"], rates["gaps"], rates["gone"]) == (0, 0, 0)
 
 
 def test_every_way_over_exact_search_is_right_while_nothing_changes():
     ways = {"offset": peer(offset), "after": peer(after_score_and_id), "ours": ours("exact")}
-    states, found = walked(ways)
+    states, walks = walked(ways)
     orders = [
-        [np.concatenate(rates["walk"].pages).tolist() for rates in some] for some in found.values()
+        [np.concatenate(rates["walk"].pages).tolist() for rates in some] for some in walks.values()
     ]
     assert orders[0] == orders[1] == orders[2]
     assert all(sorted(order) == states[0].photos.tolist() for order in orders[0])
@@ -175,25 +175,25 @@ def test_after_score_alone_skips_what_looks_alike_and_ids_mend_it():
     looks = np.repeat(states[0].looks[:4], 3, axis=0)
     alike = type(states[0])(states[0].photos, looks, states[0].turn, 0)
     for way, n_given in ((after_score, 8), (after_score_and_id, 12)):
-        token, given = None, []
+        token, shown = None, []
         for _ in range(12):
             page, token = way(moment(alike), centres[0], 2, token)
-            given += page.tolist()
+            shown += page.tolist()
             if token is None:
                 break
-        assert len(set(given)) == len(given) == n_given
+        assert len(set(shown)) == len(shown) == n_given
 
 
 def test_growing_k_repeats_and_skips_though_nothing_changes():
-    _, found = walked({"k": peer(growing_k)}, n_photos=600, per_page=20, n_states=30)
-    assert max(rates["duplicates"] for rates in found["k"]) > 0
-    assert max(rates["gaps"] for rates in found["k"]) > 0
+    _, walks = walked({"k": peer(growing_k)}, n_photos=600, per_page=20, n_states=30)
+    assert max(rates["duplicates"] for rates in walks["k"]) > 0
+    assert max(rates["gaps"] for rates in walks["k"]) > 0
 
 
 def test_another_model_between_pages_breaks_all_but_ours():
     ways = {name: peer(turn) for name, turn in PEERS.items()} | {"ours": ours("hnsw")}
-    _, found = walked(ways, swaps=1.0)
-    for name, some in found.items():
+    _, walks = walked(ways, swaps=1.0)
+    for name, some in walks.items():
         assert (sum(rates["duplicates"] for rates in some) > 0) == (name != "ours")
 
 
@@ -202,8 +202,8 @@ def moment(state):
 
 
 def part(state, photos):
-    kept = np.isin(state.photos, photos)
-    return type(state)(state.photos[kept], state.looks[kept], state.turn, state.version)
+    inside = np.isin(state.photos, photos)
+    return type(state)(state.photos[inside], state.looks[inside], state.turn, state.version)
 
 
 # -- a real library
@@ -241,14 +241,14 @@ def test_walks_over_a_library_that_changes_twice(library):
 
 
 def test_a_third_change_ends_a_walk_with_an_error_and_no_wrong_page(library):
-    found = measure_library(
+    measured = measure_library(
         texts=["red"], per_page=5, scenarios=((1, 2), (1, 2, 3)), library=library
     )
-    mine = [row for row in found["rows"] if row["way"] == "searchlab"]
+    mine = [row for row in measured["rows"] if row["way"] == "searchlab"]
     assert [row["n_cut_short"] for row in mine] == [0, 1]
     assert [row["n_faulty"] for row in mine] == [0, 0]
     assert mine[1]["gaps"] is None
-    assert found["metrics"]["searchlab walks cut short"] == 1
+    assert measured["metrics"]["searchlab walks cut short"] == 1
 
 
 def test_walks_of_nobody_are_refused(library):
@@ -261,17 +261,17 @@ def test_walks_of_nobody_are_refused(library):
 
 def test_what_was_measured_can_be_measured_again():
     small = {"n_photos": 60, "per_page": 20, "n_histories": 2, "n_queries": 2}
-    found = measure_churn(**small, scenarios=((0.1, 0.0), (0.0, 0.5)), seed=4)
-    assert recompute(found) == found
-    assert len(found["rows"]) == 2 * (len(OURS) + len(PEERS))
-    assert found["metrics"]["searchlab walks"] == 2 * 2 * 2 * 2
-    assert found["metrics"]["searchlab walks with a fault"] == 0
+    measured = measure_churn(**small, scenarios=((0.1, 0.0), (0.0, 0.5)), seed=4)
+    assert recompute(measured) == measured
+    assert len(measured["rows"]) == 2 * (len(OURS) + len(PEERS))
+    assert measured["metrics"]["searchlab walks"] == 2 * 2 * 2 * 2
+    assert measured["metrics"]["searchlab walks with a fault"] == 0
     # Of 4 collections none: 1 - 0.05 ** (1 / 4).
-    assert found["metrics"]["faulty at most where none was"] == pytest.approx(0.527129)
-    assert measure_churn(**small, scenarios=((0.1, 0.0),), seed=5)["rows"] != found["rows"][:6]
+    assert measured["metrics"]["faulty at most where none was"] == pytest.approx(0.527129)
+    assert measure_churn(**small, scenarios=((0.1, 0.0),), seed=5)["rows"] != measured["rows"][:6]
 
 
 def test_a_fault_of_ours_would_be_counted(monkeypatch):
     monkeypatch.setattr("searchlab.studies.paging.study.make_pinned_turn", lambda *_, index: offset)
-    found = measure_churn(n_photos=60, n_histories=2, n_queries=2, scenarios=((0.3, 0.0),), seed=0)
-    assert found["metrics"]["searchlab walks with a fault"] > 0
+    measured = measure_churn(n_photos=60, n_histories=2, n_queries=2, scenarios=((0.3, 0.0),), seed=0)
+    assert measured["metrics"]["searchlab walks with a fault"] > 0

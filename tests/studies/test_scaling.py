@@ -23,24 +23,24 @@ def test_a_law_without_noise_is_found_and_goes_on(exponent, scale):
 
 def test_the_interval_holds_the_true_exponent_nineteen_times_in_twenty():
     rng = np.random.default_rng(0)
-    held = 0
+    n_inside = 0
     for _ in range(400):
         law = fit_power_law(NS, 2 * np.array(NS) ** 0.7 * np.exp(0.2 * rng.standard_normal(5)))
-        held += law.exponent.low <= 0.7 <= law.exponent.high
-    assert 0.92 < held / 400 < 0.98
+        n_inside += law.exponent.low <= 0.7 <= law.exponent.high
+    assert 0.92 < n_inside / 400 < 0.98
 
 
 def test_the_interval_of_an_estimate_holds_a_new_measurement_and_widens_away_from_the_old():
     rng = np.random.default_rng(1)
-    held = 0
+    n_inside = 0
     for _ in range(400):
         noise = np.exp(0.2 * rng.standard_normal(6))
         law = fit_power_law(NS, 2 * np.array(NS) * noise[:5])
-        found = law.at(1e7)
-        held += found.low <= 2e7 * noise[5] <= found.high
+        estimate = law.at(1e7)
+        n_inside += estimate.low <= 2e7 * noise[5] <= estimate.high
         widths = [math.log(law.at(n).high / law.at(n).low) for n in (1e5, 1e7, 1e9)]
         assert widths == sorted(widths)
-    assert 0.92 < held / 400 < 0.98
+    assert 0.92 < n_inside / 400 < 0.98
 
 
 def test_of_two_measurements_nothing_is_known_of_the_error():

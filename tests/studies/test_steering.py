@@ -23,9 +23,9 @@ FEW = (0.0, 0.5, 1.7, 5.0)
 
 @pytest.fixture(scope="module")
 def collection(make_table):
-    engines, asked = judged_photos(make_table)
-    english = asked.text.select(languages=["en"])
-    return engines["sharp"], replace(asked, text=english)
+    engines, query_set = judged_photos(make_table)
+    english = query_set.text.select(languages=["en"])
+    return engines["sharp"], replace(query_set, text=english)
 
 
 @pytest.fixture(scope="module")
@@ -34,28 +34,28 @@ def conflicts(collection):
 
 
 def test_a_pull_joins_words_with_a_photo_that_they_do_not_describe(collection, conflicts):
-    _, asked = collection
-    assert len(conflicts) == len(asked.text.queries)
+    _, query_set = collection
+    assert len(conflicts) == len(query_set.text.queries)
     for conflict in conflicts:
-        assert conflict.photo_id not in asked.text.qrels[conflict.conflict_id]
-        assert conflict.meant == asked.text.qrels[conflict.conflict_id]
-        assert conflict.alike == asked.similar.qrels[conflict.photo_id]
+        assert conflict.photo_id not in query_set.text.qrels[conflict.conflict_id]
+        assert conflict.meant == query_set.text.qrels[conflict.conflict_id]
+        assert conflict.alike == query_set.similar.qrels[conflict.photo_id]
 
 
 def test_pulls_are_the_same_for_the_same_seed_whatever_else_is_asked(collection, conflicts):
-    _, asked = collection
-    some = asked.text.only([query.query_id for query in asked.text.queries[10:20]])
-    assert draw_conflicts(some, asked.similar, seed=0) == conflicts[10:20]
-    assert draw_conflicts(asked.text, asked.similar, seed=1) != conflicts
+    _, query_set = collection
+    some = query_set.text.only([query.query_id for query in query_set.text.queries[10:20]])
+    assert draw_conflicts(some, query_set.similar, seed=0) == conflicts[10:20]
+    assert draw_conflicts(query_set.text, query_set.similar, seed=1) != conflicts
 
 
 def test_words_that_describe_every_photo_pull_nowhere(collection):
-    _, asked = collection
-    query = asked.text.queries[0]
-    photos = {other.photo_id: 1 for other in asked.similar.queries}
-    everything = asked.text.derive("all", [query], {query.query_id: photos})
+    _, query_set = collection
+    query = query_set.text.queries[0]
+    photos = {other.photo_id: 1 for other in query_set.similar.queries}
+    everything = query_set.text.derive("all", [query], {query.query_id: photos})
     with pytest.raises(InputError, match="does not describe"):
-        draw_conflicts(everything, asked.similar, seed=0)
+        draw_conflicts(everything, query_set.similar, seed=0)
 
 
 def test_no_text_is_the_photo_alone_and_much_text_nearly_the_words_alone(collection, conflicts):
@@ -64,7 +64,7 @@ def test_no_text_is_the_photo_alone_and_much_text_nearly_the_words_alone(collect
     curves = steered.curves(samples=20, seed=0)
     assert (steered.overlap[0] == 1).all()
     assert curves["look_kept"][:, 0] == pytest.approx(np.ones(21))
-    means = {name: drawn[0] for name, drawn in curves.items()}
+    means = {name: means_and_samples[0] for name, means_and_samples in curves.items()}
     assert np.all(np.diff(means["look_kept"]) < 0)
     assert np.all(np.diff(means["text_obeyed"]) > 0)
     assert means["text_obeyed"][-1] > 0.9
@@ -81,12 +81,12 @@ def test_curves_are_ratios_of_means_and_their_harmonic_mean():
         [{"p": ["a"], "q": ["a"]}, {"p": ["a", "b"], "q": ["d"]}],
         np.array([1.0, 0.5]),
     )
-    found = steered.curves(samples=5, seed=0)
-    assert found["look_kept"][0].tolist() == [1, 0.5]
+    curves = steered.curves(samples=5, seed=0)
+    assert curves["look_kept"][0].tolist() == [1, 0.5]
     second = 1 / np.log2(3)
-    assert found["text_obeyed"][0] == pytest.approx([0, second / 1.5])
+    assert curves["text_obeyed"][0] == pytest.approx([0, second / 1.5])
     obeyed = second / 1.5
-    assert found["balance"][0] == pytest.approx([0, 2 * 0.5 * obeyed / (0.5 + obeyed)])
+    assert curves["balance"][0] == pytest.approx([0, 2 * 0.5 * obeyed / (0.5 + obeyed)])
     assert steered.overlap.tolist() == [[1 / 10, 1 / 10], [1 / 10, 0]]
     assert steered.only([1]).look.tolist() == [[1], [0]]
 
@@ -94,8 +94,8 @@ def test_curves_are_ratios_of_means_and_their_harmonic_mean():
 def test_nothing_to_keep_or_to_obey_is_zero_and_no_warning():
     pull = SteeringConflict("p", "ref", "words", "en", "x", {"a": 1}, {"b": 1})
     steered = score_conflicts([pull], [0.0, 1.0], [{"p": ["z"]}, {"p": ["z"]}], np.array([0.0]))
-    for drawn in steered.curves(samples=5, seed=0).values():
-        assert (drawn == 0).all()
+    for curve in steered.curves(samples=5, seed=0).values():
+        assert (curve == 0).all()
 
 
 def test_twice_the_steering_is_half_the_alpha(collection, conflicts):
@@ -109,12 +109,12 @@ def test_twice_the_steering_is_half_the_alpha(collection, conflicts):
 
 
 def test_words_alone_never_find_the_reference(collection, conflicts):
-    engine, asked = collection
-    own = asked.text.queries[0]
+    engine, query_set = collection
+    own = query_set.text.queries[0]
     photo_id = engine.table.photo_ids([int(own.text.split()[0])])[0]
-    found = rank_ids(engine, photo_id, own.text, None)
-    assert photo_id not in found
-    assert len(found) == 10
+    photo_ids = rank_ids(engine, photo_id, own.text, None)
+    assert photo_id not in photo_ids
+    assert len(photo_ids) == 10
 
 
 def test_weights_must_begin_with_the_photo_alone(collection, conflicts):
@@ -139,8 +139,8 @@ def test_every_way_to_mix_is_the_photo_alone_without_words(collection, conflicts
 
 
 def test_the_lab_finds_the_same_again_and_says_which_weight_is_best(collection):
-    engine, asked = collection
-    once, again = (measure(engine, asked, alphas=FEW, samples=30) for _ in range(2))
+    engine, query_set = collection
+    once, again = (measure(engine, query_set, alphas=FEW, samples=30) for _ in range(2))
     assert once == again
     metrics = once["metrics"]
     assert metrics["best_alpha"] in FEW
@@ -153,8 +153,8 @@ def test_the_lab_finds_the_same_again_and_says_which_weight_is_best(collection):
 
 
 def test_the_default_must_be_among_the_weights_and_photo_queries_there(collection):
-    engine, asked = collection
+    engine, query_set = collection
     with pytest.raises(InputError, match=r"alphas must hold 1\.7"):
-        measure(engine, asked, alphas=(0.0, 1.0))
+        measure(engine, query_set, alphas=(0.0, 1.0))
     with pytest.raises(InputError, match="must come with queries by photos"):
-        measure(engine, QuerySet(text=asked.text))
+        measure(engine, QuerySet(text=query_set.text))

@@ -106,8 +106,8 @@ class Server:
         return self.requests[-1]
 
 
-async def listed(found):
-    return [each async for each in found]
+async def listed(photos):
+    return [each async for each in photos]
 
 
 class Both:
@@ -120,8 +120,8 @@ class Both:
     def wait(self, awaited):
         return asyncio.run(awaited) if self.kind is AsyncClient else awaited
 
-    def list(self, found):
-        return asyncio.run(listed(found)) if self.kind is AsyncClient else list(found)
+    def list(self, photos):
+        return asyncio.run(listed(photos)) if self.kind is AsyncClient else list(photos)
 
     def __getattr__(self, name):
         method = getattr(self.client, name)

@@ -226,12 +226,12 @@ class Api:
         return self.follow(self.page(**params), lambda cursor: self.page(**params, cursor=cursor))
 
     def follow(self, page, ask):
-        found = [page]
+        pages = [page]
         while page["pagination"]["has_more"]:
             page = ask(page["pagination"]["next_cursor"])
-            found.append(page)
-            assert len(found) < 1000
-        return found
+            pages.append(page)
+            assert len(pages) < 1000
+        return pages
 
     def all_photos(self, **params):
         return [p for page in self.pages(**{"per_page": 100} | params) for p in page["data"]]

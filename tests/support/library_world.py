@@ -78,7 +78,7 @@ def embedded(monkeypatch):
     return counts
 
 
-def found(library, query=ALL):
+def ids_by_name(library, query=ALL):
     """Photo ids by file name."""
     hits = library.search(query, per_page=100).hits
     return {hit.photo.file.rpartition("/")[2]: hit.photo.photo_id for hit in hits}
@@ -90,5 +90,5 @@ def ranked(library, query):
 
 def state_of(library):
     """Everything on disk that searching reads."""
-    kept = [library.folder / "CURRENT", *(library.folder / "snapshots").rglob("*")]
-    return {str(path): path.read_bytes() for path in kept if path.is_file()}
+    files = [library.folder / "CURRENT", *(library.folder / "snapshots").rglob("*")]
+    return {str(path): path.read_bytes() for path in files if path.is_file()}

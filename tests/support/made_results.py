@@ -29,7 +29,7 @@ def result(
     values = {"ndcg@10": np.round((EASY - shift + jitter).clip(0, 1), 6)}
     values["success@5"] = (values["ndcg@10"] > 0.5).astype(float)
     intervals = bootstrap_intervals(values, groups=LANGS, clusters=ABOUT, samples=300)
-    metrics = {name: found.macro.mean for name, found in intervals.items()}
+    metrics = {name: interval.macro.mean for name, interval in intervals.items()}
     metrics |= {"p50_ms": ms, "p95_ms": 2 * ms, "p99_ms": 3 * ms}
     metrics |= {"text_ms": 0.5, "build_s": 2.0, "size_mib": mib}
     return Result(

@@ -22,23 +22,23 @@ def by_sorting(vectors, query, k, allowed=None, at_least=-np.inf):
     )[:k]
 
 
-def check_nearest(found, vectors, query, k, allowed=None, at_least=-np.inf):
+def check_nearest(neighbors, vectors, query, k, allowed=None, at_least=-np.inf):
     """Assert that an exact answer is right to the last bit."""
     expected = by_sorting(vectors, query, k, allowed, at_least)
-    assert (found.rows.dtype, found.scores.dtype) == (np.int64, np.float32)
-    assert found.rows.tolist() == expected
-    assert found.scores.tobytes() == cosines(vectors, query)[expected].tobytes()
+    assert (neighbors.rows.dtype, neighbors.scores.dtype) == (np.int64, np.float32)
+    assert neighbors.rows.tolist() == expected
+    assert neighbors.scores.tobytes() == cosines(vectors, query)[expected].tobytes()
 
 
-def check_answers(found, vectors, queries, k, allowed=None):
+def check_answers(neighbors, vectors, queries, k, allowed=None):
     """Assert everything that holds for exact and approximate answers alike."""
     n_allowed = len(vectors) if allowed is None else np.count_nonzero(allowed)
     filled = min(k, n_allowed)
-    assert found.rows.shape == found.scores.shape == (len(queries), k)
-    assert (found.rows.dtype, found.scores.dtype) == (np.int64, np.float32)
-    assert (found.rows[:, filled:] == -1).all()
-    assert (found.scores[:, filled:] == -np.inf).all()
-    for rows, scores, query in zip(found.rows, found.scores, queries, strict=True):
+    assert neighbors.rows.shape == neighbors.scores.shape == (len(queries), k)
+    assert (neighbors.rows.dtype, neighbors.scores.dtype) == (np.int64, np.float32)
+    assert (neighbors.rows[:, filled:] == -1).all()
+    assert (neighbors.scores[:, filled:] == -np.inf).all()
+    for rows, scores, query in zip(neighbors.rows, neighbors.scores, queries, strict=True):
         rows, scores = rows[:filled], scores[:filled]
         assert rows.min(initial=0) >= 0
         assert len(set(rows.tolist())) == filled

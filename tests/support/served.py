@@ -46,9 +46,9 @@ class Served:
     def _wait(self):
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
-            found = READY.search(self.log)
-            if found:
-                return found
+            ready = READY.search(self.log)
+            if ready:
+                return ready
             if self.process.poll() is not None:
                 break
             time.sleep(0.02)

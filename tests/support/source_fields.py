@@ -28,14 +28,14 @@ def origin_of(source: Source, field: str) -> str:
         source: The library.
         field: One of `PHOTO_FIELDS`.
     """
-    told = {*_ALWAYS, *source.record_fields}
-    if "width" in told:
-        told.add("orientation")
-    if "color_hex" in told:
-        told.add("color_name")
+    recorded_fields = {*_ALWAYS, *source.record_fields}
+    if "width" in recorded_fields:
+        recorded_fields.add("orientation")
+    if "color_hex" in recorded_fields:
+        recorded_fields.add("color_name")
     if field == "source" or (field == "license_type" and source.one_license):
         return "library"
-    if field in told:
+    if field in recorded_fields:
         return "record"
     return "computed" if field in _COMPUTED else "not available"
 

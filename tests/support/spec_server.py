@@ -79,12 +79,12 @@ def plain_records(folder):
 def bundled_records(folder):
     """Copy up to three bundled photographs of every source and return their records."""
     lines = (BUNDLED / "photos.jsonl").read_text(encoding="utf-8").splitlines()
-    kept = defaultdict(list)
+    by_source = defaultdict(list)
     for record in map(json.loads, lines):
-        if len(kept[record["source"]]) < 3:
+        if len(by_source[record["source"]]) < 3:
             shutil.copy(BUNDLED / record["file"], folder)
-            kept[record["source"]].append(record | {"file": Path(record["file"]).name})
-    return [record for records in kept.values() for record in records]
+            by_source[record["source"]].append(record | {"file": Path(record["file"]).name})
+    return [record for records in by_source.values() for record in records]
 
 
 class Corpus:
@@ -125,8 +125,8 @@ class Corpus:
 
     def create_key(self, account, name="first", **options):
         """Make a key as `searchlab keys create` does: it is the last line printed."""
-        told = self.key_command("create", account=account, name=name, **options)
-        return told.splitlines()[-1]
+        output = self.key_command("create", account=account, name=name, **options)
+        return output.splitlines()[-1]
 
     def key_command(self, command, **options):
         """Run one of the commands on keys."""
@@ -145,9 +145,9 @@ class Corpus:
     @functools.cached_property
     def record_of(self):
         """What was said of each photo, by its photo_id."""
-        said = {(each["source"], each["source_photo_id"]): each for each in self.records}
+        by_source_id = {(each["source"], each["source_photo_id"]): each for each in self.records}
         return {
-            photo["photo_id"]: said[photo["source"], photo["source_photo_id"]]
+            photo["photo_id"]: by_source_id[photo["source"], photo["source_photo_id"]]
             for photo in self.everything
         }
 

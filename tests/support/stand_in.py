@@ -13,7 +13,7 @@ class StandIn:
     """
 
     def __init__(self):
-        self.script, self.by_path, self.asked = [], {}, []
+        self.script, self.by_path, self.requests = [], {}, []
         self.stop = threading.Event()
         outer = self
 
@@ -21,7 +21,7 @@ class StandIn:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
-                outer.asked.append((self.path, dict(self.headers)))
+                outer.requests.append((self.path, dict(self.headers)))
                 known = outer.by_path.get(self.path.partition("?")[0])
                 status, headers, body = known or outer.script.pop(0)
                 self.send_response(status)

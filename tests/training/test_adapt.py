@@ -85,11 +85,11 @@ def test_a_gain_is_kept_as_a_model_that_is_served_like_any_other(library, tiles_
     np.testing.assert_allclose(rows, own, atol=1e-6)
     words = list(library.engine.table.texts("source_description"))[:40]
     pages = [library.search(text, per_page=10) for text in words]
-    found = [
+    hits = [
         any(hit.photo.source_description == text for hit in page)
         for page, text in zip(pages, words, strict=True)
     ]
-    assert np.mean(found) > 0.5
+    assert np.mean(hits) > 0.5
     assert all(0 < hit.relevance_score < 1 for page in pages for hit in page)
     fused = load_model(f"hybrid:{report.model}=0.7,palette=0.3")
     assert fused.parts[0][0].model_id == report.model_id
@@ -171,11 +171,11 @@ def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_been(library, tmp_
     with pytest.raises(KeyboardInterrupt):
         adapt(library, settings=QUICK, out=tmp_path / "part", progress=Interrupting(3))
     assert not (tmp_path / "part").exists()
-    said = []
+    lines = []
     progress = Progress()
-    progress.say = said.append
+    progress.say = lines.append
     resumed = adapt(library, settings=QUICK, out=tmp_path / "part", progress=progress)
-    assert said == ["training goes on after round 2"]
+    assert lines == ["training goes on after round 2"]
     assert resumed.model_id == whole.model_id
     assert not (tmp_path / "part.unfinished").exists()
 

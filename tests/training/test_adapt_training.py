@@ -60,8 +60,8 @@ def test_ranks_are_those_of_a_plain_loop():
     # Three photos share one text.
     pairs = replace(pairs, text_ids=np.where(pairs.text_ids < 6, 0, pairs.text_ids))
     queries = queries_of(pairs)
-    found = queries.ranks(pairs.photos)
-    for query, rank in enumerate(found):
+    ranks = queries.ranks(pairs.photos)
+    for query, rank in enumerate(ranks):
         relevant = queries.photo_of[queries.query_of == query]
         cosines = pairs.photos @ queries.texts[query]
         others = np.delete(cosines, relevant)
@@ -94,20 +94,20 @@ def test_gradients_are_those_of_small_differences():
     def loss(linear, bias):
         return contrast(_forward(rows, Head(linear, bias))[0], others, positive, 7.0)[0]
 
-    told, back = _forward(rows, Head(linear, bias))
-    _, d_logits, _ = contrast(told, others, positive, 7.0)
-    found = back(7.0 * d_logits @ others)
+    outputs, back = _forward(rows, Head(linear, bias))
+    _, d_logits, _ = contrast(outputs, others, positive, 7.0)
+    gradients = back(7.0 * d_logits @ others)
     step = 1e-5
     for place in np.ndindex(5, 5):
         moved = np.zeros((5, 5))
         moved[place] = step
         slope = (loss(linear + moved, bias) - loss(linear - moved, bias)) / (2 * step)
-        assert found[0][place] == pytest.approx(slope, abs=2e-4)
+        assert gradients[0][place] == pytest.approx(slope, abs=2e-4)
     for place in range(5):
         moved = np.zeros(5)
         moved[place] = step
         slope = (loss(linear, bias + moved) - loss(linear, bias - moved)) / (2 * step)
-        assert found[1][place] == pytest.approx(slope, abs=2e-4)
+        assert gradients[1][place] == pytest.approx(slope, abs=2e-4)
 
 
 def test_captions_are_drawn_of_the_right_photo_and_languages_alike():
@@ -131,23 +131,23 @@ def test_a_shared_caption_is_a_positive_of_all_its_photos():
 def test_hard_photos_are_others_that_look_alike():
     pairs = random_pairs(400)
     drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
-    drawn = drawing.photos(np.random.default_rng(0), 40, 0.25, Head.identity(8))
-    assert len(set(drawn.tolist())) == len(drawn)
-    assert 30 < len(drawn) <= 40
+    numbers = drawing.photos(np.random.default_rng(0), 40, 0.25, Head.identity(8))
+    assert len(set(numbers.tolist())) == len(numbers)
+    assert 30 < len(numbers) <= 40
     everyone = drawing.photos(np.random.default_rng(0), 400, 0.25, Head.identity(8))
     assert sorted(everyone.tolist()) == list(range(400))
 
 
 def test_training_goes_on_from_a_state_as_if_it_had_never_stopped(tmp_path):
-    train, held = random_pairs(60), random_pairs(30, seed=1)
-    whole = Trainer(train, held, QUICK)
+    train, held_out = random_pairs(60), random_pairs(30, seed=1)
+    whole = Trainer(train, held_out, QUICK)
     while not whole.done:
         whole.train_round()
-    part = Trainer(train, held, QUICK)
+    part = Trainer(train, held_out, QUICK)
     part.train_round()
     part.train_round()
     part.save(tmp_path / "state.npz")
-    resumed = Trainer(train, held, QUICK)
+    resumed = Trainer(train, held_out, QUICK)
     assert resumed.restore(tmp_path / "state.npz")
     assert resumed.round == 2
     while not resumed.done:
@@ -156,14 +156,14 @@ def test_training_goes_on_from_a_state_as_if_it_had_never_stopped(tmp_path):
 
 
 def test_a_state_of_other_data_or_a_damaged_one_is_not_taken(tmp_path):
-    train, held = random_pairs(60), random_pairs(30, seed=1)
+    train, held_out = random_pairs(60), random_pairs(30, seed=1)
     file = tmp_path / "state.npz"
-    Trainer(train, held, QUICK).save(file)
-    assert not Trainer(random_pairs(60, seed=5), held, QUICK).restore(file)
-    assert not Trainer(train, held, replace(QUICK, seed=1)).restore(file)
+    Trainer(train, held_out, QUICK).save(file)
+    assert not Trainer(random_pairs(60, seed=5), held_out, QUICK).restore(file)
+    assert not Trainer(train, held_out, replace(QUICK, seed=1)).restore(file)
     file.write_bytes(file.read_bytes()[:500])
-    assert not Trainer(train, held, QUICK).restore(file)
-    assert not Trainer(train, held, QUICK).restore(tmp_path / "none.npz")
+    assert not Trainer(train, held_out, QUICK).restore(file)
+    assert not Trainer(train, held_out, QUICK).restore(tmp_path / "none.npz")
 
 
 def test_a_head_can_be_undone_and_leaves_zero_rows_zero():

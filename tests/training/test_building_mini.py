@@ -24,9 +24,9 @@ from searchlab.training.mini.teacher import Teacher  # noqa: E402
 @pytest.fixture
 def located(monkeypatch):
     """Packages that were looked for; all are there."""
-    found = []
-    monkeypatch.setattr(recipe, "locate", lambda source, folder: found.append(source))
-    return found
+    sources = []
+    monkeypatch.setattr(recipe, "locate", lambda source, folder: sources.append(source))
+    return sources
 
 
 @pytest.fixture
@@ -80,10 +80,10 @@ def test_settings_that_build_nothing_are_refused(settings, message):
 
 
 def test_the_command_hands_everything_on(ingredients, tmp_path, monkeypatch, run):
-    given = {}
+    handed = {}
 
     def build(*arguments, **named):
-        given.update(named, arguments=arguments)
+        handed.update(named, arguments=arguments)
 
     monkeypatch.setattr(build_mini, "build", build)
     places = [f"--{name}={path}" for name, path in ingredients._asdict().items()]
@@ -91,8 +91,8 @@ def test_the_command_hands_everything_on(ingredients, tmp_path, monkeypatch, run
     settings = ["--crops=3", "--teachers=4", "--runs=5", "--steps=6", "--fragments=7", "--words=8"]
     done = run(*line, *settings, "--seed=9")
     made = Recipe(held_out=600, crops=3, teachers=4, runs=5, steps=6, fragments=7, words=8, seed=9)
-    assert given["arguments"] == (ingredients, made)
-    assert (given["cache"], given["out"]) == (tmp_path, tmp_path / "out")
+    assert handed["arguments"] == (ingredients, made)
+    assert (handed["cache"], handed["out"]) == (tmp_path, tmp_path / "out")
     assert done == (0, f"mini is in {tmp_path / 'out'}\n", "")
 
 
@@ -171,11 +171,11 @@ class Encoder:
 @pytest.fixture
 def encoders(monkeypatch):
     """Both teachers replaced; which texts each has read."""
-    found = {"e5": Encoder(), "minilm": Encoder()}
+    by_name = {"e5": Encoder(), "minilm": Encoder()}
     monkeypatch.setattr(teacher, "locate", lambda source, folder: folder / source.file)
-    monkeypatch.setattr(teacher, "read_e5", lambda path: found["e5"])
-    monkeypatch.setattr(teacher, "read_minilm", lambda path: found["minilm"])
-    return found
+    monkeypatch.setattr(teacher, "read_e5", lambda path: by_name["e5"])
+    monkeypatch.setattr(teacher, "read_minilm", lambda path: by_name["minilm"])
+    return by_name
 
 
 def test_answers_are_kept_and_asked_for_once(encoders, tmp_path, monkeypatch):

@@ -46,7 +46,7 @@ def photos(rng, captions):
     return unit(np.concatenate([captions.mean(axis=0)[None], rng.normal(size=(9, DIM))]))
 
 
-def held(captions, photos):
+def damped_rows(captions, photos):
     module = DampedHead(Given(), captions, np.full(len(captions), 1 / len(captions)))
     nothing = np.zeros((len(photos), 1), np.float32)
     module.balance(Readings([str(n) for n in range(len(photos))], photos, nothing))
@@ -55,12 +55,12 @@ def held(captions, photos):
 
 
 def test_scores_are_cosines_less_how_near_a_photo_is_to_captions(captions, photos, rng):
-    rows = held(captions, photos)
+    rows = damped_rows(captions, photos)
     near = np.log(np.exp(SHARPNESS * photos @ captions.T).mean(axis=1)) / SHARPNESS
     texts = unit(rng.normal(size=(20, DIM)))
-    wanted = texts @ photos.T - SHARE * (near - near.mean())
-    wanted *= (1 - COMMON**2) ** 0.5 * photo_lengths(rows)
-    np.testing.assert_allclose(with_common(texts) @ rows.T, wanted, atol=1e-5)
+    expected = texts @ photos.T - SHARE * (near - near.mean())
+    expected *= (1 - COMMON**2) ** 0.5 * photo_lengths(rows)
+    np.testing.assert_allclose(with_common(texts) @ rows.T, expected, atol=1e-5)
     assert near[0] == near.max()
     assert rows[0, -1] == rows[:, -1].min() < 0
 
@@ -71,7 +71,7 @@ def photo_lengths(rows):
 
 
 def test_rows_are_unit_and_keep_their_direction(captions, photos):
-    rows = held(captions, photos)
+    rows = damped_rows(captions, photos)
     assert rows.shape == (len(photos), DIM + 1)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
     np.testing.assert_allclose(unit(rows[:, :-1]), photos, atol=1e-5)
@@ -91,9 +91,9 @@ def test_every_language_speaks_for_what_is_asked(rng):
         f"p{n}": {"en": [3 * n, 3 * n + 1], **({"de": [3 * n + 2]} if n < 7 else {})}
         for n in range(A_LANGUAGE)
     }
-    drawn = _some_of_each(lessons, rng)
-    assert len(drawn) == len(set(drawn)) == A_LANGUAGE + 7
-    assert sum(n % 3 == 2 for n in drawn) == 7
+    lines = _some_of_each(lessons, rng)
+    assert len(lines) == len(set(lines)) == A_LANGUAGE + 7
+    assert sum(n % 3 == 2 for n in lines) == 7
 
 
 def test_a_trained_head_is_held_back_by_its_own_captions(rng):
@@ -116,7 +116,7 @@ def test_a_trained_head_is_held_back_by_its_own_captions(rng):
         plain = head(torch.from_numpy(seen.features), torch.from_numpy(seen.logits))
         near = module.nearness(plain).numpy()
         packed = pack_texts(lessons.rows)
-        asked = student(table.take(packed), packed).numpy()
-    exact = np.log(np.exp(SHARPNESS * plain.numpy() @ asked.T).mean(axis=1)) / SHARPNESS
+        text_rows = student(table.take(packed), packed).numpy()
+    exact = np.log(np.exp(SHARPNESS * plain.numpy() @ text_rows.T).mean(axis=1)) / SHARPNESS
     np.testing.assert_allclose(near[:, 0], exact, atol=0.004)  # By 256 centres of 300 captions.
     np.testing.assert_allclose(module.mean, near.mean(), atol=1e-6)

@@ -40,8 +40,8 @@ def test_a_rotation_is_found_again():
     turn = np.linalg.qr(np.random.default_rng(3).normal(size=(8, 8)))[0]
     old = rows_of(300, 8, 0)
     new = unit_rows(old @ turn)
-    for found in (procrustes(old[:200], new[:200]), ridge(old[:200], new[:200], 1e-6)):
-        np.testing.assert_allclose(found(old[200:]), new[200:], atol=1e-3)
+    for mapping in (procrustes(old[:200], new[:200]), ridge(old[:200], new[:200], 1e-6)):
+        np.testing.assert_allclose(mapping(old[200:]), new[200:], atol=1e-3)
 
 
 def test_dimensions_may_differ_either_way():
@@ -66,12 +66,12 @@ def test_few_photos_are_mapped_by_fewer_numbers_than_many():
 
 def test_recall_of_neighbours_is_that_of_a_plain_count():
     true, mapped = rows_of(60, 4, 0), rows_of(60, 4, 1)
-    found = neighbour_recall(true, mapped, true)
+    recalls = neighbour_recall(true, mapped, true)
     for row in range(60):
         others = np.delete(np.arange(60), row)
-        wanted = others[np.argsort(-(true[others] @ true[row]))[:10]]
-        got = others[np.argsort(-(mapped[others] @ true[row]))[:10]]
-        assert found[row] == pytest.approx(len(set(wanted) & set(got)) / 10)
+        true_nearest = others[np.argsort(-(true[others] @ true[row]))[:10]]
+        mapped_nearest = others[np.argsort(-(mapped[others] @ true[row]))[:10]]
+        assert recalls[row] == pytest.approx(len(set(true_nearest) & set(mapped_nearest)) / 10)
     assert (neighbour_recall(true, true, true) == 1).all()
     assert (neighbour_recall(true[:7], true, true, own=False) == 1).all()
 

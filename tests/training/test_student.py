@@ -84,8 +84,8 @@ def test_first_rows_follow_the_teacher(rng):
         lessons.add([row], unit((vectors - vectors.mean(axis=0))[row] @ towards), 1.0)
     rows, axes = first_weights(lessons, vectors)
     predicted = unit(rows[300:] @ axes)
-    wanted = unit((vectors - vectors.mean(axis=0))[300:] @ towards)
-    assert (predicted * wanted).sum(axis=1).mean() > 0.9
+    expected = unit((vectors - vectors.mean(axis=0))[300:] @ towards)
+    assert (predicted * expected).sum(axis=1).mean() > 0.9
 
 
 def test_kinds_pull_their_classes_together():
@@ -144,8 +144,8 @@ def test_photos_are_drawn_to_where_the_teaching_heads_see_them(rng, monkeypatch)
 
     def agreement():
         with torch.no_grad():
-            told, _ = head.eval().parts(torch.from_numpy(features), torch.from_numpy(logits))
-        return float((told.numpy() * shown).sum(axis=1).mean())
+            predicted, _ = head.eval().parts(torch.from_numpy(features), torch.from_numpy(logits))
+        return float((predicted.numpy() * shown).sum(axis=1).mean())
 
     assert agreement() < 0.3
     monkeypatch.setattr(joint, "HEAD_RATE", 1e-2)
@@ -164,15 +164,15 @@ def test_languages_are_drawn_by_how_many_captions_they_have_and_never_twice_for_
         lessons.captions[f"p{n}"] = own
     lessons.add([0], np.zeros(DIM, np.float32), 1.0)
     draw = _Draw(lessons, [f"p{n}" for n in range(200)], rng)
-    drawn = Counter()
+    counts = Counter()
     for _ in range(20):
-        rows, told = draw.photos(200)
+        rows, caption_numbers = draw.photos(200)
         assert sorted(rows) == list(range(200))
-        english, first, second = np.reshape([language_of[n] for n in told], (3, 200))
+        english, first, second = np.reshape([language_of[n] for n in caption_numbers], (3, 200))
         assert set(english) == {"en"}
         assert not (first == second).any()
-        drawn.update(first)
-    shares = [drawn[lang] / drawn.total() for lang in ("zh", "ar", "de", "en")]
+        counts.update(first)
+    shares = [counts[lang] / counts.total() for lang in ("zh", "ar", "de", "en")]
     assert np.allclose(shares, [5 / 9, 3 / 9, 1 / 9, 0], atol=0.03)
 
 
@@ -201,17 +201,17 @@ def test_recall_on_held_out_photos_counts_captions_by_language(rng):
     order = np.argsort(-(texts @ placed.numpy().T), axis=1)
     # In English a text asks for the photo that it finds at once, in Chinese for its seventh.
     place = {"en": 0, "zh": 6}
-    asked = [
+    held_out_captions = [
         Caption(f"p{order[n, place.get(lang, 20)]}", lang, words[n])
         for n in range(30)
         for lang in CAPTION_LANGUAGES
     ]
-    lines = list(held_out_recall(student, table, damped, pieces, photos, asked))
-    said = {line[:2]: line[3:] for line in lines}
-    assert list(said) == list(CAPTION_LANGUAGES)
-    assert said["en"] == "100.0 / 100.0 / 100.0 of 30 captions"
-    assert said["zh"] == "0.0 / 0.0 / 100.0 of 30 captions"
-    assert said["fr"] == "0.0 / 0.0 / 0.0 of 30 captions"
+    lines = list(held_out_recall(student, table, damped, pieces, photos, held_out_captions))
+    recalls = {line[:2]: line[3:] for line in lines}
+    assert list(recalls) == list(CAPTION_LANGUAGES)
+    assert recalls["en"] == "100.0 / 100.0 / 100.0 of 30 captions"
+    assert recalls["zh"] == "0.0 / 0.0 / 100.0 of 30 captions"
+    assert recalls["fr"] == "0.0 / 0.0 / 0.0 of 30 captions"
 
 
 def test_a_blend_holds_the_mean_weights_of_its_runs(rng):

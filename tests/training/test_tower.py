@@ -151,13 +151,13 @@ def test_crops_are_framed_pixels_that_follow_their_seed():
 @pytest.fixture
 def files(tmp_path):
     """Grey pictures, each lighter than the last."""
-    found = {}
+    paths = {}
     for number in range(5):
-        found[f"p{number}"] = tmp_path / f"{number}.png"
+        paths[f"p{number}"] = tmp_path / f"{number}.png"
         Image.new("RGB", ((60, 40), (40, 60))[number % 2], (50 * number,) * 3).save(
-            found[f"p{number}"]
+            paths[f"p{number}"]
         )
-    return found
+    return paths
 
 
 def shade(pixels):
