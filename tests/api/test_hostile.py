@@ -135,7 +135,9 @@ def ask(api, method, target, body=None, **headers):
     wire = http.client.HTTPConnection(httpx.URL(api.base_url).netloc.decode(), timeout=30)
     try:
         own_headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        wire.request(method, target, body, {"x-api-key": api.key, "connection": "close"} | own_headers)
+        wire.request(
+            method, target, body, {"x-api-key": api.key, "connection": "close"} | own_headers
+        )
         answer = wire.getresponse()
         return httpx.Response(answer.status, headers=answer.getheaders(), content=answer.read())
     finally:

@@ -214,7 +214,8 @@ def test_a_part_that_is_not_there_is_said_so(served, byte_range):
 
 
 @pytest.mark.parametrize(
-    "byte_range", ["bytes=5-2", "bytes=-", "bytes=0-1,3-4", "lines=0-1", "bytes=a-b", "x", "bytes=" * 9]
+    "byte_range",
+    ["bytes=5-2", "bytes=-", "bytes=0-1,3-4", "lines=0-1", "bytes=a-b", "x", "bytes=" * 9],
 )
 def test_a_part_that_is_not_understood_is_all_of_it(served, byte_range):
     answer = served.anonymous.get(red(served)["urls"]["full"], headers={"range": byte_range})

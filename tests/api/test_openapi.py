@@ -2,20 +2,14 @@
 
 import re
 
-import httpx
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
-from litestar import Litestar
-from litestar.testing import TestClient
 
 from searchlab import __version__
 from searchlab.api.app import create_app
 from searchlab.api.docs.openapi import EncodedDocument, build_document, list_places, place_document
 from searchlab.api.docs.openapi_answers import make_example
-from searchlab.api.docs.pages import ROUTES, STATIC, render_page
-from searchlab.api.http.context import RequestContext, attach
-from searchlab.api.ops.worker import HEAD_BYTES
 from searchlab.api.settings import Settings
 from searchlab.api.wire.errors import KINDS
 from searchlab.api.wire.operations import operation_of
@@ -315,98 +309,8 @@ def test_a_loader_of_schemathesis_reads_every_operation(document, operations):
     assert len([result.ok() for result in schema.get_all_operations()]) == len(operations)
 
 
-# -- pages ------------------------------------------------------------------------------------
-
-
-class Pages:
-    def __init__(self):
-        self.app = Litestar(ROUTES, openapi_config=None)
-
-    async def __call__(self, scope, receive, send):
-        if scope["type"] == "http":
-            attach(scope, RequestContext(base_url=HERE))
-        await self.app(scope, receive, send)
-
-
-@pytest.fixture(scope="module")
-def client():
-    with TestClient(Pages()) as client:
-        yield client
-
-
-def test_the_document_is_served_with_the_address_of_the_service(client):
-    answer = client.get("/openapi.json")
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.json()["openapi"] == "3.1.0"
-    assert answer.json()["info"]["version"] == "v1.0.0"
-    assert answer.json()["servers"] == [{"url": HERE}]
-    assert answer.headers["vary"] == "Host"
-
-
-@pytest.mark.parametrize("path", ["/docs", "/docs/errors"])
-def test_a_page_allows_scripts_and_styles_of_its_own_service_and_nothing_else(client, path):
-    answer = client.get(path)
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    policy = answer.headers["content-security-policy"]
-    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'; ")
-    assert "unsafe" not in policy
-    assert re.findall(r"<script>|<style|\sstyle=|\son\w+=\"|javascript:", answer.text) == []
-
-
-@pytest.mark.parametrize(
-    ("path", "n_assets"), [("/docs", 4), ("/docs/errors", 1)], ids=["reference", "errors"]
-)
-def test_all_that_a_page_loads_is_shipped_with_it(client, path, n_assets):
-    page = client.get(path).text
-    assert re.findall(r"(?:src|href)=\"(?:https?:)?//", page) == []
-    names = re.findall(r"(?:src|href)=\"([^\"]+\.(?:js|css))\"", page)
-    assert len(names) == n_assets
-    for name in names:
-        asset = client.get(str(httpx.URL(f"{HERE}{path}").join(name)))
-        assert asset.status_code == 200
-        assert asset.headers["content-type"].partition(";")[0] in {"text/javascript", "text/css"}
-        shipped = STATIC / name.partition(f"{__version__}/")[2]
-        assert asset.content == shipped.read_bytes()
-
-
-def test_no_style_loads_anything_from_elsewhere_and_no_service_checks_the_document():
-    assert "validatorUrl: null" in (STATIC / "reference.js").read_text(encoding="utf-8")
-    for style in STATIC.rglob("*.css"):
-        text = style.read_text(encoding="utf-8")
-        assert "@import" not in text
-        assert set(re.findall(r"url\([\"']?(\w+:)", text)) <= {"data:"}
-        assert not re.findall(r"url\([\"']?/", text)
-
-
-@pytest.mark.parametrize("name", ["../pages.py", "..%2fpages.py", "%2e%2e/pages.py", "none.js"])
-def test_nothing_but_what_pages_load_is_served_beside_them(client, name):
-    answer = client.get(f"/docs/static/{__version__}/{name}")
-    assert answer.status_code == 404
-    assert "import" not in answer.text
-
-
 def test_the_document_is_encoded_once_for_every_address(document):
     encoded = EncodedDocument(document)
     for address in ("https://photos.example.org", 'http://"a\\b'):
         expected = place_document(document, base_url=address)
         assert msgspec.json.decode(encoded.place(base_url=address)) == expected
-
-
-def test_what_the_server_answers_by_itself_is_said():
-    page = render_page("errors")
-    assert f"{HEAD_BYTES // 1024} KiB" in page
-    assert "100 headers" in page
-    assert "without a body" in page
-
-
-def test_every_error_is_explained_with_an_example_and_what_to_do():
-    page = render_page("errors")
-    assert re.findall(r'<h2 id="(\w+)">(\d+) ', page) == sorted(
-        [(kind.code, str(kind.status)) for kind in KINDS.values()] + [("422", "422")],
-        key=lambda pair: int(pair[1]),
-    )
-    assert page.count("What to do.") == len(KINDS) + 1
-
-
-def test_examples_of_errors_are_text_and_not_markup():
-    assert "<pre>{&#34;detail&#34;: [{&#34;loc&#34;" in render_page("errors")

@@ -105,7 +105,11 @@ def test_any_other_text_comes_back_as_it_was(store, text):
     made = store.create(name=text, description=text)
     store.add(ACME, made, text, photo_thumbnail_url=text, photo_source=text)
     collection = store.get(ACME, made)
-    assert (collection["name"], collection["description"], collection["cover_photo_id"]) == (text, text, text)
+    assert (collection["name"], collection["description"], collection["cover_photo_id"]) == (
+        text,
+        text,
+        text,
+    )
     assert collection["photos"][0]["photo_thumbnail_url"] == text
 
 

@@ -94,7 +94,9 @@ def test_a_killed_process_loses_no_count_that_was_acknowledged(database):
 def test_processes_together_count_each_search_once(database):
     workers = [counting(database, each=10) for _ in range(3)]
     acknowledged = [
-        pair for worker in workers for pair in parse_counts(worker.communicate()[0].splitlines(True))
+        pair
+        for worker in workers
+        for pair in parse_counts(worker.communicate()[0].splitlines(True))
     ]
     assert sorted(number for number, _ in acknowledged) == list(range(1, 3 * TASKS * 10 + 1))
     names, months, days = stored(database)
@@ -104,7 +106,9 @@ def test_processes_together_count_each_search_once(database):
 def test_processes_together_never_pass_the_limit_and_reach_it(database):
     workers = [counting(database, each=10, limit=100) for _ in range(3)]
     acknowledged = [
-        pair for worker in workers for pair in parse_counts(worker.communicate()[0].splitlines(True))
+        pair
+        for worker in workers
+        for pair in parse_counts(worker.communicate()[0].splitlines(True))
     ]
     assert len(acknowledged) == 3 * TASKS * 10
     assert sorted(number for number, _ in acknowledged if number) == list(range(1, 101))

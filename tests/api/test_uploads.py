@@ -1,24 +1,15 @@
 """Uploads: the multipart body, its limits, and the places where pictures are looked at."""
 
-import asyncio
 import gzip
-import hashlib
-import io
 import struct
 import zlib
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from litestar import Request
 from PIL import Image
 
-from searchlab.api.http import bodies
-from searchlab.api.http.decode_slots import DecodeSlots
-from searchlab.api.http.uploads import embed_reference, hash_picture, read_picture
-from searchlab.api.wire.errors import HttpProblem, Invalid, problem_of
+from searchlab.api.http.uploads import embed_reference
+from searchlab.api.wire.errors import problem_of
 from searchlab.config import Config
 from searchlab.errors import ImageError
 from searchlab.library.ingest import index_photos
@@ -26,32 +17,10 @@ from searchlab.library.library import create_library
 from searchlab.library.roots import check_root
 from searchlab.search.queries import Query
 from tests.support.apis import api
+from tests.support.forms import FORM, LIMIT, PNG, form, part, picture
+from tests.support.pictures import encoded
 
 SEARCH = "/api/v1/search/photos"
-FORM = "multipart/form-data; boundary=cut"
-LIMIT = 100_000
-
-
-def encoded(image, kind, **options):
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return buffer.getvalue()
-
-
-def picture(width=48, height=32):
-    return Image.linear_gradient("L").resize((width, height)).convert("RGB")
-
-
-PNG = encoded(picture(), "PNG")
-
-
-def part(name, content, extra=""):
-    head = f'--cut\r\nContent-Disposition: form-data; name="{name}"{extra}\r\n\r\n'
-    return head.encode() + content + b"\r\n"
-
-
-def form(*parts):
-    return b"".join(parts) + b"--cut--\r\n"
 
 
 # -- through the whole application ------------------------------------------------------------
@@ -201,185 +170,6 @@ def test_a_body_may_have_the_largest_size_and_not_a_byte_more(send):
 def test_a_body_that_does_not_say_its_size_is_counted(send):
     answer = send(iter([b"--cut\r\n"] + [b"x" * 40_000] * 3))
     assert code(answer) == (413, "PAYLOAD_TOO_LARGE")
-
-
-# -- the body, piece by piece -----------------------------------------------------------------
-
-
-def request_of(messages, headers=()):
-    """Make a request whose body comes in these pieces; None ends it early, ... is a long pause."""
-    left = list(messages)
-
-    async def receive():
-        piece = left.pop(0)
-        if piece is ...:
-            await asyncio.sleep(3600)
-        if piece is None:
-            return {"type": "http.disconnect"}
-        return {"type": "http.request", "body": piece, "more_body": bool(left)}
-
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": "/",
-        "query_string": b"",
-        "headers": [(b"content-type", FORM.encode()), *headers],
-        "route_handler": SimpleNamespace(resolve_request_max_body_size=lambda: None),
-        "state": {},
-        "app": None,
-    }
-    return Request(scope, receive), left
-
-
-async def reading(messages, headers=(), *, slots=None, limit=LIMIT):
-    request, left = request_of(messages, headers)
-    mine = slots or DecodeSlots(1, timeout_s=5)
-    try:
-        return await read_picture(request, SimpleNamespace(max_upload_bytes=limit), mine)
-    finally:
-        reading.left = left
-        assert mine._buffered == 0
-        if slots is None:
-            mine.close()
-
-
-def refusal(*arguments, **options):
-    with pytest.raises((HttpProblem, Invalid)) as caught:
-        asyncio.run(reading(*arguments, **options))
-    return caught.value
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.sampled_from([b"\r\n--cu", b"\r\n--cut", b"\r", b"\n", b"--", b"t", b"\0", b"a"])),
-    st.lists(st.integers(0, 400), max_size=6),
-)
-def test_a_picture_is_the_same_however_the_body_is_cut(noise, cuts):
-    noisy = PNG + b"".join(noise).replace(b"--cut", b"--CUT")
-    body = form(part("first", b"1"), part("image", noisy))
-    ends = sorted({min(cut, len(body)) for cut in cuts} | {len(body)})
-    pieces = [body[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    assert asyncio.run(reading(pieces)) == noisy
-
-
-def test_a_body_may_come_byte_by_byte():
-    body = form(part("image", PNG))
-    assert asyncio.run(reading([bytes([byte]) for byte in body])) == PNG
-
-
-def crumbs(n_pieces, n_bytes):
-    body = b"--cut\r\n" + bytes(n_pieces * n_bytes)
-    return [body[at : at + n_bytes] for at in range(0, n_pieces * n_bytes, n_bytes)]
-
-
-def test_a_body_in_crumbs_without_end_is_refused_and_not_read_on():
-    problem = refusal(crumbs(3_000, 1))
-    assert [(detail.loc, detail.type) for detail in problem.details] == [(("body",), "pieces")]
-    assert len(reading.left) == 3_000 - 1_002
-
-
-def test_a_body_in_the_small_segments_of_a_network_is_no_body_in_crumbs():
-    problem = refusal(crumbs(3_000, 536), limit=2_000_000)
-    assert [detail.type for detail in problem.details] == ["value_error"]  # read, and broken
-
-
-def test_what_follows_gets_large_pieces_however_the_body_is_cut():
-    async def sizes():
-        request, _ = request_of([bytes(1_000)] * 150)
-        return [len(piece) async for piece in bodies.Body(request, 10**6).chunks()]
-
-    assert asyncio.run(sizes()) == [66_000, 66_000, 18_000]
-
-
-def test_a_picture_is_told_from_others_only_where_the_answer_is_to_be_kept():
-    async def fingerprints():
-        keyed, _ = request_of([], [(b"idempotency-key", b"k")])
-        plain, _ = request_of([])
-        return [
-            await hash_picture(request, content)
-            for request, content in ((plain, PNG), (keyed, PNG), (keyed, PNG + b"1"), (keyed, None))
-        ]
-
-    without, first, other, empty = asyncio.run(fingerprints())
-    assert without == b""
-    assert len({first, other, empty}) == 3
-    assert first == hashlib.sha256(PNG).digest()
-
-
-def test_a_connection_that_ends_within_the_body_is_a_failed_validation():
-    problem = refusal([form(part("image", PNG))[:50], None])
-    assert [detail.loc for detail in problem.details] == [("body",)]
-    assert problem_of(problem) is problem
-
-
-def test_a_body_that_pauses_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(bodies, "_IDLE_S", 0.01)
-    assert refusal([b"--cut", ...]).details[0].type == "timeout"
-
-
-async def read_once(request):
-    slots = DecodeSlots(1, timeout_s=5)
-    try:
-        return await read_picture(request, SimpleNamespace(max_upload_bytes=LIMIT), slots)
-    finally:
-        slots.close()
-
-
-def test_a_body_that_trickles_is_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(bodies, "_WHOLE_S", 0.02)
-
-    async def receive():
-        await asyncio.sleep(0.005)
-        return {"type": "http.request", "body": b"x", "more_body": True}
-
-    request, _ = request_of([])
-    request.receive = receive
-    with pytest.raises(Invalid) as caught:
-        asyncio.run(read_once(request))
-    assert caught.value.details[0].type == "timeout"
-
-
-def test_what_is_refused_is_read_on_so_that_the_answer_arrives():
-    announced = (b"content-length", b"300000")
-    assert refusal([b"x" * 100_000] * 3, [announced]).kind.status == 413
-    assert reading.left == []
-
-
-def test_what_is_far_too_large_is_not_read_to_its_end():
-    assert refusal([b"x" * 100_000] * 9).kind.status == 413
-    assert len(reading.left) == 3
-
-
-def test_who_asks_before_sending_is_answered_at_once():
-    headers = [(b"content-length", b"300000"), (b"expect", b"100-continue")]
-    assert refusal([b"x" * 100_000] * 3, headers).kind.status == 413
-    assert len(reading.left) == 3
-
-
-def test_bodies_that_are_read_at_once_are_bounded_together():
-    large = PNG + bytes(70_000)
-    slots = DecodeSlots(1, timeout_s=5, max_buffered=len(large) + 10)
-
-    async def two():
-        body = form(part("image", large))
-        request, _ = request_of([body[:-10], ...])
-        first = asyncio.create_task(
-            read_picture(request, SimpleNamespace(max_upload_bytes=LIMIT), slots)
-        )
-        await asyncio.sleep(0.01)
-        with pytest.raises(HttpProblem) as caught:
-            await read_picture(
-                request_of([body])[0], SimpleNamespace(max_upload_bytes=LIMIT), slots
-            )
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        return caught.value, await reading([body], slots=slots)
-
-    problem, again = asyncio.run(two())
-    slots.close()
-    assert problem.kind.code == "OVERLOADED"
-    assert problem.headers["Retry-After"] == "1"
-    assert again == large
 
 
 # -- what a picture is to the model -----------------------------------------------------------

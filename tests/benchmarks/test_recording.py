@@ -50,7 +50,11 @@ def test_what_was_recorded_is_found_again(options, tmp_path):
     assert path == tmp_path / "out" / "index" / "demo" / "mini.json"
     read_back = on_record(options(), "index", "mini")
     assert read_back == read_measurement(path)
-    assert (read_back["benchmark"], read_back["dataset"], read_back["name"]) == ("index", "demo", "mini")
+    assert (read_back["benchmark"], read_back["dataset"], read_back["name"]) == (
+        "index",
+        "demo",
+        "mini",
+    )
 
 
 def test_what_is_not_there_or_forced_is_measured(options):

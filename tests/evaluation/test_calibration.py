@@ -212,8 +212,12 @@ def test_calibration_of_an_engine_is_reliable_on_held_out_queries(task):
 def test_without_steered_queries_their_curve_is_the_mean_of_the_other_two(task):
     engine, dataset = task()
     calibration = fit_calibration(engine, dataset, similar=similar_of(dataset))
-    assert calibration.both.slope == pytest.approx((calibration.text.slope + calibration.image.slope) / 2)
-    assert calibration.both.intercept == pytest.approx((calibration.text.intercept + calibration.image.intercept) / 2)
+    assert calibration.both.slope == pytest.approx(
+        (calibration.text.slope + calibration.image.slope) / 2
+    )
+    assert calibration.both.intercept == pytest.approx(
+        (calibration.text.intercept + calibration.image.intercept) / 2
+    )
 
 
 def test_without_queries_by_photos_the_text_curve_serves_images(task):

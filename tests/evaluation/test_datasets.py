@@ -177,7 +177,9 @@ def test_of_a_kind_that_nobody_explains_every_text_is_withheld(tiny):
 def pictured(tiny: Dataset) -> Dataset:
     """The second query brings a photo, and looks for the other one."""
     by_photo = replace(tiny.queries[1], text=None, photo_id=PHOTO_B, lang=NO_LANGUAGE)
-    return replace(tiny, queries=(tiny.queries[0], by_photo), qrels={**tiny.qrels, "q2": {PHOTO_A: 1}})
+    return replace(
+        tiny, queries=(tiny.queries[0], by_photo), qrels={**tiny.qrels, "q2": {PHOTO_A: 1}}
+    )
 
 
 def test_a_query_asks_the_engine_for_everything_that_it_brings():

@@ -1,92 +1,33 @@
 import gzip
 import json
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from searchlab.config import Config
-from searchlab.errors import ConflictError, InputError
+from searchlab.errors import InputError
 from searchlab.evaluation import experiments
-from searchlab.evaluation.datasets import Dataset, LabelledQuery
+from searchlab.evaluation.datasets import LabelledQuery
 from searchlab.evaluation.datasets.judgments import read_run
 from searchlab.evaluation.experiments import Experiment
 from searchlab.evaluation.metrics import per_query
-from searchlab.evaluation.provenance import manifest
 from searchlab.evaluation.provenance.manifest import data_hashes, models_of
 from searchlab.evaluation.results import load_result
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
 from searchlab.library.roots import check_root
 from searchlab.models.palette.embedder import PaletteEmbedder
-from searchlab.photos.photo import photo_id_of
-from searchlab.progress import Progress, Step
+from searchlab.progress import Progress
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
+from tests.support import experiment_world
+from tests.support.experiment_world import EXACT, GRAPH, SHADES, photo_id, shades
 
-SHADES = {
-    "red": "#e50000",
-    "green": "#15b01a",
-    "blue": "#0343df",
-    "yellow": "#ffff14",
-    "black": "#000000",
-    "white": "#ffffff",
-}
+folder = experiment_world.folder
+library = experiment_world.library
+
 ANYTHING = PhotoFilter()
-EXACT = Config(model="palette")
-GRAPH = Config(model="palette", index="hnsw", step_rows=0, depth=5)
-
-
-def photo_id(name):
-    return photo_id_of("shades", name)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shades")
-    lines = []
-    for name, shade in SHADES.items():
-        Image.new("RGB", (48, 32), shade).save(folder / f"{name}.png")
-        lines.append({"file": f"{name}.png", "source": "shades", "source_photo_id": name})
-    text = "".join(f"{json.dumps(line)}\n" for line in lines)
-    (folder / "photos.jsonl").write_text(text, encoding="utf-8")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def library(folder, tmp_path_factory):
-    library = create_library(tmp_path_factory.mktemp("library"))
-    root = check_root(folder, records=folder / "photos.jsonl", source="shades")
-    index_photos(library, [root], config=EXACT)
-    return library
-
-
-def shades(folder, names=tuple(SHADES), revision="r1"):
-    """One English query for each shade; every other one again in German, where it says nothing."""
-    queries = [LabelledQuery(f"en-{name}", "en", "graded", name) for name in names]
-    queries += [LabelledQuery(f"de-{name}", "de", "graded", "xyzzy") for name in names[::2]]
-    qrels = {query.query_id: {photo_id(query.query_id[3:]): 1} for query in queries}
-    records = tuple(
-        {"source": "shades", "source_photo_id": name, "file": str(folder / f"{name}.png")}
-        for name in names
-    )
-    return Dataset("shades", revision, folder, None, tuple(queries), qrels, records)
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """Count the configurations that are measured."""
-    measured = []
-    original = Experiment.measure
-
-    def measure(self, config, *rest, **named):
-        measured.append(config.index)
-        return original(self, config, *rest, **named)
-
-    monkeypatch.setattr(Experiment, "measure", measure)
-    return measured
 
 
 def test_scores_are_those_of_the_engine_that_serves(library, folder):
@@ -177,67 +118,6 @@ def test_the_manifest_says_what_the_figures_depend_on(library, folder):
     assert manifest["data"] == {**data_hashes(dataset), "photos": result.photos["hash"]}
     assert (manifest["seed"], manifest["threads"], manifest["dtype"]) == (3, 1, "float32")
     assert manifest["batch_size"] == 16
-
-
-def test_what_is_on_record_is_not_measured_again(library, folder, tmp_path, counted):
-    dataset = shades(folder)
-    first = Experiment(dataset, [EXACT], library=library, out=tmp_path).run()
-    both = Experiment(dataset, [EXACT, GRAPH], library=library, out=tmp_path).run()
-    assert counted == ["exact", "hnsw"]
-    assert first.results[0].to_dict() in [result.to_dict() for result in both.results]
-
-
-def test_force_measures_again(library, folder, tmp_path, counted):
-    dataset = shades(folder)
-    for force in (False, True):
-        Experiment(dataset, [EXACT], library=library, out=tmp_path).run(force=force)
-    assert counted == ["exact", "exact"]
-
-
-@pytest.mark.parametrize("way", ["force", "replace_unlike"])
-def test_what_was_measured_on_other_data_is_replaced_only_when_told_so(
-    library, folder, tmp_path, counted, way
-):
-    Experiment(shades(folder), [GRAPH], library=library, out=tmp_path).run()
-    other = Experiment(shades(folder, revision="r2"), [EXACT, GRAPH], library=library, out=tmp_path)
-    with pytest.raises(ConflictError, match=r"revision r1 on record and r2 here; .*--out.*--force"):
-        other.run()
-    assert counted == ["hnsw"]
-    assert len(list(tmp_path.rglob("*.json"))) == 1
-    report = other.run(**{way: True})
-    assert counted == ["hnsw", "exact", "hnsw"]
-    assert {result.dataset_revision for result in report.results} == {"r2"}
-
-
-def test_other_revision_metrics_code_or_machine_are_measured_again(
-    library, folder, tmp_path, counted, monkeypatch
-):
-    Experiment(shades(folder), [EXACT], library=library, out=tmp_path).run()
-    renewed = Experiment(shades(folder, revision="r2"), [EXACT], library=library, out=tmp_path)
-    renewed.run(replace_unlike=True)
-    renewed.run(replace_unlike=True)
-    assert len(counted) == 2
-    other = {"out": tmp_path, "metrics": ["mrr@5"]}
-    Experiment(shades(folder, revision="r2"), [EXACT], library=library, **other).run()
-    assert len(counted) == 3
-    for place, name in enumerate(("code_of", "machine"), start=4):
-        for module in (manifest, experiments):
-            monkeypatch.setattr(module, name, lambda *names: "another")
-        Experiment(shades(folder, revision="r2"), [EXACT], library=library, **other).run()
-        assert len(counted) == place
-
-
-def test_intervals_of_another_seed_are_drawn_again(library, folder, tmp_path, counted):
-    for seed in (0, 1, 1):
-        Experiment(shades(folder), [EXACT], library=library, out=tmp_path, seed=seed).run()
-    assert len(counted) == 2
-
-
-def test_damaged_record_is_measured_again(library, folder, tmp_path, counted):
-    report = Experiment(shades(folder), [EXACT], library=library, out=tmp_path).run()
-    report.results[0].path(tmp_path).write_text("{", encoding="utf-8")
-    Experiment(shades(folder), [EXACT], library=library, out=tmp_path).run()
-    assert len(counted) == 2
 
 
 def test_photos_foreign_to_the_dataset_are_neither_indexed_nor_ranked(library, folder, tmp_path):
@@ -347,47 +227,6 @@ def test_ranking_does_not_depend_on_what_else_is_measured(library, folder):
     assert alone.intervals == again.intervals
 
 
-# -- resuming, libraries of its own, other tasks -----------------------------------------------
-
-
-class Interrupting(Progress):
-    """Stops the work at a moment, as Ctrl-C does."""
-
-    def __init__(self, moment):
-        self.moment = moment
-
-    @contextmanager
-    def step(self, name, total=None, *, unit=""):
-        if self.moment in name:
-            raise KeyboardInterrupt
-        yield Step(advance=lambda count: None, note=self.noted)
-
-    def noted(self, text):
-        if self.moment in text:
-            raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("moment", ["system 2 of 2", "hnsw M=16 ef=100, scoring"])
-def test_interrupted_it_goes_on_with_the_configuration_that_it_was_at(
-    library, folder, tmp_path, counted, moment
-):
-    experiment = Experiment(shades(folder), [EXACT, GRAPH], library=library, out=tmp_path)
-    with pytest.raises(KeyboardInterrupt):
-        experiment.run(Interrupting(moment))
-    assert len(list(tmp_path.rglob("*.json"))) == 1
-    counted.clear()
-    assert len(experiment.run().results) == 2
-    assert counted == ["hnsw"]
-
-
-def test_a_record_whose_ranking_is_gone_is_measured_again(library, folder, tmp_path, counted):
-    experiment = Experiment(shades(folder), [EXACT], library=library, out=tmp_path)
-    (result,) = experiment.run().results
-    result.path(tmp_path).with_suffix(".run.gz").unlink()
-    experiment.run()
-    assert len(counted) == 2
-
-
 def test_without_a_library_it_makes_one_and_leaves_nothing_behind(
     library, folder, tmp_path, monkeypatch
 ):
@@ -411,13 +250,6 @@ def test_a_kept_library_embeds_nothing_twice(folder, tmp_path, monkeypatch):
     report = Experiment(other, [EXACT, GRAPH], cache=tmp_path).run()
     assert len(report.results) == 2
     assert embedded == []
-
-
-def test_on_record_no_library_is_made(folder, tmp_path, monkeypatch):
-    experiment = Experiment(shades(folder), [EXACT], out=tmp_path)
-    first = experiment.run()
-    monkeypatch.setattr(experiments, "open_dataset_library", None)
-    assert experiment.run().results[0].to_dict() == first.results[0].to_dict()
 
 
 def test_texts_are_embedded_once_for_all_configurations_of_a_model(library, folder, monkeypatch):

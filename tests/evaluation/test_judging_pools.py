@@ -65,7 +65,9 @@ def test_another_seed_is_another_order_of_the_same_pairs(dataset):
 def test_photos_of_a_query_follow_one_another(dataset):
     pool = pool_runs(dataset, {"one": run_of(dunes="abcd", harbour="abcd", night="abcd")})
     query_ids = [pair.query_id for pair in pool.pairs]
-    assert [q for n, q in enumerate(query_ids) if n == 0 or query_ids[n - 1] != q] == list(pool.queries)
+    assert [q for n, q in enumerate(query_ids) if n == 0 or query_ids[n - 1] != q] == list(
+        pool.queries
+    )
 
 
 def test_a_larger_pool_keeps_the_order_of_a_smaller_one(dataset):

@@ -1,61 +1,26 @@
-import copy
 import json
-import sys
-import types
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError, NotFoundError
+from searchlab.errors import DataError
 from searchlab.evaluation.datasets import DATASETS
 from searchlab.evaluation.experiments import Experiment
-from searchlab.evaluation.promotion import BENCHMARK as PROMOTION
-from searchlab.evaluation.promotion import promote
 from searchlab.evaluation.provenance import environment
 from searchlab.evaluation.provenance import verify as verifying
-from searchlab.evaluation.provenance.manifest import make_manifest
-from searchlab.evaluation.provenance.measurement import (
-    measurement_path,
-    read_measurement,
-    write_measurement,
-)
-from searchlab.evaluation.provenance.registry import STUDIES, Study, study_of
-from searchlab.evaluation.provenance.reproduce import differences
-from searchlab.evaluation.provenance.verify import verify, verify_result
+from searchlab.evaluation.provenance.verify import verify_result
 from searchlab.evaluation.results import load_result
 from searchlab.search.filters.photo_filter import PhotoFilter
-from tests.support.shades import make_shades, photo_id, reseal
+from tests.support import recorded_results
+from tests.support.shades import photo_id, reseal
 
-RESULTS = Path(__file__).parents[2] / "results"
-
-
-@pytest.fixture(scope="module")
-def shades(tmp_path_factory):
-    return make_shades(tmp_path_factory.mktemp("shades"))
-
-
-@pytest.fixture(autouse=True)
-def known(monkeypatch, shades):
-    monkeypatch.setitem(DATASETS, "shades", lambda: shades)
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def recorded(shades, cache, tmp_path):
-    """A fresh result of the graph, on its way to be tampered with."""
-    config = Config(model="palette", index="hnsw", step_rows=0, depth=3)
-    experiment = Experiment(shades, [config], cache=cache, out=tmp_path / "results")
-    (result,) = experiment.run().results
-    return result.path(tmp_path / "results")
+shades = recorded_results.shades
+known = recorded_results.known
+cache = recorded_results.cache
+recorded = recorded_results.recorded
+measured = recorded_results.measured
 
 
 def test_a_fresh_result_is_verified_and_everything_is_the_same(recorded, cache):
@@ -113,7 +78,9 @@ def test_a_forged_interval_under_a_fresh_seal_is_found(recorded, cache):
 
     reseal(recorded, narrower)
     verification = verify_result(recorded, cache=cache)
-    assert [line.partition(":")[0] for line in verification.differences] == ["intervals.ndcg@10.macro[1]"]
+    assert [line.partition(":")[0] for line in verification.differences] == [
+        "intervals.ndcg@10.macro[1]"
+    ]
 
 
 def test_a_forged_score_of_one_query_under_a_fresh_seal_is_found(recorded, cache):
@@ -204,7 +171,10 @@ def test_another_part_of_the_model_is_named_and_nothing_is_computed(recorded, mo
     reseal(recorded, lambda values: values["manifest"]["models"][0].update({part: "0" * 12}))
     monkeypatch.setattr(verifying, "recompute_result", None)
     verification = verify_result(recorded)
-    assert (verification.status, verification.differences) == ("differs", (f"another {part} of palette",))
+    assert (verification.status, verification.differences) == (
+        "differs",
+        (f"another {part} of palette",),
+    )
     assert f"{part} of palette: recorded 000000000000, here " in str(verification)
 
 
@@ -304,186 +274,3 @@ def test_a_result_under_a_filter_is_asked_again_under_it(shades, cache, tmp_path
     assert verify_result(path, quick=True).status == "sealed"
     reseal(path, lambda values: values["manifest"]["data"].update({"filter": {"source": ["x"]}}))
     assert verify_result(path, cache=cache).status != "verified"
-
-
-# -- other measurements -----------------------------------------------------------------------
-
-
-def toy_study(monkeypatch, recompute=None):
-    """Register a study as a newcomer would: a module, and a line that names it."""
-    module = types.ModuleType("toy_module")
-    module.recompute = recompute
-    monkeypatch.setitem(sys.modules, "toy_module", module)
-    how = {"recompute": "toy_module:recompute"} if recompute else {"sealed": "it is a toy"}
-    monkeypatch.setitem(STUDIES, "toy_study", Study(("searchlab.evaluation.metrics",), **how))
-
-
-@pytest.fixture
-def measured(tmp_path, monkeypatch):
-    toy_study(monkeypatch)
-    values = {
-        "benchmark": "toy_study",
-        "dataset": "shades",
-        "name": "all",
-        "parameters": {"n": 3},
-        "metrics": {"share": 0.5, "p50_ms": 9.0},
-        "rows": [{"ef": 10, "recall": 0.25}, {"ef": 20, "recall": 0.75}],
-        "manifest": make_manifest("toy_study"),
-    }
-    return write_measurement(measurement_path(tmp_path, "toy_study", "shades", "all"), values)
-
-
-def test_timings_are_sealed_and_name_the_command_that_measures_again(measured):
-    verification = verify_result(measured)
-    assert verification.status == "sealed"
-    assert "it is a toy: measure again with `" in verification.remark
-
-
-def test_a_study_computes_its_figures_again(measured, monkeypatch):
-    def recompute(measurement):
-        rows = [
-            {"ef": 10, "recall": 0.25},
-            {"ef": 20, "recall": 0.25 * measurement["parameters"]["n"]},
-        ]
-        return {"metrics": {"share": 0.5}, "rows": rows}
-
-    toy_study(monkeypatch, recompute)
-    assert verify_result(measured).status == "verified"
-    assert verify_result(measured, quick=True).status == "sealed"
-    reseal(measured, lambda values: values["rows"][1].update({"recall": 0.8}))
-    verification = verify_result(measured)
-    assert verification.differences == ("rows[1].recall: recorded 0.8, now 0.75",)
-
-
-def test_a_record_that_says_why_it_comes_out_otherwise_is_told_as_sealed(measured, monkeypatch):
-    toy_study(monkeypatch, lambda measurement: {"metrics": {"share": 0.75}})
-    assert verify_result(measured).status == "differs"
-    reseal(
-        measured,
-        lambda values: values["manifest"].update({"known_difference": "the toy was mended"}),
-    )
-    answer = verify_result(measured)
-    assert answer.status == "sealed"
-    assert answer.remark.endswith("known difference: the toy was mended")
-
-
-def test_a_measurement_of_no_study_is_not_passed_as_sealed(measured, monkeypatch):
-    monkeypatch.delitem(STUDIES, "toy_study")
-    verification = verify_result(measured)
-    assert verification.status == "differs"
-    assert verification.differences == (
-        "a benchmark must have a line in STUDIES, got 'toy_study'; add it there",
-    )
-
-
-def test_a_study_whose_data_is_not_here_says_so(measured, monkeypatch):
-    def recompute(measurement):
-        msg = "no photos"
-        raise NotFoundError(msg)
-
-    toy_study(monkeypatch, recompute)
-    verification = verify_result(measured)
-    assert (verification.status, verification.remark) == ("not here", "cannot be recomputed here: no photos")
-
-
-def test_a_chosen_configuration_is_held_to_the_result_that_it_names(recorded, cache, tmp_path):
-    chosen = promote(load_result(recorded), recorded.parents[2] / "chosen.json")
-    verification = verify_result(chosen)
-    assert verification.status == "sealed"
-    assert verification.remark == "sealed, as is the result that it was chosen by"
-    reseal(recorded, lambda values: values["metrics"].update({"p50_ms": 0.001}))
-    assert verify_result(chosen).status == "differs"
-    chosen = promote(load_result(recorded), chosen)
-    reseal(chosen, lambda values: values["metrics"].update({"ndcg@10": 0.999}))
-    assert verify_result(chosen).differences[0].startswith("metrics.ndcg@10: recorded 0.999, now")
-    recorded.unlink()
-    verification = verify_result(chosen)
-    assert verification.status == "not here"
-    assert "must be kept beside it" in verification.remark
-
-
-def test_a_dataset_of_ones_own_is_given(recorded, shades, cache, monkeypatch):
-    monkeypatch.delitem(DATASETS, "shades")
-    assert verify_result(recorded, dataset=shades, cache=cache).status == "verified"
-    other = replace(shades, name="others")
-    assert verify_result(recorded, dataset=other, cache=cache).status == "not here"
-
-
-# -- comparing ----------------------------------------------------------------------------------
-
-FIGURES = {"metrics": {"a": 0.5, "b": 3}, "rows": [{"x": 1.0, "name": "n"}, {"x": None}]}
-NUMBERS = (("metrics", "a"), ("metrics", "b"), ("rows", 0, "x"))
-
-
-def test_a_figure_that_rounds_to_the_other_side_is_the_same():
-    assert differences({"skill": 0.025092}, {"skill": 0.025091}) == []
-    assert len(differences({"skill": 0.025092}, {"skill": 0.025090})) == 1
-
-
-@given(way=st.sampled_from(NUMBERS), off=st.floats(-1e6, 1e6))
-def test_each_number_may_be_off_by_a_millionth_and_no_more(way, off):
-    now = copy.deepcopy(FIGURES)
-    *above, last = way
-    inner = now
-    for key in above:
-        inner = inner[key]
-    old = inner[last]
-    inner[last] = old + off
-    lines = differences(FIGURES, now)
-    assert len(lines) == (abs(inner[last] - old) > 1.01e-6 * max(1, abs(old)))
-
-
-@pytest.mark.parametrize(
-    ("now", "line"),
-    [
-        ({"metrics": {"c": 1}}, "metrics.c: not recorded, now 1"),
-        ({"rows": [{"x": 1.0}]}, "rows: recorded 2 values, now 1"),
-        ({"rows": [{"name": "m"}, {}]}, "rows[0].name: recorded n, now m"),
-        ({"rows": [{}, {"x": 0.0}]}, "rows[1].x: recorded None, now 0.0"),
-        ({"metrics": {"a": True}}, "metrics.a: recorded 0.5, now True"),
-        ({"metrics": {"a": float("nan")}}, "metrics.a: recorded 0.5, now nan"),
-        ({"metrics": [0.5, 3]}, "metrics: recorded {'a': 0.5, 'b': 3}, now [0.5, 3]"),
-    ],
-)
-def test_whatever_else_differs_has_a_line(now, line):
-    assert differences(FIGURES, now) == [line]
-
-
-def test_what_is_not_computed_again_is_not_compared():
-    assert differences(FIGURES, {"metrics": {"b": 3}}) == []
-
-
-# -- folders ------------------------------------------------------------------------------------
-
-
-def test_a_folder_is_verified_file_by_file_and_a_file_once(recorded, measured, tmp_path, cache):
-    verifications = list(verify([tmp_path, recorded], cache=cache))
-    assert [one.status for one in verifications] == ["verified", "sealed"]
-    assert [one.path for one in verifications] == [recorded, measured]
-
-
-def test_a_path_without_results_is_refused(tmp_path):
-    with pytest.raises(NotFoundError, match="must be a result or a folder of results, got no "):
-        list(verify([tmp_path / "none"]))
-    (tmp_path / "README.md").write_text("# Results")
-    with pytest.raises(NotFoundError, match=r"must hold a measurement \(\.json\), got none"):
-        list(verify([tmp_path]))
-    with pytest.raises(InputError, match=r"got .*README\.md"):
-        list(verify([tmp_path / "README.md"]))
-
-
-def test_a_measurement_of_an_earlier_schema_is_not_verified(tmp_path):
-    path = tmp_path / "old.json"
-    path.write_text('{"schema": 1}')
-    assert verify_result(path).status == "differs"
-
-
-@pytest.mark.parametrize(
-    "path", sorted(RESULTS.rglob("*.json")), ids=lambda path: str(path.relative_to(RESULTS))
-)
-def test_every_committed_result_is_sealed_and_its_study_is_known(path):
-    values = read_measurement(path)
-    study_of(values["benchmark"])
-    place = measurement_path(RESULTS, values["benchmark"], values["dataset"], values["name"])
-    # What is in force lies on top; it is found by its name, not by its data.
-    assert path == (RESULTS / "chosen.json" if values["benchmark"] == PROMOTION else place)

@@ -293,7 +293,9 @@ def undisturbed(large, tmp_path):
 def vectors_of(library):
     snapshot = library.snapshot()
     return dict(
-        zip(snapshot.table.texts("photo_id"), map(bytes, snapshot.index.vectors.copy()), strict=True)
+        zip(
+            snapshot.table.texts("photo_id"), map(bytes, snapshot.index.vectors.copy()), strict=True
+        )
     )
 
 

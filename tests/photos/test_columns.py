@@ -4,7 +4,6 @@ import contextlib
 import json
 import mmap
 import os
-import subprocess
 import sys
 
 import numpy as np
@@ -14,12 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from searchlab.errors import DataError, InputError
-from searchlab.photos.columns import Texts, join_texts, open_columns, pack_texts, save_columns
+from searchlab.photos.columns import open_columns, save_columns
 
 DTYPES = ("u1", "<u4", "<u8", "<i4", "<i8", "<f4")
-UNICODE = st.text(st.characters(exclude_categories=["Cs"]))
 REFUSED = r"c\.columns must hold columns, got: .*; index the photos again to rebuild it"
-HOSTILE = ["", "\0", "é", "e\u0301", "𝔄\U0010ffff", "\u202e\ufeff\ufffe", "a\r\n\u2028", "\x7f\x80"]
 
 
 @pytest.fixture
@@ -359,114 +356,3 @@ def test_a_file_that_may_not_be_read_is_refused(same, path):
     path.chmod(0)
     with pytest.raises(DataError, match=REFUSED):
         open_columns(path)
-
-
-# -- texts ------------------------------------------------------------------------------------
-
-
-@settings(deadline=None)
-@given(st.lists(UNICODE, max_size=12))
-@example(HOSTILE)
-@example([])
-@example([""])
-@example(["", "", ""])
-def test_any_unicode_texts_come_back(tmp_path_factory, texts):
-    packed = pack_texts(iter(texts))
-    assert (packed.starts.dtype, packed.data.dtype) == (np.int64, np.uint8)
-    assert packed.starts[0] == 0
-    assert packed.data.tobytes() == "".join(texts).encode()
-    path = tmp_path_factory.getbasetemp() / "texts.columns"
-    save_columns(path, {"x.starts": packed.starts, "x.data": packed.data})
-    opened = open_columns(path)
-    mapped = Texts(opened["x.starts"], opened["x.data"])
-    for one in (packed, mapped, opened.texts("x")):
-        assert len(one) == len(texts)
-        assert list(one) == texts
-        assert [one[place] for place in range(len(texts))] == texts
-        backwards = np.arange(len(texts))[::-1]
-        assert one.at(backwards) == texts[::-1]
-
-
-def test_texts_of_more_than_one_block_come_back_in_order(path):
-    texts = [f"{number} é" * (number % 3) for number in range(10_000)]
-    packed = pack_texts(texts)
-    save_columns(path, {"x.starts": packed.starts, "x.data": packed.data})
-    assert list(open_columns(path).texts("x")) == texts
-
-
-def test_a_text_is_read_from_the_file_that_was_opened_also_after_another_took_its_name(path):
-    for word in ("before", "behind"):
-        packed = pack_texts([word])
-        path.unlink(missing_ok=True)
-        save_columns(path, {"x.starts": packed.starts, "x.data": packed.data})
-        if word == "before":
-            texts = open_columns(path).texts("x")
-    assert (texts[0], list(texts)) == ("before", ["before"])
-
-
-def test_places_that_no_text_has_are_refused():
-    for places in ([2], [-1], [0, 5]):
-        with pytest.raises(IndexError):
-            pack_texts(["a", "b"]).at(np.array(places))
-
-
-def test_texts_that_point_beyond_their_data_are_read_as_far_as_there_are_data(path):
-    starts = np.array([0, 2**40, 1, 2], dtype=np.int64)
-    save_columns(path, {"x.starts": starts, "x.data": np.frombuffer(b"ab", np.uint8)})
-    texts = open_columns(path).texts("x")
-    assert [texts[0], texts[1], texts[2]] == texts.at(np.arange(3)) == ["ab", "", "b"]
-
-
-@settings(deadline=None)
-@given(st.lists(st.lists(UNICODE, max_size=4), max_size=6))
-@example([])
-@example([[]])
-@example([[], ["", "a"], [], [], ["é", ""], []])
-def test_joined_texts_are_the_texts_of_the_parts(parts):
-    joined = join_texts([pack_texts(part) for part in parts])
-    assert list(joined) == [text for part in parts for text in part]
-    assert (joined.starts.dtype, joined.data.dtype) == (np.int64, np.uint8)
-    assert len(joined.data) == joined.starts[-1]
-
-
-def test_joining_leaves_the_parts_as_they_were():
-    first, second = pack_texts(["a", "b"]), pack_texts(["c"])
-    assert list(join_texts([first, second, first])) == ["a", "b", "c", "a", "b"]
-    assert (list(first), list(second)) == (["a", "b"], ["c"])
-
-
-@pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\ud83d\ude00"])
-def test_lone_surrogates_are_refused(text):
-    with pytest.raises(InputError, match=r"without lone surrogates, got .*\\ud"):
-        pack_texts(["fine", text])
-
-
-def test_a_refused_text_is_shown_at_a_readable_length():
-    with pytest.raises(InputError) as caught:
-        pack_texts(["\ud800" + "x" * 100_000])
-    assert len(str(caught.value)) < 300
-
-
-def test_rows_count_from_0_to_the_last():
-    texts = pack_texts(["a", "b"])
-    assert texts[np.int64(1)] == "b"
-    with pytest.raises(IndexError):
-        texts[2]
-
-
-def test_a_row_from_the_end_is_the_one_that_python_means():
-    texts = pack_texts(["a", "bc", "d"])
-    assert [texts[-1], texts[-2], texts[-3]] == ["d", "bc", "a"]
-    with pytest.raises(IndexError):
-        texts[-4]
-
-
-def test_importing_is_light():
-    script = (
-        "import sys, searchlab.photos.table\n"
-        "print({'pyarrow', 'pandas', 'sklearn', 'scipy', 'onnxruntime'} & {*sys.modules})"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "set()\n"

@@ -114,7 +114,9 @@ def test_a_plan_names_model_and_calibration(exact):
 
 def test_the_clusters_of_these_tests_are_searched_and_do_miss_photos(build, exact):
     engine = build(**ENGINES["clustered"])
-    queries = [Query(text=text) for text in ("red", "sea", "dune", "night", "red sea", "green dune")]
+    queries = [
+        Query(text=text) for text in ("red", "sea", "dune", "night", "red sea", "green dune")
+    ]
     assert {engine.plan(query).mode for query in queries} == {"clustered"}
     rankings = [engine.rank(query).rows.tolist() for query in queries]
     assert rankings != [exact.rank(query).rows.tolist() for query in queries]

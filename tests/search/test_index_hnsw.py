@@ -45,11 +45,15 @@ def graph(many):
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.1, 0.01, 0.001])
-def test_the_graph_finds_19_of_20_neighbours_however_strict_the_filter(graph, many, near_queries, share):
+def test_the_graph_finds_19_of_20_neighbours_however_strict_the_filter(
+    graph, many, near_queries, share
+):
     allowed = np.random.default_rng(4).random(4_000) < share
     neighbors = graph.search(near_queries, 10, allowed=allowed)
     check_answers(neighbors, many, near_queries, 10, allowed)
-    assert recall_at_k(neighbors, ExactIndex(many).search(near_queries, 10, allowed=allowed)) >= 0.95
+    assert (
+        recall_at_k(neighbors, ExactIndex(many).search(near_queries, 10, allowed=allowed)) >= 0.95
+    )
 
 
 @pytest.mark.parametrize("best", [True, False])
@@ -288,7 +292,9 @@ def test_a_filter_unlike_the_query_is_met_by_one_walk(walked, many, near_queries
     for query in near_queries:
         neighbors = graph.search(query[np.newaxis], k, allowed=Bitmap.of_mask(allowed))
         check_answers(neighbors, many, query[np.newaxis], k, allowed)
-    assert walked == [max(100, walk_length(k, np.count_nonzero(allowed) / 4_000))] * len(near_queries)
+    assert walked == [max(100, walk_length(k, np.count_nonzero(allowed) / 4_000))] * len(
+        near_queries
+    )
 
 
 # -- ef by query, and threads -----------------------------------------------------------------
@@ -320,7 +326,9 @@ def test_it_is_what_hnswlib_finds_with_that_ef(spread, spread_asked):
         labels, _ = index._graph.knn_query(spread_asked, k=10, num_threads=1)
         index._graph.set_ef(1)
         neighbors = index.search(spread_asked, 10, effort=ef_search)
-        assert [set(row) for row in neighbors.rows.tolist()] == [set(row) for row in labels.tolist()]
+        assert [set(row) for row in neighbors.rows.tolist()] == [
+            set(row) for row in labels.tolist()
+        ]
 
 
 def test_threads_with_unlike_ef_do_not_disturb_each_other(spread, spread_asked):

@@ -244,9 +244,7 @@ def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists):
     seed=st.integers(0, 9),
 )
 @settings(max_examples=80, deadline=None)
-def test_a_sweep_misses_nothing_that_belongs_to_the_answer(
-    n, dim, n_lists, k, share, least, seed
-):
+def test_a_sweep_misses_nothing_that_belongs_to_the_answer(n, dim, n_lists, k, share, least, seed):
     vectors = np.repeat(rows_of(-(-n // 2), dim, seed), 2, axis=0)[:n]
     codes, scales, rows, errors, offsets, _ = laid_out(vectors, n_lists, seed)
     mask = np.random.default_rng(seed).random(n) < share

@@ -82,7 +82,11 @@ def test_the_least_effort_that_reaches_the_recall_of_the_config_is_taken():
 
 def test_a_recall_that_no_effort_reaches_takes_the_best_one_and_says_so():
     query_plan = plan(QUERIES["text"], tuned(recall=0.999))
-    assert (query_plan.mode, query_plan.effort, query_plan.expected_recall) == ("clustered", 0.99, 0.992)
+    assert (query_plan.mode, query_plan.effort, query_plan.expected_recall) == (
+        "clustered",
+        0.99,
+        0.992,
+    )
 
 
 def test_a_plan_says_in_words_what_it_expects_and_why():
@@ -187,7 +191,8 @@ def test_a_plan_is_never_expected_to_find_less_than_is_asked_for(
     # It may only raise what is done without it.
     least = plan(QUERIES[kind], config, n_allowed).expected_recall
     assert (
-        plan(replace(QUERIES[kind], min_recall=min_recall), config, n_allowed).expected_recall >= least
+        plan(replace(QUERIES[kind], min_recall=min_recall), config, n_allowed).expected_recall
+        >= least
     )
 
 

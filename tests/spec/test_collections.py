@@ -65,7 +65,11 @@ def test_a_new_collection_has_every_field_and_no_photos(api):
     before = datetime.datetime.now(datetime.UTC)
     collection = created(api, name="Herbst", description="Blätter", is_public=True)
     check_record(collection, COLLECTION)
-    assert (collection["name"], collection["description"], collection["is_public"]) == ("Herbst", "Blätter", True)
+    assert (collection["name"], collection["description"], collection["is_public"]) == (
+        "Herbst",
+        "Blätter",
+        True,
+    )
     assert (collection["photos_count"], collection["cover_photo_id"]) == (0, "")
     assert "photos" not in collection
     second = datetime.timedelta(seconds=1)

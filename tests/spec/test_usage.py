@@ -207,7 +207,9 @@ def test_usage_by_key_tells_the_keys_of_an_account_apart(known, fresh, request):
     for key in by_key["keys"]:
         check_record(key, names | counts)
         assert check_moment(key["created_at"]) <= check_moment(key["last_used_at"])
-    requests_of = {k["name"]: (k["requests_this_month"], k["requests_today"]) for k in by_key["keys"]}
+    requests_of = {
+        k["name"]: (k["requests_this_month"], k["requests_today"]) for k in by_key["keys"]
+    }
     assert requests_of == {"first": (3, 3), "zweiter Schlüssel": (1, 1)}
     assert used(fresh) == used(second) == 4
     assert [key["key_id"] for key in second.data("/usage/by-key")["keys"]] == [

@@ -227,7 +227,9 @@ def test_the_worst_shades_come_first_and_unmeasured_ones_never(curves):
 def test_curves_of_nothing_or_of_no_order_are_refused(wrong):
     arguments = {"references": POOL[:1], "pool": POOL, "tolerances": (20,)} | wrong
     with pytest.raises(InputError, match="ascend"):
-        tolerance_curves(arguments["references"], pool=arguments["pool"], tolerances=arguments["tolerances"])
+        tolerance_curves(
+            arguments["references"], pool=arguments["pool"], tolerances=arguments["tolerances"]
+        )
 
 
 def test_a_tolerance_that_was_not_measured_is_refused(curves):
@@ -248,9 +250,7 @@ def test_extremes_lie_on_either_side_of_the_tolerance(value, tolerance):
             extremes(reference, tolerance, pool=POOL)
         return
     pair = extremes(reference, tolerance, pool=POOL)
-    assert (
-        hex_distance(reference, pair.kept) <= tolerance < hex_distance(reference, pair.left_out)
-    )
+    assert hex_distance(reference, pair.kept) <= tolerance < hex_distance(reference, pair.left_out)
     lab = shades_to_cielab(shades(reference, pair.kept, pair.left_out))
     assert pair.kept_ciede2000 == pytest.approx(ciede2000(lab[0], lab[1]))
     assert pair.left_out_ciede2000 == pytest.approx(ciede2000(lab[0], lab[2]))

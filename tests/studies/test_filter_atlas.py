@@ -82,7 +82,9 @@ def test_real_queries_are_chosen_by_where_their_true_neighbours_are():
         for relation in RELATIONS:
             assert {row.tobytes() for row in chosen[relation]} <= pool[kind]
             mask = atlas.condition(Cell(0.3, relation, 1)).mask(atlas.columns)
-            share_kept[relation] = mask[ExactIndex(rows.photos).search(chosen[relation], 10).rows].mean()
+            share_kept[relation] = mask[
+                ExactIndex(rows.photos).search(chosen[relation], 10).rows
+            ].mean()
         assert share_kept["aligned"] > share_kept["uncorrelated"] > share_kept["opposed"]
         assert share_kept["aligned"] > 0.7
         assert share_kept["opposed"] < 0.1

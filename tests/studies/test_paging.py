@@ -273,5 +273,7 @@ def test_what_was_measured_can_be_measured_again():
 
 def test_a_fault_of_ours_would_be_counted(monkeypatch):
     monkeypatch.setattr("searchlab.studies.paging.study.make_pinned_turn", lambda *_, index: offset)
-    measured = measure_churn(n_photos=60, n_histories=2, n_queries=2, scenarios=((0.3, 0.0),), seed=0)
+    measured = measure_churn(
+        n_photos=60, n_histories=2, n_queries=2, scenarios=((0.3, 0.0),), seed=0
+    )
     assert measured["metrics"]["searchlab walks with a fault"] > 0

@@ -32,7 +32,9 @@ def test_recall_of_an_index_comes_out_as_it_was_measured():
     points = []
     for k in (5, 20):
         true = Neighbors(exact.rows[:, :k], exact.scores[:, :k])
-        measured = measure_search(one_by_one(graph), made.photos, made.queries["text"], true, runs=1)
+        measured = measure_search(
+            one_by_one(graph), made.photos, made.queries["text"], true, runs=1
+        )
         points.append(
             {"queries": "text", "k": k, "effort": 12, "recall": round(measured["recall"], 4)}
         )
