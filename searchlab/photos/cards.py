@@ -33,7 +33,7 @@ def sheet_html(cards: Iterable[str], *, title: str = "", summary: str = "") -> s
     """Lay out cards in a grid, as one self-contained piece of HTML.
 
     Args:
-        cards: Markup of each, in order.
+        cards: HTML of each card, in order.
         title: Heading above them, such as the query's words.
         summary: Text between heading and cards.
     """
@@ -52,9 +52,9 @@ def photo_card(
 
     Args:
         photo: The record.
-        place: In the results, from 1.
+        place: Place in the results, from 1.
         score: From 0 to 1.
-        thumbnail: File of the small picture, which becomes a part of the markup.
+        thumbnail: File of the small picture, which is embedded in the HTML.
     """
     image = ""
     if thumbnail is not None and thumbnail.exists():
@@ -84,17 +84,17 @@ def card_html(
     name: str = "",
     lines: Iterable[str] = (),
 ) -> str:
-    """Render a photo; what is empty or None is left out.
+    """Render a photo as HTML; what is empty or None is left out.
 
     Args:
-        image: Address of the picture; `alt` stands where there is none.
-        alt: Text.
-        place: In the results, from 1.
+        image: Address of the picture; where there is none, `alt` is shown instead.
+        alt: Text for people who cannot see the picture.
+        place: Place in the results, from 1.
         score: From 0 to 1.
-        color_name: Text.
-        color_hex: `#` and six digits.
-        name: Text.
-        lines: Markup of what comes last, in small letters; those that are empty are left out.
+        color_name: Family of the dominant colour.
+        color_hex: `#` and six hex digits of the dominant colour.
+        name: Title or description.
+        lines: HTML of the last lines, in small letters; empty ones are left out.
     """
     picture = f'<span class="searchlab-small">{html.escape(alt)}</span>'
     if image:

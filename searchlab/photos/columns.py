@@ -1,4 +1,4 @@
-"""Columns on disk: named arrays in one file, opened by memory map, nothing read until it is used.
+"""Columns on disk: named arrays in one file, opened by memory map and read where they are used.
 
     8 bytes      SLCOLS01
     8 bytes      length of the header, little-endian
@@ -31,7 +31,7 @@ _DTYPES = ("|u1", "<u4", "<u8", "<i4", "<i8", "<f4")
 
 
 class _File:
-    """An open file, read past its map."""
+    """An open file that is read directly, not through its memory map."""
 
     def __init__(self, path: Path) -> None:
         self.handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
@@ -58,8 +58,8 @@ class Texts:
     Attributes:
         starts: (n + 1,) int64, where each text starts in `data`, and where the last one ends.
         data: (n_bytes,) uint8, UTF-8.
-        stored: Where the data lie in a file. A single text is read from there: the first look at a
-            page of a map brings its neighbours along, up to 2 MiB, and a record is of many pages.
+        stored: Where the data lie in a file; None for texts in memory. A single text is read from
+            the file: through a memory map, each text would load up to 2 MiB around it.
     """
 
     starts: NDArray[np.int64]
@@ -81,7 +81,14 @@ class Texts:
         return self.data[start:end].tobytes().decode()
 
     def at(self, places: NDArray[np.integer[Any]]) -> list[str]:
-        """Return the texts at some places from 0 on, faster than one after the other."""
+        """Return the texts at some places, faster than one by one.
+
+        Args:
+            places: (n,) integers from 0 on.
+
+        Raises:
+            IndexError: A place is out of range.
+        """
         if len(places) and not 0 <= places.min() <= places.max() < len(self):
             msg = f"places must be from 0 to {len(self) - 1}, got {places.min()} to {places.max()}"
             raise IndexError(msg)
@@ -139,12 +146,12 @@ def save_columns(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
             description = f"{array.dtype} {array.shape}"
             msg = f"column {name!r} must have one dimension and one of {_DTYPES}, got {description}"
             raise InputError(msg)
-    # The offsets are digits in the header, so room for the longest is kept.
-    offset = _round(len(_MAGIC) + 8 + len(json.dumps(header)) + 20 * len(header))
+    # The offsets are digits in the header, so there must be room for the longest ones.
+    offset = _round_up(len(_MAGIC) + 8 + len(json.dumps(header)) + 20 * len(header))
     first = offset
     for name, array in arrays.items():
         header[name]["offset"] = offset
-        offset = _round(offset + array.nbytes)
+        offset = _round_up(offset + array.nbytes)
     text = json.dumps(header).encode().ljust(first - len(_MAGIC) - 8)
     with path.open("wb") as file:
         file.write(_MAGIC + len(text).to_bytes(8, "little") + text)
@@ -168,12 +175,12 @@ class Columns(dict[str, NDArray[Any]]):
         """Return the column of texts that `NAME.starts` and `NAME.data` make.
 
         Raises:
-            KeyError: There is none.
-            DataError: They are not of each other.
+            KeyError: There is no such column.
+            DataError: The two arrays do not fit each other.
         """
         starts, data = self[f"{name}.starts"], self[f"{name}.data"]
         if not len(starts) or starts[0] != 0 or starts[-1] != len(data):
-            msg = f"texts of {name} that are not its data"
+            msg = f"starts of {name} that do not fit its data"
             raise DataError(msg)
         stored = _Stored(self._file, self._offsets[f"{name}.data"])
         return Texts(starts, data, stored if hasattr(os, "pread") else None)
@@ -187,7 +194,7 @@ def open_columns(path: Path) -> Columns:
     """
     try:
         size = path.stat().st_size
-        if size < len(_MAGIC) + 8:  # a pipe would be waited for
+        if size < len(_MAGIC) + 8:  # before opening: a named pipe would block
             msg = "it is too short"
             raise ValueError(msg)
         file = _File(path)
@@ -216,5 +223,5 @@ def _array(whole: NDArray[np.uint8], *, dtype: str, length: int, offset: int) ->
     return whole[offset:end].view(dtype)
 
 
-def _round(size: int) -> int:
+def _round_up(size: int) -> int:
     return -(-size // _ALIGNED) * _ALIGNED

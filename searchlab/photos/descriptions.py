@@ -1,14 +1,14 @@
 """Generated descriptions: what the models see in a photo, in plain English, marked as generated.
 
 Photos arrive with poor captions or none. The words come from the labels nearest to the photo's
-vector and from its colours; what the model is unsure of is said so or left out.
+vector and from its colours; what the model is unsure of is left out, or is said to be unsure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Cosines of label and photo: from the first a label is stated, from the second it is hedged. What
+# Cosines of label and photo: from SURE on a label is stated, from UNSURE on as a possibility. What
 # share of them is right with `mini` is measured by benchmarks/descriptions/bench_descriptions.py.
 SURE = 0.6
 UNSURE = 0.45
@@ -59,7 +59,7 @@ def describe(
     return " ".join(sentences), short
 
 
-# Words whose first letter and first sound part ways, and labels that take no article.
+# Words that do not sound as their first letter suggests, and labels that take no article.
 _AN = ("hour", "honest", "heir", "x-ray")
 _A = ("uni", "use", "ukulele", "euro", "ewe", "one-", "us ")
 _PLURALS = (
@@ -71,7 +71,7 @@ _MASSES = (
     *("hay", "lotion", "perfume", "hair spray", "guacamole", "espresso"),
     *("lightning", "fog", "rain", "bread", "food on a plate", "fresh fruit"),
 )
-# Phrases that bring what they need: "two dogs playing", "people on the beach".
+# Beginnings of phrases that need no article: "two dogs playing", "people on the beach".
 _COMPLETE = (
     *("a ", "an ", "the ", "two ", "people", "children ", "runners ", "boxers ", "workers "),
     *("cars ", "birds ", "cows ", "sheep ", "fish ", "autumn ", "waves ", "fireworks", "flowers "),

@@ -2,8 +2,8 @@
 
 Names are lower case with the version: `cc-by-2.0`, `cc-by-sa-4.0`, `cc0`, `public-domain`, and
 `free` for the libraries' own licences that let anybody use a photo (Unsplash, Pexels, Pixabay ...).
-A version that nobody has told stays untold: `cc-by`. Ports of Creative Commons to a country bear
-the name of their version; the link leads to the port where the library gives one.
+Where the version is not known, the name has none: `cc-by`. National versions of Creative Commons
+have the name of the international one; the link leads to theirs where the library gives it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ RESTRICTIONS: Final = {
     "reserved": "reserves rights that showing the photo needs",
     "none": "is no licence",
 }
-"""What may keep a photo out of a library, by the word that lets it in when it is asked for."""
+"""What keeps a photo out of a library, by the word for `--allow` that lets it in nevertheless."""
 
 
 class Terms(NamedTuple):
     """What is known of a licence.
 
     Attributes:
-        label: As people write it.
-        url: Its text; empty where every library has its own.
-        forbids: Words of `RESTRICTIONS`.
+        label: Name as people write it.
+        url: Address of its text; empty where every library has its own.
+        forbids: Words of `RESTRICTIONS` that hold for it.
     """
 
     label: str
@@ -84,7 +84,7 @@ NAMED: Final = {
         "United States government work", "https://www.usa.gov/government-copyright"
     ),
 }
-"""Licences by name, those of Creative Commons that follow a pattern excepted."""
+"""Licences by name, without those of Creative Commons that follow the pattern `cc-by-...`."""
 
 _SAME: Final = {
     "arr": "all-rights-reserved",
@@ -143,12 +143,12 @@ _LONG: Final = (
 
 
 @lru_cache(maxsize=4_096)
-def normal_license(said: str, *, version: str = "") -> str:
+def normal_license(text: str, *, version: str = "") -> str:
     """Return a licence's name in this vocabulary; empty where it is not known.
 
     Args:
-        said: What a library says: a name, a code or the address of the licence.
-        version: Its version, where the library tells it apart.
+        text: What a library gives: a name, a code or the address of the licence.
+        version: Its version, where the library gives it separately.
 
     >>> normal_license("CC BY-SA 3.0 de"), normal_license("by", version="2.0")
     ('cc-by-sa-3.0', 'cc-by-2.0')
@@ -157,9 +157,9 @@ def normal_license(said: str, *, version: str = "") -> str:
     >>> normal_license("Unsplash License"), normal_license("WTFPL")
     ('free', '')
     """
-    if "://" in said or said.startswith("//"):
-        return _of_url(said)
-    name = re.sub(r"[\s_,/-]+", "-", said.strip().lower().replace("(", "").replace(")", ""))
+    if "://" in text or text.startswith("//"):
+        return _license_of_url(text)
+    name = re.sub(r"[\s_,/-]+", "-", text.strip().lower().replace("(", "").replace(")", ""))
     plain = name.removesuffix("-or-later").removesuffix("-only")
     for candidate in (f"{name}-{version}", name, plain):
         known = _SAME.get(candidate, candidate)
@@ -167,20 +167,20 @@ def normal_license(said: str, *, version: str = "") -> str:
             return known
     for pattern, short in _LONG:
         name = re.sub(pattern, short, name)
-    return _attribution(name, version)
+    return _creative_commons_name(name, version)
 
 
-def _attribution(name: str, version: str = "") -> str:
+def _creative_commons_name(name: str, version: str = "") -> str:
     parts = _ATTRIBUTION.fullmatch(name)
     if parts is None:
         return ""
-    said = set(parts[1].split("-"))
-    elements = [element for element in ("by", "nc", "nd", "sa") if element in said]
+    given = set(parts[1].split("-"))
+    elements = [element for element in ("by", "nc", "nd", "sa") if element in given]
     number = parts[2] or (version if re.fullmatch(r"[1-4]\.[05]", version, re.ASCII) else "")
     return "-".join(["cc", *elements, *([number] if number else [])])
 
 
-def _of_url(url: str) -> str:
+def _license_of_url(url: str) -> str:
     try:
         parts = urlsplit(url.strip().lower())
     except ValueError:
@@ -194,7 +194,7 @@ def _of_url(url: str) -> str:
             if path[1] == "publicdomain":
                 return "public-domain"
             name = "-".join(path[1:3])
-            return _SAME.get(name, "") if "sampling" in name else _attribution(name)
+            return _SAME.get(name, "") if "sampling" in name else _creative_commons_name(name)
     if host == "rightsstatements.org" and len(path) >= 2:
         return "in-copyright" if path[1].startswith("inc") else _STATEMENTS.get(path[1], "")
     for start, name in (
@@ -215,7 +215,7 @@ def _of_url(url: str) -> str:
 
 
 def license_url(license_type: str) -> str:
-    """Return where a licence's text stands; empty where that is not known.
+    """Return the address of a licence's text; empty where it is not known.
 
     >>> license_url("cc-by-sa-3.0")
     'https://creativecommons.org/licenses/by-sa/3.0/'
@@ -258,7 +258,7 @@ def refusal(license_type: str, allowed: Collection[str] = ()) -> str:
 
     Args:
         license_type: A name of this vocabulary.
-        allowed: Words of `RESTRICTIONS` that the user asks for all the same.
+        allowed: Words of `RESTRICTIONS` that the user lets in nevertheless.
 
     >>> refusal("cc-by-nc-2.0"), refusal("cc-by-nc-2.0", ["nc"])
     ('its licence cc-by-nc-2.0 forbids commercial use; `--allow nc` takes it in', '')
@@ -266,6 +266,8 @@ def refusal(license_type: str, allowed: Collection[str] = ()) -> str:
     words = sorted(restrictions(license_type) - set(allowed))
     if not words:
         return ""
-    why = " and ".join(RESTRICTIONS[word] for word in words)
     options = " ".join(f"--allow {word}" for word in words)
-    return f"its licence {license_type or 'that nobody told'} {why}; `{options}` takes it in"
+    if not license_type:
+        return f"its licence is not known; `{options}` takes it in"
+    why = " and ".join(RESTRICTIONS[word] for word in words)
+    return f"its licence {license_type} {why}; `{options}` takes it in"

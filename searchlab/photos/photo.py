@@ -18,7 +18,7 @@ NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "searchlab.photo")
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _EPOCH = datetime.date(1970, 1, 1)
-_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+_DIRECTION_CONTROLS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 
 ORIENTATIONS = ("landscape", "portrait", "square")
 URL_SIZES = ("thumb", "small", "regular", "large", "full")
@@ -91,7 +91,7 @@ def orientation_of(width: int, height: int) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Photo:
-    """One photo with every field of the specification but the score, which belongs to a result.
+    """One photo, with all fields of the specification except the score, which a result has.
 
     Attributes:
         photo_id: UUID-shaped and unique in a library on disk.
@@ -170,7 +170,7 @@ class Photo:
 def web_url(value: str) -> str:
     """Return an http or https URL unchanged and anything else as an empty string.
 
-    What ends up in an `href` must not be a script: only the two schemes pass.
+    An `href` must never hold a script, so only these two schemes pass.
 
     >>> web_url("javascript:alert(1)"), web_url("https://example.org/a")
     ('', 'https://example.org/a')
@@ -195,7 +195,7 @@ def attribution_of(
     Args:
         title: The photo's own title.
         photographer: Name for display.
-        license_type: Licence name.
+        license_type: Name of the licence.
         page: URL of the photo's page.
         profile: URL of the photographer's page.
         license_url: URL of the licence.
@@ -235,7 +235,7 @@ def credit_line(*parts: str | tuple[str, str]) -> dict[str, str]:
 
 
 def _piece(text: str) -> str:
-    # Blanks at the ends part one piece from the next.
+    # On one line, but with the blanks at its ends, which separate it from the pieces around it.
     line = _line(text)
     if not line:
         return " " * bool(text)
@@ -243,8 +243,8 @@ def _piece(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    # Without what turns the direction of the text around it, and on one line.
-    return " ".join(text.translate(_TURNS).split())
+    # On one line, without control characters that reverse the direction of the text around it.
+    return " ".join(text.translate(_DIRECTION_CONTROLS).split())
 
 
 def _link(text: str, url: str) -> str:

@@ -1,7 +1,7 @@
 """Sidecar records: what people know of their photos, one JSON object a line.
 
 A line names its picture by `file`, relative to the JSONL file, and may set any field that cannot
-be seen in the picture. A line that cannot be used is reported and skipped; it stops nothing.
+be seen in the picture. A line that cannot be used is reported and skipped; the others still count.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Record:
 
     Attributes:
         source: Upstream library.
-        source_photo_id: Identifier there; the picture's content identifies it if empty.
+        source_photo_id: Identifier there; where it is empty, the picture's content identifies it.
         source_image_url: Page of the photo.
         title: The photo's own title, for the credit line.
         photographer_username: Login name.
@@ -95,7 +95,7 @@ def read_records(path: Path) -> Iterator[tuple[Path, Record] | Skipped]:
         path: JSONL in UTF-8.
 
     Yields:
-        The picture's absolute path and what is said of it, or what is wrong with a line.
+        The picture's absolute path and its record, or what is wrong with a line.
 
     Raises:
         InputError: The file cannot be read.

@@ -1,7 +1,7 @@
 """PhotoTable: a library's photos as columns, sorted by photo_id, opened by memory map.
 
-Nothing is created for a photo until somebody asks for that photo: columns that filters read are
-numpy views of the file, and texts stay on disk.
+Nothing is created for a photo until that photo is needed: columns that filters read are numpy views
+of the file, and texts stay on disk.
 """
 
 from __future__ import annotations
@@ -206,12 +206,16 @@ class PhotoTable:
         return PhotoTable({**self._numbers, "label": labels}, self._codes, self._texts)
 
     def select(self, photo_ids: Collection[str]) -> PhotoTable:
-        """Return a table of just some photos; ids that it does not have are passed over."""
+        """Return a table of just some photos; ids that this table does not have are ignored."""
         rows = [row for row, i in enumerate(self._texts["photo_id"]) if i in photo_ids]
         return PhotoTable.from_rows([[self.row(row) for row in rows]])
 
     def photo_ids(self, rows: Iterable[int]) -> list[str]:
-        """Return the ids at some rows."""
+        """Return the ids at some rows.
+
+        Raises:
+            InputError: A row is below 0.
+        """
         ids = self._texts["photo_id"]
         places = [int(row) for row in rows]
         if min(places, default=0) < 0:
@@ -259,9 +263,9 @@ class PhotoTable:
         return [Photo(**attributes) for attributes in self.attributes(rows)]
 
     def attributes(self, rows: Sequence[int], *, owners: bool = True) -> list[dict[str, Any]]:
-        """Return what the photos at some rows are made of, by the names of `Photo`.
+        """Return the attributes of the photos at some rows, by the names of `Photo`.
 
-        Many at once and without a `Photo` each it takes half as long.
+        For many photos this takes half as long as making a `Photo` of each.
 
         Args:
             rows: Positions.
@@ -298,7 +302,7 @@ def _check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
         name for name in arrays.keys() & expected.keys() if arrays[name].dtype != expected[name]
     }
     if other:
-        msg = f"other columns: {', '.join(sorted(other))}"
+        msg = f"missing or unknown columns: {', '.join(sorted(other))}"
         raise DataError(msg)
 
 
@@ -309,7 +313,7 @@ def _encode(values: Sequence[str]) -> Codes:
 
 
 def row_of_photo(photo: Photo) -> dict[str, Any]:
-    """Turn a record into a row of the table, all but its `label`."""
+    """Turn a record into a row of the table, without its `label`."""
     row: dict[str, Any] = {name: getattr(photo, name) for name in _PLAIN}
     row |= {f"url_{size}": photo.urls[size] for size in URL_SIZES}
     row |= {f"attribution_{form}": photo.attribution[form] for form in ("html", "plain")}

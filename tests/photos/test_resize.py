@@ -60,16 +60,16 @@ def test_other_modes_are_left_to_pillow():
 
 
 def test_the_kernel_is_used_here():
-    assert resizing._fastest() is not plain_resize
+    assert resizing._choose_resize() is not plain_resize
 
 
 def test_a_pillow_that_resizes_otherwise_is_left_alone(monkeypatch):
     lanczos = resize.lanczos
     monkeypatch.setattr(resize, "lanczos", lambda *arguments: lanczos(*arguments) ^ 1)
-    resizing._fastest.cache_clear()
-    assert resizing._fastest() is plain_resize
+    resizing._choose_resize.cache_clear()
+    assert resizing._choose_resize() is plain_resize
     monkeypatch.undo()
-    resizing._fastest.cache_clear()
+    resizing._choose_resize.cache_clear()
 
 
 def test_photos_are_scaled_alike_either_way():

@@ -1,8 +1,8 @@
 """Colours: hex <-> OKLab, one perceptual distance, and the families that people name.
 
 A shade is 24 bits, `0xRRGGBB`, in a uint32 column; its OKLab coordinates (float32) follow from it,
-so a table needs to store nothing else. `distance` is Euclid in OKLab times 255: black to white is
-255, and shades within 20 of each other get the same colour word from most people.
+so a table needs to store nothing else. `distance` is the Euclidean distance in OKLab times 255:
+from black to white it is 255, and most people call shades within 20 of each other by one word.
 
 A family is a set of prototype shades (`searchlab.photos.colors.families`). The margin of a shade
 to a family is its distance to the family's nearest prototype minus its distance to the nearest
@@ -10,8 +10,8 @@ prototype of any other family: negative inside the family, positive outside. A t
 through margin <= t - 20. So 20 is exactly `color_name(shade) == name`, less narrows to the core,
 more widens, 255 lets everything in, and a smaller tolerance always gives a subset.
 
-Sums are kept in one order and free of BLAS, so a shade alone and the same shade among a million
-give the same bits, and no rounding can separate the filter from the name.
+Sums are always made in one order and without BLAS, so a shade alone and the same shade among a
+million give the same bits, and rounding can never make the filter and the name disagree.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def format_hex(shade: int) -> str:
 
 
 def _squared(lab: Lab, point: Lab) -> NDArray[np.float32]:
-    """Squared OKLab distance, (n,), of (n, 3) rows to one (3,) point."""
+    """Return the squared OKLab distances, (n,), of (n, 3) rows to one (3,) point."""
     total: NDArray[np.float32] = lab[:, 0] - point[0]
     total *= total
     for axis in (1, 2):
@@ -107,7 +107,7 @@ def _squared(lab: Lab, point: Lab) -> NDArray[np.float32]:
 
 
 def distance(lab: Lab, other: Lab) -> NDArray[np.float32]:
-    """Distance between OKLab rows: Euclid times 255, black to white is 255.
+    """Return the distance between OKLab rows: Euclidean times 255, so black to white is 255.
 
     Args:
         lab: (n, 3) float32.
@@ -123,7 +123,11 @@ def distance(lab: Lab, other: Lab) -> NDArray[np.float32]:
 
 
 def hex_distance(first: str, second: str) -> float:
-    """Distance between two `#rrggbb` shades, 0 to 255."""
+    """Return the distance between two `#rrggbb` shades, 0 to 255.
+
+    Raises:
+        InputError: One of them is not `#` and six hex digits.
+    """
     lab = shades_to_oklab(np.array([parse_hex(first), parse_hex(second)], dtype=np.uint32))
     return float(distance(lab[:1], lab[1])[0])
 
@@ -132,7 +136,7 @@ def hex_distance(first: str, second: str) -> float:
 
 
 def _prototypes() -> tuple[Lab, list[int]]:
-    """OKLab of all prototypes, one family after the other, and the row at which each starts."""
+    """Return OKLab of all prototypes, family by family, and the row at which each family starts."""
     shades = [parse_hex(h) for name in FAMILY_NAMES for h in PROTOTYPES[name]]
     counts = [len(PROTOTYPES[name]) for name in FAMILY_NAMES]
     starts = [sum(counts[:i]) for i in range(len(counts))]
@@ -143,8 +147,8 @@ _PROTOTYPE_LAB, _STARTS = _prototypes()
 
 
 def _family_squared(lab: Lab) -> NDArray[np.float32]:
-    """Squared distance of (n, 3) rows to the nearest prototype of each family, (n_families, n)."""
-    if len(lab) <= _FEW:  # One step for all prototypes; the same sums, and so the same bits.
+    """Return (n_families, n) squared distances of (n, 3) rows to a family's nearest prototype."""
+    if len(lab) <= _FEW:  # All prototypes in one step; the same sums, and so the same bits.
         total = _PROTOTYPE_LAB[:, :1] - lab[:, 0]  # (n_prototypes, n)
         total *= total
         for axis in (1, 2):
@@ -161,7 +165,7 @@ def _family_squared(lab: Lab) -> NDArray[np.float32]:
 
 
 def nearest_family(lab: Lab) -> NDArray[np.uint8]:
-    """Family of each row as a position in `FAMILY_NAMES`; a tie goes to the earlier family.
+    """Return each row's family as a position in `FAMILY_NAMES`; a tie goes to the earlier family.
 
     Args:
         lab: (n, 3) float32 OKLab.
@@ -178,7 +182,7 @@ def nearest_family(lab: Lab) -> NDArray[np.uint8]:
 
 
 def family_margin(lab: Lab, name: str) -> NDArray[np.float32]:
-    """Distance to the family's nearest prototype minus that to any other family's nearest.
+    """Return the distance to a family's nearest prototype minus that to any other family's.
 
     It is at most 0 exactly for the shades that `nearest_family` puts into the family, and never
     more than 235, so that tolerance 255 lets every shade in.
@@ -221,10 +225,10 @@ def family_tolerances(lab: Lab) -> NDArray[np.uint8]:
 
 
 def _margins(squared: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Margins to all families, (n_families, n), from the squared distances to them."""
+    """Return the margins to all families, (n_families, n), from the squared distances to them."""
     roots, nearest = np.sqrt(squared), squared.argmin(axis=0)[np.newaxis]
     best = np.take_along_axis(roots, nearest, axis=0)
-    # The sign says who won, also where roots of different squares round to one number.
+    # The sign tells the nearest family, even if the roots of different squares round to one number.
     margins = np.maximum((roots - best) * np.float32(255), np.finfo(np.float32).tiny)
     np.put_along_axis(roots, nearest, np.float32(np.inf), axis=0)
     won = np.minimum((best - roots.min(axis=0)) * np.float32(255), 0)
@@ -269,8 +273,8 @@ def _check_tolerance(tolerance: float) -> np.float32:
 def squared_limit(tolerance: float) -> np.float32:
     """Return the largest squared OKLab distance that `within_hex` counts as within a tolerance.
 
-    Roots and products are rounded, but never out of order, so one comparison of squares decides
-    the same as one of distances.
+    Roots and products are rounded, but keep their order, so a comparison of squares decides the
+    same as one of distances.
     """
     up, down = np.float32(np.inf), np.float32(-np.inf)
     limit: np.float32 = np.square(np.float32(tolerance) / np.float32(255))
@@ -294,7 +298,7 @@ def within_hex(
         shades: (n,) uint32.
         shade: `#rrggbb`; the centre.
         tolerance: 0 is that very shade and no other, 255 is everything.
-        lab: `shades_to_oklab(shades)` where the caller keeps it, to save converting again.
+        lab: `shades_to_oklab(shades)`, if the caller has it already.
 
     Returns:
         (n,) bool.
@@ -324,13 +328,13 @@ def within_name(
     tolerance: float = DEFAULT_TOLERANCE,
     lab: Lab | None = None,
 ) -> NDArray[np.bool_]:
-    """Mask the shades of a family, its core or its surroundings.
+    """Mask the shades of a family, or only of its core, or also of its surroundings.
 
     Args:
         shades: (n,) uint32.
         name: One of `FAMILY_NAMES`.
         tolerance: 20 is exactly the family, less its core, more its surroundings, 255 everything.
-        lab: `shades_to_oklab(shades)` where the caller keeps it, to save converting again.
+        lab: `shades_to_oklab(shades)`, if the caller has it already.
 
     Returns:
         (n,) bool.

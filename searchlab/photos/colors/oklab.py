@@ -49,7 +49,7 @@ def shades_from_rgb(rgb: NDArray[np.uint8]) -> Shades:
 
 
 def shades_to_oklab(shades: Shades) -> Lab:
-    """Convert (n,) uint32 shades to (n, 3) float32 OKLab, one contiguous plane a coordinate."""
+    """Convert (n,) uint32 shades to (n, 3) float32 OKLab, each coordinate contiguous in memory."""
     shades = np.asarray(shades, dtype=np.uint32)
     lab = np.empty((3, len(shades)), dtype=np.float32).T
     for start in range(0, len(shades), _CHUNK):

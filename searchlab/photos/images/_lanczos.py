@@ -1,9 +1,8 @@
-"""Pillow's Lanczos resize of RGB pictures in vectors of the processor, the same to the last bit.
+"""Pillow's Lanczos resize of RGB pictures, many pixels at a time and the same to the last bit.
 
-Two passes, along the rows and then down the columns, each a weighted sum of whole bytes by weights
-of 22 bits, rounded to bytes in between. Pillow sums pixel by pixel. Here a pass sums over many
-pixels at a time: those of a row for the second pass; for the first, those of a few rows that were
-laid side by side.
+There are two passes, along the rows and then down the columns. Each sums bytes by weights of 22
+bits and rounds to bytes. Pillow sums pixel by pixel. Here a pass sums over many pixels at a time:
+in the second pass those of a row; in the first those of a few rows that were laid side by side.
 
 References:
     Duchon, Lanczos filtering in one and two dimensions, 1979. The arithmetic is that of Pillow.
@@ -24,7 +23,7 @@ I32, U8, U32 = types.int32, types.uint8, types.uint32
 
 _BITS = 22
 _REACH = 3.0
-_ROWS = 32  # laid side by side: what they take of a picture's width stays in the fastest caches
+_ROWS = 32  # rows laid side by side: few enough for the fastest caches
 
 Pixels = NDArray[np.uint32]
 """(height, width) pixels of four bytes: red, green, blue, and one that does not count."""
@@ -139,7 +138,7 @@ def lanczos(
 def _weights(
     n_in: int, extent: float, n_out: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """`first`, `count` and `weights` of `_weigh`, for the columns or the rows of a picture."""
+    """Return `first`, `count` and `weights` of `_weigh`, for the columns or rows of a picture."""
     most = math.ceil(_REACH * max(extent / n_out, 1.0)) * 2 + 1
     first, count = np.empty(n_out, dtype=np.int32), np.empty(n_out, dtype=np.int32)
     weights = np.zeros((n_out, most), dtype=np.int32)

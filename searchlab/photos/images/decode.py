@@ -1,9 +1,9 @@
 """From untrusted bytes to an upright RGB picture.
 
-What a file is, its first bytes say, never its name. Size in bytes and in pixels is checked before
-anything is decoded; whatever a decoder then makes of damaged bytes ends as `ImageError`. EXIF
-orientation, CMYK, 16 bits, palettes, transparency and ICC profiles are resolved here, so that all
-other modules see the displayed picture in sRGB and nothing else.
+The format is told by the first bytes of a file, never by its name. Size in bytes and in pixels is
+checked before anything is decoded; whatever error a decoder then raises becomes an `ImageError`.
+EXIF orientation, CMYK, 16 bits, palettes, transparency and ICC profiles are resolved here, so that
+all other modules see the displayed picture in sRGB and nothing else.
 
 Every call works on its own bytes and decoder, so any number of threads may decode at once.
 """
@@ -52,10 +52,10 @@ __all__ = [
 ]
 
 WORKING_SIDE: Final = 400
-"""Short side in pixels at which a photo is looked at, unless a model makes use of more."""
+"""Short side in pixels to which photos are scaled, unless a model needs more."""
 MAX_BYTES: Final = 50 * 2**20
-# Where Pillow itself draws the line to a decompression bomb: 0.5 GB as RGB. Half of it for GIF and
-# TIFF, whose decoders warn beyond.
+# Above it Pillow refuses a picture as a decompression bomb: 0.5 GB as RGB. Half of it holds for GIF
+# and TIFF, whose decoders warn above that.
 MAX_PIXELS: Final = 178_956_970
 _MAX_WEBP_SIDE: Final = 16_383
 
@@ -88,7 +88,7 @@ class DecodedImage:
         width: Of the displayed picture at full size, in pixels.
         height: Of the displayed picture at full size, in pixels.
         format: One of `FORMATS`.
-        alpha: Opacity, mode "L", the size of `image`; None where every pixel is opaque.
+        alpha: Opacity, mode "L", of the same size as `image`; None where every pixel is opaque.
     """
 
     image: Image.Image
@@ -100,7 +100,7 @@ class DecodedImage:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What is said of a picture without a model.
+    """What is computed from a picture without a model.
 
     Attributes:
         width: Of the displayed picture at full size, in pixels.
@@ -182,7 +182,7 @@ def _read(source: Path | bytes, *, max_bytes: int) -> bytes:
     if isinstance(source, Path):
         try:
             if not source.is_file() and source.exists():
-                msg = f"a picture must be a file, got {source.name!r}, which is none"
+                msg = f"a picture must be a file, got {source.name!r}, which is no regular file"
                 raise ImageError(msg, reason="unreadable")
             with source.open("rb") as file:
                 content = file.read(max_bytes + 1)
@@ -205,8 +205,8 @@ _QUIET = ("ignore", None, UserWarning, re.compile(r"PIL\."), 0)
 
 
 def _quiet() -> None:
-    # Pillow reports damaged metadata by UserWarning. The filter stays: `catch_warnings` swaps a
-    # list that all threads share, and would lose the filters of whoever else is in one.
+    # Pillow reports damaged metadata by UserWarning. The filter is never removed: `catch_warnings`
+    # swaps a list that all threads share, and could undo the filters of another thread.
     if warnings.filters[:1] != [_QUIET]:
         warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
@@ -223,11 +223,11 @@ def _decode(content: bytes, kind: str, *, min_side: int | None, max_pixels: int)
     if kind in {"GIF", "TIFF"} and Image.MAX_IMAGE_PIXELS:  # Pillow warns from here on.
         max_pixels = min(max_pixels, Image.MAX_IMAGE_PIXELS)
     _check_pixels(*declared_size(content, kind), max_pixels=max_pixels)
-    flood = excess(content, kind)
-    if flood is not None:
-        msg = f"a picture must be as encoders write them, got a {kind} with {flood}; save it anew"
+    too_much = excess(content, kind)
+    if too_much is not None:
+        msg = f"a picture must be of usual complexity, got a {kind} with {too_much}; save it anew"
         raise ImageError(msg, reason="too complex")
-    # Not Image.open: it would try further formats, and warn of sizes that we refuse or accept.
+    # Not Image.open, which tries further formats and warns of large sizes; we check both ourselves.
     image: Image.Image
     with _DECODERS[kind](io.BytesIO(content)) as image:
         width, height = image.size
@@ -251,7 +251,7 @@ def _decode(content: bytes, kind: str, *, min_side: int | None, max_pixels: int)
 
 
 def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = None) -> Image.Image:
-    """Bring a picture, a file or the content of one to upright RGB.
+    """Return the upright RGB picture of a Pillow image, a file or the content of a file.
 
     Raises:
         ImageError: The picture is refused.
@@ -273,9 +273,10 @@ def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = N
 
 
 def for_model(image: Image.Image, input_size: int, *, resize: Resize = plain_resize) -> Image.Image:
-    """Scale an RGB picture to what a model makes use of, the same way for photos and queries."""
-    looked_at = shrink(image, max(WORKING_SIDE, input_size), resize=resize)
-    return shrink(looked_at, input_size, resize=resize)
+    """Scale an RGB picture down to a model's input size, the same way for photos and queries."""
+    # In two steps, as photos are scaled to WORKING_SIDE first.
+    working = shrink(image, max(WORKING_SIDE, input_size), resize=resize)
+    return shrink(working, input_size, resize=resize)
 
 
 def analyse(decoded: DecodedImage) -> Analysis:
@@ -295,8 +296,8 @@ def analyse(decoded: DecodedImage) -> Analysis:
 def shrink(image: Image.Image, side: int, *, resize: Resize = plain_resize) -> Image.Image:
     """Scale an RGB picture down until its short side has `side` pixels; never up.
 
-    A very long picture goes on down until its long side has 8 x `side`, so that what waits for a
-    model is bounded.
+    A very long picture is scaled further, until its long side has 8 x `side`, to bound the memory
+    that pictures waiting for a model take.
     """
     if side < 1:
         return image

@@ -1,4 +1,4 @@
-"""What the bytes of a picture say before it is decoded: format, orientation, canvas."""
+"""What the bytes of a picture tell before it is decoded: format, orientation, size, complexity."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def sniff(content: bytes) -> str | None:
 
 
 def _brands(content: bytes) -> set[bytes]:
-    """The brand and the compatible brands of an ISO media file."""
+    """Return the brand and the compatible brands of an ISO media file."""
     end = min(struct.unpack_from(">I", content)[0], 256, len(content))
     return {content[8:12], *(content[at : at + 4] for at in range(16, end - 3, 4))}
 
 
 def declared_size(content: bytes, kind: str) -> tuple[int, int]:
-    """Width and height that a WebP or GIF says it will take, in pixels.
+    """Return the width and height that a WebP or GIF declares, in pixels.
 
     Returns:
-        (0, 0) for other formats, whose decoders reserve nothing when they are made, and where the
-        header is cut short.
+        (0, 0) if the header is cut short, and for other formats, whose decoders reserve no memory
+        when they are opened.
     """
     try:
         return {"WEBP": _webp_size, "GIF": _gif_size}[kind](content)
@@ -80,7 +80,7 @@ def _webp_size(content: bytes) -> tuple[int, int]:
 
 
 def _gif_size(content: bytes) -> tuple[int, int]:
-    """Screen, or first frame where that reaches beyond it."""
+    """Return the size of the screen, or of the first frame where that reaches beyond it."""
     width, height, flags = struct.unpack_from("<HHB", content, 6)
     at = 13 + (3 << (flags & 7) + 1 if flags & 128 else 0)
     while content[at] != 0x2C:  # Until the first frame.
@@ -106,17 +106,17 @@ _BARE: Final = frozenset((0x00, 0x01, *range(0xD0, 0xD9)))
 
 
 def excess(content: bytes, kind: str) -> str | None:
-    """Say what there is too much of for a decoder to get through in reasonable time.
+    """Say what a file has too many of for a decoder to get through in reasonable time.
 
-    Only the frame of a file is looked at: a few bytes of each of its parts. Damage is not looked
-    for, and is left to the decoder.
+    Only the structure of a file is read: a few bytes of each of its parts. Damage is left to the
+    decoder.
 
     Args:
         content: The whole file.
         kind: Its format.
 
     Returns:
-        Such as "more than 100 scans"; None where all is well.
+        Words such as "more than 100 scans"; None where nothing is too many.
     """
     try:
         return {"JPEG": _jpeg_excess, "PNG": _png_excess, "AVIF": _avif_excess}[kind](content)
@@ -179,7 +179,7 @@ def _avif_excess(content: bytes) -> str | None:
             elif kind == b"meta":
                 listed += size
                 inside.append((at + 12, at + size, True))
-            elif kind == b"ipco" and is_meta:  # May be large for a good reason: colour profiles.
+            elif kind == b"ipco" and is_meta:  # Colour profiles, which may well be large.
                 listed -= size
             at += size
     return f"more than {_MAX_LISTED:,} bytes about its items" if listed > _MAX_LISTED else None
@@ -188,8 +188,7 @@ def _avif_excess(content: bytes) -> str | None:
 def exif_orientation(exif: bytes) -> int:
     """Read the orientation, 1 to 8, from an EXIF block; 1 where it has none that makes sense.
 
-    Only the first directory is looked at, and nothing else in it, so that damage elsewhere does
-    not matter.
+    Only this entry of the first directory is read, so that damage elsewhere does not matter.
     """
     exif = exif.removeprefix(b"Exif\0\0")
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])

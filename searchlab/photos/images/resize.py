@@ -1,7 +1,7 @@
-"""Ways to resize an RGB picture by Lanczos that give the same picture: Pillow's, and a faster one.
+"""Two ways to resize an RGB picture by Lanczos, with the same result: Pillow's and a faster one.
 
-The faster one takes 40 % of the time, and numba, whose import pays after some dozens of pictures.
-So it is for whoever embeds a library, and not for a server that is asked with a picture.
+The faster one takes 40 % of the time, but needs numba, whose import pays only after some dozens of
+pictures. So it is used to embed a library, and not for the pictures of queries.
 """
 
 from __future__ import annotations
@@ -16,8 +16,12 @@ from PIL import Image
 Resize: TypeAlias = Callable[[Image.Image, tuple[int, int]], Image.Image]
 """Brings a picture to a width and height."""
 
+# Pillow's `reducing_gap`: a much larger picture is first averaged down to about this many times the
+# new size.
 _GAP = 3.0
+# New sides that are shorter are left to Pillow.
 _LEAST = 32
+# Pictures of more than this height to width are left to Pillow, which resizes columns first then.
 _TALL = 1.8
 
 
@@ -27,27 +31,27 @@ def plain_resize(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 
 def fast_resize(image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """Resize with a compiled kernel if that gives what Pillow gives here, else with Pillow.
+    """Resize with a compiled kernel if its results equal those of this Pillow, else with Pillow.
 
-    The first call takes a second, to load the kernel and to compare it on one picture. For any
-    number of threads.
+    The first call takes a second, to load the kernel and to compare its results. Safe for several
+    threads.
     """
-    return _fastest()(image, size)
+    return _choose_resize()(image, size)
 
 
 @cache
-def _fastest() -> Resize:
+def _choose_resize() -> Resize:
     rng = np.random.default_rng(0)
     for height, width, divisor in ((150, 100, 2.3), (260, 131, 1.6), (500, 700, 8), (99, 99, 1.1)):
         probe = Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
         size = round(width / divisor), round(height / divisor)
-        if _compile(probe, size) != plain_resize(probe, size):
+        if _resize_compiled(probe, size) != plain_resize(probe, size):
             # Another release of Pillow: a vector must not depend on how its picture was resized.
             return plain_resize
-    return _compile
+    return _resize_compiled
 
 
-def _compile(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+def _resize_compiled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
     from searchlab.photos.images._lanczos import lanczos
 
     width, height = image.size

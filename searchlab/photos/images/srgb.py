@@ -14,7 +14,7 @@ _PROFILE_SPACES = {"RGB ": "RGB", "GRAY": "L", "CMYK": "CMYK"}
 
 
 def to_srgb(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
-    """Convert a loaded picture to RGB in sRGB, laid on white, and its opacity.
+    """Convert a loaded picture to sRGB on a white background, and find its opacity.
 
     Returns:
         The picture in mode "RGB"; its opacity in mode "L", or None where every pixel is opaque.
@@ -30,15 +30,15 @@ def to_srgb(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
 
 
 def _split(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
-    """The picture in mode L, RGB, CMYK or LAB, and its opacity."""
+    """Return the picture in mode L, RGB, CMYK or LAB, and its opacity."""
     mode = image.mode
     if mode.startswith("I;16"):
         return _from_16_bits(image)
     if mode in {"I", "F"}:
         return _stretch(image), None
     if mode == "CMYK":
-        # libjpeg hands on what is stored and Pillow takes it to be inverted, as Adobe writes it;
-        # without Adobe's marker it is not.
+        # Pillow inverts every CMYK JPEG, as Adobe's are stored inverted; those without Adobe's
+        # marker are not, so this is undone.
         inverted = image.format == "JPEG" and "adobe" not in image.info
         return (ImageChops.invert(image) if inverted else image), None
     if mode in {"La", "RGBa"}:
@@ -52,7 +52,7 @@ def _split(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
 
 
 def _from_16_bits(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
-    """65535 is white: scaled and rounded, where `convert` would clip all above 255."""
+    """Scale 16 bits to 8, 65535 being white; `convert` would clip all above 255."""
     levels = np.asarray(image).astype(np.uint32)  # (height, width)
     key = image.info.get("transparency")
     alpha = None
@@ -62,7 +62,7 @@ def _from_16_bits(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
 
 
 def _stretch(image: Image.Image) -> Image.Image:
-    """32-bit and float pictures have no white of their own: least is black, most is white."""
+    """Scale 32-bit and float pictures, which define no white: their least is black, most white."""
     levels = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0.0, neginf=0.0)
     low, high = float(levels.min()), float(levels.max())
     if low >= 0.0 and high <= 1.0 and image.mode == "F":
@@ -72,7 +72,7 @@ def _stretch(image: Image.Image) -> Image.Image:
 
 
 def _by_profile(image: Image.Image, profile: bytes) -> Image.Image | None:
-    """Convert by an ICC profile; None where it is sRGB, damaged or another kind of picture's."""
+    """Convert by an ICC profile; None if it is sRGB, damaged or for another kind of picture."""
     try:
         opened = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         if "sRGB" in (opened.profile.profile_description or ""):
