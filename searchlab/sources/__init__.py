@@ -1,8 +1,8 @@
 """Upstream libraries: one small file each turns the library's own records into searchlab's.
 
-A library's file says how its records are read, how its five sizes are addressed, what its guideline
-asks a credit to say, and how its API is searched. To add one: write the file, list it here; or name
-its `Source` in a package of your own as an entry point `searchlab.sources`.
+A library's file says how its records are read, how its five sizes are addressed, what a credit must
+say by its guideline, and how its API is searched. To add one, write the file and list it here; or
+name its `Source` in a package of your own as an entry point of the group `searchlab.sources`.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _SHIPPED: Final[tuple[Source, ...]] = (
     wordpress.SOURCE,
 )
 SOURCES: Final = {source.name: source for source in _SHIPPED}
-"""Libraries by name: the nine of the service, then those that followed."""
+"""Libraries by name: first the nine of the service, then later additions."""
 
 PLUGINS: Final = "searchlab.sources"
 """Entry points by which other packages add libraries."""
 
 
 def find_source(name: str) -> Source:
-    """Return a library.
+    """Return the library of a name.
 
     Raises:
         InputError: There is none of that name.

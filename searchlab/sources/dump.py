@@ -23,7 +23,7 @@ class DumpRecord(NamedTuple):
 
     Attributes:
         where: The file and the line, or the number of the record in a document.
-        record: What it says.
+        record: The record in searchlab's words.
     """
 
     where: str
@@ -34,12 +34,12 @@ def read_dump(path: Path, source: Source) -> Iterator[DumpRecord | Skipped]:
     """Read a file of records of one library.
 
     A line of JSONL holds a record or a whole answer of the library's API; so does a JSON document,
-    which must fit into memory. CSV has a record a line. Of JSONL and CSV, only one line is held at
-    a time, whatever the file's size.
+    which must fit into memory. CSV has a record a line. JSONL and CSV are read line by line,
+    whatever the file's size.
 
     Args:
-        path: `.csv`, or JSON in any of its two forms.
-        source: Whose records they are.
+        path: A `.csv` file, or any other name for JSONL or JSON.
+        source: The library whose records they are.
 
     Yields:
         A record, or what is wrong with one.
@@ -49,16 +49,17 @@ def read_dump(path: Path, source: Source) -> Iterator[DumpRecord | Skipped]:
     """
     try:
         if path.suffix.lower() == ".csv":
-            answers = _csv(path)
+            answers = _read_csv(path)
         elif _is_document(path):
-            answers = _document(path)
+            answers = _read_document(path)
         else:
-            answers = _lines(path)
+            answers = _read_lines(path)
         for where, answer in answers:
             if isinstance(answer, Skipped):
                 yield answer
             else:
-                yield from _records(where, answer, source)
+                for _, item in read_api_answer(where, answer, source):
+                    yield item
     except OSError as error:
         msg = f"a dump must be a readable file, got {path}: {error.strerror}"
         raise InputError(msg) from error
@@ -70,12 +71,12 @@ def read_api_answer(
     """Read the records of one answer of an API.
 
     Args:
-        where: What a problem is said to be in.
+        where: File and line, or page, that a problem is reported with.
         answer: Parsed JSON.
-        source: Whose it is.
+        source: The library that answered.
 
     Yields:
-        Each entry as it came, and the record that it is or what is wrong with it.
+        Each entry as it came, with its record or with what is wrong with it.
     """
     try:
         entries = source.entries(answer)
@@ -89,15 +90,10 @@ def read_api_answer(
         except InputError as error:
             yield entry, Skipped(place, str(error))
         except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-            yield entry, Skipped(place, f"a record of {source.name} it is not: {_short(error)}")
+            yield entry, Skipped(place, f"it is no record of {source.name}: {_short(error)}")
 
 
-def _records(where: str, answer: Any, source: Source) -> Iterator[DumpRecord | Skipped]:
-    for _, answers in read_api_answer(where, answer, source):
-        yield answers
-
-
-def _lines(path: Path) -> Iterator[tuple[str, Any]]:
+def _read_lines(path: Path) -> Iterator[tuple[str, Any]]:
     with path.open("rb") as file:
         number = 0
         while line := file.readline(MAX_LINE_BYTES + 1):
@@ -112,7 +108,7 @@ def _lines(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _is_document(path: Path) -> bool:
-    # One JSON value over several lines: its first line is none by itself.
+    # One JSON value over several lines: its first line is no JSON value by itself.
     with path.open("rb") as file:
         line = b""
         while not line.strip():
@@ -126,7 +122,7 @@ def _is_document(path: Path) -> bool:
     return not isinstance(_parse(path.read_bytes(), ""), Skipped)
 
 
-def _document(path: Path) -> Iterator[tuple[str, Any]]:
+def _read_document(path: Path) -> Iterator[tuple[str, Any]]:
     yield str(path), _parse(path.read_bytes(), str(path))
 
 
@@ -137,7 +133,7 @@ def _parse(text: bytes, where: str) -> Any:
         return Skipped(where, f"a record must be JSON; {_short(error)}")
 
 
-def _csv(path: Path) -> Iterator[tuple[str, Any]]:
+def _read_csv(path: Path) -> Iterator[tuple[str, Any]]:
     with path.open("rb") as raw:
         text = io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="")
         rows = csv.DictReader(text)

@@ -1,4 +1,4 @@
-"""Text and links out of the markup that some libraries put into their fields."""
+"""Text and links from the HTML that some libraries put into their fields."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def plain_text(markup: str) -> str:
     if "<" not in markup:
         return " ".join(html.unescape(markup).split())
     soup = _parse(markup)
-    for unseen in soup(["script", "style", "template"]):
-        unseen.decompose()
-    for apart in soup(["br", "p", "div", "li", "td"]):
-        apart.insert_before(" ")
+    for invisible in soup(["script", "style", "template"]):
+        invisible.decompose()
+    for separate in soup(["br", "p", "div", "li", "td"]):
+        separate.insert_before(" ")
     return " ".join(soup.get_text().split())
 
 

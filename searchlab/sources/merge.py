@@ -19,9 +19,9 @@ _FILLED = (
 def merge(records: Iterable[SourceRecord]) -> SourceRecord:
     """Merge records of one photo, in the order in which they came.
 
-    The library that published the photo speaks for it, also of its licence; of two records of one
-    library, the later one. Fields that it leaves empty are filled from the others. The credit
-    names and links every further library.
+    The record of the library that published the photo is the basis, also for the licence; of two
+    records of one library the later one counts. Its empty fields are filled from the others. The
+    credit names and links every further library.
 
     Args:
         records: At least one; all of one `origin`.

@@ -1,6 +1,6 @@
 """PictureStore: a folder of pictures that belong to records; where each one lies.
 
-FOLDER/pictures.jsonl              which picture belongs to which record; a later line counts
+FOLDER/pictures.jsonl              which picture belongs to which record; the last line counts
 FOLDER/pictures/ab/abcd....jpg     pictures by the SHA-256 of their content
 FOLDER/ID.jpg                      pictures that somebody named by a record's id, %-escaped
 """
@@ -23,21 +23,21 @@ class PictureStore:
     """Finds the picture of a record; `add` notes one that was fetched.
 
     Attributes:
-        folder: Where it lies.
+        folder: The folder of the pictures and their list.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open a folder; what its list holds is read once."""
+        """Open a folder and read its list of pictures."""
         self.folder = folder
         self._files: dict[tuple[str, str], tuple[str, str]] = {}
         path = folder / LIST_NAME
         if path.is_file():
             with path.open("rb") as lines:
                 for line in lines:
-                    self._note(line)
+                    self._read_line(line)
 
-    def _note(self, line: bytes) -> None:
-        # The last line may have been cut short.
+    def _read_line(self, line: bytes) -> None:
+        # Lines that cannot be read are ignored: the last one may have been cut short.
         try:
             values: Any = json.loads(line)
             source, photo_id, file, url = (
@@ -71,9 +71,9 @@ class PictureStore:
         """Note the picture of a record.
 
         Args:
-            record: Whose picture.
-            url: Where it came from.
-            file: Where it lies, under the folder.
+            record: The record that the picture belongs to.
+            url: Address from which it was downloaded.
+            file: Path of the picture, which must lie under `folder`.
         """
         values = {
             "source": record.source,
@@ -86,7 +86,7 @@ class PictureStore:
             if lines.tell() and not _ends_a_line(self.folder / LIST_NAME):
                 line = b"\n" + line
             lines.write(line)
-        self._note(line)
+        self._read_line(line)
 
 
 def _ends_a_line(path: Path) -> bool:

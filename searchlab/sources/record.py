@@ -23,8 +23,8 @@ class SourceRecord(Record):
     """A record of an upstream library in searchlab's words; empty or 0 where it says nothing.
 
     Attributes:
-        origin: Library that published the photo and its id there: what an aggregator passes on has
-            the identity that it has at its origin.
+        origin: Library that published the photo and its id there: a photo that an aggregator
+            passes on keeps the identity that it has at its origin.
         image_url: Base link of the picture.
         urls: Five links by size.
         shown_from_copy: The library wants pictures to be shown from a copy, not by its links.
@@ -165,8 +165,8 @@ def five_links(
 ) -> dict[str, str]:
     """Return the five links of a photo.
 
-    A size that a library does not offer is the next larger one that it offers, or else the next
-    smaller one: a link that is known to be there instead of one that is guessed.
+    For a size that a library does not offer, the link of the next larger one is taken, or else that
+    of the next smaller one: a link that is known to work instead of one that is guessed.
     """
     links = dict(zip(URL_SIZES, (thumb, small, regular, large, full), strict=True))
     order = [links[size] for size in URL_SIZES]
@@ -177,21 +177,21 @@ def five_links(
 
 
 def read_license(*texts: str, version: str = "", url: str = "") -> tuple[str, str]:
-    """Return the name of a licence in searchlab's vocabulary and where its text stands.
+    """Return the name of a licence in searchlab's vocabulary and the address of its text.
 
     Args:
         texts: What the library calls it; the first that is known counts.
-        version: Its version, where the library tells it apart.
+        version: Its version, where the library gives it separately.
         url: Its address, which counts before names.
 
     Raises:
-        InputError: The library says something, and the vocabulary has none of it.
+        InputError: The library names a licence that the vocabulary does not have.
     """
     name = normal_license(url) if url else ""
     name = name or next(filter(None, (normal_license(one, version=version) for one in texts)), "")
     if not name and any((url, *texts)):
-        unread = next(filter(None, (*texts, url)))
-        msg = f"its licence must be a known one, got {quote(unread)}"
+        unknown = next(filter(None, (*texts, url)))
+        msg = f"its licence must be a known one, got {quote(unknown)}"
         raise InputError(msg)
     return name, url.replace("http://creativecommons.org", "https://creativecommons.org") or (
         license_url(name)
@@ -199,7 +199,7 @@ def read_license(*texts: str, version: str = "", url: str = "") -> tuple[str, st
 
 
 def check_record(record: SourceRecord) -> SourceRecord:
-    """Return a record that can be used; links built from hostile parts that are none are dropped.
+    """Return a record with every link emptied that is no web address, as hostile values make them.
 
     Raises:
         InputError: It has no id or no picture.

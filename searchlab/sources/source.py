@@ -39,11 +39,11 @@ class Key:
 
     Attributes:
         variable: Environment variable that holds it.
-        where: Where to get one.
+        where: Address at which users get one.
         header: Header that carries it; empty where a parameter does.
-        before: What stands before the key in the header.
+        before: What stands before the key in the header, such as `Bearer `.
         param: Parameter that carries it.
-        needed: The API answers nobody without a key.
+        needed: Whether the API refuses requests without a key.
     """
 
     variable: str
@@ -59,18 +59,18 @@ class Source:
     """One upstream library.
 
     Attributes:
-        name: As in the sources facet.
-        title: As people write it.
+        name: Name in lower case, as filters take it.
+        title: Name as people write it.
         home: Its web address.
         record: Turns one of its records into searchlab's words.
         records_at: Keys that lead from an answer of its API to the list of records.
         record_fields: Photo fields that its records have, besides ids, links and credit, which all
             records have.
-        one_license: All its photos have the same licence, which their records leave out.
+        one_license: Whether all its photos have the same licence, which their records leave out.
         terms_url: Page of the terms that hold for all its photos; empty where each has its own.
         search: Walks through the results of a query; None where there is no public API.
-        key: The user's key; None where nobody needs one.
-        split: Takes an entry with several pictures apart, one entry a picture.
+        key: How the user's key is sent; None where the API has no keys.
+        split: Splits an entry with several pictures into one entry for each picture.
         pause_s: Least seconds between two requests.
     """
 
@@ -88,7 +88,11 @@ class Source:
     pause_s: float = 1.0
 
     def entries(self, answer: Any) -> list[Any]:
-        """Return the entries of an answer of the API, or of a single one: one a picture."""
+        """Return the entries of an answer of the API, one for each picture.
+
+        Args:
+            answer: Parsed JSON: an answer with a list of entries, or a single entry.
+        """
         value = answer
         for key in self.records_at:
             value = value[key] if isinstance(value, Mapping) and key in value else None
@@ -114,10 +118,10 @@ def pages(
     """Walk through numbered pages.
 
     Args:
-        url: Of the search.
-        params: All but the page.
-        more: Told an answer and its page's number, says whether another page follows.
-        page: Name of the parameter.
+        url: Address of the search.
+        params: All parameters but the page.
+        more: Given an answer and the number of its page, says whether another page follows.
+        page: Name of the parameter for the page.
     """
     number = 1
     while True:
@@ -138,7 +142,7 @@ def number_at(answer: Any, *path: str) -> int:
 
 
 def with_params(url: str, **params: str | int) -> str:
-    """Set parameters of an address, the others kept; empty for an empty one.
+    """Set parameters of an address and keep its others; an empty address stays empty.
 
     >>> with_params("https://example.org/a?b=1&w=2", w=3)
     'https://example.org/a?b=1&w=3'

@@ -115,7 +115,7 @@ def test_retry_after_is_obeyed_as_seconds_and_as_a_date(make_api, server, retry_
 def test_a_wait_that_is_too_long_ends_the_walk_and_says_when_to_come_back(make_api, server):
     api, _ = make_api(max_wait_s=60)
     server.says({}, status=429, Retry_After="3600")
-    with pytest.raises(QuotaError, match=r"60 minutes; the same command goes on"):
+    with pytest.raises(QuotaError, match=r"60 minutes; run the same command then"):
         api.answer(ApiRequest(f"{server.url}/x"))
 
 

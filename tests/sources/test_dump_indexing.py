@@ -191,7 +191,7 @@ def test_a_rebuild_gives_the_same_photos(library, dump):
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"source": ""}, "name it with --source"),
+        ({"source": ""}, "add --source NAME"),
         ({"source": "nowhere"}, "source must be one of"),
         ({"allowed": ["all"]}, "allow must be among nc, nd, reserved, none"),
         ({"pictures": "none"}, "pictures must be a folder"),
@@ -238,7 +238,7 @@ def test_the_command_finds_pictures_in_a_folder_of_their_own(dump, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["DUMP"], "name it with --source"),
+        (["DUMP"], "add --source NAME"),
         (["DUMP", "--source", "nowhere"], "source must be one of"),
         (["DUMP", "--source", "pexels", "--records", "DUMP"], "goes with a folder"),
         (["FOLDER", "--pictures", "FOLDER"], "go with a dump"),

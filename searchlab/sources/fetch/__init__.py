@@ -1,1 +1,1 @@
-"""Over the network, politely: addresses, answers, records and pictures."""
+"""Fetching over the network, politely: checked addresses, answers of APIs, records and pictures."""

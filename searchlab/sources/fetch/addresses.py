@@ -1,8 +1,8 @@
 """Requests that never reach a private network: names are resolved once, checked, and pinned.
 
-Whoever writes a record chooses the links in it. A link, or what it redirects to, may name a machine
-inside the network of whoever fetches it, or a name that has a public address when it is checked and
-a private one when it is used. Here the address that was checked is the one that is connected to.
+Whoever writes a record chooses the links in it. A link, or what it redirects to, may lead to a
+machine inside the network of whoever fetches it, or to a name that has a public address when it is
+checked and a private one when it is used. Here the connection goes to the address that was checked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Resolve = Callable[[str, int], list[str]]
 
 
 def is_public(address: str) -> bool:
-    """Whether an address belongs to a machine that anybody may reach.
+    """Say whether an address is on the public internet.
 
     >>> is_public("93.184.215.14"), is_public("10.0.0.1"), is_public("::ffff:127.0.0.1")
     (True, False, False)
@@ -72,7 +72,7 @@ class PinnedTransport(httpx.BaseTransport):
         resolve: Resolve = resolve,
         max_seconds: float = 60.0,
     ) -> None:
-        """Make one.
+        """Make a transport without open connections.
 
         Args:
             allowed: Addresses that may be reached although they are not public, for tests.
@@ -171,7 +171,7 @@ class _CheckedBackend(httpcore.NetworkBackend):
         except (OSError, UnicodeError) as error:
             msg = f"no address of {host}: {error}"
             raise httpcore.ConnectError(msg) from error
-        # One private address among public ones is a trap, too.
+        # A name with one private address among public ones is refused, too.
         for address in addresses:
             if not is_public(address) and address not in self._allowed:
                 msg = f"a link must lead to the public web, got {host}, which is {address}"
@@ -182,7 +182,7 @@ class _CheckedBackend(httpcore.NetworkBackend):
         return addresses[0]
 
     def left(self, timeout: float | None) -> float:
-        """Return how long the next step may take."""
+        """Return how many seconds the next step may take."""
         seconds = self.until - time.monotonic()
         if seconds <= 0:
             msg = "the request takes too long"

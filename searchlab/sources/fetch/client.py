@@ -43,8 +43,8 @@ def open_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:
 class PoliteClient:
     """Answers of one library's API.
 
-    Answers are kept on disk for a day, so that an interrupted walk goes on where it stopped. The
-    key never gets into a file, a message or a redirect.
+    Answers are stored on disk and reused for a day, so that an interrupted walk goes on where it
+    stopped. The key never gets into a file, a message or a redirect.
     """
 
     def __init__(
@@ -60,21 +60,21 @@ class PoliteClient:
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Make one.
+        """Make a client of a library's API.
 
         Args:
             source: The library.
-            client: What sends requests.
-            cache: Folder of answers.
+            client: Sends the requests.
+            cache: Folder in which answers are stored.
             key: The user's key for the API.
-            cache_s: For how long an answer is used again; 0 for never.
-            max_wait_s: The longest wait; a library that wants more ends the walk.
-            say: Told about longer waits.
-            clock: Seconds since 1970.
+            cache_s: Seconds for which a stored answer is used again; 0 for never.
+            max_wait_s: Longest wait in seconds; a library that wants a longer one ends the walk.
+            say: Called with a message about each longer wait.
+            clock: Returns the seconds since 1970.
             sleep: Waits some seconds.
 
         Raises:
-            InputError: The key cannot be one.
+            InputError: The key has characters that no key has.
         """
         if not key.isascii() or not key.isprintable():
             msg = "a key must be printable ASCII, got something else"
@@ -85,22 +85,22 @@ class PoliteClient:
         self._say, self._clock, self._sleep = say, clock, sleep
         self._next = 0.0
 
-    def answer(self, ask: ApiRequest) -> Any:
-        """Return the JSON that a request is answered with.
+    def answer(self, api_request: ApiRequest) -> Any:
+        """Return the parsed JSON that a request is answered with.
 
         Raises:
             NotFoundError: The API has nothing there.
             QuotaError: It wants a longer wait than is allowed; the same command goes on later.
-            InputError: It needs a key and there is none, or refuses the one there is.
-            SearchlabError: It fails.
+            InputError: It needs a key and there is none, or it refuses the key.
+            SearchlabError: It cannot be reached, or answers with an error or without JSON.
         """
-        path = self._cache / f"{_name(ask)}.json"
+        path = self._cache / f"{_hash_of(api_request)}.json"
         if path.is_file() and self._clock() - path.stat().st_mtime < self._cache_s:
             try:
                 return json.loads(path.read_bytes())
             except (ValueError, RecursionError):
                 path.unlink()
-        body = self._request(ask)
+        body = self._request(api_request)
         try:
             answer = json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -112,36 +112,40 @@ class PoliteClient:
         return answer
 
     def wait(self, response: httpx.Response, attempt: int) -> None:
-        """Wait as a server asks for that answered 429 or 503.
+        """Wait as long as a server wants that answered 429 or 503.
+
+        Args:
+            response: Its answer; without a `Retry-After` header, the wait doubles each time.
+            attempt: How many times the request was sent, from 1.
 
         Raises:
-            QuotaError: For longer than is allowed.
+            QuotaError: It wants a longer wait than is allowed.
         """
         seconds = _retry_after(response, self._clock())
         self._pause(2.0**attempt if seconds is None else seconds)
 
-    def _request(self, ask: ApiRequest) -> bytes:
-        needed = self.source.key
-        if needed is not None and needed.needed and not self._key:
+    def _request(self, api_request: ApiRequest) -> bytes:
+        key = self.source.key
+        if key is not None and key.needed and not self._key:
             msg = f"{self.source.title} must be asked with a key, got none; get one at "
-            msg += f"{needed.where} and set {needed.variable}, or name it with --key"
+            msg += f"{key.where} and set {key.variable}, or pass it with --key"
             raise InputError(msg)
         for attempt in range(1, _ATTEMPTS + 1):
             self._pause(self._next - self._clock())
             try:
-                response, body = self._send(ask)
+                response, body = self._send(api_request)
             except httpx.TransportError as error:
                 if attempt == _ATTEMPTS:
                     msg = f"{self.source.title} cannot be reached: {type(error).__name__}"
                     raise SearchlabError(msg) from error
                 self._pause(2.0**attempt)
                 continue
-            self._note(response)
+            self._schedule_next(response)
             status = response.status_code
-            spent = _number(response.headers, _REMAINING) == 0
+            is_quota_used_up = _number(response.headers, _REMAINING) == 0
             if status == 200:
                 return body
-            if status in (429, 503) or (status == 403 and spent):
+            if status in (429, 503) or (status == 403 and is_quota_used_up):
                 self.wait(response, attempt)
             elif status in (401, 403):
                 variable = self.source.key.variable if self.source.key else "the key"
@@ -150,20 +154,20 @@ class PoliteClient:
             elif status >= 500:
                 self._pause(2.0**attempt)
             else:
-                msg = f"{self.source.title} answered {status} to {ask.url}"
+                msg = f"{self.source.title} answered {status} to {api_request.url}"
                 raise NotFoundError(msg)
         msg = f"{self.source.title} answered {status} {_ATTEMPTS} times; try again later"
         raise SearchlabError(msg)
 
-    def _send(self, ask: ApiRequest) -> tuple[httpx.Response, bytes]:
+    def _send(self, api_request: ApiRequest) -> tuple[httpx.Response, bytes]:
         key = self.source.key
-        params, headers = dict(ask.params), {"Accept": "application/json"}
+        params, headers = dict(api_request.params), {"Accept": "application/json"}
         if key is not None and self._key:
             if key.header:
                 headers[key.header] = f"{key.before}{self._key}"
             else:
                 params[key.param] = self._key
-        request = self._client.build_request("GET", ask.url, params=params, headers=headers)
+        request = self._client.build_request("GET", api_request.url, params=params, headers=headers)
         # Without redirects: the key is for this address only.
         response = self._client.send(request, stream=True, follow_redirects=False)
         try:
@@ -178,18 +182,18 @@ class PoliteClient:
             response.close()
         return response, b"".join(parts)
 
-    def _note(self, response: httpx.Response) -> None:
+    def _schedule_next(self, response: httpx.Response) -> None:
         now = self._clock()
         self._next = now + self.source.pause_s
         if _number(response.headers, _REMAINING) == 0:
             reset = _number(response.headers, _RESET)
-            if reset is not None:  # seconds from now, or a moment
+            if reset is not None:  # seconds from now, or since 1970
                 self._next = max(self._next, reset if reset > 10**9 else now + reset)
 
     def _pause(self, seconds: float) -> None:
         if seconds > self._max_wait_s:
             msg = f"{self.source.title} allows no request for {seconds / 60:,.0f} minutes; "
-            raise QuotaError(msg + "the same command goes on from here then")
+            raise QuotaError(msg + "run the same command then, and it goes on from here")
         if seconds > 0:
             if seconds > 10:
                 self._say(f"{self.source.title} asks to wait for {seconds:,.0f} s")
@@ -205,8 +209,8 @@ class PoliteClient:
             raise SearchlabError(msg)
 
 
-def _name(ask: ApiRequest) -> str:
-    text = json.dumps([ask.url, sorted(ask.params.items())])
+def _hash_of(api_request: ApiRequest) -> str:
+    text = json.dumps([api_request.url, sorted(api_request.params.items())])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

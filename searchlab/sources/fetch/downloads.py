@@ -1,4 +1,4 @@
-"""Downloads of pictures: bounded in size, time, redirects and address, kept by their content."""
+"""Downloads of pictures: limited in size, time, redirects and address, stored by their content."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Limits:
     """What one download may take.
 
     Attributes:
-        max_bytes: Of the picture.
-        max_seconds: From the first request to the last byte.
-        max_redirects: On the way.
+        max_bytes: Size of the picture.
+        max_seconds: Time from the first request to the last byte.
+        max_redirects: Redirects on the way.
     """
 
     max_bytes: int = MAX_BYTES
@@ -63,23 +63,23 @@ def download(
 
     Args:
         client: Over a `PinnedTransport`, which refuses private networks.
-        url: Of the picture.
-        folder: Where pictures are kept.
-        limits: What it may take.
-        clock: Seconds that only grow.
+        url: Address of the picture.
+        folder: Folder in which pictures are stored.
+        limits: What the download may take; those of `Limits` if left out.
+        clock: Returns seconds that only grow.
 
     Returns:
-        Where it lies.
+        Path of the picture.
 
     Raises:
         RetryLaterError: The server wants fewer requests.
-        InputError: It is no picture, takes too much, or cannot be had.
+        InputError: It is no picture, exceeds a limit, or cannot be downloaded.
     """
     limits = limits or Limits()
     until = clock() + limits.max_seconds
     try:
         for _ in range(limits.max_redirects + 1):
-            # Compressed answers could grow without end while they are unpacked.
+            # Compressed answers could become far too large when they are unpacked.
             request = client.build_request("GET", url, headers={"Accept-Encoding": "identity"})
             response = client.send(request, stream=True, follow_redirects=False)
             try:
@@ -91,7 +91,7 @@ def download(
             if clock() > until:
                 raise InputError(_slow(limits))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        msg = f"the picture cannot be had: {type(error).__name__}"
+        msg = f"the picture cannot be downloaded: {type(error).__name__}"
         raise InputError(msg) from error
     msg = f"the picture must be at most {limits.max_redirects} redirects away"
     raise InputError(msg)
@@ -122,7 +122,7 @@ def _store_picture(
         msg = f"the picture must be there, the server answered {response.status_code}"
         raise InputError(msg)
     if response.headers.get("content-encoding", "identity") != "identity":
-        msg = "a picture must come as it is, got one that is compressed on the way"
+        msg = "a picture must be sent as it is, got one that is compressed on the way"
         raise InputError(msg)
     length = response.headers.get("content-length", "")
     if length.isdigit() and int(length[:20]) > limits.max_bytes:

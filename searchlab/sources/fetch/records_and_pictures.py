@@ -1,11 +1,11 @@
 """Fetching: records of a library's API and their pictures into a folder that can be indexed.
 
-    FOLDER/pexels.jsonl        the library's own records as they came; a later line counts
+    FOLDER/pexels.jsonl        the library's own records as they came; the last line counts
     FOLDER/pictures.jsonl      which picture belongs to which record
     FOLDER/pictures/           pictures by content
-    FOLDER/responses/          answers of the API, for a day
+    FOLDER/responses/          answers of the API, reused for a day
 
-Interrupted, the same command goes on: answers and pictures that are there are not asked for again.
+After an interruption the same command goes on: answers and pictures on disk are not fetched again.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class FetchReport:
     """What fetching did.
 
     Attributes:
-        dump: The file of records; index it.
-        records: Records that came.
-        new: Those among them that were not in the file.
-        fetched: Pictures that came.
-        there: Pictures that were there.
+        dump: The file of records, which can be indexed.
+        records: Number of records that were read.
+        new: Number of records among them that were not in the file before.
+        fetched: Number of pictures that were downloaded.
+        there: Number of pictures that were in the folder before.
         problems: Records and pictures that were left out, each with its reason.
     """
 
@@ -66,29 +66,30 @@ def fetch(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> FetchReport:
-    """Fetch the records of a query, and the pictures of those that may be taken in.
+    """Fetch the records of a query, and the pictures of those whose licence allows it.
 
     Args:
         api: The library's API.
-        pictures: What downloads pictures.
-        query: As the library understands it.
-        folder: Where to.
-        pages: At most so many pages of results.
-        size: Which of the five links is downloaded; by the library if left out.
-        allowed: Words of `licensing.RESTRICTIONS` that keep no picture out.
-        limits: What one picture may take.
+        pictures: Client that downloads pictures.
+        query: The query as the library's API takes it.
+        folder: Folder for records and pictures; made if it is not there.
+        pages: Most pages of results to fetch, 1 or more.
+        size: Which of the five links to download, one of `URL_SIZES`; if left out, the size that
+            suits the library.
+        allowed: Words of `licenses.RESTRICTIONS` that keep no picture out.
+        limits: What one download may take.
         progress: Told about every picture.
 
     Raises:
         InputError: The library has no public API, or an argument is out of range.
-        QuotaError: It wants a longer wait than is allowed.
-        SearchlabError: It fails.
+        QuotaError: The library wants a longer wait than is allowed.
+        SearchlabError: The API fails.
     """
     progress = progress or Progress()
     _check(query, pages, size)
     report = FetchReport(folder / f"{api.source.name}.jsonl")
     folder.mkdir(parents=True, exist_ok=True)
-    store, lines = PictureStore(folder), _Lines(report.dump)
+    store, lines = PictureStore(folder), _RecordFile(report.dump)
     with progress.step(f"fetching from {api.source.title}", unit="photos") as step:
         for where, answer in _answers(api, query, pages, report.problems):
             for entry, item in read_api_answer(where, answer, api.source):
@@ -97,7 +98,7 @@ def fetch(
                     continue
                 report.records += 1
                 report.new += lines.add(entry)
-                _take(api, pictures, item, store, report, size, allowed, limits)
+                _fetch_picture(api, pictures, item, store, report, size, allowed, limits)
                 step.advance(1)
     return report
 
@@ -113,7 +114,22 @@ def fetch_pictures(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> FetchReport:
-    """Fetch the pictures of a dump that is there; arguments as for `fetch`."""
+    """Fetch the pictures of the records in a dump.
+
+    Args:
+        api: The library's API, which waits where a server wants fewer requests.
+        pictures: Client that downloads pictures.
+        dump: File of records.
+        folder: Folder for the pictures; made if it is not there.
+        size: As for `fetch`.
+        allowed: As for `fetch`.
+        limits: As for `fetch`.
+        progress: Told about every picture.
+
+    Raises:
+        InputError: The dump cannot be read, or `size` is none of the five.
+        QuotaError: A server wants a longer wait than is allowed.
+    """
     progress = progress or Progress()
     _check("dump", 1, size)
     report = FetchReport(dump)
@@ -125,7 +141,7 @@ def fetch_pictures(
                 report.problems.append(item)
                 continue
             report.records += 1
-            _take(api, pictures, item, store, report, size, allowed, limits)
+            _fetch_picture(api, pictures, item, store, report, size, allowed, limits)
             step.advance(1)
     return report
 
@@ -148,30 +164,30 @@ def _answers(
     if api.source.search is None:
         msg = f"{api.source.title} must have a public API to be fetched from, and has none"
         raise InputError(msg)
-    walk, answer, begun = api.source.search(query), None, 0
+    walk, answer, page = api.source.search(query), None, 0
     while True:
         try:
-            ask = walk.send(answer)
+            api_request = walk.send(answer)
         except StopIteration:
             return
         except InputError as error:
-            problems.append(Skipped(f"{api.source.name}, page {begun}", str(error)))
+            problems.append(Skipped(f"{api.source.name}, page {page}", str(error)))
             return
-        begun += ask.begins_page
-        if begun > pages:
+        page += api_request.begins_page
+        if page > pages:
             return
-        where = f"{api.source.name}, page {begun}"
+        where = f"{api.source.name}, page {page}"
         try:
-            answer = api.answer(ask)
+            answer = api.answer(api_request)
         except NotFoundError as error:
             answer = {}
             problems.append(Skipped(where, str(error)))
             continue
-        if ask.has_records:
+        if api_request.has_records:
             yield where, answer
 
 
-def _take(
+def _fetch_picture(
     api: PoliteClient,
     pictures: httpx.Client,
     item: DumpRecord,
@@ -202,7 +218,7 @@ def _take(
 
 
 def _links(record: SourceRecord, size: str | None) -> list[str]:
-    # Who shows pictures from copies needs large ones; others only what a model looks at.
+    # Pictures that are shown from a copy must be large; the others are only for a model.
     first = size or ("large" if record.shown_from_copy else "regular")
     return list(dict.fromkeys(record.urls[name] for name in (first, *_NEAREST)))
 
@@ -219,8 +235,8 @@ def _download(
     raise InputError(msg)
 
 
-class _Lines:
-    """A JSONL file that grows by lines that it does not have yet."""
+class _RecordFile:
+    """A JSONL file to which lines are added that it does not have yet."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -233,7 +249,7 @@ class _Lines:
                     self._broken = not line.endswith(b"\n")
 
     def add(self, entry: Any) -> bool:
-        """Append an entry; whether it was new."""
+        """Append an entry if it is new; return whether it was."""
         line = json.dumps(entry, ensure_ascii=True, sort_keys=True).encode()
         digest = hashlib.sha256(line).digest()
         if digest in self._known:

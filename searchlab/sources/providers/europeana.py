@@ -24,7 +24,7 @@ def record(values: Values) -> SourceRecord:
     preview = RawRecord({"url": entry.first("edmPreview")}).url("url")
     link = RawRecord({"url": full}).url("url")
     page = re.sub(r"\?utm_source=.*$", "", entry.url("guid")) or entry.url("edmIsShownAt", 0)
-    name = _name(entry)
+    name = _creator(entry)
     title = entry.first("title") or entry.first("dcTitleLangAware")
     holder = entry.first("dataProvider")
     license_type, license_url = read_license(
@@ -65,7 +65,7 @@ def record(values: Values) -> SourceRecord:
     )
 
 
-def _name(entry: RawRecord) -> str:
+def _creator(entry: RawRecord) -> str:
     # A creator may be an address in a vocabulary, which is no name.
     makers = [entry.first("dcCreatorLangAware", "en"), entry.first("dcCreator")]
     return next((name for name in makers if name and "://" not in name), "")

@@ -1,8 +1,8 @@
 """Flickr: https://www.flickr.com/services/api/, https://www.flickr.com/services/api/misc.urls.html.
 
-Records come as photos.search tells them with `extras`, and as two data sets pass them on: the ML5
-landscapes and the credit lists of Open Images. A link gives the server, the id and the secret, from
-which the small sizes that every photo has are built; larger ones only where the record has them.
+Records come from photos.search with `extras`, and from two data sets: the ML5 landscapes and the
+credit lists of Open Images. A link gives the server, the id and the secret, from which the links of
+the small sizes are built that every photo has; larger ones are used only where the record has them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def record(values: Values) -> SourceRecord:
 
 
 def _ml5(entry: RawRecord) -> SourceRecord:
-    # Its owner is the name for display, its owner_id what the API calls owner.
+    # Here `owner` is the name for display, and `owner_id` is what the API calls `owner`.
     link = entry.url("url")
     parts = _STATIC.fullmatch(link)
     return _record(
@@ -87,13 +87,13 @@ def _ml5(entry: RawRecord) -> SourceRecord:
         username=entry.text("owner_id"),
         name=entry.text("owner"),
         license_text=_license(entry.text("license")),
-        urls=_built(link),
+        urls=_build_links(link),
         tags=entry.text("keyword"),
     )
 
 
 def _open_images(entry: RawRecord) -> SourceRecord:
-    # Some of its links to pages lead nowhere; the links to pictures tell the id, too.
+    # Some of its links to pages are broken; the links to pictures tell the id, too.
     page, full = entry.url("OriginalLandingURL"), entry.url("OriginalURL")
     number = _PHOTO.search(page) or _STATIC.fullmatch(full)
     owner = _OWNER.search(page) or _OWNER.search(entry.url("AuthorProfileURL"))
@@ -106,7 +106,7 @@ def _open_images(entry: RawRecord) -> SourceRecord:
         name=name,
         license_text=entry.text("License"),
         urls=five_links(
-            **_built(entry.url("Thumbnail300KURL"), small_only=True),
+            **_build_links(entry.url("Thumbnail300KURL"), small_only=True),
             large=entry.url("Thumbnail300KURL"),
             full=full,
         ),
@@ -165,7 +165,7 @@ def _record(
 
 
 def _license(number: str) -> str:
-    # What is no number of the table goes on as it is, to be reported as unknown.
+    # Anything else than a number of the table is returned as it is, and reported as unknown.
     return _LICENSES[int(number)] if number.isdigit() and int(number) < len(_LICENSES) else number
 
 
@@ -179,7 +179,7 @@ def _size(entry: RawRecord) -> tuple[int, int]:
     return 0, 0
 
 
-def _built(link: str, *, small_only: bool = False) -> dict[str, str]:
+def _build_links(link: str, *, small_only: bool = False) -> dict[str, str]:
     parts = _STATIC.fullmatch(link)
     base = (
         f"https://live.staticflickr.com/{parts['server']}/{parts['id']}_{parts['secret']}"

@@ -1,8 +1,8 @@
 """iNaturalist: https://api.inaturalist.org/v1/docs/, https://github.com/inaturalist/inaturalist-open-data.
 
 An observation has several photos; its taxon says what they show. Sizes are the names of the files:
-thumb, small, medium, large, original. Rows of the open data, as catalogues pass them on, are read
-too.
+thumb, small, medium, large, original. Rows of the open data are read too, as other catalogues have
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIZED = re.compile(r"/(?:square|thumb|small|medium|large|original)(?=\.\w+$)")
 
 
 def record(values: Values) -> SourceRecord:
-    """Read one photo: of an observation, taken apart, or a row of the open data."""
+    """Read one photo: an entry of `split`, or a row of the open data."""
     entry = RawRecord(values)
     if "foreign_identifier" in entry.values:
         photo_id, link = entry.text("foreign_identifier"), entry.url("image_url")

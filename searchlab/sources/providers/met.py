@@ -63,7 +63,7 @@ def _stem(link: str) -> str:
 
 
 def split(thing: Values) -> list[Values]:
-    """Take an object apart: its main picture, then each further one."""
+    """Split an object into entries: one for its main picture, then one for each further picture."""
     further = thing.get("additionalImages")
     links = [as_url(link) for link in further] if isinstance(further, list) else []
     main = {name: value for name, value in thing.items() if name != "additionalImages"}
@@ -71,7 +71,7 @@ def split(thing: Values) -> list[Values]:
 
 
 def search(query: str) -> Walk:
-    """Walk through the objects of a query; each is asked for by itself."""
+    """Walk through the objects of a query, with one request for each."""
     params = {"q": query, "hasImages": "true"}
     answer = yield ApiRequest(f"{_API}/search", params, begins_page=False, has_records=False)
     ids = RawRecord(answer).get("objectIDs")

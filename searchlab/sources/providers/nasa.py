@@ -2,7 +2,7 @@
 
 NASA's pictures are in the public domain; its guideline asks to name NASA as the source. Sizes are
 `~thumb`, `~small`, `~medium`, `~large` and `~orig` in the name of the file. Newer records list the
-ones that there are; where only the preview is listed, the others follow its name.
+sizes that exist; where only the preview is listed, the names of the others are built from it.
 """
 
 from __future__ import annotations

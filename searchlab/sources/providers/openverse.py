@@ -1,7 +1,7 @@
 """Openverse: https://api.openverse.org/v1/, an aggregator of openly licensed pictures.
 
-A record names the library that published the photo and links to its page there, so the photo has
-the identity that it has at its origin: what comes by both ways is one photo.
+A record names the library that published the photo and links to its page there. The photo keeps the
+identity that it has there, so that a photo which comes from both libraries is one photo.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ORIGINS = {
     "stocksnap": r"/photo/(?:.*-)?([A-Z0-9]{10})",
     "wordpress": r"/photos/photo/([^/]+)",
 }
-"""How a photo's page at its origin tells its id."""
+"""Patterns that find the id of a photo in the path of its page at the library of its origin."""
 
 
 def record(values: Values) -> SourceRecord:
@@ -82,7 +82,7 @@ def _page(photo_id: str) -> str:
 
 def _origin(library: str, page: str) -> tuple[str, str] | None:
     parts = urlsplit(page)
-    if library == "wikimedia":  # by page id; an address with the file's name tells none
+    if library == "wikimedia":  # its ids are page ids, which an address by file name does not have
         ids = parse_qs(parts.query).get("curid", [""])
         return (library, ids[0]) if ids[0].isdigit() else None
     match = re.fullmatch(_ORIGINS.get(library, r"(?!)"), parts.path.rstrip("/"))

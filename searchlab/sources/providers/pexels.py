@@ -1,7 +1,7 @@
 """Pexels: https://www.pexels.com/api/documentation/.
 
-The guideline asks for the photographer and Pexels, with a link to the photo's page. The username is
-what follows the @ in the profile's address; profiles without one have none.
+The guideline wants the photographer and Pexels named, with a link to the photo's page. The username
+follows the @ in the address of the profile; where there is no @, it is empty.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Pixabay: https://pixabay.com/api/docs/.
 
-Links to larger pictures hold for a day and may not be shown for good, so photos are shown from a
-copy. `_640` in `webformatURL` becomes `_340` for the size below. The date stands only in the path
-of `previewURL`; what came before 9 January 2019 is CC0, everything since has Pixabay's own licence.
+Links to larger pictures are valid for a day and must not be embedded permanently, so photos are
+shown from a copy. `_640` in `webformatURL` becomes `_340` for the next smaller size. The date is
+only in the path of `previewURL`; photos from before 9 January 2019 are CC0, later ones have
+Pixabay's own licence.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def record(values: Values) -> SourceRecord:
 
 
 def search(query: str) -> Walk:
-    """Walk through the results of a query; Pixabay gives the first 500 only."""
+    """Walk through the results of a query, of which Pixabay returns the first 500 only."""
     return pages(
         "https://pixabay.com/api/",
         {"q": query, "image_type": "photo", "safesearch": "true", "per_page": str(_PER_PAGE)},

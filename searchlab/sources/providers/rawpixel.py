@@ -1,7 +1,7 @@
 """Rawpixel: https://www.rawpixel.com/services/licenses; pictures in the public domain and others.
 
-`style_uri` holds a place for a width: `image_250` and so on, up to 1300 pixels. Where a record has
-a licence it counts; else what the label beside the picture says.
+`style_uri` has a placeholder for a width: `image_250` and so on, up to 1300 pixels. The licence is
+that of the record, or where it has none, the one that the label beside the picture names.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _LABELS = (
 def record(values: Values) -> SourceRecord:
     """Read a result of a search."""
     entry = RawRecord(values)
-    about = entry.inner("metadata")
+    metadata = entry.inner("metadata")
     photo_id, page = entry.text("id"), entry.url("url")
     style = entry.text("style_uri")
     sizes = {size: as_url(style.replace("{}", f"image_{n}")) for size, n in _WIDTHS.items()}
     if "{}" not in style:
         sizes = {"full": entry.url("google_teaser")}
-    label = (entry.text("info_label") or about.text("info_label")).lower()
+    label = (entry.text("info_label") or metadata.text("info_label")).lower()
     by_label = next((name for words, name in _LABELS if words in label), label)
     license_type, license_url = read_license(
-        about.text("license"), by_label, url=about.url("licenseUrl")
+        metadata.text("license"), by_label, url=metadata.url("licenseUrl")
     )
     artist = re.sub(r"\s*\(Source\)$", "", entry.text("artist_names"))
-    account = about.text("artists", 0, "account_url")
-    text = plain_text(about.text("description_text") or about.text("description"))
-    title = plain_text(about.text("title")).partition("|")[0].strip(" ,.")
+    account = metadata.text("artists", 0, "account_url")
+    text = plain_text(metadata.text("description_text") or metadata.text("description"))
+    title = plain_text(metadata.text("title")).partition("|")[0].strip(" ,.")
     return check_record(
         SourceRecord(
             source="rawpixel",
@@ -70,9 +70,9 @@ def record(values: Values) -> SourceRecord:
             photographer_full_name=artist,
             photographer_url=f"{_HOME}/{account}" if re.fullmatch(r"[\w-]+", account) else "",
             source_description=". ".join(
-                filter(None, (text.rstrip("."), about.words("popular_keywords")))
+                filter(None, (text.rstrip("."), metadata.words("popular_keywords")))
             ),
-            alt_description=plain_text(about.text("image_alt")),
+            alt_description=plain_text(metadata.text("image_alt")),
             attribution=credit_line(
                 ("Image", page),
                 " by ",

@@ -1,7 +1,7 @@
-"""Smithsonian Open Access: https://edan.si.edu/openaccess/apidocs/; what is CC0 says so.
+"""Smithsonian Open Access: https://edan.si.edu/openaccess/apidocs/; CC0 pictures are marked so.
 
-A row has several pictures. Those of its delivery service are scaled by `max`, in pixels of the
-longer side; the others have the two links of the record.
+A row has several pictures. Those of its delivery service are scaled by the parameter `max`, the
+longer side in pixels; the others have the two links of the record.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _MAKERS = ("creator", "photographer", "artist", "maker", "author", "collector")
 
 
 def record(values: Values) -> SourceRecord:
-    """Read one picture of a row, taken apart."""
+    """Read one picture of a row, an entry of `split`."""
     entry = RawRecord(values)
-    about = entry.inner("content", "descriptiveNonRepeating")
-    number = about.text("record_ID") or entry.text("id")
+    metadata = entry.inner("content", "descriptiveNonRepeating")
+    number = metadata.text("record_ID") or entry.text("id")
     place = entry.side("place")
-    media = about.inner("online_media", "media", place)
+    media = metadata.inner("online_media", "media", place)
     link = media.url("content")
     photo_id = number if place == 0 else f"{number}-{place + 1}"
     delivered = "/ids/deliveryService" in link
@@ -36,15 +36,15 @@ def record(values: Values) -> SourceRecord:
         if delivered
         else five_links(thumb=media.url("thumbnail"), regular=link, full=link)
     )
-    page = about.url("record_link") or about.url("guid") or _collections_page(number)
-    access = media.text("usage", "access") or about.text("metadata_usage", "access")
+    page = metadata.url("record_link") or metadata.url("guid") or _collections_page(number)
+    access = media.text("usage", "access") or metadata.text("metadata_usage", "access")
     license_type, license_url = read_license(
         RESERVED if access.lower().startswith("usage conditions") else access
     )
     name = _maker(entry)
-    title = about.text("title", "content") or entry.text("title")
+    title = metadata.text("title", "content") or entry.text("title")
     texts = (title, *_notes(entry, "notes"), *_notes(entry, "objectType"), *_notes(entry, "topic"))
-    unit = about.text("data_source")
+    unit = metadata.text("data_source")
     return check_record(
         SourceRecord(
             source="smithsonian",
@@ -93,7 +93,7 @@ def _notes(entry: RawRecord, kind: str) -> list[str]:
 
 
 def split(row: Values) -> list[Values]:
-    """Take a row apart: one entry a picture."""
+    """Split a row into one entry for each picture."""
     media = RawRecord(row).get("content", "descriptiveNonRepeating", "online_media", "media")
     n_media = len(media) if isinstance(media, list) and "place" not in row else 1
     return [{"place": 0, **row}, *({**row, "place": place} for place in range(1, n_media))]

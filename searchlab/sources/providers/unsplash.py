@@ -1,7 +1,7 @@
 """Unsplash: https://unsplash.com/documentation, https://help.unsplash.com/en/articles/2511315.
 
-Links must be Unsplash's own with their `ixid` kept, which counts views; sizes are set by the
-parameters of its image server. The guideline asks for the photographer and Unsplash, both linked
+Links must be Unsplash's own and keep their `ixid`, by which views are counted; sizes are set by the
+parameters of its image server. The guideline wants the photographer and Unsplash named, both linked
 with `utm_source` and `utm_medium=referral`.
 """
 

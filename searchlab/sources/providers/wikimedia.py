@@ -2,7 +2,7 @@
 
 The fields of `extmetadata` are HTML. Pictures are scaled by their path: `/thumb/`, the path of the
 file and `/960px-NAME`, in the widths of https://www.mediawiki.org/wiki/Common_thumbnail_sizes and
-never wider than the file itself. Where an author asks for an attribution of his own, it is used.
+never wider than the file itself. Where an author prescribes an attribution, it is used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """WordPress Photo Directory: https://wordpress.org/photos/, every photo CC0.
 
-Records must be asked for with `_embed`, which brings the author and the sizes of the picture.
+Requests need `_embed`, which adds the author and the sizes of the picture to each record.
 """
 
 from __future__ import annotations
