@@ -1,4 +1,4 @@
-"""create_app: everything a worker answers with, opened at its start and closed at its end."""
+"""create_app: builds a worker's application, which opens its services at start and closes them."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def create_app(settings: Settings | None = None) -> Middleware:
     """Build the ASGI application of one worker.
 
     Args:
-        settings: Those that `searchlab serve` has left in the environment if left out.
+        settings: Read from the environment, where `searchlab serve` puts them, if left out.
 
     Raises:
-        InputError: There are none.
+        InputError: `settings` is left out and the environment holds none.
     """
     settings = settings or Settings.from_env()
     log = Log(settings.log_format, access=settings.access_log)
@@ -67,7 +67,7 @@ def create_app(settings: Settings | None = None) -> Middleware:
 
 
 def _list_methods(app: Litestar) -> dict[str, bytes]:
-    """List the methods of each path; Litestar's own OPTIONS forgets all but one handler's."""
+    """List the methods of each path; Litestar's own OPTIONS knows those of one handler only."""
     methods: dict[str, set[str]] = {}
     for route in app.routes:
         if isinstance(route, HTTPRoute):
@@ -104,9 +104,8 @@ def _open_services(settings: Settings, log: Log) -> Any:
 
 
 def _open(settings: Settings, stack: AsyncExitStack) -> Services:
-    live_library = LiveLibrary(
-        settings.data
-    )  # first, so that no database is made where there is no library
+    # First, so that no database is created where there is no library.
+    live_library = LiveLibrary(settings.data)
     database = open_database(settings.database_url or sqlite_url(settings.data))
     stack.callback(database.close)
     migrate(database)

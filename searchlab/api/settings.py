@@ -1,4 +1,4 @@
-"""Settings: everything that `searchlab serve` can be told."""
+"""Settings: the options of `searchlab serve`, checked, and handed to its workers."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from searchlab.errors import InputError, quote
 
 ENVIRONMENT = "SEARCHLAB_SERVE"
 METRICS_ENVIRONMENT = "PROMETHEUS_MULTIPROC_DIR"
-"""Names the folder where workers count; prometheus_client reads it when it is imported."""
+"""Variable with the folder of the workers' counters; prometheus_client reads it when imported."""
 API_PREFIX = "/api/"
 API_VERSION = "v1.0.0"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a server is told; the workers read it from one environment variable.
+    """The options of a server; its workers read them from one environment variable.
 
     Attributes:
         data: Folder of the library.
         config: A chosen configuration to publish before serving.
-        database_url: Where keys, collections and usage are kept; a SQLite file in `data` if empty.
+        database_url: Database of keys, collections and usage; a SQLite file in `data` if empty.
         host: Address to listen on.
         port: Port to listen on.
         workers: Processes that share the library.
-        base_url: Address that links in answers start with; that of the request if empty.
-        cors_origins: Origins whose pages may call the API; `*` is any.
-        rate_per_second: Requests a second that a key may go on sending.
-        rate_burst: Requests that it may send at once.
-        max_in_flight: Requests that a worker takes on at once; more are answered 503.
-        max_upload_bytes: Size of an uploaded body.
+        base_url: Address that links in answers start with; the request's own address if empty.
+        cors_origins: Origins whose web pages may call the API; `*` allows every origin.
+        rate_per_second: Requests per second that a key may send continuously.
+        rate_burst: Requests that a key may send at once.
+        max_in_flight: Requests that a worker handles at once; more are answered 503.
+        max_upload_bytes: Largest allowed size of an uploaded body.
         decode_slots: Pictures that a worker decodes at once.
         decode_timeout_s: Seconds that reading an uploaded picture may take.
-        poll_s: Seconds between looks for a new snapshot.
+        poll_s: Seconds between two checks for a new snapshot.
         log_format: `text` or `json`.
         access_log: Whether to write a line for each request.
-        run_folder: Where the workers of one server share counters; empty outside a server.
+        run_folder: Folder where the workers of one server share counters; empty outside a server.
 
     Raises:
-        InputError: A value that cannot be served with.
+        InputError: A value is out of range or malformed.
     """
 
     data: Path
@@ -85,7 +85,7 @@ class Settings:
         if self.log_format not in {"text", "json"}:
             msg = f"log_format must be text or json, got {quote(self.log_format)}"
             raise InputError(msg)
-        # As browsers and links write them, so that what is compared or joined is of one form.
+        # Normalised to the form that browsers send, since they are compared and joined as text.
         base_url = self.base_url and _address("base_url", self.base_url)
         origins = tuple(_origin(text) for text in self.cors_origins)
         object.__setattr__(self, "base_url", base_url)
@@ -97,10 +97,10 @@ class Settings:
 
     @classmethod
     def from_env(cls) -> Self:
-        """Read the settings that the parent process has left in the environment.
+        """Read the settings that the parent process has put into the environment.
 
         Raises:
-            InputError: There are none; `searchlab serve` sets them.
+            InputError: The environment holds none; `searchlab serve` sets them.
         """
         line = os.environ.get(ENVIRONMENT)
         if line is None:
@@ -114,7 +114,7 @@ def _address(name: str, text: str) -> str:
     try:
         parts = urlsplit(text)
         port = "" if parts.port is None else f":{parts.port}"
-    except ValueError:  # no port, or half an address in brackets
+    except ValueError:  # a port that is no number, or an unclosed bracket
         raise InputError(msg) from None
     extra = " " in text or "?" in text or "#" in text or "@" in parts.netloc
     if parts.scheme not in {"http", "https"} or not parts.hostname or extra:
@@ -131,5 +131,5 @@ def _origin(text: str) -> str:
         msg = f"cors_origins must be origins, without a path, got {quote(text)}"
         raise InputError(msg)
     scheme, _, rest = address.partition("://")
-    # A browser leaves out the port that everybody knows.
+    # Browsers leave out the default port.
     return f"{scheme}://{rest.removesuffix(':443' if scheme == 'https' else ':80')}"

@@ -1,11 +1,11 @@
-"""The reference as an OpenAPI 3.1 document, made from what answers requests.
+"""The reference as an OpenAPI 3.1 document, made from the code that answers requests.
 
 Operations come from the routes, parameters and bodies from the Structs that check them, errors from
-the one table of problems: there is nothing here that could say otherwise than the code does.
+the one table of problems, so the reference cannot contradict the code.
 
 Litestar's own generator reads signatures, and these routes take a request and return bytes: of 42
-query parameters, 212 answers and 27 schemas it describes none, 30 and one. What it lets a route
-add to that has no place for the headers of a failed answer, such as Retry-After.
+query parameters, 212 answers and 27 schemas it describes none, 30 and one. A route cannot add the
+rest by hand either: there is no place for the headers of a failed answer, such as Retry-After.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from searchlab.api.wire.requests import NO_NUL
 from searchlab.photos.photo import PHOTO_FIELDS
 
 _TAGS = {
-    "search": ("Search", "Photos by what they show, and by what is known of them."),
+    "search": ("Search", "Find photos by what they show and by their metadata."),
     "photos": ("Photos", "One photo, and those similar to it."),
     "facets": ("Facets", "The values that the filters accept."),
     "collections": ("Collections", "Named sets of photos, owned by the account."),
     "usage": ("Usage", "The account's searches, counted."),
 }
-_SERVICE = ("Service", "Pictures, health and figures; without a key.")
+_SERVICE = ("Service", "Pictures, health and metrics; no key is needed.")
 _IN_PATH: dict[str, dict[str, Any]] = {
     "photo_id": {
         "description": "`photo_id` of an indexed photo.",
@@ -70,26 +70,26 @@ Keys are made with `searchlab keys create` and sent in the header `x-api-key`.
 
 
 def place_document(document: dict[str, Any], *, base_url: str) -> dict[str, Any]:
-    """Return a document that says where its service is."""
+    """Return a copy of a document that names the address of its service."""
     errors = {"description": "Every error code", "url": f"{base_url}/docs/errors"}
     return document | {"servers": [{"url": base_url}], "externalDocs": errors}
 
 
 class EncodedDocument:
-    """A document as JSON, encoded once for whatever address its service is asked for at."""
+    """A document as JSON, encoded once for every address that its service may have."""
 
     def __init__(self, document: dict[str, Any]) -> None:
-        base = secrets.token_hex(16)  # Nobody can have put this word into a document.
+        base = secrets.token_hex(16)  # a placeholder that cannot occur in the document
         encoded = msgspec.json.encode(place_document(document, base_url=base))
         self._parts = encoded.split(base.encode())
 
     def place(self, *, base_url: str) -> bytes:
-        """Return the document that says where its service is."""
+        """Return the document as JSON for a service at this address."""
         return msgspec.json.encode(base_url)[1:-1].join(self._parts)
 
 
 def build_document(app: Litestar) -> dict[str, Any]:
-    """Describe an application; routes without an `Operation` are the service's own."""
+    """Describe the routes of an application that have an `Operation`, and the service's own paths."""
     paths: dict[str, dict[str, Any]] = {}
     operations = []
     for path, method, handler in sorted(list_places(app), key=lambda place: _order(*place[:2])):
@@ -183,15 +183,15 @@ def _describe(operation: Operation, path: str, method: str) -> dict[str, Any]:
 _IDEMPOTENCY_KEY = {
     "name": IDEMPOTENCY_KEY,
     "in": "header",
-    "description": "Any text of one's own. The same key with the same request within 24 hours gets "
-    "the first successful answer again, and nothing is done twice; after a failure it is tried "
-    "anew.",
+    "description": "Any text that you choose. The same key with the same request within 24 hours "
+    "gets the first successful answer again, and nothing is done twice; after a failure the request "
+    "is tried again.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
 }
 _IF_NONE_MATCH = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "`ETag` of an answer at hand: 304 while it is still right.",
+    "description": "`ETag` of an earlier answer; answers 304 if that is still up to date.",
     "schema": {"type": "string"},
 }
 
@@ -242,7 +242,7 @@ def _describe_body(operation: Operation) -> dict[str, Any]:
             "format": "binary",
             "description": "JPEG, PNG, WebP or AVIF, recognised by its content.",
         }
-        # A form without any part is as good as no body; other parts are passed over beside it.
+        # A form without parts counts as no body; parts of other names are ignored.
         either = [{"required": ["image"]}, {"maxProperties": 0}]
         form = {
             "schema": {"type": "object", "properties": {"image": image}, "anyOf": either},

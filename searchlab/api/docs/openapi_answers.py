@@ -1,4 +1,4 @@
-"""What operations answer, as OpenAPI describes it: envelopes, errors, headers and examples."""
+"""The answers of operations as OpenAPI describes them: envelopes, errors, headers and examples."""
 
 from __future__ import annotations
 
@@ -35,23 +35,24 @@ def _header(description: str, example: str | int, **schema: Any) -> dict[str, An
 HEADERS: dict[str, Any] = {
     "X-Request-Id": _header("`meta.request_id`.", _REQUEST_ID, format="uuid"),
     "RateLimit-Policy": _header(
-        "What the key may send at once and the account may search for in a month.",
+        "How many requests the key may send at once, and how many searches the account has a "
+        "month.",
         '"burst";q=400;w=2, "month";q=5000;w=2592000',
     ),
     "RateLimit": _header(
-        "What is left of both, and the seconds until it is whole again.",
+        "What is left of both, and the seconds until they are full again.",
         '"burst";r=399;t=1, "month";r=4999;t=864000',
     ),
     "Server-Timing": _header(
         "Milliseconds by part of the work.", "search;dur=0.412, serialise;dur=0.057, total;dur=1.4"
     ),
-    "ETag": _header("Of `data`; weak, since `meta` differs.", 'W/"5d41402abc4b2a76b9719d91"'),
-    "Cache-Control": _header("Who may keep the answer, and how long.", CACHE_CONTROL),
+    "ETag": _header("Tag of `data`; weak, since `meta` differs.", 'W/"5d41402abc4b2a76b9719d91"'),
+    "Cache-Control": _header("Who may cache the answer, and how long.", CACHE_CONTROL),
     "Retry-After": _header("Seconds to wait.", 1, minimum=0),
     "WWW-Authenticate": _header("How to send the key.", 'ApiKey header="x-api-key"'),
-    "Idempotency-Replayed": _header("`true` on an answer that is given again.", "true"),
-    "X-Searchlab-Config": _header("The configuration that ranked.", "ddd102c1"),
-    "X-Searchlab-Snapshot": _header("The state of the library.", "000012-5d41402a"),
+    "Idempotency-Replayed": _header("`true` on an answer that is sent again.", "true"),
+    "X-Searchlab-Config": _header("The configuration of the search.", "ddd102c1"),
+    "X-Searchlab-Snapshot": _header("The snapshot of the library.", "000012-5d41402a"),
     "X-Searchlab-Plan": _header(
         "How the query was answered, over how many photos, and their share of all.",
         "exact; candidates=349; selectivity=1.000000",
@@ -65,7 +66,7 @@ def _refer_to(*names: str, may: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 def refer_to(kind: Any) -> dict[str, Any]:
-    """Refer to a type, which `schemas` describes."""
+    """Make the reference to the schema of a type, which `describe_schemas` describes."""
     (schema,), _ = msgspec.json.schema_components([kind], ref_template=_SCHEMAS)
     return schema
 
@@ -91,7 +92,7 @@ def describe_success(operation: Operation, *, cached: bool) -> dict[str, Any]:
         names += ["X-Searchlab-Config", "X-Searchlab-Snapshot", "X-Searchlab-Plan"]
     may = ["Server-Timing", *(["Idempotency-Replayed"] if operation.replayable else [])]
     if operation.paginated and operation.replayable:
-        # An answer that is given again was not searched for again.
+        # An answer that is sent again comes without the headers of a search.
         names, may = names[:3], [*may, *names[3:]]
     if cached:
         names.append("ETag")
@@ -113,14 +114,14 @@ def describe_success(operation: Operation, *, cached: bool) -> dict[str, Any]:
     }
     if cached:
         answers["304"] = {
-            "description": "The answer at hand is still right; no body.",
+            "description": "The earlier answer is still up to date; no body.",
             "headers": _refer_to("ETag", "Cache-Control", "RateLimit", "RateLimit-Policy"),
         }
     return answers
 
 
 def describe_failures(operation: Operation, *, checked: bool) -> dict[str, Any]:
-    """Describe the errors of an operation; `checked` where it validates anything."""
+    """Describe the errors of an operation; 422 only if it is `checked`, that is, validates input."""
     codes = {*_OF_EVERY_OPERATION, *operation.problems}
     if operation.replayable:
         codes.add("REQUEST_IN_FLIGHT")
@@ -188,17 +189,17 @@ def describe_errors() -> dict[str, Any]:
 
 
 def describe_schemas(types: Iterable[Any]) -> dict[str, Any]:
-    """Describe types and what they are made of."""
+    """Describe types, and the types of their fields, by name."""
     every = [*types, AnswerMeta, Pagination, Failure, Refusal]
     _, components = msgspec.json.schema_components(every, ref_template=_SCHEMAS)
     if Photo.__name__ in components:
-        # `fields` may leave out any.
+        # The parameter `fields` may leave out any field.
         del components[Photo.__name__]["required"]
     return dict(sorted(components.items()))
 
 
 def make_example(kind: Any) -> Any:
-    """Make up a value of a type, of the examples that its fields bring."""
+    """Make an example value of a type from the examples of its fields."""
     (schema,), components = msgspec.json.schema_components([kind], ref_template="{name}")
     return _make_example(schema, components)
 

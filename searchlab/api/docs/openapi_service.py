@@ -47,7 +47,7 @@ SERVICE_PATHS: dict[str, Any] = {
             "tags": _TAGS,
             "summary": "Get the picture of a photo",
             "description": "The addresses in `urls` lead here for photos that the service itself "
-            "keeps. With their `v` they may be kept for ever.",
+            "keeps. With their parameter `v` they may be cached for ever.",
             "security": _OPEN,
             "parameters": [
                 {
@@ -84,7 +84,7 @@ SERVICE_PATHS: dict[str, Any] = {
             "responses": {
                 "200": _describe_picture("The picture."),
                 "206": _describe_picture("The part that `Range` asks for."),
-                "304": {"description": "The picture at hand is still right; no body."},
+                "304": {"description": "The earlier picture is still up to date; no body."},
                 "404": _NOT_FOUND,
                 "416": {"description": "The picture is shorter than `Range` asks for."},
                 "503": _OVERLOADED,
@@ -109,8 +109,8 @@ SERVICE_PATHS: dict[str, Any] = {
                     },
                 }
                 for status, description, example in (
-                    (200, "It can.", _HEALTHY),
-                    (503, "It cannot yet.", _NOT_READY),
+                    (200, "The server can answer.", _HEALTHY),
+                    (503, "The server cannot answer yet.", _NOT_READY),
                 )
             },
         }
@@ -119,7 +119,7 @@ SERVICE_PATHS: dict[str, Any] = {
         "get": {
             "operationId": "getMetrics",
             "tags": _TAGS,
-            "summary": "Figures of all workers, for Prometheus",
+            "summary": "Metrics of all workers, for Prometheus",
             "security": _OPEN,
             "responses": {
                 "200": {

@@ -1,7 +1,7 @@
-"""The reference for people: Swagger UI with a form for each operation, and a page of every error.
+"""The reference for people: Swagger UI with a form for each operation, and a page of all errors.
 
-Nothing is loaded from elsewhere: what the pages need lies in `static` and is served beside them,
-and their policy allows no other script or style, in the page or from outside.
+The pages load nothing from other servers: their files lie in `static`, and their Content Security
+Policy allows no other script or style, neither inline nor from outside.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _INVALID = Kind(
     'got 101", "type": "out_of_range"}]}',
     "`loc` says where, `msg` says what must hold. This body alone has no envelope and no code.",
 )
-# What no line of ours can answer, since it does not get so far.
+# The HTTP server refuses these before our code runs.
 _WITHOUT_BODY = (
     (431, "The request line and the headers have more than 128 KiB together."),
     (431, "There are more than 100 headers, of any size."),
@@ -51,7 +51,7 @@ def _mark_code(text: str) -> Markup:
 
 @cache
 def render_page(name: str) -> str:
-    """Render `errors`, from the table that the answers come from, or `reference`."""
+    """Render the page `errors`, from the table of problems, or the page `reference`."""
     templates = Environment(
         loader=PackageLoader("searchlab.api.docs"), autoescape=True, undefined=StrictUndefined
     )
@@ -78,7 +78,7 @@ def openapi_document(request: Request[Any, Any, Any]) -> Response[bytes]:
     if "openapi" not in state:
         state.openapi = EncodedDocument(build_document(request.app))
     document = state.openapi.place(base_url=context_of(request).base_url)
-    # Without an address in the settings, the document's is the one that it was asked for at.
+    # Without `base_url` in the settings, the document's address depends on the header Host.
     headers = {"Cache-Control": "no-cache", "Access-Control-Allow-Origin": "*", "Vary": "Host"}
     return Response(document, media_type=MediaType.JSON, headers=headers)
 

@@ -1,4 +1,4 @@
-"""Bodies: the bytes of a request as they come, within limits of size and time."""
+"""Bodies: the bytes of a request as they arrive, within limits of size and time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from litestar.exceptions import InternalServerException
 
 from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
 
-# A pause between two pieces of a body, and the whole of it: of a picture, and of JSON.
+# Most seconds between two pieces of a body, for a whole picture, and for a whole JSON body.
 _IDLE_S, _WHOLE_S, JSON_S = 20.0, 180.0, 10.0
-# Pieces are handed on in this size: however a body is cut, what follows has as little work.
-_GATHERED = 64 * 1024
-# Each piece costs time of its own, so they must have a size on the average, the first few excepted.
+# Small pieces are joined to this size, so that the parser has as little work however a body is cut.
+_CHUNK_BYTES = 64 * 1024
+# Each piece costs time, so beyond the first few they must have this size on average.
 _FEW_PIECES, _LEAST_PIECE = 1_000, 512
-# Once a body is refused, this much more of it is read, so that the sender gets to read the answer.
+# After a body is refused, up to this many times the size limit is read, so that the sender gets to
+# read the answer.
 _DRAINED_BODIES, _DRAIN_S = 4, 10.0
 
 AnyRequest = Request[Any, Any, Any]
@@ -33,9 +34,9 @@ class Body:
         """Take the body of a request.
 
         Args:
-            request: One that has not been read.
-            max_bytes: Size of the largest body.
-            whole_s: Seconds that all of it may take; what a picture may if left out.
+            request: A request whose body has not been read.
+            max_bytes: Largest allowed size.
+            whole_s: Seconds that the whole body may take; as for a picture if left out.
         """
         self._headers = request.headers
         self._stream = request.stream()
@@ -47,13 +48,13 @@ class Body:
         self._deadline = asyncio.get_running_loop().time() + self._whole_s
 
     def check_announced(self) -> None:
-        """Refuse a body that says by itself that it is too large.
+        """Refuse a body whose Content-Length says that it is too large.
 
         Raises:
-            HttpProblem: It does (413).
+            HttpProblem: It is too large (413).
         """
         announced = self._headers.get("content-length", "")
-        # The least that is too much is as good as any, and a number of any length is no trouble.
+        # 18 digits are enough to exceed any limit, and converting longer numbers would cost time.
         if announced.isascii() and announced.isdigit() and int(announced[:18]) > self._max_bytes:
             raise self._too_large()
 
@@ -62,28 +63,28 @@ class Body:
         return HttpProblem(msg, "PAYLOAD_TOO_LARGE")
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Iterate over the body, in pieces that are as large whatever they come in.
+        """Iterate over the body in chunks of about 64 KiB, whatever the sizes of its pieces.
 
         Raises:
             HttpProblem: It is too large (413).
-            Invalid: It takes too long, comes in crumbs, or the connection ends within it.
+            Invalid: It takes too long, comes in tiny pieces, or the connection ends within it.
         """
-        gathered = bytearray()
+        chunk = bytearray()
         while piece := await self._next():
             if self._n_bytes > self._max_bytes:
                 raise self._too_large()
-            if self._in_crumbs:
+            if self._has_tiny_pieces:
                 msg = f"body must come in pieces of {_LEAST_PIECE} bytes and more, got smaller ones"
                 raise invalid(("body",), msg, "pieces")
-            gathered += piece
-            if len(gathered) >= _GATHERED:
-                yield bytes(gathered)
-                gathered.clear()
-        if gathered:
-            yield bytes(gathered)
+            chunk += piece
+            if len(chunk) >= _CHUNK_BYTES:
+                yield bytes(chunk)
+                chunk.clear()
+        if chunk:
+            yield bytes(chunk)
 
     @property
-    def _in_crumbs(self) -> bool:
+    def _has_tiny_pieces(self) -> bool:
         return self._n_pieces > _FEW_PIECES + self._n_bytes // _LEAST_PIECE
 
     async def _next(self) -> bytes:
@@ -99,19 +100,20 @@ class Body:
             self._ended = True
             msg = f"body must come within {self._whole_s:g} s and never pause for {_IDLE_S:g} s"
             raise invalid(("body",), msg, "timeout") from None
-        except InternalServerException:  # Litestar's word for a connection that has ended.
+        except InternalServerException:  # how Litestar reports a connection that has ended
             self._ended = True
             raise invalid(("body",), "body must come whole, got a part of it") from None
         self._ended = True
         return b""
 
     async def drain(self) -> None:
-        """Read on for a while without keeping anything, for a sender that only then listens."""
-        unread = self._n_bytes == 0 and "expect" in self._headers  # It waits for a word to begin.
-        if self._ended or unread:
+        """Read on for a while and discard the bytes: many senders read the answer only then."""
+        # With `Expect: 100-continue` the sender waits for permission, so nothing is on its way.
+        awaits_permission = self._n_bytes == 0 and "expect" in self._headers
+        if self._ended or awaits_permission:
             return
         most = self._n_bytes + _DRAINED_BODIES * self._max_bytes
         with suppress(Invalid, TimeoutError):
             async with asyncio.timeout(_DRAIN_S):
-                while self._n_bytes < most and not self._in_crumbs and await self._next():
+                while self._n_bytes < most and not self._has_tiny_pieces and await self._next():
                     pass

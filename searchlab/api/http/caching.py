@@ -14,9 +14,9 @@ CACHE_CONTROL = "private, max-age=60"
 
 
 def answer_cached(request: Request[Any, Any, Any], data: msgspec.Raw) -> Response[Any]:
-    """Answer with an ETag over the data alone, or 304 where the caller has it.
+    """Answer with an ETag over the data alone, or 304 if the caller has the same data already.
 
-    The tag is weak: `meta` differs from answer to answer.
+    The tag is weak, since `meta` differs from answer to answer.
     """
     tag = f'W/"{hashlib.blake2b(bytes(data), digest_size=12).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": CACHE_CONTROL, "Vary": "x-api-key"}

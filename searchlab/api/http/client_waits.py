@@ -1,4 +1,4 @@
-"""ClientWaits: requests that wait for their clients; slow ones take no place of others."""
+"""ClientWaits: counts requests that wait for slow clients, so that they do not block others."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from contextlib import contextmanager
 from searchlab.api.ops.metrics import Metrics
 from searchlab.api.wire.errors import HttpProblem
 
-_TIMES = 4  # waiting costs memory alone
-_SHARE = 4  # no key has more than this part of the places
-_LEAST = 8
+_WAITING_PER_IN_FLIGHT = 4  # a request that waits costs memory only
+_KEY_DIVISOR = 4  # one key may have a quarter of the requests in flight waiting
+_LEAST_OF_KEY = 8
 
 
 class ClientWaits:
-    """Counts who waits for a client, of each key too.
+    """Counts the requests that wait for a client, in total and by key.
 
-    What waits is not in flight: a worker is full when it has too much to do, not when its clients
-    take their time.
+    They do not count as in flight: a worker is full when it has too much work, not when its clients
+    are slow.
     """
 
     def __init__(self, metrics: Metrics, max_in_flight: int) -> None:
-        """Start with no request that waits.
+        """Start with no waiting request.
 
         Args:
-            metrics: Counts each.
-            max_in_flight: Requests that the worker takes on at once.
+            metrics: Holds the total.
+            max_in_flight: Requests that the worker handles at once.
         """
         self._metrics = metrics
-        self._most = _TIMES * max_in_flight
-        self._most_of_key = max(_LEAST, max_in_flight // _SHARE)
+        self._most = _WAITING_PER_IN_FLIGHT * max_in_flight
+        self._most_of_key = max(_LEAST_OF_KEY, max_in_flight // _KEY_DIVISOR)
         self._by_key: Counter[str] = Counter()
 
     @property
@@ -40,7 +40,7 @@ class ClientWaits:
 
     @contextmanager
     def sending(self) -> Iterator[None]:
-        """Wait in the block for a client to take bytes."""
+        """Count a request as waiting, while the block sends bytes to its client."""
         self._metrics.count_waiting(1)
         try:
             yield
@@ -49,13 +49,13 @@ class ClientWaits:
 
     @contextmanager
     def receiving(self, key_id: str) -> Iterator[None]:
-        """Wait in the block for a client to send bytes.
+        """Count a request as waiting, while the block receives bytes from its client.
 
         Args:
             key_id: Key of the request.
 
         Raises:
-            HttpProblem: Too many requests of this key wait already (429).
+            HttpProblem: Too many requests of this key are waiting already (429).
         """
         if self._by_key[key_id] >= self._most_of_key:
             self._metrics.count_refusal("slow")

@@ -1,4 +1,4 @@
-"""RequestContext: what is known of a request as it is answered; Services: what answers it."""
+"""RequestContext: what is known about one request; Services: what a worker answers with."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _KEY = "searchlab.context"
 
 
 def _request_id() -> str:
-    # It names and hides nothing, so the system's secure source need not be asked.
-    drawn = f"{random.getrandbits(128):032x}"
+    # A UUID of version 4. It is no secret, so the slower secure random source is not needed.
+    digits = f"{random.getrandbits(128):032x}"
     variant = "89ab"[random.getrandbits(2)]
-    return f"{drawn[:8]}-{drawn[8:12]}-4{drawn[13:16]}-{variant}{drawn[17:20]}-{drawn[20:]}"
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 @dataclass(slots=True)
@@ -48,14 +48,14 @@ class RequestContext:
 
     Attributes:
         request_id: UUID, also in the header X-Request-Id and in the log.
-        started: `time.perf_counter()` when it came.
+        started: `time.perf_counter()` when it arrived.
         base_url: Address that links in the answer start with.
         caller: Account and key; None outside the API.
-        verdict: What the rate limit says; None outside the API.
-        used: Searches that the account has used up this month, as far as this request knows.
+        verdict: Decision of the rate limit; None outside the API.
+        used: Searches of the account this month, as far as this request knows.
         timings: Milliseconds by part of the work, for `Server-Timing`.
-        headers: To add to the answer.
-        facts: To add to the log line.
+        headers: Headers to add to the answer.
+        facts: Values to add to the log line.
     """
 
     request_id: str = field(default_factory=_request_id)
@@ -82,7 +82,7 @@ class RequestContext:
 
     @property
     def took_ms(self) -> float:
-        """Milliseconds since the request came."""
+        """Milliseconds since the request arrived."""
         return round((time.perf_counter() - self.started) * 1e3, 3)
 
     @contextmanager
@@ -98,10 +98,10 @@ class RequestContext:
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """What one worker answers with; made at its start, closed at its end.
+    """The parts of one worker that answer requests; opened at its start, closed at its end.
 
-    What may wait for something has threads of its own: a database that hangs holds up no search,
-    and neither of them the question whether the worker is well.
+    Each kind of slow work has its own threads: a database that hangs delays no search, and neither
+    of them delays the health check.
     """
 
     settings: Settings
@@ -122,27 +122,31 @@ class Services:
     health_threads: Threads
 
     async def in_database(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do work with the database in one of its threads.
+        """Call `work(*args, **kwargs)` in one of the threads for the database.
 
         Raises:
-            HttpProblem: Too much waits already (503).
+            HttpProblem: Too many calls are waiting already (503).
         """
         return await self.database_threads.run(work, *args, **kwargs)
 
 
 def attach(scope: Any, context: RequestContext) -> None:
-    """Remember the context in an ASGI scope."""
+    """Store the context in an ASGI scope."""
     scope.setdefault("state", {})[_KEY] = context
 
 
 def context_of(request: ASGIConnection[Any, Any, Any, Any]) -> RequestContext:
-    """Return the context that a request belongs to."""
+    """Return the context of a request."""
     context: RequestContext = request.scope["state"][_KEY]
     return context
 
 
 def caller_of(request: Request[Any, Any, Any]) -> Caller:
-    """Return whose request it is; every path of the API has passed the check of the key."""
+    """Return the caller of a request to the API.
+
+    Raises:
+        RuntimeError: No key was checked, which never happens on a route of the API.
+    """
     caller = context_of(request).caller
     if caller is None:
         msg = "a route of the API must be asked with a key, got none"
@@ -151,6 +155,6 @@ def caller_of(request: Request[Any, Any, Any]) -> Caller:
 
 
 def services_of(request: Request[Any, Any, Any]) -> Services:
-    """Return what answers the request."""
+    """Return the services of the worker that got the request."""
     services: Services = request.app.state.services
     return services

@@ -1,4 +1,4 @@
-"""Which pages of other origins may call the API from a browser."""
+"""CORS: which web pages of other origins may call the API from a browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DAY_S = b"86400"
 
 
 class CrossOrigin(NamedTuple):
-    """The origins that are let in; `*` lets in all.
+    """The allowed origins; `*` allows all.
 
     Keys travel in a header and never in a cookie, so no credentials are allowed.
     """
@@ -22,7 +22,7 @@ class CrossOrigin(NamedTuple):
     origins: tuple[str, ...]
 
     def headers(self, origin: bytes) -> list[tuple[bytes, bytes]]:
-        """Return what an answer to a page of this origin carries."""
+        """Return the headers of an answer to a page of this origin."""
         vary = (b"vary", b"Origin")
         if "*" in self.origins:
             allowed = b"*"
@@ -34,7 +34,7 @@ class CrossOrigin(NamedTuple):
         return [(b"access-control-allow-origin", allowed), shown, vary]
 
     def preflight(self, origin: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the headers of the answer to a browser that asks before it calls."""
+        """Return the headers of the answer to a preflight request, which browsers send first."""
         allowed = self.headers(origin)
         if len(allowed) < 2:
             return allowed

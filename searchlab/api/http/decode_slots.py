@@ -1,4 +1,4 @@
-"""DecodeSlots: places for work on pictures, which is slow, large and not to be trusted."""
+"""DecodeSlots: bounds on work with pictures, which are slow to decode, large and untrusted."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _late(message: str) -> Exception:
+def _make_timeout(message: str) -> Exception:
     return invalid(("body", PART), message, "timeout")
 
 
 class DecodeSlots:
-    """Places for work on pictures: so many at once, so many waiting, for so long."""
+    """Limits how many pictures are worked on at once, how many requests wait, and how long."""
 
     def __init__(
         self,
@@ -34,17 +34,17 @@ class DecodeSlots:
         wait_s: float = 2.0,
         waiting: int | None = None,
         max_buffered: int = _MAX_BUFFERED,
-        late: Callable[[str], Exception] = _late,
+        late: Callable[[str], Exception] = _make_timeout,
     ) -> None:
-        """Make the places.
+        """Start with all slots free.
 
         Args:
             count: Pictures that are worked on at once.
-            timeout_s: Seconds that one may take.
-            wait_s: Seconds that a request waits for a place.
-            waiting: Requests that may wait at once; eight a place if left out.
-            max_buffered: Bytes of bodies that may be half read at once, of all requests together.
-            late: Makes what is raised when work takes too long; 422 if left out.
+            timeout_s: Seconds that work on one picture may take.
+            wait_s: Seconds that a request waits for a free slot.
+            waiting: Requests that may wait at once; eight per slot if left out.
+            max_buffered: Bytes of partly read bodies that all requests together may hold.
+            late: Makes the exception for work that takes too long; answered 422 if left out.
         """
         self._late = late
         self._timeout_s = timeout_s
@@ -57,14 +57,14 @@ class DecodeSlots:
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="pictures")
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do work in a thread of its own.
+        """Call `work(*args, **kwargs)` in a thread of its own.
 
-        A place stays taken until the thread is done, even where nobody waits for it any more: a
+        The slot stays taken until the thread is done, even if nobody waits for it any more: a
         decoder cannot be stopped from outside.
 
         Raises:
-            HttpProblem: No place is free, or there is not enough memory (503).
-            Invalid: It takes too long, or what `late` makes of that.
+            HttpProblem: No slot is free, or there is not enough memory (503).
+            Invalid: It takes too long; another exception if `late` makes one.
         """
         await self._take()
         try:
@@ -101,26 +101,26 @@ class DecodeSlots:
     def _give_back(self, future: asyncio.Future[Any]) -> None:
         self._free.release()
         if not future.cancelled():
-            future.exception()  # seen, also where nobody waits for it any more
+            future.exception()  # read, or asyncio warns where nobody waits for it any more
 
     @contextmanager
     def buffering(self) -> Iterator[Callable[[int], None]]:
-        """Count the bytes of a body while it is read; the function given raises 503 beyond."""
-        mine = 0
+        """Yield a function that counts bytes of a body; it raises a 503 when all hold too many."""
+        counted = 0
 
         def take(n_bytes: int) -> None:
-            nonlocal mine
+            nonlocal counted
             if self._buffered + n_bytes > self._max_buffered:
                 msg = "the server must have room for the body, got too many at once"
                 raise overloaded(msg)
             self._buffered += n_bytes
-            mine += n_bytes
+            counted += n_bytes
 
         try:
             yield take
         finally:
-            self._buffered -= mine
+            self._buffered -= counted
 
     def close(self) -> None:
-        """Take on no more work; what is being done is finished in its thread."""
+        """Accept no more work; work that has begun is finished in its thread."""
         self._threads.shutdown(wait=False, cancel_futures=True)

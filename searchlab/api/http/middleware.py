@@ -1,8 +1,8 @@
 """Middleware: the ASGI layer before Litestar, the same for every request.
 
-It gives the request its id and clock, asks for the key before anything else is looked at, holds
-the rate, and on the way back adds the headers, the log line and the metrics. What escapes from
-within becomes a clean answer, and its traceback goes to the log alone.
+It gives each request its id and start time, checks the key before anything else, applies the rate
+limit, and on the way back adds headers, a log line and metrics. Any exception from within becomes a
+clean error answer, and its traceback goes to the log alone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SECURITY = [
     (b"referrer-policy", b"no-referrer"),
     (b"server", b"searchlab"),
 ]
-# What tells that a full worker is well is never sent away: it would be taken for dead.
+# A full worker still answers these: refusing health checks would make it look dead.
 _ALWAYS = frozenset({"/health", "/ready", "/metrics"})
 _ADMISSION_S = 3.0
 # Answers of the API hold nothing that a browser should run; the pages under /docs say otherwise.
@@ -63,10 +63,10 @@ class Middleware:
         """Wrap an application.
 
         Args:
-            app: What answers, Litestar's.
-            state: The application's; holds `services` once the worker is ready.
-            log: Takes a line for each request.
-            methods: What `Allow` says of each path, by its template.
+            app: Litestar's application, which answers.
+            state: State of that application; holds `services` once the worker is ready.
+            log: Gets a line for each request.
+            methods: Value of the header `Allow`, by path template.
         """
         self._app = app
         self._methods = methods
@@ -75,7 +75,7 @@ class Middleware:
 
     @property
     def services(self) -> Services:
-        """What the worker has opened."""
+        """The services that the worker has opened."""
         services: Services = self._state.services
         return services
 
@@ -109,11 +109,11 @@ class _Request:
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._exchange = RequestContext()
+        self._context = RequestContext()
         self._status = 0
         self._size = 0
         self._origin: bytes | None = None
-        # The router takes several slashes for one: what it would find under /api/ needs a key.
+        # The router reads several slashes as one, so `//api/...` needs a key like `/api/...`.
         self._path = f"/{scope['path'].lstrip('/')}"
         self._under_api = self._path.startswith(API_PREFIX)
         self._keys: list[bytes] = []
@@ -121,7 +121,7 @@ class _Request:
 
     async def run(self, app: App) -> None:
         scope, metrics = self._scope, self._services.metrics
-        attach(scope, self._exchange)
+        attach(scope, self._context)
         metrics.start_request()
         try:
             try:
@@ -133,19 +133,19 @@ class _Request:
                     if self._under_api:
                         await self._admit()
                     await app(scope, self._receive_on, self._send_on)
-            except Exception as error:  # the last place that can still answer
+            except Exception as error:  # the last place where an error can still be answered
                 if self._status:
                     raise
                 await self._fail(error)
-        except Exception as error:  # half an answer is out, so only the log can be told
-            self._log.error("the answer broke off", error, request_id=self._exchange.request_id)
+        except Exception as error:  # half an answer is sent already, so only the log gets this
+            self._log.error("the answer broke off", error, request_id=self._context.request_id)
             raise
         finally:
             self._note()
 
     def _enter(self) -> list[tuple[bytes, bytes]] | None:
-        """Look at the headers; returns the answer to a preflight request."""
-        scope, services, context = self._scope, self._services, self._exchange
+        """Check the headers; returns the headers of the answer if it is a preflight request."""
+        scope, services, context = self._scope, self._services, self._context
         size, host, requested = 0, b"", b""
         for name, value in scope["headers"]:
             size += len(name) + len(value) + 4
@@ -178,15 +178,15 @@ class _Request:
         services = self._services
         if self._path in _ALWAYS:
             return
-        dawdles = self._body_left or self._path.startswith(MEDIA_PREFIX)
+        may_wait = self._body_left or self._path.startswith(MEDIA_PREFIX)
         busy = services.metrics.in_flight > services.settings.max_in_flight
-        if busy or (dawdles and services.client_waits.is_full):
+        if busy or (may_wait and services.client_waits.is_full):
             services.metrics.count_refusal("overload")
             raise overloaded()
 
     async def _admit(self) -> None:
-        """Find out whose request it is, what it has used, and whether it comes too fast."""
-        services, context = self._services, self._exchange
+        """Check the key, read what its account has used, and apply the rate limit."""
+        services, context = self._services, self._context
         secret = self._keys[0].decode("latin-1") if len(self._keys) == 1 else ""
         caller = services.keys.recall(secret)
         if caller is None and secret:
@@ -211,11 +211,11 @@ class _Request:
             )
             raise HttpProblem(msg, "RATE_LIMITED")
 
-    async def _ask(self, question: Callable[[Subject], Reply], about: Subject) -> Reply:
-        # The database may hang for as long as it likes; the other requests go on meanwhile.
+    async def _ask(self, question: Callable[[Subject], Reply], subject: Subject) -> Reply:
+        # In another thread, so that a database that hangs delays no other request.
         try:
             async with asyncio.timeout(_ADMISSION_S):
-                return await self._services.key_threads.run(question, about)
+                return await self._services.key_threads.run(question, subject)
         except TimeoutError:
             self._services.metrics.count_refusal("overload")
             raise overloaded() from None
@@ -225,7 +225,7 @@ class _Request:
 
     async def _receive_on(self) -> Message:
         if self._body_left:
-            with self._services.client_waits.receiving((self._exchange.caller or _NOBODY).key_id):
+            with self._services.client_waits.receiving((self._context.caller or _NOBODY).key_id):
                 message = await self._receive()
         else:
             message = await self._receive()
@@ -238,7 +238,7 @@ class _Request:
             await self._start(message)
             return
         self._size += len(message.get("body", b""))
-        if message.get("more_body", False):  # only then the server waits until it is taken
+        if message.get("more_body", False):  # only then does the server wait for the client
             with self._services.client_waits.sending():
                 await self._send(message)
         else:
@@ -254,7 +254,7 @@ class _Request:
     def _headers(
         self, status: int, answered: Iterable[tuple[bytes, bytes]]
     ) -> list[tuple[bytes, bytes]]:
-        context, headers = self._exchange, [*answered]
+        context, headers = self._context, [*answered]
         if self._scope["method"] == "OPTIONS" and "path_template" in self._scope:
             allowed = self._methods.get(self._scope["path_template"], b"OPTIONS")
             headers = [(n, allowed if n == b"allow" else v) for n, v in headers]
@@ -264,7 +264,7 @@ class _Request:
         headers += _SECURITY
         if self._under_api or status >= 400:
             headers.append(_LOCKED)
-        if self._body_left:  # nobody will read it, so the next request could not be told from it
+        if self._body_left:  # unread bytes of this body would be taken for the next request
             headers.append((b"connection", b"close"))
         if b"cache-control" not in names and (self._under_api or status >= 400):
             headers.append((b"cache-control", b"no-store"))
@@ -277,17 +277,17 @@ class _Request:
         return headers
 
     def _limits(self) -> list[tuple[bytes, bytes]]:
-        # Asks nobody: an answer that is on its way must not fail for want of a number.
-        context = self._exchange
+        # No database here: an answer that is on its way must not fail for a missing number.
+        context = self._context
         if context.caller is None or context.verdict is None or context.used is None:
             return []
         return rate_headers(context.verdict, PLANS[context.caller.plan], context.used)
 
     async def _fail(self, error: Exception) -> None:
         problem = problem_of(error)
-        status, body = encode_failure(self._exchange, problem)
+        status, body = encode_failure(self._context, problem)
         if status >= 500 and not isinstance(error, HttpProblem):
-            self._log.error("a request failed", error, request_id=self._exchange.request_id)
+            self._log.error("a request failed", error, request_id=self._context.request_id)
         extra = problem.headers if isinstance(problem, HttpProblem) else {}
         headers = [(name.lower().encode(), value.encode()) for name, value in extra.items()]
         headers.append((b"content-type", b"application/json"))
@@ -297,7 +297,7 @@ class _Request:
         await self._send({"type": "http.response.body", "body": body})
 
     def _note(self) -> None:
-        context, scope, services = self._exchange, self._scope, self._services
+        context, scope, services = self._context, self._scope, self._services
         took_ms = context.took_ms
         route = str(scope.get("path_template") or "unknown")
         services.metrics.finish_request(
@@ -325,18 +325,18 @@ _NOBODY = Caller(account_id=0, key_id="", plan="")
 
 
 async def require_key(request: Request[Any, Any, Any]) -> None:
-    """Refuse, before any operation of the API, a request whose key was not checked above.
+    """Refuse a request whose key `Middleware` did not check; runs before each operation of the API.
 
     Raises:
-        HttpProblem: It was not (401).
+        HttpProblem: The key was not checked (401).
     """
-    # Not one of Litestar's guards: for each it copies the handler, at every request.
+    # Not a guard of Litestar's, which copies the handler for each guard at every request.
     if context_of(request).caller is None:
         raise _unauthorized(request.app.state.services)
 
 
 def _unauthorized(services: Services) -> HttpProblem:
-    """Make the answer to a request without a key in force."""
+    """Count a request without a valid key, and make the problem to raise."""
     services.metrics.count_refusal("key")
     challenge = {"WWW-Authenticate": 'ApiKey header="x-api-key"'}
     return HttpProblem(KINDS["UNAUTHORIZED"].example, "UNAUTHORIZED", headers=challenge)

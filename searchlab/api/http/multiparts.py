@@ -1,4 +1,4 @@
-"""Multipart bodies: the one part `image`, taken out of a form as it comes."""
+"""Multipart bodies: the one part `image`, read from a form while it arrives."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _QUERY_PARAMETERS: Final = frozenset(ImageSearch.__struct_fields__)
 
 
 class Form:
-    """A multipart/form-data body as it comes; keeps the part `image` and only counts the others."""
+    """A multipart/form-data body, parsed while it arrives; keeps the part `image` alone."""
 
     def __init__(self, boundary: bytes, take: Callable[[int], None]) -> None:
         """Begin a form.
 
         Args:
-            boundary: What separates its parts.
-            take: Called with the number of bytes about to be kept; may refuse them.
+            boundary: The bytes that separate its parts.
+            take: Called with the number of bytes about to be kept; may raise to refuse them.
         """
         self._parser = PushMultipartParser(
             boundary, max_segment_count=MAX_PARTS, max_header_size=MAX_PART_HEADER_BYTES
@@ -43,7 +43,7 @@ class Form:
         self._pieces: list[bytes] = []
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next piece.
+        """Parse the next chunk of the body.
 
         Raises:
             Invalid: The form is broken, or has too many parts or too long headers.
@@ -57,10 +57,10 @@ class Form:
                     self._pieces.append(bytes(event))
 
     def picture(self) -> bytes | None:
-        """Return the part, once all has come; None where the form has no part at all.
+        """Return the part `image`, once the whole body is fed; None if the form has no parts.
 
         Raises:
-            Invalid: The form is broken, or has not one part `image` with something in it.
+            Invalid: The form is broken, or has not exactly one part `image`, or an empty one.
         """
         with _multipart_errors():
             self._parser.close()
@@ -94,11 +94,11 @@ def _multipart_errors() -> Iterator[None]:
 
 
 def boundary_of(request: AnyRequest) -> bytes:
-    """Check the headers of a body, and find what separates its parts.
+    """Check the content type of a request, and return its boundary.
 
     Raises:
-        HttpProblem: It is no multipart/form-data (415).
-        Invalid: Nothing separates its parts.
+        HttpProblem: It is not multipart/form-data (415).
+        Invalid: It has no boundary.
     """
     kind, options = request.content_type
     coding = request.headers.get("content-encoding", "identity")

@@ -1,4 +1,4 @@
-"""Ranges: send a file, or the part of it that a header `Range` names, while it is read."""
+"""Ranges: send a file piece by piece, or the part of it that a header `Range` names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from litestar.types import Receive, Scope, Send
 
 from searchlab.library.renditions import CHUNK, Source
 
-# A piece that is not taken within this time is not waited for: it holds a file and memory.
+# A client that takes a piece no faster than this is given up: it holds a file and memory.
 _TAKEN_S: Final = 30.0
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
 
@@ -20,18 +20,18 @@ class PieceReader(Protocol):
     """Reads pieces of files."""
 
     def read(self, source: Source, at: int, *, n_bytes: int) -> Awaitable[bytes]:
-        """Read a piece from a place; at least one byte."""
+        """Read up to `n_bytes` bytes from the offset `at` on; at least one."""
 
 
 def parse_range(header: str | None, size: int) -> range | None:
     """Find the bytes that a header `Range` asks for.
 
     Args:
-        header: The header.
-        size: Of the file, in bytes.
+        header: Value of the header, if there is one.
+        size: Size of the file in bytes.
 
     Returns:
-        The bytes, none at all where the file is too short; None for all of it, also where the
+        The offsets, an empty range if the file is too short; None for the whole file, also when the
         header is not understood.
     """
     match = _RANGE.fullmatch(header.replace(" ", "")) if header else None
@@ -46,7 +46,7 @@ def parse_range(header: str | None, size: int) -> range | None:
 
 
 class PictureAnswer:
-    """The answer with a picture, with a part of it, or with 304 where it has not changed."""
+    """An ASGI answer: a picture, a part of it, or 304 if it has not changed."""
 
     def __init__(
         self,
@@ -60,11 +60,11 @@ class PictureAnswer:
         """Prepare to send.
 
         Args:
-            reader: Of the source's pieces.
-            source: The picture; closed in the end. None where the caller has it already.
-            headers: Of the answer.
-            span: Which of its bytes; all of them if None, none at all if it is empty.
-            facts: Of the log line; gets `cut_short` when it is not sent to its end.
+            reader: Reads pieces of the source.
+            source: The picture, closed after sending; None if the client has it already (304).
+            headers: Headers of the answer.
+            span: Offsets of the bytes to send; all of them if None, status 416 if empty.
+            facts: Values for the log line; gets `cut_short` if sending stops before the end.
         """
         self._reader = reader
         self._source = source
@@ -81,7 +81,7 @@ class PictureAnswer:
                 self._headers["Content-Range"] = f"bytes {part}/{source.size}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send; to one who does not go on reading, not to the end."""
+        """Send the answer; stops when the client does not go on reading."""
         headers = [(name.lower().encode(), value.encode()) for name, value in self._headers.items()]
         start: Any = {"type": "http.response.start", "status": self._status, "headers": headers}
         last: Any = {"type": "http.response.body", "body": b"", "more_body": False}
@@ -90,14 +90,14 @@ class PictureAnswer:
             body = None if scope.get("method") == "HEAD" else self._source
             if body is not None and not await self._send_body(body, send):
                 self._facts["cut_short"] = True
-                return  # An answer without its end: the server closes the connection.
+                return  # without the last message, so that the server closes the connection
             await send(last)
         finally:
             if self._source is not None:
                 self._source.close()
 
     async def _send_body(self, source: Source, send: Send) -> bool:
-        """Send the pieces; returns whether all were taken."""
+        """Send the pieces; returns whether the client took them all."""
         at, end = self._span.start, self._span.stop
         while at < end:
             piece = await self._reader.read(source, at, n_bytes=min(CHUNK, end - at))

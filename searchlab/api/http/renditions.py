@@ -1,4 +1,4 @@
-"""Renditions: the pictures of a library in all their sizes, found, or made once when asked for."""
+"""Renditions: the pictures of a library in all sizes, read from disk or made on first request."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ T = TypeVar("T")
 
 
 class Renditions:
-    """Finds pictures, makes what is not there yet, each once, a few at a time."""
+    """Finds pictures, and makes missing ones, each once and a few at a time."""
 
     def __init__(self, live_library: LiveLibrary, *, slots: DecodeSlots | None = None) -> None:
         """Serve the pictures of a library.
 
         Args:
-            live_library: The photos, and the library that they lie in.
-            slots: Places to make pictures in; two that many may wait for if left out.
+            live_library: The library and the snapshot of it that is served.
+            slots: Bounds on making pictures; two at a time and a long queue if left out.
         """
         self._live_library = live_library
         self._folder = live_library.library.folder
@@ -45,19 +45,19 @@ class Renditions:
         Raises:
             NotFoundError: There is none of this id.
         """
-        shown_now = self._live_library.current
-        return shown_now.engine.table.photo(shown_now.row_of(photo_id))
+        snapshot = self._live_library.current
+        return snapshot.engine.table.photo(snapshot.row_of(photo_id))
 
     async def open(self, photo: Photo, size: str) -> Source:
         """Open a picture of a photo; the caller closes it.
 
         Args:
-            photo: Of the snapshot in force.
+            photo: A photo of the current snapshot.
             size: One of `URL_SIZES`.
 
         Raises:
-            NotFoundError: The picture is gone, or not what was indexed any more.
-            HttpProblem: There is no room to make it (503).
+            NotFoundError: The picture is gone, or its file has changed since it was indexed.
+            HttpProblem: Too many pictures are being made already (503).
         """
         snapshot_id = self._live_library.current.engine.snapshot_id
         if size == "full":
@@ -66,7 +66,7 @@ class Renditions:
         return source or Source(await self._make_once(photo, size, snapshot_id=snapshot_id))
 
     async def read(self, source: Source, at: int, *, n_bytes: int) -> bytes:
-        """Read a piece of a picture, off the event loop."""
+        """Read up to `n_bytes` bytes of a picture from the offset `at` on, off the event loop."""
         if source.at_hand(at):
             return source.read(at, n_bytes)
         return await self._in_thread(lambda: source.read(at, n_bytes))
@@ -87,7 +87,7 @@ class Renditions:
         except DataError:
             if place.exists():
                 raise
-            return ()  # dropped in this very moment
+            return ()  # the snapshot was removed just now
         return self._roots[1]
 
     async def _make_once(self, photo: Photo, size: str, *, snapshot_id: str) -> bytes:
@@ -97,9 +97,8 @@ class Renditions:
             task = asyncio.create_task(self._make(photo, size, snapshot_id=snapshot_id))
             self._making[key] = task
             task.add_done_callback(lambda done: self._finish(key, done))
-        return await asyncio.shield(
-            task
-        )  # A request that is cancelled leaves the others their picture.
+        # Shielded, so that a cancelled request does not take the picture from the others.
+        return await asyncio.shield(task)
 
     async def _make(self, photo: Photo, size: str, *, snapshot_id: str) -> bytes:
         return await self._slots.run(
@@ -109,9 +108,9 @@ class Renditions:
     def _finish(self, key: tuple[str, str], task: asyncio.Task[bytes]) -> None:
         del self._making[key]
         if not task.cancelled():
-            task.exception()  # seen, also where nobody waits for it any more
+            task.exception()  # read, or asyncio warns where nobody waits for it any more
 
     def close(self) -> None:
-        """Take on no more work."""
+        """Accept no more work."""
         self._slots.close()
         self._readers.shutdown(wait=False, cancel_futures=True)

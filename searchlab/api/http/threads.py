@@ -1,4 +1,4 @@
-"""Threads: work that the event loop must not wait for, with bounds on what runs and waits."""
+"""Threads: runs work off the event loop, with bounds on how much runs and waits."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ T = TypeVar("T")
 
 
 class Threads:
-    """Threads for one kind of work, so that none of it waits for work of another kind.
+    """Threads for one kind of work, which never waits for work of another kind.
 
     Attributes:
-        busy: Pieces of work that are being done or wait for a thread.
+        busy: Number of calls that are running or waiting for a thread.
     """
 
     def __init__(self, name: str, count: int, *, waiting: int) -> None:
-        """Make room for the work; the threads are started as they are needed.
+        """Prepare the pool; its threads are started when they are needed.
 
         Args:
-            name: Of the threads.
-            count: Pieces of work done at once.
-            waiting: Pieces of work that may wait at once.
+            name: Name of the threads.
+            count: Most calls that run at once.
+            waiting: Most calls that wait at once.
         """
         self.busy = 0
         self._most = count + waiting
         self._threads = ThreadPoolExecutor(count, thread_name_prefix=f"searchlab-{name}")
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do work in a thread, to its end also where its request was cancelled.
+        """Call `work(*args, **kwargs)` in a thread, to its end even if the request is cancelled.
 
         Raises:
-            HttpProblem: Too much waits already (503).
+            HttpProblem: Too many calls are waiting already (503).
         """
         if self.busy >= self._most:
             raise overloaded()
@@ -50,8 +50,8 @@ class Threads:
     def _done(self, future: asyncio.Future[Any]) -> None:
         self.busy -= 1
         if not future.cancelled():
-            future.exception()  # seen, also where nobody waits for it any more
+            future.exception()  # read, or asyncio warns where nobody waits for it any more
 
     def close(self) -> None:
-        """Wait for what is being done; what waits is dropped."""
+        """Wait for the calls that are running; those that wait are dropped."""
         self._threads.shutdown(cancel_futures=True)

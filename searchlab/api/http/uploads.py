@@ -1,8 +1,8 @@
-"""Uploads: a picture in a multipart body, read within limits and looked at off the event loop.
+"""Uploads: a picture in a multipart body, read within limits and decoded off the event loop.
 
-Bytes are counted as they come, the format is told by the first ones, size and make by the frame of
-the file; only what has passed all that is decoded, by a bounded number of threads, for a bounded
-time.
+Bytes are counted while they arrive; the first ones show the format, and the file's headers the size
+in pixels. Only a file that passes these checks is decoded, by a bounded number of threads, within a
+bounded time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from searchlab.photos.images.decode import WORKING_SIDE, check_format, open_rgb
 from searchlab.search.engine import SearchEngine
 from searchlab.search.queries import Query
 
-# What a decoder needs about 1 GB for, at the worst; a JPEG can be read at an eighth of its size.
+# With these a decoder needs about 1 GB at worst; a JPEG can be decoded at an eighth of its size.
 MAX_UPLOAD_PIXELS: Final = {
     "JPEG": 128_000_000,
     "PNG": 40_000_000,
@@ -39,18 +39,18 @@ async def read_picture(request: AnyRequest, settings: Settings, slots: DecodeSlo
     """Read the part `image` of a multipart/form-data body.
 
     Args:
-        request: Its body may be of any size and kind.
+        request: A request with a body of any size and type.
         settings: `max_upload_bytes` bounds the whole body.
-        slots: Where the bytes that are read at once are counted.
+        slots: Counts the bytes that all requests hold.
 
     Returns:
-        A JPEG, PNG, WebP or AVIF file by its first bytes; None where there is no body, or a form
-        without any part.
+        The bytes of a file that begins as a JPEG, PNG, WebP or AVIF; None if there is no body, or a
+        form without any part.
 
     Raises:
         HttpProblem: Too many bytes (413), another content type (415), no room at the moment (503).
-        ImageError: The file is of no accepted format.
-        Invalid: The body is broken, or has not one part `image`.
+        ImageError: The file has no accepted format.
+        Invalid: The body is broken, or does not have exactly one part `image`.
     """
     body = Body(request, settings.max_upload_bytes)
     try:
@@ -78,11 +78,14 @@ async def _read(request: AnyRequest, body: Body, take: Callable[[int], None]) ->
 
 
 async def hash_picture(request: AnyRequest, picture: bytes | None) -> bytes:
-    """Hash a picture off the event loop; empty where the request needs no hash.
+    """Hash a picture off the event loop.
 
     Args:
-        request: Needs one if it has the header `Idempotency-Key`.
-        picture: As it was read; None counts as empty.
+        request: Needs a hash only if it has the header `Idempotency-Key`.
+        picture: Bytes of the file; None counts as empty.
+
+    Returns:
+        32 bytes of SHA-256; no bytes if the request needs no hash.
     """
     if IDEMPOTENCY_KEY not in request.headers:
         return b""
@@ -93,11 +96,11 @@ def open_upload(content: bytes, *, side: int) -> Image.Image:
     """Decode an untrusted picture within the limits of uploads.
 
     Args:
-        content: A file.
-        side: Pixels that the short side must keep where the decoder can leave out some.
+        content: Bytes of the file.
+        side: Least pixels of the short side, for decoders that can shrink while they read.
 
     Returns:
-        RGB in sRGB, upright.
+        RGB in sRGB, rotated upright.
 
     Raises:
         ImageError: The picture is refused.
@@ -105,17 +108,15 @@ def open_upload(content: bytes, *, side: int) -> Image.Image:
     format = check_format(content, MAX_UPLOAD_PIXELS)
     limit = MAX_UPLOAD_PIXELS[format]
     picture = open_rgb(content, min_side=side, formats=[format], max_pixels=limit).image
-    picture.info.clear()  # It is upright already: what EXIF says of that is no longer true.
+    picture.info.clear()  # it is upright already, so the orientation in EXIF is no longer true
     return picture
 
 
 def embed_reference(engine: SearchEngine, query: Query) -> Embeddings | None:
-    """Embed the picture of a query, which is untrusted where it comes as bytes.
-
-    As `SearchEngine.reference_vector`, within the limits of uploads.
+    """Embed the picture of a query; like `SearchEngine.reference_vector`, but bytes are untrusted.
 
     Returns:
-        (dim,) embedding; None if the query brings no picture.
+        (dim,) embedding; None if the query has no picture.
 
     Raises:
         ImageError: The picture is refused.

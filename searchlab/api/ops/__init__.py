@@ -1,1 +1,1 @@
-"""What runs the app: the server and its workers, publishing, logs, metrics."""
+"""Operation of the service: the server and its workers, publishing, logs and metrics."""

@@ -1,12 +1,12 @@
-"""Logs: one line for each request and for each thing that went wrong, on standard error.
+"""Logs: one line for each request and for each error, on standard error.
 
-Standard output stays empty, so that one stream holds all that a server says, in order. A thread
+Standard output stays empty, so that one stream has all messages of a server, in order. A thread
 writes; when nobody reads the stream, lines are dropped and counted, and no request waits for them.
-What is secret never gets here: no query string, no header, no body; what looks like a key in a
-path or in a traceback is struck out.
+Secrets are never logged: no query string, no header, no body; text that looks like a key in a path
+or in a traceback is replaced.
 
-structlog could put a line together, in 3.9 microseconds where this takes 2.2 with striking out and
-writing; the thread, the batches, the dropping and the escaping it leaves to its user.
+structlog could format a line, in 3.9 microseconds where this takes 2.2 with replacing keys and
+writing; it would still leave the thread, the batches, the dropping and the escaping to us.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ import msgspec
 Format = Literal["text", "json"]
 
 _PERIOD_S = 0.05
-# A pipe keeps writes of several workers apart only up to this size.
+# Writes of several workers to one pipe stay unmixed only up to this size.
 _PIPE_BYTES = 4096
 _MOST_LINES = 10_000
 _PATH_LENGTH = 256
 _TRACE_LENGTH = 16_384
 _KEY = re.compile(r"sl_[A-Za-z0-9_-]{20,}")
-# What a terminal would obey, line feeds aside, and what some programs take for one.
+# Control characters without the line feed, and two line separators that some programs obey.
 _CONTROLS = {n: f"\\u{n:04x}" for n in (*range(10), *range(11, 32), *range(127, 160), 8232, 8233)}
 _ENCODER = msgspec.json.Encoder()
 
 
 class RequestLine(msgspec.Struct, omit_defaults=True):
-    """One answered request, as the JSON format has it.
+    """One answered request, as a line of the JSON format.
 
     Attributes:
         time: When it was answered, ISO 8601 in UTC.
         event: Always `request`.
-        request_id: As in the answer.
+        request_id: The same as in the answer.
         method: HTTP method.
         path: Of the request, without the query string.
         route: Template of the path, such as `/api/v1/photos/{photo_id}`.
         status: HTTP status.
-        took_ms: From the first byte to the answer.
+        took_ms: Milliseconds from the first byte to the answer.
         bytes: Size of the answer's body.
         key_id: Public identifier of the caller's key.
-        account_id: Its account.
-        plan: Its plan.
-        snapshot: What it was answered from.
-        facts: What else the route adds.
+        account_id: Account of the key.
+        plan: Plan of the account.
+        snapshot: Snapshot that it was answered from.
+        facts: Further values that the route adds.
     """
 
     time: str
@@ -74,11 +74,11 @@ class RequestLine(msgspec.Struct, omit_defaults=True):
 
 
 class Log:
-    """Where a server's lines go.
+    """The log of a server or worker, written by a thread of its own.
 
     Attributes:
-        format: `json`, one object a line, or `text` for people.
-        dropped: Lines that could not be written since the last one that was.
+        format: `json`, one object per line, or `text` for people.
+        dropped: Number of lines lost since the last one that was written.
     """
 
     def __init__(self, format: Format = "text", *, access: bool = True, handle: int = 2) -> None:
@@ -86,8 +86,8 @@ class Log:
 
         Args:
             format: `json` or `text`.
-            access: Whether requests are worth a line; errors always are.
-            handle: Open file descriptor; standard error if left out. It is not closed.
+            access: Whether each request gets a line; errors always do.
+            handle: File descriptor to write to, which stays open; standard error if left out.
         """
         self.format = format
         self.dropped = 0
@@ -118,7 +118,7 @@ class Log:
         snapshot: str = "",
         facts: dict[str, Any] | None = None,
     ) -> None:
-        """Note an answered request; see `RequestLine`."""
+        """Log an answered request; see `RequestLine`."""
         if not self._access:
             return
         line = RequestLine(
@@ -141,27 +141,27 @@ class Log:
             self._put(_ENCODER.encode(line))
         else:
             who = f" key={key_id} plan={plan}" if key_id else ""
-            about = "".join(f" {name}={value}" for name, value in line.facts.items())
-            shown = _escape_controls(_ENCODER.encode(line.path).decode()[1:-1])
+            facts_text = "".join(f" {name}={value}" for name, value in line.facts.items())
+            path_text = _escape_controls(_ENCODER.encode(line.path).decode()[1:-1])
             text = (
-                f"{line.time} {status} {line.method} {shown} {line.took_ms:.1f} ms "
-                f"{size:,} bytes{who}{about} request={request_id}"
+                f"{line.time} {status} {line.method} {path_text} {line.took_ms:.1f} ms "
+                f"{size:,} bytes{who}{facts_text} request={request_id}"
             )
             self._put(text.encode(errors="backslashreplace"))
 
     def event(self, message: str, *, level: str = "info", **facts: Any) -> None:
-        """Note what happened to the server itself, such as a new snapshot."""
+        """Log an event of the server itself, such as a new snapshot."""
         self._note(level, message, facts)
 
     def error(
         self, message: str, error: BaseException | None = None, *, request_id: str = ""
     ) -> None:
-        """Note what went wrong on our side, with its traceback.
+        """Log an error on our side, with its traceback.
 
         Args:
-            message: What was being done.
+            message: What failed.
             error: The exception, if there is one.
-            request_id: Of the request that met it.
+            request_id: Id of the request that it happened in.
         """
         facts: dict[str, Any] = {"request_id": request_id} if request_id else {}
         if error is not None:
@@ -185,27 +185,26 @@ class Log:
             return
         head = f"{fields.pop('time')} {level.upper()} {fields.pop('message')}"
         fields.pop("event")
-        about = "".join(f" {name}={value}" for name, value in fields.items())
-        text = _escape_controls(head + about).replace("\n", "\\n")
+        fields_text = "".join(f" {name}={value}" for name, value in fields.items())
+        text = _escape_controls(head + fields_text).replace("\n", "\\n")
         if trace:
             text += "\n" + _escape_controls(_strike_keys(trace.rstrip()))
         self._put(text.encode(errors="backslashreplace"))
 
     def flush(self, timeout_s: float = 1.0) -> bool:
-        """Wait until what was noted is written; False if nobody reads the stream."""
+        """Wait until all lines are written; returns False if that takes longer than `timeout_s`."""
         self._wake.set()
         return self._idle.wait(timeout_s)
 
     def close(self, timeout_s: float = 1.0) -> None:
-        """Write what was noted, as far as somebody reads it, and stop."""
+        """Write the remaining lines, for at most `timeout_s` seconds, and stop the thread."""
         self.flush(timeout_s)
         self._closed = True
         self._wake.set()
         self._thread.join(timeout_s)
 
     def _now(self) -> str:
-        at = time.time_ns() // 1_000_000
-        second, milli = divmod(at, 1000)
+        second, milli = divmod(time.time_ns() // 1_000_000, 1000)
         last, text = self._second
         if last != second:
             text = datetime.datetime.fromtimestamp(second, tz=datetime.UTC).isoformat()[:19]
@@ -228,14 +227,14 @@ class Log:
             while self._lines:
                 try:
                     self._write_some()
-                except OSError:  # nobody will ever read it
+                except OSError:  # the reader has closed the stream
                     self.dropped += len(self._lines)
                     self._lines.clear()
-                # Let a batch gather; who asks for a flush or stops does not wait for it.
+                # Wait for a batch of lines; `flush` and `close` end the wait.
                 self._wake.wait(_PERIOD_S)
                 self._wake.clear()
             self._idle.set()
-            if self._lines:  # put between the last look and now
+            if self._lines:  # added since the loop above ended
                 self._idle.clear()
                 self._wake.set()
 
@@ -253,32 +252,32 @@ class Log:
             while data:
                 try:
                     data = data[os.write(self._handle, data) :]
-                except BlockingIOError:  # somebody has made the stream so
+                except BlockingIOError:  # another process has made the stream non-blocking
                     time.sleep(_PERIOD_S)
 
 
 class LibraryHandler(logging.Handler):
-    """Takes what libraries log at level warning and above into the server's own log."""
+    """Forwards records of other libraries, at level warning and above, to the server's log."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note one record."""
+        """Log one record."""
         try:
-            about = record.exc_info[1] if record.exc_info else None
+            error = record.exc_info[1] if record.exc_info else None
             message = f"{record.name}: {record.getMessage()}"
-            if about is None:
+            if error is None:
                 self._log.event(message, level=record.levelname.lower())
             else:
-                self._log.error(message, about)
+                self._log.error(message, error)
         except Exception:
             self.handleError(record)
 
 
 def forward_library_logs(log: Log) -> None:
-    """Send the warnings of all libraries to a log, and nothing of them anywhere else."""
+    """Send the warnings of all libraries to this log, and to no other place."""
     logging.basicConfig(level=logging.WARNING, handlers=[LibraryHandler(log)], force=True)
 
 

@@ -1,8 +1,9 @@
 """Metrics: what Prometheus reads, summed over the workers of one server.
 
-`prometheus_client` has each worker count in memory-mapped files of its own, in the folder that
-PROMETHEUS_MULTIPROC_DIR names; whichever worker is asked adds them up, those of killed ones too.
-It reads the variable when it is imported, so the server sets it; without it a process counts alone.
+With `prometheus_client` each worker counts in memory-mapped files of its own, in the folder that
+PROMETHEUS_MULTIPROC_DIR names; the worker that answers adds them up, those of killed workers too.
+The variable is read when the library is imported, so the server sets it for its workers; without it
+a process counts for itself alone.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """Counters of one worker, and the sums over all.
+    """Counters of one worker, and their sums over all workers.
 
-    Not for several threads at once: the event loop's thread counts.
+    Not thread-safe: only the event loop's thread counts.
 
     Attributes:
         in_flight: Requests that this worker is working on.
@@ -103,12 +104,12 @@ class Metrics:
         self.in_flight = self.waiting = 0
 
     def start_request(self) -> None:
-        """Count a request that has come."""
+        """Count a request that has arrived."""
         self.in_flight += 1
         self._in_flight[0] = self.in_flight
 
     def count_waiting(self, change: int) -> None:
-        """Count a request that begins to wait for its client (1), or goes on (-1)."""
+        """Count a request that begins (1) or ends (-1) to wait for its client."""
         self.in_flight -= change
         self.waiting += change
         self._in_flight[0] = self.in_flight
@@ -118,7 +119,7 @@ class Metrics:
         """Count a request that is answered.
 
         Args:
-            route: Template of its path, so that there are only so many.
+            route: Template of its path, not the path, which would make endless series.
             method: HTTP method.
             status: HTTP status.
             seconds: From the first byte to the answer.
@@ -128,7 +129,7 @@ class Metrics:
         method = method if method in METHODS else "OTHER"
         key = (route, method, status // 100)
         series = self._series.get(key)
-        if series is None:  # looking up labels takes longer than counting
+        if series is None:  # cached, since looking up labels takes longer than counting
             count: Any = self._requests.labels(route, method, f"{status // 100}xx")
             times: Any = self._seconds.labels(route, method)
             buckets = [_cell_of(bucket) for bucket in times._buckets]
@@ -139,19 +140,19 @@ class Metrics:
         seconds_sum[0] += seconds
 
     def count_search(self, mode: str) -> None:
-        """Count an answered search by the way it was planned: exact, graph or browse."""
+        """Count an answered search by the mode of its plan: exact, graph or browse."""
         self._searches[mode][0] += 1
 
     def count_refusal(self, reason: str) -> None:
-        """Count a refusal: quota, rate, overload or key."""
+        """Count a refused request by its reason, such as quota, rate, overload or key."""
         self._refusals[reason][0] += 1
 
     def count_swap(self, outcome: str) -> None:
-        """Count a new snapshot by what came of it: done or failed."""
+        """Count a new snapshot by its outcome: done or failed."""
         self._swaps[outcome][0] += 1
 
     def describe_snapshot(self, snapshot_id: str, config_id: str, n_photos: int) -> None:
-        """Say what this worker answers from now on."""
+        """Record the snapshot and configuration that this worker answers from."""
         if self._snapshot is not None:
             self._snapshots.labels(*self._snapshot).set(0)
         self._snapshot = (snapshot_id, config_id, __version__)
@@ -183,16 +184,16 @@ class _CellsByLabel(dict[str, _Cell]):
 
 
 def _cell_of(value: Any) -> _Cell:
-    """Return the double in which prometheus_client keeps a value, to write it without its methods.
+    """Return the double in which prometheus_client stores a value, to write it directly.
 
-    For each of the five values that a request changes they take a lock, ask for the process's
-    number and look up the place by name; that makes counting a request nine times as long.
+    The library's own methods take a lock, read the process id and look up the place by name, for
+    each of the five values that a request changes; counting would take nine times as long.
     """
-    if hasattr(value, "cell"):  # the times of a route are counted for all classes of status
+    if hasattr(value, "cell"):  # all classes of status share the histogram of their route
         cell: _Cell = value.cell
         return cell
     if value._multiprocess:
-        # A file that grows is mapped anew; what was mapped before shows the same pages.
+        # A file that grows is mapped anew; the earlier mapping stays valid, on the same pages.
         start = value._file._positions[value._key]
         cell = memoryview(value._file._m)[start : start + 8].cast("d")
     else:
@@ -203,7 +204,7 @@ def _cell_of(value: Any) -> _Cell:
 
 
 class _Sums(Collector):
-    """The figures of one worker's registry summed over all workers, and what they are."""
+    """The metrics of one worker's registry summed over all workers, with their descriptions."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -233,7 +234,7 @@ class _Sums(Collector):
         yield resident
 
     def _find_workers(self) -> list[int]:
-        """List the workers that live; what a dead one was working on, nobody is."""
+        """List the living workers, and remove what dead ones counted as in flight."""
         if not self._folder:
             return [os.getpid()]
         files = Path(self._folder).glob(f"{_GAUGE_FILE}*.db")

@@ -1,6 +1,6 @@
-"""Publishing: a chosen configuration put in force, in a process that ends with the work.
+"""Publishing: makes a chosen configuration the current one, in a short-lived process.
 
-Building loads a model; the process that keeps the workers alive lives long and loads none.
+Building an index loads a model, which the long-lived process that supervises the workers never does.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from searchlab.models import load_model
 
 
 def put_in_force(library: Library, file: Path) -> None:
-    """Put a configuration in force unless it is, in another process.
+    """Publish the configuration in a file, in another process, unless it is the current one.
 
     Raises:
-        DataError: The file holds none.
-        SearchlabError: It cannot be put in force, such as one of other weights; says why.
+        DataError: The file holds no configuration.
+        SearchlabError: It cannot be published, for example because the weights differ; says why.
     """
     config = Config.load(file)
     snapshot = library.snapshot()
@@ -39,7 +39,7 @@ def put_in_force(library: Library, file: Path) -> None:
 
 
 def publish(library: Library, config: Config) -> str:
-    """Put a configuration in force unless it is; returns the name of the snapshot in force.
+    """Publish a configuration unless it is the current one; returns the name of its snapshot.
 
     Raises:
         MismatchError: It was measured with other weights than those that are installed.
@@ -53,7 +53,7 @@ def publish(library: Library, config: Config) -> str:
 
 
 def main() -> None:
-    """Run as `python -m searchlab.api.ops.publishing LIBRARY FILE`; says what is wrong."""
+    """Run as `python -m searchlab.api.ops.publishing LIBRARY FILE`; prints what went wrong."""
     folder, file = sys.argv[1:]
     try:
         publish(open_library(folder), Config.load(file))

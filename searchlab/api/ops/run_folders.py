@@ -1,4 +1,4 @@
-"""Run folder: where the workers of one server share counters, for as long as it runs."""
+"""Run folder: where the workers of one server share counters while it runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 _PREFIX = "searchlab-serve-"
 _LOCK = "in-use"
-# In memory where the system has such a place: counters need no disk.
+# A folder in memory, if the system has one: counters need no disk.
 _MEMORY = Path("/dev/shm")
 
 
@@ -20,10 +20,10 @@ _MEMORY = Path("/dev/shm")
 def run_folder(base: Path | None = None) -> Iterator[Path]:
     """Make a folder that only this user can read, and remove it at the end.
 
-    What a server left behind that was killed is removed as well.
+    Folders that killed servers left behind are removed as well.
 
     Args:
-        base: Where to make it; the system's place for such things if left out.
+        base: Parent folder; one in memory, or the system's temporary folder, if left out.
     """
     base = base or _base()
     for leftover in base.glob(f"{_PREFIX}*"):
@@ -45,7 +45,7 @@ def _base() -> Path:
 
 
 def _remove_if_unused(folder: Path) -> None:
-    # One without a lock file is being made at this moment; one of somebody else cannot be opened.
+    # A folder without a lock file is just being made; another user's cannot be opened.
     with suppress(OSError):
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
         try:

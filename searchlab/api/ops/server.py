@@ -1,12 +1,12 @@
 """Server: the process behind `searchlab serve`. It checks, starts workers and keeps them alive.
 
 It opens the socket that all workers listen on, so a connection that waits while a worker is
-replaced is answered by another one. Workers hear of its end by their standard input: they stop
-even if it is killed. It answers no request itself and loads no model.
+replaced is answered by another one. Its end closes the standard input of the workers, which makes
+them stop even if it is killed. It answers no request itself and loads no model.
 
-Granian 2.8 brings a supervisor, which breaks what is promised here. Tried with one worker, 78
-requests were refused while a killed worker was replaced, a second death within 5.5 s ended the
-server, a second server on the port started as if it were free, workers outlived a parent that was
+The supervisor of Granian 2.8 does not keep these promises. In a trial with one worker, 78 requests
+were refused while a killed worker was replaced, a second death within 5.5 s ended the server, a
+second server started on the same port as if it were free, workers outlived a parent that was
 killed, and an application that could not start was served all the same.
 """
 
@@ -35,21 +35,33 @@ from searchlab.api.settings import ENVIRONMENT, METRICS_ENVIRONMENT, Settings
 from searchlab.errors import ConflictError, InputError, NotFoundError, SearchlabError
 
 APP = "searchlab.api.app:create_app"
-# Longer than a worker gives to its running requests.
+# Longer than the time that a worker gives its running requests (`worker.GRACE_S`).
 _KILL_AFTER_S = 25.0
 _RETRY_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 _STEADY_S = 30.0
-_IMPATIENT_S = 1.0
+_FORCE_AFTER_S = 1.0
 _DIED_EARLY = "workers must live until they answer, got one that died; it has said why above"
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# A graph is walked from one end of memory to the other: with pages of 2 MB it misses fewer of them.
-# Only C libraries that know this read it, and only where the system offers such pages.
+# Walking an HNSW graph jumps all over memory; pages of 2 MB save many misses of the page table's
+# cache. Only some C libraries read this variable, and only if the system offers such pages.
 _HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 
 @dataclass(eq=False)
 class _Worker:
-    """One place for a worker process, and the process that fills it."""
+    """One of the server's workers, and the process that runs it at the moment, if any.
+
+    Attributes:
+        number: From 1; stays when the process is replaced.
+        process: The process; None between a death and the next start.
+        reports: File descriptor that the process sends its reports to.
+        unread: Bytes of a report that has not arrived completely.
+        reason: Why the process could not start, in its own words.
+        ready: Whether the process answers requests.
+        started: `time.monotonic()` of its start.
+        failures: Number of early deaths in a row.
+        due: `time.monotonic()` before which it is not started again.
+    """
 
     number: int
     process: subprocess.Popen[bytes] | None = None
@@ -63,7 +75,7 @@ class _Worker:
 
 
 class Supervisor:
-    """Keeps so many workers alive until it is to stop.
+    """Keeps a fixed number of workers alive until it is stopped.
 
     Attributes:
         stopping: Whether `stop` was called.
@@ -73,8 +85,8 @@ class Supervisor:
         """Take over a bound socket; nothing is started yet.
 
         Args:
-            settings: For the workers, with `run_folder`.
-            listener: Bound, not listening.
+            settings: Settings for the workers, with `run_folder`.
+            listener: A socket that is bound, but not listening yet.
             app: `module:function` that makes the ASGI application.
         """
         self._app = app
@@ -84,9 +96,9 @@ class Supervisor:
             counters = Path(settings.run_folder) / "metrics"
             counters.mkdir(parents=True, exist_ok=True)
             self._environment[METRICS_ENVIRONMENT] = str(counters)
-        # A query is a small product: threads that share it only wait for each other, spinning.
-        for usual in (dict.fromkeys(_ONE_THREAD, "1"), _HUGE_PAGES):
-            self._environment |= {n: v for n, v in usual.items() if n not in os.environ}
+        # A query is a small matrix product: threads that share it mostly spin and wait.
+        for defaults in (dict.fromkeys(_ONE_THREAD, "1"), _HUGE_PAGES):
+            self._environment |= {n: v for n, v in defaults.items() if n not in os.environ}
         self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
         self._selector = selectors.DefaultSelector()
         self.stopping = False
@@ -98,32 +110,32 @@ class Supervisor:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the workers that live."""
+        """Process ids of the living workers."""
         return [worker.process.pid for worker in self._workers if worker.process is not None]
 
     def stop(self) -> None:
-        """Have `run` end; called again a second later, do not wait for running requests either.
+        """Make `run` return; a second call, at least a second later, kills the workers at once.
 
         Safe in a signal handler.
         """
         now = time.monotonic()
         if not self.stopping:
             self.stopping, self._stopped_at = True, now
-        elif now - self._stopped_at > _IMPATIENT_S:
+        elif now - self._stopped_at > _FORCE_AFTER_S:
             for worker in self._workers:
                 if worker.process is not None:
                     worker.process.kill()
-        with suppress(OSError):  # enough calls are waiting, or it has ended
+        with suppress(OSError):  # the buffer is full of wake-ups, or the supervisor is closed
             self._wake.send(b"\0")
 
     def start(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Start all workers and wait until each is ready.
 
         Args:
-            meanwhile: Done while they import what they need; what it raises is raised here.
+            meanwhile: Called while the workers import their modules; its exceptions are passed on.
 
         Raises:
-            SearchlabError: One cannot start; says why.
+            SearchlabError: A worker cannot start; says why.
         """
         for worker in self._workers:
             self._start(worker)
@@ -136,17 +148,17 @@ class Supervisor:
         """Replace workers that die, until `stop` is called.
 
         Args:
-            note: Takes a line about each that died.
+            note: Called with a line about each worker that died.
         """
         while not self.stopping:
             for worker in self._wait(self._seconds_to_next_start()):
-                about = f": {worker.reason}" if worker.reason else ""
-                note(f"worker {worker.number} died{about}; starting another")
+                reason = f": {worker.reason}" if worker.reason else ""
+                note(f"worker {worker.number} died{reason}; starting another")
             for worker in self._workers:
                 if worker.process is None and time.monotonic() >= worker.due:
                     try:
                         self._start(worker)
-                    except OSError as error:  # no process or no memory to be had at the moment
+                    except OSError as error:  # too many processes, or too little memory
                         worker.due = time.monotonic() + _RETRY_S[-1]
                         note(f"worker {worker.number} cannot be started: {error.strerror}")
 
@@ -173,7 +185,7 @@ class Supervisor:
     def _start(self, worker: _Worker) -> None:
         ours, theirs = os.pipe()
         handle = self._listener.fileno()
-        # -P: what lies in the current folder is not for import.
+        # -P: nothing is imported from the current folder.
         command = [sys.executable, "-P", "-m", "searchlab.api.ops.worker", self._app]
         try:
             worker.process = subprocess.Popen(
@@ -182,7 +194,7 @@ class Supervisor:
                 stdout=2,
                 pass_fds=(handle, theirs),
                 env=self._environment,
-                # What the terminal sends to stop goes to this process alone.
+                # Ctrl-C in the terminal signals this process alone, which then stops the workers.
                 process_group=0,
             )
         except OSError:
@@ -220,7 +232,7 @@ class Supervisor:
             return
         try:
             process.wait(5.0)
-        except subprocess.TimeoutExpired:  # it has closed its pipe and yet lives
+        except subprocess.TimeoutExpired:  # it has closed its pipe, but still lives
             process.kill()
             process.wait()
         steady = worker.ready and time.monotonic() - worker.started > _STEADY_S
@@ -242,20 +254,20 @@ class Supervisor:
 
 
 def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
-    """Check, start the workers, and serve until SIGTERM or SIGINT.
+    """Check the library and the database, start the workers, and serve until SIGTERM or SIGINT.
 
     Args:
         settings: What to serve, where and how.
-        stream: Where a line is written once it answers.
+        stream: Gets a line once the server answers.
 
     Raises:
-        SearchlabError: It cannot be served: no library, a database out of reach, a port in use, a
-            configuration that cannot be loaded, a worker that cannot start.
+        SearchlabError: The library cannot be served: there is none, the database cannot be reached,
+            the port is in use, the configuration cannot be loaded, or a worker cannot start.
     """
     settings = replace(settings, data=settings.data.expanduser().resolve())
     listener = bind(settings.host, settings.port)
     try:
-        if settings.config is not None:  # before anybody opens what is in force
+        if settings.config is not None:  # before a worker opens the current snapshot
             from searchlab.api.ops.publishing import put_in_force
             from searchlab.library.library import open_library
 
@@ -317,11 +329,11 @@ def bind(host: str, port: int) -> socket.socket:
 
     Args:
         host: Name or address of an interface.
-        port: 0 for any that is free.
+        port: Port number; 0 for any free one.
 
     Raises:
-        InputError: The host is none of this machine's.
-        ConflictError: The port is in use, or not for this user.
+        InputError: The host is not one of this machine's.
+        ConflictError: The port is in use, or this user may not use it.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(

@@ -1,7 +1,7 @@
-"""Worker: one process that answers. `server` starts it, reads its reports and ends it.
+"""Worker: one process that answers requests. `server` starts it, reads its reports and ends it.
 
-It listens only once it is warm, so a connection is either refused or answered. Asked to stop, it
-takes no new connection, finishes what it is working on and closes what it has opened.
+It listens only once it is warm, so a connection is either refused or answered. When told to stop, it
+accepts no new connection, finishes its running requests and closes what it has opened.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from granian.server.embed import Server
 from searchlab.errors import SearchlabError
 
 BACKLOG = 2048
-# Time that a connection has for the next whole request head, idle ones included.
+# Time within which a connection must send its next request head; idle connections are closed too.
 HEAD_TIMEOUT_MS = 30_000
-# Above what the API itself refuses in its own words, below what would cost memory.
+# More than the API's own limit, which answers with an error message, but little memory.
 HEAD_BYTES = 128 * 1024
-# Time that running requests have to finish in once the worker is to stop.
+# Time that running requests have to finish once the worker must stop.
 GRACE_S = 20.0
-# A thread that computes holds up the event loop for so long, each time that the loop waits for it.
+# How long a thread that computes may keep the interpreter while the event loop waits for it.
 _SWITCH_S = 0.001
 _CONNECTIONS = 8192
 _OPEN_FILES = 65_536
@@ -46,11 +46,11 @@ _QUIET: dict[str, Any] = {
 
 
 class Report(msgspec.Struct):
-    """What a worker sends to its server, one JSON line each.
+    """A message from a worker to its server, sent as one line of JSON.
 
     Attributes:
-        event: `ready`, or `failed` where it cannot start.
-        message: What went wrong, in a line.
+        event: `ready`, or `failed` if it cannot start.
+        message: What went wrong, in one line.
     """
 
     event: str
@@ -58,7 +58,7 @@ class Report(msgspec.Struct):
 
 
 class Lifespan:
-    """The start and the end of an ASGI application."""
+    """Sends an ASGI application its start and its end (the lifespan protocol)."""
 
     def __init__(self, app: Callable[..., Any]) -> None:
         self._events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
@@ -70,26 +70,26 @@ class Lifespan:
         await self._answers.put(message["type"])
 
     async def startup(self) -> None:
-        """Have the application open what it needs; what it raises is raised here."""
+        """Let the application open what it needs; passes on what it raises."""
         await self._run_event("startup")
 
     async def shutdown(self) -> None:
-        """Have it close all that again."""
+        """Let the application close what it opened."""
         await self._run_event("shutdown")
 
-    async def _run_event(self, what: str) -> None:
-        await self._events.put({"type": f"lifespan.{what}"})
+    async def _run_event(self, event: str) -> None:
+        await self._events.put({"type": f"lifespan.{event}"})
         answer = asyncio.ensure_future(self._answers.get())
         await asyncio.wait({answer, self._task}, return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done() or answer.result() != f"lifespan.{what}.complete":
+        if not answer.done() or answer.result() != f"lifespan.{event}.complete":
             answer.cancel()
             await self._task  # raises what went wrong
-            msg = f"the application must complete its {what}, got no answer"
+            msg = f"the application must complete its {event}, got no answer"
             raise RuntimeError(msg)
 
 
 class _SocketServer(Server):
-    """Granian on a socket that outlives this process."""
+    """Granian on a socket that the parent process owns."""
 
     def __init__(self, app: Callable[..., Any], listener: socket.socket) -> None:
         super().__init__(
@@ -117,7 +117,7 @@ async def work(app_path: str, listener: socket.socket, report: Callable[[Report]
 
     Args:
         app_path: `module:function` that makes the ASGI application.
-        listener: Bound, not listening yet.
+        listener: A socket that is bound, but not listening yet.
         report: Sends a report to the server.
 
     Returns:
@@ -140,7 +140,7 @@ async def work(app_path: str, listener: socket.socket, report: Callable[[Report]
             raise
         report(Report("failed", str(reason)))
         return 1
-    # What was opened lives as long as the process; the collector need not look at it again.
+    # Everything opened so far lives as long as the process, so garbage collection may skip it.
     gc.collect()
     gc.freeze()
     server: Any = _SocketServer(app, listener)
@@ -156,14 +156,14 @@ async def work(app_path: str, listener: socket.socket, report: Callable[[Report]
 
 
 def _find_reason(error: Exception) -> Exception | None:
-    # What the application's start raises, its framework wraps in groups.
+    # Litestar wraps the exceptions of the application's start in groups.
     if not isinstance(error, ExceptionGroup):
         return error if isinstance(error, SearchlabError | OSError) else None
     return next(filter(None, map(_find_reason, error.exceptions)), None)
 
 
 def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    # Its other end is closed when the server dies, however it dies.
+    # The other end closes when the server dies, however it dies.
     def read() -> None:
         if not os.read(0, 1024):
             loop.remove_reader(0)
@@ -173,7 +173,7 @@ def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) 
 
 
 def main() -> None:
-    """Run as `python -m searchlab.api.ops.worker APP LISTENER REPORTS`, the last two as handles."""
+    """Run as `python -m searchlab.api.ops.worker APP LISTENER REPORTS`; both are file descriptors."""
     app_path, listener, reports = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     _raise_open_files()
     sys.setswitchinterval(_SWITCH_S)
@@ -185,14 +185,14 @@ def main() -> None:
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         code = runner.run(work(app_path, socket.socket(fileno=listener), report))
         sys.stderr.flush()
-        # Connections that never ended still hold threads; all that must be kept is on disk.
+        # Connections that never ended still hold threads; everything to keep is on disk already.
         os._exit(code)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
-    except ImportError:  # not built for this platform
+    except ImportError:  # uvloop does not exist for every platform
         return None
     return uvloop.new_event_loop
 

@@ -32,7 +32,7 @@ def _id(request: Request[Any, Any, Any]) -> int:
 
 
 async def _read(request: Request[Any, Any, Any], read: Callable[[], Any]) -> Response[bytes]:
-    """Ask in a thread and encode there too: a list may be long."""
+    """Read the database in a thread and encode there too, since a list may be long."""
 
     def work() -> msgspec.Raw:
         return msgspec.Raw(msgspec.json.encode(read()))
@@ -43,7 +43,7 @@ async def _read(request: Request[Any, Any, Any], read: Callable[[], Any]) -> Res
 async def _change(
     request: Request[Any, Any, Any], change: Callable[[Connection], dict[str, Any]]
 ) -> Response[bytes]:
-    """Act in a transaction of its own, and answer."""
+    """Make a change in one transaction, and answer with what it returns."""
     services = services_of(request)
 
     def work() -> dict[str, Any]:
@@ -58,7 +58,7 @@ async def _change_once(
     body: msgspec.Struct,
     change: Callable[[Connection], dict[str, Any]],
 ) -> Response[bytes]:
-    """Act and record the answer in one transaction, so that a repetition changes nothing."""
+    """Make a change and record the answer in one transaction, so that a repetition does nothing."""
     services, context = services_of(request), context_of(request)
     async with claim(request, msgspec.json.encode(body)) as claimed:
         if claimed.replay is not None:
@@ -193,14 +193,14 @@ async def add_photo(
     new = await read_body(NewCollectionPhoto, request)
     url, source, name = new.photo_thumbnail_url, new.photo_source, new.photo_photographer
     if url is not None and not web_url(url):
-        # Others may read it, and show it.
+        # Other accounts may read a public collection and show this link.
         msg = f"photo_thumbnail_url must be an http or https URL, got {quote(url)}"
         raise invalid(("body", "photo_thumbnail_url"), msg, "url")
     services, account_id = services_of(request), caller_of(request).account_id
     snapshot, base_url = services.live_library.current, context_of(request).base_url
 
     def change(connection: Connection) -> dict[str, Any]:
-        # Looked up here: an answer is given again also when the photo is gone.
+        # Looked up here: a recorded answer is sent again even when the photo is gone.
         photo = snapshot.engine.table.photo(snapshot.row_of(new.photo_id))
         entry = services.collections.add_photo(
             connection,

@@ -1,4 +1,4 @@
-"""The values that the filters accept (4.4): colours, sources, orientations, licences, people."""
+"""The values that the filters accept (4.4): colours, sources, orientations, licences and so on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from searchlab.search.filters.photographers import (
 
 _FACETS = "/api/v1/facets"
 _PHOTOGRAPHERS = f"{_FACETS}/photographers"
-# Reading the names of so many takes 3 ms or less, and holds nobody up.
+# Searching the names of so many takes at most 3 ms, short enough for the event loop.
 _FEW_PHOTOGRAPHERS = 50_000
 
 
@@ -50,7 +50,7 @@ class Suggest(msgspec.Struct, frozen=True, kw_only=True):
     opt=Operation(
         operation_id="listColors",
         summary="List the colour names",
-        description="Each stands for a family of shades; `hex` is the one that shows it best.",
+        description="Each stands for a family of shades; `hex` is the most typical of them.",
         data=list[Color],
     ).opt,
 )
@@ -88,7 +88,7 @@ async def list_orientations(request: Request[Any, Any, Any]) -> Response[bytes]:
     opt=Operation(
         operation_id="listLicenses",
         summary="List the licences",
-        description="`free` is listed also while no photo has it.",
+        description="`free` is listed even if no photo has it.",
         data=list[License],
     ).opt,
 )
@@ -102,9 +102,9 @@ async def list_licenses(request: Request[Any, Any, Any]) -> Response[bytes]:
     opt=Operation(
         operation_id="suggestPhotographers",
         summary="Find photographers by a part of their name or username",
-        description="Neither case nor accents matter, and no character is a wildcard. First come "
-        "those who are called just so, then those with a word that begins so, then the others; "
-        "among them by most photos, then username, then source.",
+        description="Neither case nor accents matter, and no character is a wildcard. Exact matches "
+        "come first, then names with a word that begins with `q`, then the others; within each "
+        "group by most photos, then username, then source.",
         parameters=Suggest,
         data=list[Photographer],
     ).opt,
@@ -145,7 +145,7 @@ async def _photographers(request: Request[Any, Any, Any]) -> Photographers:
 
 
 def _read_username(request: Request[Any, Any, Any]) -> str:
-    # Of the raw path where the server tells it: the router drops slashes that a username may have.
+    # From the raw path if there is one: the router drops slashes, which a username may contain.
     raw = (request.scope.get("raw_path") or b"").split(b"?", 1)[0]
     _, prefix, encoded = raw.partition(f"{_PHOTOGRAPHERS}/".encode())
     if not prefix:

@@ -1,7 +1,7 @@
 """Media: the pictures that the `urls` of photo records lead to, without a key, cached for ever.
 
-An address names a photo and a size, never a file; what is sent has the type of its own first bytes,
-and can run nothing in a browser.
+An address names a photo and a size, never a file. The content type follows from the first bytes of
+the picture, and the headers keep browsers from running anything in it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     include_in_schema=False,
 )
 async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
-    """Send a picture of a photo, in the size that is named, else as it was indexed."""
+    """Send a picture of a photo, in the size that the path names, else the original."""
     renditions = services_of(request).renditions
     photo = renditions.photo(request.path_params["photo_id"])
     size = request.path_params.get("size", "full")
@@ -52,7 +52,7 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
         return PictureAnswer(renditions, None, headers=headers)
     source = await renditions.open(photo, size)
     kind = TYPES.get(source.kind)
-    if kind is None:  # What is no picture any more, by whatever damage, is not sent as one.
+    if kind is None:  # the file was damaged or replaced since it was indexed
         source.close()
         msg = f"the picture of photo {photo.photo_id} must be one that is known, got other bytes"
         raise NotFoundError(msg)

@@ -20,7 +20,7 @@ from searchlab.api.wire.schema import Photo
     opt=Operation(
         operation_id="getPhoto",
         summary="Get one photo",
-        description="Its `relevance_score` is 1: nothing was asked that it could be less near to.",
+        description="Its `relevance_score` is 1, since there is no query.",
         parameters=OnePhoto,
         data=Photo,
         problems=("INVALID_FIELDS", "NOT_FOUND"),

@@ -35,14 +35,14 @@ _NO_CONDITIONS = {name: getattr(_ANY_PHOTO, name) for name in _CONDITIONS}
 
 
 class _First(NamedTuple):
-    """A first page, as a request without a cursor asks for it."""
+    """A request for a first page, which comes without a cursor."""
 
     query: Query
     per_page: int
 
 
 class _Page(NamedTuple):
-    """What counts of any page's request: the cursor, empty for the first page, and the fields."""
+    """What every request says: its cursor, empty for the first page, and the selected fields."""
 
     cursor: str
     fields: tuple[str, ...]
@@ -69,11 +69,11 @@ async def _answer_page(
     """Answer the page that a cursor leads to, or the first one.
 
     Args:
-        request: Of one of the searches.
-        page: What it says of any page.
-        operation: What cursors are bound to, beside the account.
-        read_first: Reads the rest of the request where it brings no cursor.
-        claimed: The claim on its `Idempotency-Key`; the answer is recorded as it is counted.
+        request: A request to one of the search operations.
+        page: Its cursor and fields.
+        operation: Name that cursors are bound to, together with the account.
+        read_first: Reads the rest of a request without a cursor.
+        claimed: The claim on its `Idempotency-Key`; the answer is recorded when it is counted.
     """
     context, services = context_of(request), services_of(request)
     audience = f"{caller_of(request).account_id}:{operation}"
@@ -147,18 +147,18 @@ def _encode(
     return enclose(context, success=True, data=photos, pagination=pagination)
 
 
-# -- the searches of a month ------------------------------------------------------------------
+# -- the monthly quota ------------------------------------------------------------------------
 
 
 def _check_quota(request: AnyRequest) -> None:
-    """Refuse a search of an account that has used up its month, before anything is computed."""
+    """Refuse a search, before anything is computed, if the account's monthly quota is used up."""
     context = context_of(request)
     if context.used is not None and context.used >= context.plan.requests_per_month:
         raise _quota_exceeded(request)
 
 
 async def _count_search(request: AnyRequest, claimed: Claim | None, body: bytes) -> None:
-    """Count a search; returns when it is committed, so that no answer leaves uncounted."""
+    """Count a search; returns when the count is committed, so that no answer leaves uncounted."""
     context = context_of(request)
     limit = context.plan.requests_per_month
     also = None if claimed is None else claimed.make_record(200, body)
@@ -223,7 +223,7 @@ def _read_text_search(request: AnyRequest) -> _First:
         operation_id="searchPhotosByImage",
         summary="Search photos by a picture, or by an indexed photo",
         description="Either a picture in the part `image`, or `photo_id`. For later pages send "
-        "just `cursor`; it remembers picture and filters.",
+        "only `cursor`, which holds the picture and the filters.",
         parameters=ImageSearch,
         picture=True,
         data=list[Photo],
@@ -275,7 +275,7 @@ def _read_image_search(
 
 
 def _cap_similar(request: AnyRequest, limit: int | None, per_page: int) -> int | None:
-    """Bound the photos that are similar to an indexed one as the plan has it."""
+    """Limit a search by an indexed photo to one page, unless the plan allows more."""
     if context_of(request).plan.similar_paged:
         return limit
     return min(per_page, limit or per_page)
@@ -286,7 +286,7 @@ def _cap_similar(request: AnyRequest, limit: int | None, per_page: int) -> int |
     opt=Operation(
         operation_id="similarPhotos",
         summary="Photos similar to an indexed one",
-        description="What the search by `photo_id` alone returns. Some plans see one page.",
+        description="The same as the search by `photo_id` alone. Some plans get one page only.",
         parameters=Similar,
         data=list[Photo],
         paginated=True,

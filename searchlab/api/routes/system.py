@@ -1,4 +1,4 @@
-"""What machines ask a server about itself, outside the API and without a key."""
+"""Health and metrics of a server, for other machines; outside the API and without a key."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _DATABASE_TIMEOUT_S = 2.0
 
 
 class Health(msgspec.Struct, frozen=True):
-    """What a server says of itself.
+    """The state of a server.
 
     Attributes:
-        status: `ok`, or `not ready` and then the status is 503.
-        ready: Whether it can answer: the library is open and warm, the database within reach.
-        version: Of searchlab.
-        snapshot_id: State of the library that is searched.
-        config_id: Configuration that it is searched under.
-        n_photos: Photos in it.
+        status: `ok`, or `not ready`, which is answered with HTTP status 503.
+        ready: Whether it can answer: the library is open and warm, and the database is reachable.
+        version: Version of searchlab.
+        snapshot_id: Name of the snapshot that is searched.
+        config_id: Configuration of the search.
+        n_photos: Number of photos in the snapshot.
     """
 
     status: Literal["ok", "not ready"]
@@ -40,10 +40,10 @@ class Health(msgspec.Struct, frozen=True):
 
 @get(["/health", "/ready"], name="health", summary="Whether this server can answer")
 async def health(request: Request[Any, Any, Any]) -> Response[Health]:
-    """Say what is served; 503 while it is not."""
+    """Return the state of the server, with status 503 while it cannot answer."""
     services = services_of(request)
     engine = services.live_library.current.engine
-    ready = await _reachable(services)
+    ready = await _reaches_database(services)
     body = Health(
         status="ok" if ready else "not ready",
         ready=ready,
@@ -58,12 +58,12 @@ async def health(request: Request[Any, Any, Any]) -> Response[Health]:
     )
 
 
-async def _reachable(services: Services) -> bool:
+async def _reaches_database(services: Services) -> bool:
     def ask() -> bool:
         look_up = services.database.look_up
         return bool(look_up(lambda connection: connection.execute(sa.select(1)).scalar()))
 
-    # In a thread of its own, so that it is the database that is asked and not how busy we are.
+    # In a thread of its own, so that the result shows the database and not how busy we are.
     try:
         async with asyncio.timeout(_DATABASE_TIMEOUT_S):
             return await services.health_threads.run(ask)

@@ -1,4 +1,4 @@
-"""Usage counters of the account (4.6)."""
+"""Usage counters of the account (4.6): its searches by month, day and key."""
 
 from __future__ import annotations
 

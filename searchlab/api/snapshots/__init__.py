@@ -1,1 +1,1 @@
-"""What is served: the live library and what is prepared from its snapshot."""
+"""The library that is served, and what is prepared from each of its snapshots."""

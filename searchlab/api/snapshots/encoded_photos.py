@@ -1,4 +1,4 @@
-"""EncodedPhotos: records as JSON bytes, made once a photo, with the score put in between."""
+"""EncodedPhotos: photo records as cached JSON bytes, into which each answer puts its score."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from searchlab.photos.photo import PHOTO_FIELDS, Photo
 from searchlab.photos.table import PhotoTable
 
 MEDIA_PREFIX = "/media/"
-_KEPT_BYTES = 32 * 2**20
-_OVERHEAD = 400  # of one record, beside its text
+_CACHED_BYTES = 32 * 2**20
+_OVERHEAD = 400  # bytes of one cached record, beside its text
 _MOST_SHAPES = 1_000
 _VERSION_LENGTH = 8
 _ENCODE = msgspec.json.Encoder().encode
-# Within a text a quote is escaped, so this stands where the field does and nowhere else.
+# Quotes within texts are escaped, so these bytes occur only at the field itself.
 _SCORE = b'"relevance_score":null'
 
 
 def version_of(photo: Photo) -> str:
-    """Return what tells a picture from the one that was there before it."""
+    """Return a short hash of a photo's file, which changes when the picture does."""
     return photo.sha256[:_VERSION_LENGTH]
 
 
 class _Record(NamedTuple):
-    # What stands before the score and behind it; all of it before where no score was asked for.
+    # The bytes before the score and after it; the whole record, and None, if it has no score.
     head: bytes
     tail: bytes | None
 
@@ -37,16 +37,16 @@ class _Record(NamedTuple):
 
 
 class EncodedPhotos:
-    """The records of one snapshot's table, encoded as they are asked for.
+    """The records of one snapshot's table, each encoded when it is first requested.
 
-    Not for several threads at once: the event loop's thread encodes.
+    Not thread-safe: only the event loop's thread uses it.
     """
 
     def __init__(self, table: PhotoTable) -> None:
         self._table = table
         self._records: OrderedDict[tuple[int, int], _Record] = OrderedDict()
         self._n_bytes = 0
-        # Fields and address that were asked for, as numbers: their hash is made once a page.
+        # A number for each requested pair of fields and base URL, so that it is hashed once a page.
         self._shapes: dict[tuple[tuple[str, ...], str], int] = {}
 
     def record(
@@ -55,8 +55,8 @@ class EncodedPhotos:
         """Return a photo as JSON.
 
         Args:
-            row: Of the table.
-            score: Its `relevance_score`.
+            row: Row of the photo in the table.
+            score: Its `relevance_score`, from 0 to 1.
             fields: Names of fields, in the specification's order.
             base_url: Address that links to our own pictures start with.
         """
@@ -82,17 +82,17 @@ class EncodedPhotos:
         shape = self._shapes.get((fields, base_url))
         if shape is None:
             shape = self._new_shape(fields, base_url)
-        known = self._records
-        new = [row for row in rows if (shape, row) not in known]
-        made: dict[int, _Record] = {}
-        if new:  # they may drop others of this page, or each other
-            made = {row: known[shape, row] for row in rows if (shape, row) in known}
-            shown = self._table.attributes(new, owners=False)
-            for row, attributes in zip(new, shown, strict=True):
-                made[row] = self._store(shape, row, _encode_record(attributes, fields, base_url))
+        cached = self._records
+        new = [row for row in rows if (shape, row) not in cached]
+        page: dict[int, _Record] = {}
+        if new:  # storing them may push others of this page out of the cache
+            page = {row: cached[shape, row] for row in rows if (shape, row) in cached}
+            rows_read = self._table.attributes(new, owners=False)
+            for row, attributes in zip(new, rows_read, strict=True):
+                page[row] = self._store(shape, row, _encode_record(attributes, fields, base_url))
         parts: list[bytes] = []
         for row, score in zip(rows, scores, strict=True):
-            head, tail = made[row] if made else known[shape, row]
+            head, tail = page[row] if page else cached[shape, row]
             parts += (b",", head) if tail is None else (b",", head, _ENCODE(score), tail)
         return parts
 
@@ -106,16 +106,16 @@ class EncodedPhotos:
     def _store(self, shape: int, row: int, record: _Record) -> _Record:
         self._records[shape, row] = record
         self._n_bytes += record.n_bytes
-        while self._n_bytes > _KEPT_BYTES and len(self._records) > 1:
+        while self._n_bytes > _CACHED_BYTES and len(self._records) > 1:
             self._n_bytes -= self._records.popitem(last=False)[1].n_bytes
         return record
 
     def link(self, url: str, sha256: str, *, base_url: str) -> str:
-        """Return one link of a photo as its record has it.
+        """Return one link of a photo as its record shows it.
 
         Args:
-            url: As the table has it.
-            sha256: Of the photo's file.
+            url: Link as stored in the table.
+            sha256: Hash of the photo's file.
             base_url: Address that links to our own pictures start with.
         """
         return _complete_url(url, sha256, base_url)
@@ -142,6 +142,6 @@ def _encode_record(
 def _complete_url(url: str, sha256: str, base_url: str) -> str:
     if not url.startswith(MEDIA_PREFIX):
         return url
-    # A picture that changes gets another address, so that every address may be kept for ever.
+    # A changed picture gets another address, so that clients may cache every address for ever.
     version = f"?v={sha256[:_VERSION_LENGTH]}" if sha256 else ""
     return f"{base_url}{url}{version}"

@@ -1,4 +1,4 @@
-"""FacetLists: the values that the filters accept, encoded once a snapshot."""
+"""FacetLists: the values that the filters accept, encoded once per snapshot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FacetLists:
     Attributes:
         colors: The families of colours, from black over the rainbow to pink.
         sources: The upstream libraries of the photos, by name.
-        orientations: The three.
+        orientations: The three orientations.
         licenses: Those of the photos and `free`, by name.
     """
 

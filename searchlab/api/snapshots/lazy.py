@@ -12,7 +12,7 @@ T = TypeVar("T")
 class Lazy(Generic[T]):
     """A value that takes long to make and is rarely needed.
 
-    For several threads at once: one makes it, the others wait.
+    Thread-safe: one thread makes it, the others wait.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -26,10 +26,10 @@ class Lazy(Generic[T]):
         return bool(self._made)
 
     def get(self) -> T:
-        """Return the value, made now if it was not before; what making it raises is raised here."""
+        """Return the value, after making it at the first call; passes on what making it raises."""
         if not self._made:
             with self._making:
                 if self._make is not None:
                     self._made.append(self._make())
-                    self._make = None  # and what it holds
+                    self._make = None  # frees what the function holds
         return self._made[0]

@@ -1,7 +1,7 @@
-"""LiveLibrary: the snapshot in force and those that cursors still page through.
+"""LiveLibrary: the current snapshot of a library, and older ones that cursors still page through.
 
-The new state is opened and warmed beside the old one, then takes its place between two requests.
-Photos that the new state lacks are gone as soon as it is seen, before it is even open.
+A new snapshot is opened and warmed up beside the old one, then replaces it between two requests.
+Photos that the new snapshot lacks disappear from answers at once, before it is even open.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from searchlab.search.filters.photographers import Photographers
 from searchlab.search.queries import Query
 
 _WARM_TEXT = "a lake in the mountains"
-# A thread hop costs 0.05 to 0.1 ms: what takes longer than this does not hold up the others.
+# Handing work to a thread costs 0.05 to 0.1 ms; searches that take longer than this are handed over,
+# so that they do not block the event loop.
 _SHORT_MS = 3.0
-_TRIALS = 5  # a search is as quick as the quickest of so many: others may work beside it
-# What a search must keep to for its time to be that of the trials.
+_TRIALS = 5  # the quickest of so many counts, since other processes may disturb some
+# Bounds within which a search takes as long as the trials.
 _SHORT_TEXT = 100
 _SHORT_DEPTH = 1_000
 _LONGEST_WAIT_S = 5.0
@@ -43,14 +44,14 @@ _FEW_PHOTOS = 50_000
 
 @dataclass(frozen=True, kw_only=True)
 class ServedSnapshot:
-    """One snapshot with all that its answers are made from.
+    """One snapshot, and what is prepared from it for answers.
 
     Attributes:
-        engine: Ranks.
+        engine: Ranks its photos.
         photos: Its records as JSON.
         facets: Its facet lists as JSON.
-        photographers: Those of its photos.
-        live: (n_photos,) the photos that are still there; None for all of them.
+        photographers: Photographers of its photos.
+        live: (n_photos,) whether each photo still exists; None if all do.
         quick: Whether a plain search is short enough for the event loop.
     """
 
@@ -65,8 +66,8 @@ class ServedSnapshot:
         """Say whether a page is short enough for the event loop.
 
         Args:
-            query: What is asked.
-            end: Place of the page's last photo.
+            query: The search.
+            end: Rank of the page's last photo, from 1.
         """
         return (
             self.quick
@@ -80,7 +81,7 @@ class ServedSnapshot:
         )
 
     def row_of(self, photo_id: str) -> int:
-        """Find a photo that is still there.
+        """Return the row of a photo that still exists.
 
         Raises:
             NotFoundError: There is none of this id.
@@ -93,15 +94,15 @@ class ServedSnapshot:
 
 
 class LiveLibrary:
-    """The states of one library that a worker can answer from.
+    """The snapshots of one library that a worker can answer from.
 
     Attributes:
-        library: On disk.
-        n_swaps: How often a new state took its place.
+        library: The library on disk.
+        n_swaps: How often a new snapshot has replaced the current one.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open the state in force and answer one query with it.
+        """Open the current snapshot and answer one query with it.
 
         Raises:
             NotFoundError: No library, or nothing was indexed yet.
@@ -116,22 +117,22 @@ class LiveLibrary:
 
     @property
     def current(self) -> ServedSnapshot:
-        """The state in force."""
+        """The snapshot that new searches are answered from."""
         return self._current
 
     async def at(self, snapshot_id: str) -> ServedSnapshot:
-        """Return a state that cursors name.
+        """Return the snapshot that a cursor names.
 
         Raises:
-            ExpiredCursorError: It is not kept any more.
+            ExpiredCursorError: The library has removed it.
         """
         current = self._current
         if snapshot_id == current.engine.snapshot_id:
             return current
         engine, live = await asyncio.to_thread(self.library.open_kept, snapshot_id)
-        known = self._older.get(snapshot_id)
-        if known is None or known.engine is not engine or known.live is not live:
-            known = ServedSnapshot(
+        older = self._older.get(snapshot_id)
+        if older is None or older.engine is not engine or older.live is not live:
+            older = ServedSnapshot(
                 engine=engine,
                 photos=EncodedPhotos(engine.table),
                 facets=current.facets,
@@ -139,8 +140,8 @@ class LiveLibrary:
                 live=live,
                 quick=False,
             )
-            self._older = {snapshot_id: known}
-        return known
+            self._older = {snapshot_id: older}
+        return older
 
     async def watch(
         self,
@@ -149,12 +150,12 @@ class LiveLibrary:
         on_swap: Callable[[ServedSnapshot], None],
         on_failure: Callable[[Exception], None],
     ) -> None:
-        """Look for a new state for ever.
+        """Check for a new snapshot again and again, until cancelled.
 
         Args:
-            poll_s: Seconds between looks.
-            on_swap: Called with each new state.
-            on_failure: Called when one cannot be opened, and again only of another reason; the old
+            poll_s: Seconds between two checks.
+            on_swap: Called with each new snapshot.
+            on_failure: Called when one cannot be opened, and again only for another reason; the old
                 one goes on answering, and the new one is tried again.
         """
         wait_s, reported = poll_s, ""
@@ -165,7 +166,7 @@ class LiveLibrary:
                 if mark != self._mark and await self._swap():
                     on_swap(self._current)
                 self._mark, wait_s, reported = mark, poll_s, ""
-            except Exception as error:  # whatever it is: nobody else would ever look again
+            except Exception as error:  # any: otherwise nothing would check again
                 if repr(error) != reported:
                     on_failure(error)
                 wait_s, reported = min(max(10 * poll_s, 2 * wait_s), _LONGEST_WAIT_S), repr(error)
@@ -174,7 +175,7 @@ class LiveLibrary:
         before = self._current
         if current_id(self.library.folder) == before.engine.snapshot_id:
             return False
-        # One that several new states have overtaken is kept no more, and is answered from as it is.
+        # After several new snapshots the old one may be removed; it then answers as it is.
         with suppress(ExpiredCursorError):
             _, live = await asyncio.to_thread(self.library.open_kept, before.engine.snapshot_id)
             self._current = replace(before, live=live)
@@ -202,7 +203,7 @@ class LiveLibrary:
 
 
 def _index_photographers(table: PhotoTable) -> Lazy[Photographers]:
-    # Of a million photos they take a second, which no search needs to wait for.
+    # For a million photos this takes a second, which no search needs to wait for.
     photographers = Lazy(lambda: Photographers(table))
     if len(table) <= _FEW_PHOTOS:
         photographers.get()
@@ -211,6 +212,6 @@ def _index_photographers(table: PhotoTable) -> Lazy[Photographers]:
 
 def _search_ms(engine: SearchEngine) -> float:
     started = time.perf_counter()
-    engine.model.encode_texts([_WARM_TEXT])  # as for a text that nobody has asked before
+    engine.model.encode_texts([_WARM_TEXT])  # uncached, as for a text that is searched first
     engine.slice(Query(text=_WARM_TEXT))
     return 1e3 * (time.perf_counter() - started)

@@ -1,4 +1,4 @@
-"""Saved photos: entries of collections, with the links of today."""
+"""Saved photos: entries of collections, with links to their current thumbnails."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def add_thumbnail(entry: dict[str, Any], snapshot: ServedSnapshot, base_url: str
     It is never stored: the service may move, and the picture may change.
 
     Args:
-        entry: As the storage has it.
-        snapshot: The state in force.
+        entry: The entry as stored.
+        snapshot: The current snapshot.
         base_url: Address that links to our own pictures start with.
     """
     if entry["photo_thumbnail_url"] is not None:
@@ -27,8 +27,8 @@ def add_thumbnail(entry: dict[str, Any], snapshot: ServedSnapshot, base_url: str
 def _find_thumbnail(photo_id: str, snapshot: ServedSnapshot, base_url: str) -> str:
     try:
         row = snapshot.row_of(photo_id)
-    except NotFoundError:  # no longer in the library; neither is its picture
+    except NotFoundError:  # the photo has left the library, and this link will answer 404
         return f"{base_url}{MEDIA_PREFIX}{photo_id}/thumb"
-    # These two columns alone: a whole photo is twenty reads, and each gives way to other threads.
+    # Two columns only: reading a whole photo would mean twenty reads and thread switches.
     url, sha256 = (snapshot.engine.table.column(name)[row] for name in ("url_thumb", "sha256"))
     return snapshot.photos.link(url, sha256, base_url=base_url)

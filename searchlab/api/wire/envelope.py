@@ -18,9 +18,9 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class JsonAnswer(Response[bytes]):
-    """Status 200 and JSON that is whole already, sent as it is.
+    """An answer with status 200 whose JSON is already encoded, and is sent unchanged.
 
-    Litestar's own is put together anew for every request, which takes as long as a search.
+    Litestar builds its own responses anew for every request, which takes as long as a search.
     """
 
     def __init__(self, body: bytes, *, headers: Mapping[str, str] = _NONE) -> None:
@@ -33,11 +33,11 @@ class JsonAnswer(Response[bytes]):
         self._sent += [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
     def to_asgi_response(self, *_: Any, **__: Any) -> Any:
-        """Return itself: it is an ASGI application."""
+        """Return this object itself, which is an ASGI application."""
         return self
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Send it."""
+        """Send the answer."""
         await send({"type": "http.response.start", "status": 200, "headers": self._sent})
         await send({"type": "http.response.body", "body": self.content, "more_body": False})
 
@@ -50,7 +50,7 @@ def enclose(
     error: Mapping[str, Any] | None = None,
     pagination: Pagination | None = None,
 ) -> bytes:
-    """Encode an envelope; `took_ms` is the time until now."""
+    """Encode an envelope; `meta.took_ms` is the time from the request's start until now."""
     return ENCODER.encode(
         {
             "success": success,
@@ -77,7 +77,7 @@ def succeed(
 
 
 def encode_failure(context: RequestContext, problem: HttpProblem | Invalid) -> tuple[int, bytes]:
-    """Encode what went wrong as status and body."""
+    """Return the HTTP status and the JSON body that report a problem."""
     if isinstance(problem, Invalid):
         return 422, ENCODER.encode({"detail": problem.details})
     error = {

@@ -1,7 +1,7 @@
 """What can go wrong, in one table: code, status, meaning, example and fix.
 
 Only a failed validation (422) has the specification's bare `{detail: [...]}`; everything else comes
-in the envelope's `error`. Routes raise, and nothing but this module knows statuses.
+in the envelope's `error`. Routes raise exceptions, and this module alone maps them to statuses.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Kind(NamedTuple):
     """One row of the table.
 
     Attributes:
-        code: What `error.code` says.
+        code: Value of `error.code`.
         status: The HTTP status.
-        meaning: When it comes.
-        example: A message as it may come.
+        meaning: When this error is sent.
+        example: A typical message.
         fix: What the caller can do.
     """
 
@@ -54,23 +54,25 @@ KINDS = {
         (
             "INVALID_FIELDS",
             400,
-            "`fields` names something that is no field of a photo, or none that the plan allows.",
+            "`fields` names something that is no field of a photo, or a field that the plan does "
+            "not allow.",
             "fields must be names among photo_id, source_photo_id, ..., got 'photographer'",
             "Use the names in `error.details.accepted`.",
         ),
         (
             "UNAUTHORIZED",
             401,
-            "The header `x-api-key` is missing, or holds no key in force.",
+            "The header `x-api-key` is missing, or does not hold a valid key.",
             "x-api-key must hold a key in force",
-            "Send the key as it was shown when it was made; make one with `searchlab keys create`.",
+            "Send the key exactly as `searchlab keys create` showed it, or create a new one.",
         ),
         (
             "FORBIDDEN",
             403,
-            "It is there, and belongs to somebody else.",
+            "The collection exists, but belongs to another account, or the account has no "
+            "known plan.",
             "collection 7 must be your own to be changed, got one of another account",
-            "Make a collection of your own.",
+            "Create a collection of your own.",
         ),
         (
             "LIMIT_REACHED",
@@ -96,7 +98,7 @@ KINDS = {
         (
             "CONFLICT",
             409,
-            "It is there already.",
+            "The photo is in the collection already.",
             "photo_id must be new to collection 7, got one that is in it",
             "Nothing needs to be done.",
         ),
@@ -131,7 +133,7 @@ KINDS = {
         (
             "UNSUPPORTED_MEDIA_TYPE",
             415,
-            "The body is of another type than the operation takes.",
+            "The operation does not accept a body of this type.",
             "image must be a JPEG, PNG, WebP or AVIF picture, got another file",
             "Send JSON as application/json, and pictures as multipart/form-data in a part `image`.",
         ),
@@ -152,15 +154,16 @@ KINDS = {
         (
             "HEADERS_TOO_LARGE",
             431,
-            "The headers have too many bytes. More than 100 of them, or what is no HTTP at all, is "
-            "refused by the server below the API, without a body.",
+            "The headers have too many bytes. More than 100 headers, or a request that is not "
+            "HTTP, are refused by the server below the API, without a body.",
             "headers must have at most 16,384 bytes, got 20,000",
             "Send fewer or shorter headers.",
         ),
         (
             INTERNAL,
             500,
-            "Something is wrong on our side; the log holds it under the request's id.",
+            "Something is wrong on our side; the server's log has the details under the request's "
+            "id.",
             "the request could not be answered",
             "Try again later, and report `meta.request_id`.",
         ),
@@ -177,13 +180,13 @@ KINDS = {
 
 
 class HttpProblem(Exception):  # noqa: N818 - it is an answer
-    """What the envelope's `error` says.
+    """A problem that is answered in the envelope's `error`.
 
     Attributes:
         kind: Its row of the table.
         message: What must hold, what came and what to do.
-        details: More for programs.
-        headers: To add to the answer.
+        details: Further values for programs.
+        headers: Headers to add to the answer.
     """
 
     def __init__(
@@ -215,12 +218,12 @@ def invalid(loc: tuple[str | int, ...], msg: str, kind: str = "value_error") -> 
 
 
 def overloaded(message: str = "") -> HttpProblem:
-    """Make the answer to what there is no room for at the moment."""
+    """Make the problem (503) for a request that there is no room for at the moment."""
     message = message or KINDS["OVERLOADED"].example
     return HttpProblem(message, "OVERLOADED", headers={"Retry-After": "1"})
 
 
-# The nearest class of an exception decides; a test walks the tree and misses none.
+# The nearest base class of an exception decides; a test checks that every exception has a code.
 CODES: dict[type[Exception], str] = {
     errors.SearchlabError: INTERNAL,
     errors.InputError: "",
@@ -232,7 +235,7 @@ CODES: dict[type[Exception], str] = {
     InFlightError: "REQUEST_IN_FLIGHT",
     BusyError: "OVERLOADED",
     UnreachableDatabaseError: "OVERLOADED",
-    UnstorableError: INTERNAL,  # the API checks before; what it missed is our fault
+    UnstorableError: INTERNAL,  # the API checks values first, so a failure here is our fault
     FullError: "LIMIT_REACHED",
     errors.ForbiddenError: "FORBIDDEN",
     errors.QuotaError: "QUOTA_EXCEEDED",
@@ -244,7 +247,7 @@ CODES: dict[type[Exception], str] = {
 
 STATUSES = {400: "BAD_REQUEST", 404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
 STATUSES |= {413: "PAYLOAD_TOO_LARGE", 415: "UNSUPPORTED_MEDIA_TYPE"}
-# What the library's messages begin with, and what the specification calls otherwise.
+# The library's messages begin with the parameter's name; `text` is `q` in the specification.
 _PARAMETERS = {field.name: field.name for kind in (PhotoFilter, Query) for field in fields(kind)}
 _PARAMETERS |= {"text": "q", "cursor": "cursor", "per_page": "per_page"}
 _PICTURES = {
@@ -256,13 +259,13 @@ _PICTURES = {
 
 
 def problem_of(error: Exception) -> HttpProblem | Invalid:
-    """Turn any exception into what the caller is told; what is our fault stays unsaid."""
+    """Turn any exception into the problem that the caller sees; internal details are left out."""
     if isinstance(error, HttpProblem | Invalid):
         return error
     if isinstance(error, HTTPException) and error.status_code in STATUSES:
         kind = KINDS[STATUSES[error.status_code]]
         headers = {name.lower(): value for name, value in (error.headers or {}).items()}
-        if "allow" in headers:  # of a set, which each process lists in an order of its own
+        if "allow" in headers:  # made from a set, whose order differs from process to process
             headers["allow"] = ", ".join(sorted(headers["allow"].split(", ")))
         return HttpProblem(kind.meaning, kind.code, headers=headers)
     if isinstance(error, errors.ImageError):
@@ -275,7 +278,7 @@ def problem_of(error: Exception) -> HttpProblem | Invalid:
     code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), INTERNAL)
     if code == "":
         return invalid(_place(str(error)), str(error))
-    # The log has the rest; it names files and hosts.
+    # Messages of server errors may name files and hosts, so they go to the log alone.
     message = KINDS[code].example if KINDS[code].status >= 500 else str(error)
     wait = {"Retry-After": "1"} if code in {"REQUEST_IN_FLIGHT", "OVERLOADED"} else {}
     return HttpProblem(message, code, headers=wait)

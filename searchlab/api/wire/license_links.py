@@ -1,10 +1,10 @@
-"""Where the terms of sources and licences stand on the web.
+"""Links to the terms of sources and licences on the web.
 
-A source's photos may have several licences; each photo names its own. What the sources facet links
-to is the first that there is of:
+A source's photos may have several licences; each photo names its own. The sources facet links to
+the first of these that exists:
 
 1. the page of an upstream library that has one set of terms for all its photos;
-2. the text of the licence that most of the source's photos have, as for a folder of one's own;
+2. the text of the licence that most of the source's photos have, for example of your own folder;
 3. `NOT_EVALUATED`, the statement that nobody has said what may be done with them.
 """
 
@@ -25,18 +25,18 @@ LIBRARIES: Final = {
     "nappy": "https://nappy.co/license",
     **{source.name: source.terms_url for source in SOURCES.values() if source.terms_url},
 }
-"""Pages of the libraries with one set of terms; two of them come through aggregators alone."""
+"""Pages of the libraries with one set of terms; the first two are reached through aggregators."""
 
 LICENSES: Final = {name: terms.url for name, terms in NAMED.items() if terms.url}
-"""Licences by name, those of Creative Commons that follow a pattern excepted."""
+"""Address by licence, without the Creative Commons licences, whose addresses follow a pattern."""
 
 
 def source_license_url(source: str, counts: Mapping[str, int]) -> str:
-    """Return where the terms of a source's photos stand.
+    """Return the address of the terms of a source's photos.
 
     Args:
-        source: Its name.
-        counts: Its photos by licence.
+        source: Name of the source.
+        counts: Number of its photos by licence.
     """
     if source.lower() in LIBRARIES:
         return LIBRARIES[source.lower()]

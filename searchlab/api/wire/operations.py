@@ -1,4 +1,4 @@
-"""Operation: what a route says of itself, for the reference that is made from it."""
+"""Operation: the description of a route, from which the API reference is made."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _OPT = "operation"
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """What the reference says about a route.
+    """The description of a route in the API reference.
 
     Attributes:
         operation_id: Camel-case name, such as `searchPhotosByText`.
-        summary: A line.
-        description: More, where more is to be said.
+        summary: One line.
+        description: Further sentences, where one line is not enough.
         parameters: The Struct that `parameters.read` reads; path parameters are in the path.
         body: The Struct that `parameters.read_body` reads.
         picture: Whether the body is a picture in multipart/form-data.
         data: Type of the envelope's `data`, as in `wire/schema.py`.
-        paginated: Whether `pagination` is present.
-        replayable: Whether `Idempotency-Key` is honoured.
-        problems: Codes that may come, besides those of every operation.
+        paginated: Whether the answer has `pagination`.
+        replayable: Whether the operation takes an `Idempotency-Key`.
+        problems: Error codes that it may answer, besides those of every operation.
     """
 
     operation_id: str
@@ -40,7 +40,7 @@ class Operation:
 
     @property
     def opt(self) -> dict[str, Any]:
-        """For the `opt` of a Litestar handler."""
+        """The value for the `opt` of a Litestar handler."""
         return {_OPT: self}
 
 

@@ -1,6 +1,6 @@
-"""Reading requests: one msgspec Struct a request defines, checks and documents its parameters.
+"""Reading requests: one msgspec Struct per operation defines, checks and documents its parameters.
 
-Every field is converted and checked by itself, so that an answer names all that is wrong at once.
+Every field is converted and checked by itself, so that one answer names all problems at once.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _MAX_PAIRS = 500
 _QUERY = "searchlab.query"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?", re.ASCII)
-_BEYOND = 2**63  # msgspec compares 64-bit integers; what is larger is out of every range anyhow
+_BEYOND = 2**63  # msgspec compares 64-bit integers; larger ones are out of every range anyway
 
 
 class Field(typing.NamedTuple):
     """One parameter.
 
     Attributes:
-        name: As in the specification.
+        name: Name in the specification.
         kind: `str`, `int`, `float` or `bool`.
-        annotation: With its `msgspec.Meta`.
+        annotation: Type of one value, with its `msgspec.Meta`.
         repeatable: Whether it may come several times.
         nullable: Whether a JSON null is allowed.
         required: Whether it must come.
@@ -84,7 +84,7 @@ def query_pairs(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
     """Split the query string.
 
     Raises:
-        Invalid: It is no UTF-8, holds NUL, or too many parameters.
+        Invalid: It is not UTF-8, holds NUL, or has too many parameters.
     """
     raw = request.scope["query_string"].decode("latin-1")
     try:
@@ -102,10 +102,10 @@ def query_pairs(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
 
 
 def read(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameters:
-    """Read the query parameters of a request; names that the Struct lacks are passed over.
+    """Read the query parameters of a request; unknown names are ignored.
 
     Raises:
-        Invalid: What is missing, cannot be converted, or is out of range; all of it.
+        Invalid: Values are missing, cannot be converted, or are out of range; lists all of them.
     """
     scope: Any = request.scope
     query: dict[str, list[str]] | None = scope.get(_QUERY)
@@ -138,10 +138,10 @@ def read(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameter
 
 
 def read_path(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameters:
-    """Read the parameters in the path of a request, which must all be there.
+    """Read the parameters in the path of a request.
 
     Raises:
-        Invalid: What cannot be converted, or is out of range; all of it.
+        Invalid: Values cannot be converted, or are out of range; lists all of them.
     """
     values: dict[str, Any] = {}
     wrong: list[Detail] = []
@@ -185,11 +185,11 @@ def _check(field: Field, value: Any, loc: tuple[str, ...]) -> Any:
 
 
 async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameters:
-    """Read a JSON body; names that the Struct lacks are passed over.
+    """Read a JSON body; unknown names are ignored.
 
     Raises:
-        Invalid: It is no JSON object, or what `read` raises.
-        HttpProblem: It is of another content type, or too large.
+        Invalid: It is no JSON object, or values are missing, of a wrong type or out of range.
+        HttpProblem: It has another content type (415), or is too large (413).
     """
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "application/json":
@@ -251,13 +251,13 @@ def select_fields(listed: str | None, plan: Plan) -> tuple[str, ...]:
 
     Args:
         listed: Comma-separated names; None for every field the plan allows.
-        plan: Of the caller.
+        plan: Plan of the caller.
 
     Returns:
         The names in the specification's order, each once.
 
     Raises:
-        HttpProblem: A name that is no Photo field, or not one of the plan; lists those that are.
+        HttpProblem: A name is no Photo field, or not one of the plan's; lists the accepted ones.
     """
     if listed is None:
         return plan.fields

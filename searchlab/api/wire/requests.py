@@ -1,4 +1,4 @@
-"""What each operation can be asked: the parameters and bodies of the specification, once each.
+"""The parameters and bodies of each operation, as the specification defines them.
 
 These Structs check requests (`parameters.read`) and document them (`openapi`).
 """
@@ -24,10 +24,10 @@ from searchlab.search.queries import (
 )
 
 NO_NUL = "^[^\\u0000]*$"
-"""Pattern of any text that is taken: JSON and URLs can carry NUL, databases and C cannot."""
+"""Pattern of any accepted text: JSON and URLs can carry NUL, databases and C cannot."""
 
 _TEXT = {"pattern": NO_NUL}
-# What is surely taken; what is checked is that a browser would follow it and run nothing.
+# Addresses that are surely accepted; the check itself (`web_url`) accepts more than this pattern.
 _ADDRESS = {"format": "uri", "pattern": "^https?://[A-Za-z0-9.-]+(/[!-~]*)?$"}
 _PhotoText = Annotated[str, Meta(max_length=MAX_PHOTO_TEXT, extra_json_schema=_TEXT)]
 
@@ -43,24 +43,29 @@ CursorToken = Annotated[
     str,
     Meta(
         description="`pagination.next_cursor` of the page before. It holds the query, the filters "
-        "and the page size: what else is sent is ignored, `fields` excepted."
+        "and the page size: all other parameters but `fields` are ignored."
     ),
 ]
 PerPage = Annotated[
-    int, Meta(ge=1, le=MAX_PER_PAGE, description="Page size; with a cursor that of page 1 stays.")
+    int,
+    Meta(
+        ge=1,
+        le=MAX_PER_PAGE,
+        description="Page size; a request with a cursor keeps that of the first page.",
+    ),
 ]
 Limit = Annotated[
     int,
     Meta(
         ge=1,
         le=MAX_LIMIT,
-        description="Most results over all pages: the nearest, in either order.",
+        description="Most results over all pages: the best matches, whatever `sort_by` is.",
     ),
 ]
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """What searches by text and by picture have in common."""
+    """The parameters that searches by text and by picture share."""
 
     q: (
         Annotated[
@@ -108,22 +113,29 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[
             str,
             Meta(
-                description="Of the picture as it is displayed; any of them.",
+                description="Orientation of the picture as displayed; several are alternatives.",
                 extra_json_schema={"enum": list(ORIENTATIONS)},
             ),
         ],
         ...,
     ] = ()
     source: tuple[
-        Annotated[str, Meta(description="Names from the sources facet; any of them.")], ...
+        Annotated[
+            str, Meta(description="A name from the sources facet; several are alternatives.")
+        ],
+        ...,
     ] = ()
     license_type: tuple[
-        Annotated[str, Meta(description="Names from the licences facet; any of them.")], ...
+        Annotated[
+            str, Meta(description="A name from the licences facet; several are alternatives.")
+        ],
+        ...,
     ] = ()
     per_page: PerPage = DEFAULT_PER_PAGE
     limit: Limit | None = None
     score_threshold: (
-        Annotated[float, Meta(ge=0, le=1, description="Least `relevance_score` to appear.")] | None
+        Annotated[float, Meta(ge=0, le=1, description="Lowest `relevance_score` to be listed.")]
+        | None
     ) = None
     cursor: CursorToken | None = None
     fields: Fields | None = None
@@ -175,7 +187,7 @@ class ImageSearch(Conditions, frozen=True, kw_only=True):
 
 
 class NextPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a request counts where it brings a cursor."""
+    """The parameters that count in a request with a cursor."""
 
     cursor: str | None = None
     fields: str | None = None
@@ -199,7 +211,7 @@ class OnePhoto(msgspec.Struct, frozen=True, kw_only=True):
 class Months(msgspec.Struct, frozen=True, kw_only=True):
     """GET /usage/monthly."""
 
-    months: Annotated[int, Meta(ge=1, le=24, description="Months, this one included.")] = 12
+    months: Annotated[int, Meta(ge=1, le=24, description="Number of months, with this one.")] = 12
 
 
 class Days(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,7 +221,7 @@ class Days(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OneCollection(msgspec.Struct, frozen=True, kw_only=True):
-    """What the paths below /collections/{collection_id} name."""
+    """The parameter in the paths below /collections/{collection_id}."""
 
     collection_id: Annotated[int, Meta(examples=[7])]
 
@@ -227,7 +239,7 @@ class NewCollection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewCollectionPhoto(msgspec.Struct, frozen=True, kw_only=True):
-    """POST /collections/{collection_id}/photos; what is left out is taken from the index."""
+    """POST /collections/{collection_id}/photos; fields left out are filled from the index."""
 
     photo_id: Annotated[str, Meta(min_length=1, max_length=100, extra_json_schema=_TEXT)]
     photo_thumbnail_url: (

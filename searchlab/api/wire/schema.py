@@ -1,7 +1,7 @@
 """The records of the specification: the server answers with them, the client reads them.
 
-The reference describes these Structs. Many answers are put together of bytes that are encoded
-already; tests hold them against these. It imports little, since clients load it.
+The reference describes these Structs. Many answers are joined from bytes that were encoded before;
+tests compare those answers with these Structs. This module imports little, since clients load it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_NAME = 255
 MAX_DESCRIPTION = 1000
 """Most characters of a collection's name and description."""
 
-# Those of `photos.colors`, as a test holds; importing them from there would load NumPy.
+# The same names as in `photos.colors`, as a test checks; importing that would load NumPy.
 # fmt: off
 COLOR_NAMES: Final = (
     "black", "white", "gray", "beige", "brown", "red", "orange", "yellow", "green", "teal", "blue",
@@ -28,7 +28,7 @@ COLOR_NAMES: Final = (
 
 
 def _describe(description: str = "", *, example: Any = None, **schema: Any) -> Meta:
-    """Describe a value in the reference; no range is checked, for a client takes what comes."""
+    """Describe a value in the reference; no range is checked, so clients accept any value."""
     return Meta(
         description=description or None,
         examples=None if example is None else [example],
@@ -90,13 +90,13 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     plain: Annotated[str, _describe(example="Photo by Ann Lee (cc0)")]
 
 
-# What a selection by `fields` left out is `msgspec.UNSET`, which is false and is not encoded; the
-# type says what the field is where it came.
+# A field that the selection by `fields` left out is `msgspec.UNSET`, which is false and is not
+# encoded; the annotation is the type of a field that came.
 _LEFT_OUT: Any = msgspec.UNSET
 
 
 class Photo(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """A photo; with `fields` just the fields that were asked for."""
+    """A photo; with the parameter `fields` only the requested fields."""
 
     photo_id: PhotoId = _LEFT_OUT
     source_photo_id: Annotated[
@@ -194,7 +194,7 @@ class CollectionPhoto(msgspec.Struct, frozen=True, kw_only=True):
     id: Annotated[int, _describe("Identifier of the entry.", example=31)]
     photo_id: PhotoId
     photo_thumbnail_url: Annotated[
-        str, _describe("As it was sent; the photo's `thumb` where nothing was.")
+        str, _describe("As it was sent; the photo's `thumb` if none was sent.")
     ]
     photo_source: Annotated[str, _describe(example="unsplash")]
     photo_photographer: Annotated[str, _describe("Name for display.", example="Ann Lee")]
@@ -208,7 +208,7 @@ class CollectionWithPhotos(Collection, frozen=True, kw_only=True):
 
 
 class Deleted(msgspec.Struct, frozen=True, kw_only=True):
-    """What deleting answers."""
+    """The answer to a deletion."""
 
     deleted: Annotated[bool, _describe(const=True)]
 
@@ -227,8 +227,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     license_url: Annotated[
         str,
         _describe(
-            "Where its terms stand; where its photos have several licences, the one "
-            "that most of them have.",
+            "Page of its terms; where its photos have several licences, the licence that most of "
+            "them have.",
             example="https://unsplash.com/license",
             format="uri",
         ),
@@ -306,7 +306,7 @@ class KeyUsage(msgspec.Struct, frozen=True, kw_only=True):
     key_id: Annotated[str, _describe(example="key_3f2a91c0d4b7")]
     name: Annotated[str, _describe(example="website")]
     created_at: Instant
-    last_used_at: Annotated[Instant | None, _describe("Null until it is used.")]
+    last_used_at: Annotated[Instant | None, _describe("Null until the key is used.")]
     requests_this_month: Count
     requests_today: Count
 
@@ -332,7 +332,7 @@ class AnswerMeta(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pagination(msgspec.Struct, frozen=True):
-    """How to go on."""
+    """How to get the next page."""
 
     per_page: Annotated[
         int,
@@ -350,13 +350,16 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     code: Annotated[str, _describe("A code of /docs/errors.")]
     message: Annotated[str, _describe("What must hold, what came and what to do.")]
-    details: Annotated[dict[str, Any], _describe("More for programs; often empty.")]
+    details: Annotated[dict[str, Any], _describe("Further values for programs; often empty.")]
 
 
 class Detail(msgspec.Struct, frozen=True):
     """One failed validation."""
 
-    loc: Annotated[tuple[str | int, ...], _describe("Where.", example=["query", "per_page"])]
+    loc: Annotated[
+        tuple[str | int, ...],
+        _describe("Place of the value in the request.", example=["query", "per_page"]),
+    ]
     msg: Annotated[str, _describe("What must hold and what came.")]
     type: Annotated[str, _describe("A word for programs.", example="out_of_range")]
 
