@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Heavy imports wait until a command needs them."""
+"""The command line. Commands parse, call and print; heavy imports wait until one needs them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def main() -> None:
         if message is None:
             raise
         _stop(message, 2)
-    except BrokenPipeError:  # whoever read has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:  # a full disk, a file system that cannot be written

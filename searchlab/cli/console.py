@@ -28,7 +28,7 @@ _SHOWN_PROBLEMS = 50
 
 
 class _Rate(ProgressColumn):
-    """Units a second."""
+    """Column with the speed of a step in units per second."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
@@ -41,7 +41,7 @@ class _Rate(ProgressColumn):
 
 
 class ConsoleProgress(Progress):
-    """Shows each step of long work as a bar with rate, time left and a remark."""
+    """Shows each step of long work as a bar with its speed, the time left and a remark."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -77,7 +77,7 @@ class ConsoleProgress(Progress):
 def print_page(page: Page, console: Console) -> None:
     """Print results, each with score, colour, credit and the paths of photo and thumbnail.
 
-    Nothing is wrapped, so that a path can be copied however narrow the terminal is.
+    Lines are not wrapped, so that a path can be copied even from a narrow terminal.
     """
     for place, hit in enumerate(page, start=page.start):
         photo = hit.photo
@@ -118,7 +118,7 @@ def print_problems(problems: Sequence[Skipped], console: Console) -> None:
 
 
 def print_report(report: IndexReport, console: Console) -> None:
-    """Print what indexing did: the skipped files in one list, then the sum."""
+    """Print the result of indexing: a list of the skipped files, then the counts."""
     print_problems(report.problems, console)
     for folder in report.missing:
         _print(console, f"{folder} shows no photo now; its photos are kept (--forget drops them)")
@@ -129,6 +129,6 @@ def print_report(report: IndexReport, console: Console) -> None:
 
 
 def _print(console: Console, text: str) -> None:
-    # A file's name may hold what steers a terminal.
+    # The name of a file may contain control characters of terminals.
     text = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
     console.print(text, markup=False, highlight=False, soft_wrap=True)

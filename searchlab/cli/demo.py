@@ -21,7 +21,7 @@ from searchlab.search.filters.photo_filter import facet_counts
 if TYPE_CHECKING:
     from rich.console import Console
 
-# The graph is made to work for its living: 349 photos would all be scored exactly otherwise.
+# A small depth and no exact steps: otherwise all 349 photos would be scored without the graph.
 _GRAPH: dict[str, Any] = {"index": "hnsw", "step_rows": 0, "depth": 50}
 _SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("palette", {}),
@@ -35,33 +35,38 @@ _QUERIES_PER_LANGUAGE = 60
 
 
 def demo_configs() -> list[Config]:
-    """Return the configurations that the demo compares, calibrated where judgments exist."""
+    """Return the configurations that the demo compares, with calibration where one is shipped."""
     return [calibrate(Config(model=spec, **choices)) for spec, choices in _SYSTEMS]
 
 
 def demo_queries(dataset: Dataset) -> Dataset:
-    """Keep the languages with enough queries to be judged by, and as many queries of each."""
+    """Sample 60 queries of each language that has at least as many."""
     counts = Counter(query.lang for query in dataset.queries)
     languages = sorted(lang for lang, count in counts.items() if count >= _QUERIES_PER_LANGUAGE)
     return dataset.sample(languages, _QUERIES_PER_LANGUAGE, seed=0)
 
 
 def build_demo_library(data: Path | str, *, progress: Progress | None = None) -> Library:
-    """Index the bundled photos into a folder; what is there already is not done again."""
+    """Index the bundled photos into a folder; photos that are indexed already are kept.
+
+    Raises:
+        InputError: The folder is a library of other photos.
+    """
     library = create_library(data)
     root = bundled_root() / "demo"
-    known = library.snapshot()
-    # Another installation keeps the bundled photos elsewhere; they are the same photos.
-    others = [one.folder for one in (known.roots if known else ()) if one.folder != root / "images"]
-    if known is not None and others:
+    snapshot = library.snapshot()
+    roots = () if snapshot is None else snapshot.roots
+    # Another installation has the same bundled photos in another folder.
+    others = [known.folder for known in roots if known.folder != root / "images"]
+    if snapshot is not None and others:
         bundled = load_dataset("demo").photo_ids
-        if not bundled.issuperset(known.table.texts("photo_id")):
+        if not bundled.issuperset(snapshot.table.texts("photo_id")):
             msg = f"the demo must have a library of its own, got {data}, which covers other photos"
             raise InputError(msg)
     index_photos(
         library,
         [check_root(root / "images", records=root / "photos.jsonl")],
-        config=None if known is not None else calibrate(Config()),
+        config=None if snapshot is not None else calibrate(Config()),
         forget=others,
         progress=progress,
     )
@@ -72,10 +77,10 @@ def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
     """Build the demo library in a folder, evaluate, promote and say what to try next.
 
     Args:
-        data: Folder of the library; what is done there already is not done again.
-        force: Evaluate again what is on record.
-        out: Where results go.
-        log: Where progress goes.
+        data: Folder of the library; steps that are done there already are skipped.
+        force: Whether to measure again what is recorded.
+        out: Console for results.
+        log: Console for progress.
     """
     progress = ConsoleProgress(log)
     progress.say("1/3 Indexing the bundled photos")
@@ -91,12 +96,12 @@ def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
     )
     results = library.folder / "results"
     experiment = Experiment(sample, demo_configs(), library=library, out=results)
-    # Another version bundles other data; what was measured on the old is of no more use.
+    # Another version may bundle other photos; results measured on those are replaced.
     comparison = experiment.run(progress, force=force, replace_unlike=True)
     out.print(comparison)
 
     progress.say("3/3 Promoting the winner")
-    # What an older version measured cannot be compared, and is no reason to stay with it.
+    # Results of an older version cannot be compared, so they do not keep the old choice.
     comparison.promote(results / "chosen.json", force=force, replace_unlike=True)
     library.publish(Config.load(results / "chosen.json"), progress=progress)
     _say_what_is_next(out, data, library)

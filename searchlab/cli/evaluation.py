@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PHOTOS = click.option(
     "--data",
     type=FOLDER,
-    help="A library that holds the photos, or a folder to keep one in; temporary if not given.",
+    help="A library of the photos, or a new folder to make one in; a temporary one if not given.",
 )
 
 
@@ -28,14 +28,14 @@ _PHOTOS = click.option(
 @click.option(
     "--dataset", "name", default="demo", show_default=True, help="A name, or a folder of your own."
 )
-@click.option("--model", "models", multiple=True, help="Spec, such as mini; repeatable.")
+@click.option("--model", "models", multiple=True, help="Model, such as mini; repeatable.")
 @click.option(
     "--index",
     "indexes",
     multiple=True,
     default=("exact",),
     show_default=True,
-    help="exact, clustered or hnsw; repeatable, each with each model.",
+    help="exact, clustered or hnsw; repeatable, and combined with each model.",
 )
 @click.option(
     "--config",
@@ -44,9 +44,14 @@ _PHOTOS = click.option(
     type=EXISTING_FILE,
     help="A configuration, or a result that holds one; repeatable.",
 )
-@click.option("--metric", "metrics", multiple=True, help="Such as ndcg@10; the first ranks them.")
-@click.option("--languages", help="Of the queries, such as en,de; all if not given.")
-@click.option("--per-language", type=int, help="Most queries of a language.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    help="Metric, such as ndcg@10; repeatable. The first one ranks the configurations.",
+)
+@click.option("--languages", help="Languages of the queries, such as en,de; all if not given.")
+@click.option("--per-language", type=int, help="Most queries of each language.")
 @click.option(
     "--out", type=FOLDER, default=Path("results"), show_default=True, help="Folder of results."
 )
@@ -55,8 +60,8 @@ _PHOTOS = click.option(
 def evaluate(name: str, out: Path, data: Path | None, force: bool, **options: Any) -> None:
     """Measure configurations on a judged dataset.
 
-    Prints the leaderboard. Without --model and --config, mini is measured. What is recorded in
-    --out is not measured again.
+    Prints the leaderboard. Without --model and --config, mini is measured. Configurations that are
+    recorded in --out are not measured again.
 
     A dataset of your own is a folder with photos.jsonl (a line for each photo: file, source,
     source_photo_id), queries.tsv (with a header: query_id, lang, text, photo_id, filter) and
@@ -91,23 +96,24 @@ def evaluate(name: str, out: Path, data: Path | None, force: bool, **options: An
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_PHOTOS
-@click.option("--dataset", "name", help="Folder of a dataset of your own that they are of.")
-@click.option("--quick", is_flag=True, help="Seals and hashes only; compute nothing again.")
+@click.option("--dataset", "name", help="Folder of your own dataset that was measured.")
+@click.option("--quick", is_flag=True, help="Check seals and hashes only; compute nothing again.")
 @click.option(
     "--renew",
     "is_to_renew",
     is_flag=True,
-    help="Let what is verified count as measured by the code of today; it keeps what it was "
-    "measured on.",
+    help="Let verified results count as measured by the current code; each still says which code "
+    "it was measured with.",
 )
 def verify(
     paths: tuple[Path, ...], data: Path | None, name: str | None, quick: bool, is_to_renew: bool
 ) -> None:
     """Check recorded results, and compute them again.
 
-    Checks the seal and the surroundings of each result, or of each result in a folder, and computes
-    the figures again. Ends with 1 if a file was changed, or a figure comes out differently here.
-    What cannot be computed again here is said and counted. Times are never compared.
+    PATHS are result files, or folders of them. Checks the seal and the environment of each result,
+    and computes its figures again. Exits with 1 if a file was changed, or a figure comes out
+    differently here. Results that cannot be computed again here are listed and counted. Times are
+    never compared.
     """
     if quick and is_to_renew:
         msg = "--renew must compute figures again, got --quick as well; leave one of them out"
@@ -151,7 +157,7 @@ def verify(
 
 @click.command()
 def datasets() -> None:
-    """List the judged datasets, and why one is not here."""
+    """List the judged datasets, and why any of them is missing."""
     from rich.table import Table
     from rich.text import Text
 
@@ -207,7 +213,7 @@ def _dataset(name: str, languages: str | None, per_language: int | None) -> Data
 
 
 def _library(data: Path | None) -> tuple[Library | None, Path | None]:
-    """Open the library in a folder; where there is none, it is a folder to keep one in."""
+    """Return the library in a folder, or else the folder itself, as the cache for a new one."""
     from searchlab.library.library import open_library
 
     if data is None:

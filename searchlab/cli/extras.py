@@ -1,4 +1,4 @@
-"""Extras: what a command needs beyond searching, and what to install where it is missing."""
+"""Extras: the packages that some commands need, and how to install missing ones."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MODULES = {
         *("multipart", "prometheus_client", "sqlalchemy"),
     ),
 }
-"""What each extra of the package brings, by the names that are imported."""
+"""The modules that each extra of the package installs, by their import names."""
 
 
 def require_extra(extra: str) -> None:
-    """Check that what an extra brings is installed.
+    """Check that the modules of an extra are installed.
 
     Raises:
-        InputError: It is not; says what to do.
+        InputError: One is missing; says how to install it.
     """
     for module in MODULES[extra]:
         if find_spec(module) is None:
@@ -28,7 +28,7 @@ def require_extra(extra: str) -> None:
 
 
 def explain_missing(error: ModuleNotFoundError) -> str | None:
-    """Say what to install for a module that was missing; None if no extra brings it."""
+    """Say how to install a missing module; None if it belongs to no extra."""
     missing = (error.name or "").partition(".")[0]
     extras = [extra for extra, modules in MODULES.items() if missing in modules]
     return _explain(missing, extras[0]) if extras else None

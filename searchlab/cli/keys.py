@@ -1,4 +1,4 @@
-"""The commands on API keys: create, list, revoke. What they do holds at once, server or not."""
+"""The commands on API keys: create, list, revoke. A running server applies changes at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ database_option = click.option(
     "--database-url",
     envvar="SEARCHLAB_DATABASE_URL",
     show_envvar=True,
-    help="postgresql://USER:PASSWORD@HOST:PORT/NAME; api.db in the library if not given.",
+    help="Database, as postgresql://USER:PASSWORD@HOST:PORT/NAME; api.db in the library if not "
+    "given.",
 )
 
 
@@ -34,8 +35,11 @@ def keys() -> None:
 @data_option
 @database_option
 @click.option("--account", required=True, help="Account of the key; created with its first key.")
-@click.option("--name", required=True, help="What to call the key.")
-@click.option("--plan", help="Plan of the account from now on; a new account has the plan free.")
+@click.option("--name", required=True, help="Name of the key.")
+@click.option(
+    "--plan",
+    help="Plan of the account from now on: free, starter, growth or scale; free for a new account.",
+)
 def create(data: Path, database_url: str | None, account: str, name: str, plan: str | None) -> None:
     """Create a key and print it; it cannot be shown again."""
     from searchlab.api.accounts.accounts import PLAN_NAMES, create_key, plan_of
@@ -63,7 +67,7 @@ def create(data: Path, database_url: str | None, account: str, name: str, plan: 
 @keys.command("list")
 @data_option
 @database_option
-@click.option("--account", help="List the keys of this account alone.")
+@click.option("--account", help="List only the keys of this account.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 def list_all(data: Path, database_url: str | None, account: str | None, as_json: bool) -> None:
     """List the keys, also those that were revoked."""
@@ -89,8 +93,8 @@ def list_all(data: Path, database_url: str | None, account: str | None, as_json:
 def revoke(key: str, data: Path, database_url: str | None) -> None:
     """Revoke a key.
 
-    Requests with it are refused from now on. KEY is its id, or the start of the key, as `searchlab
-    keys list` shows them.
+    Requests with it are refused from now on. KEY is the id of the key, or its first characters;
+    `searchlab keys list` shows both.
     """
     from searchlab.api.accounts.accounts import revoke_key
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 def demo(data: Path, force: bool) -> None:
     """Try searchlab on photos that come with it.
 
-    Indexes the bundled photos, compares models on bundled judgments, and puts the best in force.
+    Indexes the bundled photos, compares models on bundled judgments, and makes the best one the
+    library's model.
     """
     from searchlab.cli.demo import run_demo
 
@@ -41,12 +42,12 @@ def demo(data: Path, force: bool) -> None:
 @click.option(
     "--records",
     type=EXISTING_FILE,
-    help="JSONL file that describes the photos; photos.jsonl in the folder if not given.",
+    help="JSONL file with records of the photos; photos.jsonl in the folder if not given.",
 )
 @click.option(
     "--source",
     default="",
-    help="Source of these photos, local if not given; for a dump, the library that it is from.",
+    help="Name of the photos' source, local if not given; for a dump, the library that it is from.",
 )
 @click.option(
     "--pictures",
@@ -56,7 +57,8 @@ def demo(data: Path, force: bool) -> None:
 @click.option(
     "--allow",
     multiple=True,
-    help="Take in photos of a dump in spite of their licence: nc, nd, reserved, none; repeatable.",
+    help="Also index photos of a dump with such a licence: nc (non-commercial), nd (no "
+    "derivatives), reserved (all rights), none (unknown); repeatable.",
 )
 @click.option("--model", help="Embedding model, such as mini or hybrid:mini=0.7,captions=0.3.")
 @click.option(
@@ -70,7 +72,7 @@ def demo(data: Path, force: bool) -> None:
     "--forget",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Drop the photos of this folder or dump.",
+    help="Drop the photos of this folder or dump from the library; repeatable.",
 )
 @click.option(
     "--rebuild", is_flag=True, help="Build the snapshot again; photos are not embedded again."
@@ -81,9 +83,9 @@ def demo(data: Path, force: bool) -> None:
 def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     """Index folders of photos, or dumps of photo libraries.
 
-    Run it again to take in what changed; without PLACES it does so for all that were named before.
-    A dump is a file of a library's own records, JSONL, JSON or CSV, such as `searchlab fetch`
-    writes: searchlab index --source pexels pexels.jsonl
+    PLACES are folders or dumps. Run it again to take in changes; without PLACES it looks at all
+    that were named before. A dump is a file of a photo library's own records, as JSONL, JSON or
+    CSV, such as `searchlab fetch` writes: searchlab index --source pexels pexels.jsonl
     """
     from searchlab.cli.console import ConsoleProgress, print_report
     from searchlab.config import Config
@@ -94,7 +96,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
 
     roots = _roots(places, options)
     config = None if options["config_file"] is None else Config.load(options["config_file"])
-    # What is misspelt leaves no empty library behind.
+    # Checked first, so that a misspelt name leaves no empty library behind.
     if options["model"] is not None:
         load_model(options["model"])
     if options["index_kind"] is not None:
@@ -141,8 +143,8 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
 @click.command()
 @click.argument("text", required=False)
 @data_option
-@click.option("--image", type=EXISTING_FILE, help="Search by this picture.")
-@click.option("--photo-id", help="Search by this indexed photo.")
+@click.option("--image", type=EXISTING_FILE, help="Picture to search by.")
+@click.option("--photo-id", help="Id of an indexed photo to search by.")
 @click.option(
     "--text-alpha",
     type=float,
@@ -157,23 +159,26 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
     type=int,
     default=20,
     show_default=True,
-    help="How far a shade may be off, 0 (strict) to 255 (all).",
+    help="How far a colour may be off, 0 (strict) to 255 (any colour).",
 )
 @click.option("--orientation", multiple=True, help="landscape, portrait, square; repeatable.")
 @click.option("--source", multiple=True, help="Source of the photo, such as unsplash; repeatable.")
 @click.option("--license-type", multiple=True, help="Licence, such as cc0; repeatable.")
-@click.option("--photographer", help="Username of the photographer, exactly.")
-@click.option("--after-date", help="Day of upload or later, as YYYY-MM-DD.")
+@click.option("--photographer", help="Exact username of the photographer.")
+@click.option("--after-date", help="Only photos uploaded on this day or later, as YYYY-MM-DD.")
 @click.option("--sort-by", default="relevance", show_default=True, help="relevance or newest.")
 @click.option("--score-threshold", type=float, help="Leave out results that score less, 0 to 1.")
 @click.option("--limit", type=int, help="Most results over all pages, 1 to 100.")
 @click.option(
     "--min-recall",
     type=float,
-    help="Share of the exact results that is to be expected at least, 0 to 1.",
+    help="Least expected share of the exact results to find, 0 to 1; the library's own if not "
+    "given.",
 )
-@click.option("--per-page", type=int, default=10, show_default=True, help="1 to 100.")
-@click.option("--cursor", help="Go on after a page: its next_cursor, which --json prints.")
+@click.option(
+    "--per-page", type=int, default=10, show_default=True, help="Results per page, 1 to 100."
+)
+@click.option("--cursor", help="Show the next page: the next_cursor that --json printed.")
 @click.option("--fields", help="Fields that --json prints, separated by commas.")
 @click.option("--plan", is_flag=True, help="Explain how the query is answered.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")

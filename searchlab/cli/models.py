@@ -20,7 +20,7 @@ def models() -> None:
 
 @models.command("list")
 def list_models() -> None:
-    """List the models and how a model is named."""
+    """List the models, and the form of their names."""
     import inspect
 
     from searchlab import models as package
@@ -39,7 +39,7 @@ def list_models() -> None:
 def check(spec: str) -> None:
     """Test that a model keeps the contract of models.
 
-    Run it on a model of your own before you index with it. Ends with 1 if a promise is broken.
+    Run it on your own model before you index with it. Exits with 1 if a promise is broken.
     """
     from searchlab.models import load_model
     from searchlab.models.contract import check_model
@@ -58,7 +58,9 @@ def check(spec: str) -> None:
 @models.command("export")
 @click.argument("spec")
 @click.argument("folder", type=FOLDER)
-@click.option("--int8/--no-int8", default=True, show_default=True, help="Export 8 bits too.")
+@click.option(
+    "--int8/--no-int8", default=True, show_default=True, help="Also export a version in 8 bits."
+)
 def export_model(spec: str, folder: Path, int8: bool) -> None:
     """Export an open_clip model to ONNX.
 
@@ -93,7 +95,7 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
     "--cache",
     type=FOLDER,
     required=True,
-    help="Keeps what each stage made, for the next run.",
+    help="Folder that keeps the result of each stage for the next run.",
 )
 @click.option(
     "--held-out",
@@ -104,7 +106,11 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
 )
 @click.option("--crops", type=int, default=2, show_default=True, help="Random crops of each photo.")
 @click.option(
-    "--teachers", type=int, default=3, show_default=True, help="Heads that teach the text tower."
+    "--teachers",
+    type=int,
+    default=3,
+    show_default=True,
+    help="Number of heads that teach the text tower.",
 )
 @click.option(
     "--runs",
@@ -121,10 +127,14 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
     type=int,
     default=36_000,
     show_default=True,
-    help="Parts of words in the vocabulary.",
+    help="Number of parts of words in the vocabulary.",
 )
 @click.option(
-    "--words", type=int, default=46_000, show_default=True, help="Whole words in the vocabulary."
+    "--words",
+    type=int,
+    default=46_000,
+    show_default=True,
+    help="Number of whole words in the vocabulary.",
 )
 @click.option(
     "--threads", type=click.IntRange(1), default=2, show_default=True, help="CPU threads."
@@ -162,8 +172,8 @@ def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
 @click.option(
     "--captions",
     type=EXISTING_FILE,
-    help="Photos and captions, .tsv (file, caption, language) or .jsonl; "
-    "what the records of the library say if not given.",
+    help="File of photos and captions, .tsv (file, caption, language) or .jsonl; the library's "
+    "own descriptions of its photos if not given.",
 )
 @click.option(
     "--out",
@@ -175,9 +185,9 @@ def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
 def adapt_model(data: Path, **options: Any) -> None:
     """Adapt a model to your captioned photos.
 
-    Trains small layers on top of the model. A part of the photos is kept out of training: if the
+    Trains small layers on top of the model. Some of the photos are kept out of training: if the
     adapted model does not find those better than the model that it started from, nothing is
-    written and the command ends with 1. An interrupted run goes on where it stopped.
+    written and the command exits with 1. An interrupted run goes on where it stopped.
     """
     from searchlab.cli.console import ConsoleProgress
     from searchlab.library.library import create_library, open_library
@@ -214,15 +224,15 @@ def adapt_model(data: Path, **options: Any) -> None:
     type=int,
     default=2_000,
     show_default=True,
-    help="Photos to embed with the new model.",
+    help="Number of photos to embed with the new model.",
 )
 @click.option("--dry-run", is_flag=True, help="Report what would be lost, and change nothing.")
 def migrate_library(old: str, new: str, data: Path, sample: int, dry_run: bool) -> None:
     """Change from model OLD to NEW without embedding again.
 
-    For when embedding every photo again takes too long: only a sample is embedded, the stored
-    vectors of the other photos are mapped, and a report says what that loses. `searchlab index
-    --model NEW` embeds every photo later.
+    Use it when embedding every photo again takes too long: only a sample is embedded, the stored
+    vectors of the other photos are mapped to the new model's space, and a report says how much
+    quality that costs. `searchlab index --model NEW` embeds every photo later.
     """
     from searchlab.cli.console import ConsoleProgress
     from searchlab.library.library import open_library

@@ -1,4 +1,4 @@
-"""What the commands share: the option that names the library, the two streams, plain words."""
+"""Shared by the commands: common options, the consoles, and small helpers for output."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def count(number: int, noun: str) -> str:
 
 
 def stdout() -> Console:
-    """Results go here."""
+    """Make the console for results."""
     from rich.console import Console
 
     return Console()
 
 
 def stderr() -> Console:
-    """Progress and remarks go here."""
+    """Make the console for progress and remarks."""
     from rich.console import Console
 
     return Console(stderr=True)
@@ -51,7 +51,7 @@ def write_text(path: Path, text: str) -> None:
     """Write a file that the user named.
 
     Raises:
-        InputError: It cannot be written there.
+        InputError: The file cannot be written.
     """
     try:
         path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The commands on what was measured: report, diff, power, promote."""
+"""The commands on recorded results: report, diff, power, promote."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _pictures_option = click.option(
     "--data",
     type=FOLDER,
     envvar="SEARCHLAB_DATA",
-    help="A library, whose small pictures are shown.",
+    help="Library whose thumbnails are shown.",
 )
 
 _own_option = click.option(
     "--dataset",
     "own",
     multiple=True,
-    help="Folder of a dataset of your own, for the words and pictures of its queries; repeatable.",
+    help="Folder of your own dataset, to show the words and pictures of its queries; repeatable.",
 )
 
 
@@ -38,7 +38,7 @@ _own_option = click.option(
     type=EXISTING_FILE,
     default=Path("report.html"),
     show_default=True,
-    help="The HTML file.",
+    help="HTML file to write.",
 )
 @_pictures_option
 @_own_option
@@ -49,8 +49,17 @@ _own_option = click.option(
     show_default=True,
     help="Queries shown for each dataset.",
 )
-@click.option("--write-tables", is_flag=True, help="Make the tables of README files anew instead.")
-@click.option("--prose", multiple=True, type=EXISTING_FILE, help="With --write-tables: also there.")
+@click.option(
+    "--write-tables",
+    is_flag=True,
+    help="Update the tables in the folder's README files instead of writing a report.",
+)
+@click.option(
+    "--prose",
+    multiple=True,
+    type=EXISTING_FILE,
+    help="With --write-tables: another Markdown file to update; repeatable.",
+)
 def report(
     folder: Path,
     out: Path,
@@ -60,10 +69,7 @@ def report(
     write_tables: bool,
     prose: tuple[Path, ...],
 ) -> None:
-    """Write an HTML report of a folder of results.
-
-    With --write-tables, write its tables into READMEs instead.
-    """
+    """Write an HTML report of a folder of results."""
     if not folder.is_dir():
         msg = f"{folder} must be a folder of results, got none; run `searchlab evaluate`"
         raise NotFoundError(msg)
@@ -108,9 +114,11 @@ def _write_tables(folder: Path, prose: tuple[Path, ...]) -> None:
 @click.command()
 @click.argument("before", type=EXISTING_FILE)
 @click.argument("after", type=EXISTING_FILE)
-@click.option("--metric", help="The headline if not given.")
-@click.option("--html", type=EXISTING_FILE, help="Write a page with pictures.")
-@click.option("--most", type=click.IntRange(0), default=8, show_default=True, help="Losses listed.")
+@click.option("--metric", help="Metric to compare; the first recorded one if not given.")
+@click.option("--html", type=EXISTING_FILE, help="Also write this page with pictures.")
+@click.option(
+    "--most", type=click.IntRange(0), default=8, show_default=True, help="Most losses to list."
+)
 @_pictures_option
 @_own_option
 def diff(
@@ -155,13 +163,15 @@ def diff(
 @click.command()
 @click.argument("before", type=EXISTING_FILE)
 @click.argument("after", type=EXISTING_FILE)
-@click.option("--metric", help="The headline if not given.")
-@click.option("--difference", type=float, help="That one wants to show; the observed one if left.")
+@click.option("--metric", help="Metric to compare; the first recorded one if not given.")
+@click.option(
+    "--difference", type=float, help="Difference to show; the observed one if not given."
+)
 def power(before: Path, after: Path, metric: str | None, difference: float | None) -> None:
     """Say how small a difference the queries can show.
 
-    Says also how many queries a given difference would take. BEFORE and AFTER are the JSON files
-    that `searchlab evaluate` wrote.
+    Also says how many queries are needed to show a given difference. BEFORE and AFTER are the JSON
+    files that `searchlab evaluate` wrote.
     """
     if difference == 0:
         msg = "--difference must be a number other than 0, got 0; leave it out for the observed one"
@@ -193,15 +203,24 @@ def power(before: Path, after: Path, metric: str | None, difference: float | Non
     "--data",
     type=FOLDER,
     envvar="SEARCHLAB_DATA",
-    help="Library to put it in force in; searchlab-data for a chosen configuration.",
+    help="Library to switch to the configuration; for a chosen.json, searchlab-data if not given.",
 )
-@click.option("--out", type=EXISTING_FILE, help="chosen.json beside the folder's results.")
-@click.option("--force", is_flag=True, help="Also what is worse than, or unlike, what is in force.")
+@click.option(
+    "--out",
+    type=EXISTING_FILE,
+    help="File to write; chosen.json in the folder of results if not given.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Accept a result that is worse than the current choice, or cannot be compared with it.",
+)
 def promote(file: Path, data: Path | None, out: Path | None, force: bool) -> None:
-    """Put a measured configuration in force.
+    """Make a measured configuration the one that a library uses.
 
-    Writes chosen.json, and swaps the library to it. A result is held against what chosen.json has,
-    and refused where it is shown to be worse. Nobody may have changed either since it was written.
+    Writes chosen.json, and switches the library to it. A result is compared with the one in
+    chosen.json, and refused if it is shown to be worse. Neither file may have been edited since it
+    was written.
     """
     from searchlab.config import Config
     from searchlab.evaluation.provenance.measurement import read_measurement
@@ -247,12 +266,13 @@ def _promote_result(file: Path, out: Path | None, *, force: bool) -> Path:
 
 
 def _is_result(file: Path) -> bool:
-    """Tell a result from a chosen configuration; both must be as they were written.
+    """Tell whether a file is a result, and not a chosen configuration; neither may be edited.
 
-    A configuration that somebody wrote by hand is neither: it has no evidence, and no seal.
+    A configuration that was written by hand is accepted as chosen: it has no evidence and no seal.
 
     Raises:
-        DataError: It is none of these, or was changed, or what belongs to it is not beside it.
+        NotFoundError: There is no such file.
+        DataError: It is neither, was changed, or a file that belongs to it is missing.
     """
     from searchlab.config import Config
     from searchlab.evaluation.promotion import BENCHMARK

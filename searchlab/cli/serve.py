@@ -26,26 +26,26 @@ _MIB = 2**20
     type=int,
     default=1,
     show_default=True,
-    help="Processes that share the library; one for each CPU is plenty.",
+    help="Number of processes that answer; more than one per CPU core is of no use.",
 )
 @click.option(
     "--config",
     type=EXISTING_FILE,
-    help="Put this chosen configuration in force first, such as results/chosen.json.",
+    help="Switch the library to this configuration first, such as results/chosen.json.",
 )
 @database_option
 @click.option(
     "--base-url",
     default="",
-    help="Address that links in answers start with, such as https://photos.example.org; that of "
-    "each request if not given.",
+    help="Address that links in answers start with, such as https://photos.example.org; the "
+    "address of each request if not given.",
 )
 @click.option(
     "--cors-origin",
     "cors_origins",
     multiple=True,
     envvar="SEARCHLAB_CORS_ORIGINS",
-    help="Origin whose pages may call the API, or * for any; repeatable.",
+    help="Origin whose web pages may call the API, or * for any; repeatable.",
 )
 @click.option(
     "--rate",
@@ -54,7 +54,7 @@ _MIB = 2**20
     type=float,
     default=200.0,
     show_default=True,
-    help="Requests a second that a key may go on sending.",
+    help="Requests per second that a key may send continuously.",
 )
 @click.option(
     "--burst",
@@ -70,14 +70,14 @@ _MIB = 2**20
     type=int,
     default=512,
     show_default=True,
-    help="Requests that a worker takes on at once; more are answered 503.",
+    help="Requests that a worker handles at once; more are answered 503.",
 )
 @click.option(
     "--max-upload-mib",
     type=int,
     default=20,
     show_default=True,
-    help="Largest picture that may be uploaded.",
+    help="Largest upload in MiB.",
 )
 @click.option(
     "--decode-slots",
@@ -93,7 +93,7 @@ _MIB = 2**20
     type=float,
     default=10.0,
     show_default=True,
-    help="Seconds that an uploaded picture may take.",
+    help="Seconds that decoding an uploaded picture may take.",
 )
 @click.option(
     "--log-format",
@@ -125,6 +125,6 @@ def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None
         )
         run(settings)
     except SearchlabError as error:
-        # Whatever keeps a server from starting is for the person who starts it to mend.
+        # Exit code 2 for every error here: the person who starts the server can mend it.
         click.echo(f"searchlab: {error}", err=True)
         sys.exit(2)

@@ -16,33 +16,41 @@ from searchlab.errors import InputError
 @click.argument("source")
 @click.option("--query", default="", help="Words to search the library for.")
 @click.option(
-    "--dump", type=EXISTING_FILE, help="Fetch the pictures of this file of records, and no records."
+    "--dump", type=EXISTING_FILE, help="Fetch no records, but the pictures of this file of records."
 )
 @click.option(
     "--pages", type=int, default=1, show_default=True, help="Most pages of results to fetch."
 )
 @click.option(
-    "--out", type=FOLDER, help="Folder to fetch into; SOURCE, or the dump's own, if not given."
+    "--out",
+    type=FOLDER,
+    help="Folder to fetch into; if not given, a folder named as SOURCE, or the dump's own.",
 )
-@click.option("--key", default="", help="Key of the API; better given as an environment variable.")
+@click.option(
+    "--key",
+    default="",
+    help="Key of the source's API; safer as an environment variable, such as PEXELS_API_KEY.",
+)
 @click.option(
     "--size",
-    help="Size of the pictures: thumb, small, regular, large or full; one that suits the "
-    "library if not given.",
+    help="Size of the pictures: thumb, small, regular, large or full; the source's usual size if "
+    "not given.",
 )
 @click.option(
     "--allow",
     multiple=True,
-    help="Fetch pictures whose licences forbid something: nc, nd, reserved, none; repeatable.",
+    help="Also fetch pictures with such a licence: nc (non-commercial), nd (no derivatives), "
+    "reserved (all rights), none (unknown); repeatable.",
 )
 @click.option(
-    "--fresh", is_flag=True, help="Ignore answers of the API that were kept from the last day."
+    "--fresh", is_flag=True, help="Ignore answers of the API that were stored in the last day."
 )
 def fetch(source: str, dump: Path | None, out: Path | None, **options: Any) -> None:
     """Fetch records and pictures of a photo library.
 
-    For example: searchlab fetch pexels --query boats --pages 2 --out photos, then searchlab index
-    --source pexels photos/pexels.jsonl. Interrupted, the same command goes on.
+    SOURCE is the name of the library. For example: searchlab fetch pexels --query boats --pages 2
+    --out photos, then searchlab index --source pexels photos/pexels.jsonl. After an interruption,
+    the same command goes on where it stopped.
     """
     from searchlab.cli.console import ConsoleProgress, print_problems
     from searchlab.library.roots import check_allowed

@@ -1,4 +1,4 @@
-"""The command that measures a library's index for the planner."""
+"""The command that measures a library's index on this machine, for the planner."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 @click.command()
 @data_option
 @click.option(
-    "--seconds", type=float, default=45.0, show_default=True, help="About how long it may take."
+    "--seconds", type=float, default=45.0, show_default=True, help="Time to spend, about."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random samples.")
 @click.option(
     "--out", type=EXISTING_FILE, help="Configuration to write; tuned.json in --data if not given."
 )
 def tune(data: Path, seconds: float, seed: int, out: Path | None) -> None:
     """Tune the index on this machine.
 
-    Measures it, so that every query takes its cheapest way. What is in force stays as it is. A
-    configuration that holds what was measured is written with a chart beside it, and put in force
-    by --config of `searchlab serve` or `searchlab index`.
+    Measures how long each way to answer a query takes, so that searches choose the cheapest. The
+    library itself is not changed: the measurements are written to a configuration, with a chart
+    beside it, and --config of `searchlab serve` or `searchlab index` makes the library use it.
     """
     from searchlab.cli.console import ConsoleProgress
     from searchlab.config.indexes import load_index
@@ -81,7 +81,7 @@ def _write(path: Path, measured: Measured, config: Config, *, seed: int) -> None
         "manifest": make_manifest("tuning", models=models_of(config.model), seed=seed, threads=1),
     }
     beside = []
-    # Drawn elsewhere first: whoever stops this leaves no chart that is half there.
+    # Drawn in another folder first, so that an interruption leaves no half-written chart.
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".tuning-") as folder:
         if measured.rows:
             for chart in draw(measured, config, Path(folder) / path.stem):

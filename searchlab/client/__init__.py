@@ -1,11 +1,12 @@
-"""A client of the HTTP API, to be called or awaited.
+"""A client of the HTTP API, synchronous or asynchronous.
 
     with Client("http://127.0.0.1:8000", "sl_...") as client:
         for photo in client.search_all(q="a castle", orientation="landscape", limit=40):
             print(photo.relevance_score, photo.image_url)
 
-`Client` and `AsyncClient` have the same methods. Answers are the specification's records; a page
-gets the next one when it is asked; busy servers are asked again, and a POST is never done twice.
+`Client` and `AsyncClient` have the same methods. Answers are the specification's records, and a page
+fetches the next one on demand. A request to a busy server is sent again, and a POST that changes
+something never takes effect twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Call: one request described, without sending it, and what its answer is read as."""
+"""Call: the description of one request, which a client sends, and the type of its answer."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Call(Generic[T]):
     Attributes:
         method: `GET`, `POST` or `DELETE`.
         path: Below `/api/v1`, with its parameters in place.
-        answers: Reads the body of a success.
+        answers: Decodes the body of a successful answer.
         params: Query parameters in order; a repeatable one comes several times.
         json: Body of a POST; None for none.
         image: Bytes of the picture to upload; None for none.
-        idempotency_key: By which the server knows a POST that it has seen; made if left out, but
-            for searches: to search twice changes nothing.
+        idempotency_key: Lets the server recognise a repeated POST; generated if left out, except
+            for searches, which change nothing.
     """
 
     method: str
@@ -51,14 +51,14 @@ class Call(Generic[T]):
 
     @property
     def changes_something(self) -> bool:
-        """Whether to do it twice would not be to do it once."""
+        """Whether doing it twice has another effect than doing it once."""
         return self.method == "POST"
 
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        """Build what is sent; to send it again is the same request to the server.
+        """Build the HTTP request; the server recognises it when it is sent again.
 
         Raises:
-            InputError: Something in it cannot be sent at all.
+            InputError: A value in it cannot be sent over HTTP.
         """
         key = self.idempotency_key
         if key is None and self.changes_something:
@@ -83,16 +83,16 @@ class Call(Generic[T]):
         """Return the answer, or the seconds to wait before the request is sent again.
 
         Args:
-            outcome: What came back, or why nothing did.
-            sent: Times that the request was sent.
-            retries: How often it may be.
+            outcome: The response, or the error in place of one.
+            sent: How often the request was sent so far.
+            retries: How often it may be sent again.
 
         Raises:
             ApiError: The API refused, failed or could not be reached.
         """
         if isinstance(outcome, httpx.Response) and outcome.is_success:
             return self._read(outcome)
-        # A DELETE whose answer was lost may be done: sent again it would not find its object.
+        # A DELETE whose answer was lost may have succeeded; a second one would then answer 404.
         wait = retries.wait(outcome, sent=sent, repeatable=self.method != "DELETE")
         if wait is not None:
             return wait
@@ -120,9 +120,9 @@ class PageCall(Call[list[Photo]]):
         return False
 
     def after(self, cursor: str) -> Self:
-        """Describe the request of the page that a cursor leads to.
+        """Describe the request for the page that a cursor leads to.
 
-        The cursor holds the query, the picture and the filters; only `fields` it does not.
+        The cursor holds the query, the picture and the filters, but not `fields`.
         """
         fields = tuple(pair for pair in self.params if pair[0] == "fields")
         params = (*fields, ("cursor", cursor))

@@ -1,4 +1,4 @@
-"""Client and AsyncClient: the same operations, sent from a thread or from an event loop."""
+"""Client and AsyncClient: the same operations, blocking or awaited."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LOCAL = "http://127.0.0.1:8000"
 def _method(
     describe: Callable[P, AnyCall], run: Callable[[AnyClient, AnyCall], T]
 ) -> Callable[Concatenate[AnyClient, P], T]:
-    """Make a method of the function that describes a request and of the way to send it."""
+    """Make a client's method from a function that describes a request, and a way to send it."""
 
     @functools.wraps(describe)
     def method(self: AnyClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -45,7 +45,7 @@ def _method(
 
 
 def _signature(describe: Callable[..., Any]) -> inspect.Signature:
-    # What help and completion show: `self` first, and each filter by its name.
+    # For help and completion: `self` first, and each filter by its name instead of **filters.
     kind = inspect.Parameter
     parameters = [kind("self", kind.POSITIONAL_ONLY)]
     for parameter in inspect.signature(describe).parameters.values():
@@ -53,13 +53,13 @@ def _signature(describe: Callable[..., Any]) -> inspect.Signature:
             parameters.append(parameter)
             continue
         for name, hint in operations.Filters.__annotations__.items():
-            words = hint.__forward_arg__
-            parameters.append(kind(name, kind.KEYWORD_ONLY, default=None, annotation=words))
+            text = hint.__forward_arg__
+            parameters.append(kind(name, kind.KEYWORD_ONLY, default=None, annotation=text))
     return inspect.Signature(parameters)
 
 
 class _Base:
-    """What both clients are told, checked once."""
+    """The options of both clients, checked."""
 
     def __init__(
         self, base_url: str, api_key: str, *, timeout: float, retries: int, max_wait: float
@@ -81,10 +81,12 @@ class _Base:
 
     @classmethod
     def from_env(cls, **options: Any) -> Self:
-        """Make a client of `SEARCHLAB_BASE_URL` (this machine's port 8000) and `SEARCHLAB_API_KEY`.
+        """Make a client from the environment variables `SEARCHLAB_API_KEY` and `SEARCHLAB_BASE_URL`.
+
+        Without `SEARCHLAB_BASE_URL` the server is port 8000 of this machine.
 
         Args:
-            options: As the client takes them.
+            options: Other arguments of the client.
 
         Raises:
             InputError: There is no key in the environment.
@@ -97,22 +99,22 @@ class _Base:
 
 
 class Client(_Base):
-    """Sends requests and waits for their answers; threads may share one.
+    """Sends requests and waits for their answers; threads may share one client.
 
-    `search`, `search_by_image` and `similar` return a page, `search_all` goes through the photos of
-    all pages, the rest return records. Every method raises an `ApiError` where the API refuses,
+    `search`, `search_by_image` and `similar` return a page, `search_all` iterates over the photos
+    of all pages, the rest return records. Every method raises an `ApiError` if the API refuses,
     fails or cannot be reached.
 
     Args:
         base_url: Address of the server, without `/api/v1`.
-        api_key: As it was shown when it was made.
+        api_key: The key, as `searchlab keys create` showed it.
         timeout: Seconds to connect, and to wait for each part of an answer.
-        retries: Times that a request is sent again when the server is busy or cannot be reached.
-        max_wait: Seconds; a server that asks to wait longer is not waited for.
+        retries: How often a request is sent again when the server is busy or cannot be reached.
+        max_wait: Most seconds to wait before a retry; if the server asks for more, the call fails.
         transport: Takes the requests instead of the network, as in tests.
 
     Raises:
-        InputError: An address or key that can be none.
+        InputError: The address or the key is malformed.
     """
 
     def __init__(
@@ -192,18 +194,18 @@ class Client(_Base):
 
 
 class AsyncClient(_Base):
-    """The same operations to be awaited; tasks of one event loop may share one.
+    """The same operations to be awaited; tasks of one event loop may share one client.
 
     Args:
-        base_url: As of `Client`, like what follows.
-        api_key: As it was shown when it was made.
+        base_url: Address of the server, without `/api/v1`.
+        api_key: The key, as `searchlab keys create` showed it.
         timeout: Seconds to connect, and to wait for each part of an answer.
-        retries: Times that a request is sent again.
-        max_wait: Seconds that a server may ask to wait.
-        transport: Takes the requests instead of the network.
+        retries: How often a request is sent again when the server is busy or cannot be reached.
+        max_wait: Most seconds to wait before a retry; if the server asks for more, the call fails.
+        transport: Takes the requests instead of the network, as in tests.
 
     Raises:
-        InputError: An address or key that can be none.
+        InputError: The address or the key is malformed.
     """
 
     def __init__(
@@ -296,7 +298,7 @@ def _check_address(base_url: str) -> str:
 
 
 def _check_key(api_key: str) -> str:
-    # The message leaves the key out: it may be right but for a line break.
+    # The message does not repeat the key: it may be a valid one with a line break added.
     if not api_key or not api_key.isascii() or not api_key.isprintable() or " " in api_key:
         msg = "api_key must be the key as it was shown when it was made, got another text"
         raise InputError(msg)

@@ -1,19 +1,19 @@
-"""What goes wrong between a client and the API, one exception for each family of statuses.
+"""The exceptions of the client, one for each family of HTTP statuses.
 
     ApiError (SearchlabError)
     ├── UnreachableError                          no answer came
     ├── BadRequestError (InputError)              400, 413, 415 and the 4xx not named here
     │   └── ValidationError                       422; `.errors` says where
     ├── AuthenticationError                       401
-    ├── PermissionDeniedError (ForbiddenError)    403; somebody else's, or as many as there may be
+    ├── PermissionDeniedError (ForbiddenError)    403; another account's, or a limit is reached
     ├── MissingError (NotFoundError)              404
     ├── AlreadyThereError (ConflictError)         409
     ├── UnfinishedError                           409 with the code REQUEST_IN_FLIGHT
     ├── LimitError (QuotaError)                   429; `.retry_after` in seconds
-    └── ServerError                               5xx, and answers that are none of the API's
+    └── ServerError                               5xx, and answers that are not the API's
 
-Each is also what the library itself raises in such a case, so that code around a search needs one
-`except`, whether the photos are on this machine or behind the API.
+Each class in parentheses is the one that the library itself raises in such a case, so code around a
+search needs one `except`, whether the photos are on this machine or behind the API.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class ApiError(SearchlabError):
     """The API refused, failed or could not be reached.
 
     Attributes:
-        status: HTTP status; 0 where no answer came.
-        code: The API's word for the error; empty where it gave none.
+        status: HTTP status; 0 if no answer came.
+        code: The API's code of the error; empty if it sent none.
         message: What went wrong.
-        details: What the API adds, such as the accepted names of `fields`; None if nothing.
-        request_id: Finds the request in the server's log; empty where it gave none.
+        details: Further values, such as the accepted names of `fields`; None if there are none.
+        request_id: Id of the request in the server's log; empty if it sent none.
         retry_after: Seconds that the server asks to wait; None if it does not.
     """
 
@@ -59,8 +59,8 @@ class ApiError(SearchlabError):
         request_id: str = "",
         retry_after: float | None = None,
     ) -> None:
-        known = (code, f"HTTP {status}" if status else "", f"request {request_id}")
-        notes = ", ".join(note for note in known if note and note != "request ")
+        request = f"request {request_id}" if request_id else ""
+        notes = ", ".join(filter(None, (code, f"HTTP {status}" if status else "", request)))
         super().__init__(f"{message} ({notes})" if notes else message)
         self.message = message
         self.status = status
@@ -79,15 +79,15 @@ class BadRequestError(ApiError, InputError):
 
 
 class ValidationError(BadRequestError):
-    """A parameter, or several, are not as they must be.
+    """One or more parameters are invalid.
 
     Attributes:
-        errors: Each failure with the place where it stands.
+        errors: Each failure, with the place of the value in the request.
     """
 
     @property
     def errors(self) -> list[Detail]:
-        """Each failure with the place where it stands."""
+        """Each failure, with the place of the value in the request."""
         return _read_details(self.details)
 
 
@@ -96,19 +96,19 @@ class AuthenticationError(ApiError):
 
 
 class PermissionDeniedError(ApiError, ForbiddenError):
-    """It is there and another account's, or there are as many as there may be."""
+    """The collection belongs to another account, or a limit of the account is reached."""
 
 
 class MissingError(ApiError, NotFoundError):
-    """No such photo, collection or path, or it is another account's."""
+    """There is no such photo, collection or path, or the collection is another account's."""
 
 
 class AlreadyThereError(ApiError, ConflictError):
-    """It is there already."""
+    """The photo is in the collection already."""
 
 
 class UnfinishedError(ApiError):
-    """The same request, sent before, is still being answered: whether it succeeds is not known."""
+    """The same request, sent before, is not answered yet, so it is not known if it succeeds."""
 
 
 class LimitError(ApiError, QuotaError):
@@ -132,7 +132,7 @@ _BY_CODE: dict[str, type[ApiError]] = {"REQUEST_IN_FLIGHT": UnfinishedError}
 
 
 def failure_of(response: httpx.Response) -> ApiError:
-    """Turn an answer without success into its exception, whatever its body is."""
+    """Make the exception for a response without success, whatever its body is."""
     status = response.status_code
     body = _object(response.content)
     error, meta = _part(body, "error"), _part(body, "meta")

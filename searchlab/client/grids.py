@@ -1,4 +1,4 @@
-"""How photos of the API look in a notebook: the cards of a library's own pages, linked images."""
+"""Photos of the API as HTML for notebooks: the same cards as for a library, with linked images."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def grid_html(photos: Sequence[Photo], *, summary: str = "") -> str:
-    """Render photos as cards; what `fields` left out is left out, and no markup is taken over.
+    """Render photos as cards; fields that were not requested are left out, and texts are escaped.
 
     Args:
-        photos: In order.
+        photos: The photos in order.
         summary: A line above them.
     """
     return sheet_html(map(_card, photos), summary=summary)

@@ -1,4 +1,4 @@
-"""The API's operations: each function describes the request of one, for either client to send."""
+"""The API's operations: each function describes one request, which either client can send."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BY_KEY = _reads(Envelope[schema.UsageByKey])
 
 
 class Filters(TypedDict, total=False):
-    """What every search takes beside its words and picture.
+    """The parameters of every search beside its words and picture.
 
     A word or several may be given for `orientation`, `source`, `license_type` and `fields`.
     """
@@ -84,8 +84,8 @@ def search_by_image(
 ) -> PageCall:
     """Search by a picture (a path, its bytes, or a PIL image), or by an indexed photo's id.
 
-    `q` steers the match, by `text_alpha` (0 to 10) more or less. With an `idempotency_key` of
-    one's own, an answer that was lost is given again and counts once against the plan.
+    `q` steers the match, with the weight `text_alpha` (0 to 10). With an `idempotency_key`, a
+    repeated request gets the first answer again and counts once against the plan.
     """
     own = {"q": q, "photo_id": photo_id, "text_alpha": text_alpha, "cursor": cursor}
     return PageCall(
@@ -170,7 +170,7 @@ def create_collection(
     is_public: bool = False,
     idempotency_key: str | None = None,
 ) -> Call[schema.Collection]:
-    """Make a collection without photos."""
+    """Create a collection without photos."""
     return Call(
         method="POST",
         path="/collections",
@@ -195,7 +195,7 @@ def delete_collection(collection_id: int) -> Call[schema.Deleted]:
 def add_photo(
     collection_id: int, photo: str | Photo, *, idempotency_key: str | None = None
 ) -> Call[schema.CollectionPhoto]:
-    """Save a photo, or the photo of an id, in a collection."""
+    """Save a photo, given as a record or by its id, in a collection."""
     return Call(
         method="POST",
         path=f"/collections/{_number('collection_id', collection_id)}/photos",
@@ -259,7 +259,7 @@ def _segment(name: str, value: str) -> str:
     if not isinstance(value, str) or not value:
         msg = f"{name} must be a string that is not empty, got {value!r}"
         raise InputError(msg)
-    if value in {".", ".."}:  # would be taken for a way along the path
+    if value in {".", ".."}:  # would be resolved as a relative path
         return value.replace(".", "%2E")
     try:
         return quote(value, safe="")

@@ -1,4 +1,4 @@
-"""A page of results, and the way to the next ones, in a thread or in an event loop."""
+"""A page of results, which can fetch the next pages, blocking or awaited."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from searchlab.client.records import Photo
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Photos:
-    """One page of photos; iterating over it gives those on it.
+    """One page of photos; iterating over it gives its photos.
 
     Attributes:
-        photos: In order.
-        pagination: Page size in effect, whether more follow, and the cursor that leads there.
+        photos: The photos in order.
+        pagination: Page size in effect, whether more pages follow, and the cursor of the next one.
         meta: The request's id and the milliseconds that it took.
-        headers: What else the server says, such as the configuration that answered.
+        headers: HTTP headers of the answer, such as the configuration of the search.
     """
 
     photos: list[Photo]
@@ -44,9 +44,8 @@ class Photos:
 
     def __repr__(self) -> str:
         more = "more follow" if self.has_more else "the last page"
-        return "\n".join(
-            [f"<{type(self).__name__} of {len(self)} photos, {more}>", *map(_line, self)]
-        )
+        photos = "1 photo" if len(self) == 1 else f"{len(self)} photos"
+        return "\n".join([f"<{type(self).__name__} of {photos}, {more}>", *map(_line, self)])
 
     def _repr_html_(self) -> str:
         from searchlab.client.grids import grid_html
@@ -58,7 +57,7 @@ class Photos:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Page(Photos):
-    """A page that gets the next ones when they are asked for."""
+    """A page that fetches the next ones on demand."""
 
     follow: Callable[[str], Page] = field(compare=False)
 
@@ -68,21 +67,21 @@ class Page(Photos):
         return None if cursor is None else self.follow(cursor)
 
     def pages(self) -> Iterator[Page]:
-        """Go through this page and all that follow, each asked for when it is reached."""
+        """Iterate over this page and all that follow, each fetched when it is reached."""
         page: Page | None = self
         while page is not None:
             yield page
             page = page.next_page()
 
     def all_photos(self) -> Iterator[Photo]:
-        """Go through the photos of this page and of all that follow."""
+        """Iterate over the photos of this page and of all that follow."""
         for page in self.pages():
             yield from page
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AsyncPage(Photos):
-    """A page that gets the next ones when they are awaited."""
+    """A page that fetches the next ones on demand, to be awaited."""
 
     follow: Callable[[str], Awaitable[AsyncPage]] = field(compare=False)
 
@@ -92,21 +91,21 @@ class AsyncPage(Photos):
         return None if cursor is None else await self.follow(cursor)
 
     async def pages(self) -> AsyncIterator[AsyncPage]:
-        """Go through this page and all that follow, each asked for when it is reached."""
+        """Iterate over this page and all that follow, each fetched when it is reached."""
         page: AsyncPage | None = self
         while page is not None:
             yield page
             page = await page.next_page()
 
     async def all_photos(self) -> AsyncIterator[Photo]:
-        """Go through the photos of this page and of all that follow."""
+        """Iterate over the photos of this page and of all that follow."""
         async for page in self.pages():
             for photo in page:
                 yield photo
 
 
 class PageParts(TypedDict):
-    """What an answer gives to a page."""
+    """The parts of an answer that make a page."""
 
     photos: list[Photo]
     pagination: Pagination
@@ -115,10 +114,10 @@ class PageParts(TypedDict):
 
 
 def page_parts(call: PageCall, answer: Answer[list[Photo]]) -> PageParts:
-    """Take an answer apart.
+    """Return the parts of an answer that make a page.
 
     Raises:
-        ServerError: It has no pagination.
+        ServerError: The answer has no pagination.
     """
     envelope = answer.envelope
     if envelope.pagination is None:

@@ -1,4 +1,4 @@
-"""What only clients need beside the wire schema: the envelope as a type, photos that show."""
+"""Records of clients alone, beside the wire schema: the envelope, and photos shown in notebooks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """What every successful answer is wrapped in."""
+    """The envelope of every successful answer."""
 
     success: bool
     data: T
@@ -22,7 +22,7 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class Photo(schema.Photo, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """One photo; fields that the request did not ask for are `msgspec.UNSET`.
+    """One photo; fields that were not requested are `msgspec.UNSET`.
 
     `width` and `height` are pixels, `relevance_score` is 0 to 1, `color_hex` is `#` and six digits.
     """

@@ -1,4 +1,4 @@
-"""When a request is sent again, and after how long."""
+"""Retries: when a request is sent again, and after how long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 
-# Answers by which a server, or what stands before it, says that it did nothing.
+# With these the server, or a proxy before it, says that it did nothing.
 _REFUSED = frozenset({429, 503})
 _GATEWAY = frozenset({502, 504})
 _FIRST_WAIT_S = 0.25
@@ -20,8 +20,8 @@ class Retries:
     """How often and how long a client tries again.
 
     Attributes:
-        most: Times that a request is sent again; 0 for never.
-        max_wait_s: A server that asks to wait longer is not waited for.
+        most: How often a request is sent again at most; 0 for never.
+        max_wait_s: Most seconds to wait; if the server asks for more, there is no retry.
     """
 
     most: int = 3
@@ -33,24 +33,24 @@ class Retries:
         """Return the seconds to wait before the request is sent again; None if it is not.
 
         Args:
-            outcome: The answer, or why there is none.
-            sent: Times that the request was sent, at least 1.
-            repeatable: Whether doing it twice is doing it once.
+            outcome: The response, or the error in place of one.
+            sent: How often the request was sent, at least 1.
+            repeatable: Whether doing it twice has the same effect as doing it once.
         """
-        if sent > self.most or not _passes(outcome, repeatable=repeatable):
+        if sent > self.most or not _is_temporary(outcome, repeatable=repeatable):
             return None
         seconds = retry_after(outcome) if isinstance(outcome, httpx.Response) else None
         if seconds is not None:
             return seconds if seconds <= self.max_wait_s else None
-        # Clients that failed together must not come back together.
+        # Random, so that clients that failed at the same time do not come back at the same time.
         wait = random.uniform(0.5, 1.0) * _FIRST_WAIT_S * 2.0 ** min(sent - 1, 16)
         return min(wait, self.max_wait_s)
 
 
-def _passes(outcome: httpx.Response | httpx.RequestError, *, repeatable: bool) -> bool:
+def _is_temporary(outcome: httpx.Response | httpx.RequestError, *, repeatable: bool) -> bool:
     if isinstance(outcome, httpx.Response):
         if outcome.status_code == 409:
-            # The first sending of the same Idempotency-Key is still being answered.
+            # An earlier request with the same Idempotency-Key is still being answered.
             return repeatable and "retry-after" in outcome.headers
         return outcome.status_code in (_REFUSED | _GATEWAY if repeatable else _REFUSED)
     if isinstance(outcome, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
@@ -60,7 +60,7 @@ def _passes(outcome: httpx.Response | httpx.RequestError, *, repeatable: bool) -
 
 
 def retry_after(response: httpx.Response) -> float | None:
-    """Read `Retry-After`, seconds or a date, as seconds from now; None where there is none.
+    """Read `Retry-After`, seconds or a date, as seconds from now; None if there is none.
 
     >>> retry_after(httpx.Response(503, headers={"Retry-After": "2"}))
     2.0

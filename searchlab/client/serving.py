@@ -1,4 +1,4 @@
-"""A server for the length of a block, such as a notebook's cells: started, keyed, and stopped."""
+"""A local server for the duration of a block, with an API key, for notebooks and tests."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ _STOP_S = 30.0
 def serve_locally(
     data: Path | str, *options: str, plan: str = "scale", start_s: float = 120.0
 ) -> Iterator[Client]:
-    """Serve a library on a free port of this machine, and ask it.
+    """Serve a library on a free port of this machine, and stop the server after the block.
 
-    Its keys, collections and counts are in a database of its own that goes with it, whatever the
-    environment says: the library is left as it was.
+    Its keys, collections and counts are in a temporary database, whatever the environment says, so
+    the library is not changed.
 
     Args:
         data: Folder of the library.
-        options: More for `searchlab serve`, such as `--workers 2`.
-        plan: The plan of the account that asks.
+        options: Further options of `searchlab serve`, such as `--workers`, `2`.
+        plan: Plan of the account of the client.
         start_s: Seconds that the start may take.
 
     Yields:
-        A client with a key of its own; further ones can be made of its `base_url`.
+        A client with a key; further clients can use its `base_url`.
 
     Raises:
-        DataError: The server does not start; says what it said.
+        DataError: The server does not start; the message holds its log.
         InputError: There is no such plan.
     """
     folder = Path(data).expanduser().resolve()
-    with tempfile.TemporaryDirectory(prefix="searchlab-") as place, tempfile.TemporaryFile() as log:
-        url = sqlite_url(Path(place))
-        key = _key(url, plan)
-        ours = ("--data", str(folder), "--port", "0", *options, "--database-url", url)
+    with tempfile.TemporaryDirectory(prefix="searchlab-") as temp, tempfile.TemporaryFile() as log:
+        url = sqlite_url(Path(temp))
+        key = _create_key(url, plan)
+        arguments = ("--data", str(folder), "--port", "0", *options, "--database-url", url)
         server = subprocess.Popen(
-            [*COMMAND, *ours],
+            [*COMMAND, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
             env={n: value for n, value in os.environ.items() if not n.startswith("SEARCHLAB_")},
         )
         try:
-            address = _address(server, Path(f"/dev/fd/{log.fileno()}"), start_s)
+            address = _wait_for_address(server, Path(f"/dev/fd/{log.fileno()}"), start_s)
             with Client(address, key) as client:
                 yield client
         finally:
@@ -71,7 +71,7 @@ def serve_locally(
                 server.wait()
 
 
-def _address(server: subprocess.Popen[bytes], log: Path, start_s: float) -> str:
+def _wait_for_address(server: subprocess.Popen[bytes], log: Path, start_s: float) -> str:
     deadline = time.monotonic() + start_s
     while time.monotonic() < deadline and server.poll() is None:
         ready = READY.search(log.read_text(encoding="utf-8", errors="replace"))
@@ -82,7 +82,7 @@ def _address(server: subprocess.Popen[bytes], log: Path, start_s: float) -> str:
     raise DataError(msg)
 
 
-def _key(url: str, plan: str) -> str:
+def _create_key(url: str, plan: str) -> str:
     database = open_database(url)
     try:
         migrate(database)

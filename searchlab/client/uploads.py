@@ -1,4 +1,4 @@
-"""Pictures of every kind that a caller may hold, as bytes to upload."""
+"""Converts pictures, given as a path, bytes or a PIL image, to bytes to upload."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from searchlab.errors import InputError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# What PNG keeps without loss; the rest goes as JPEG.
+# Modes that PNG stores without loss; pictures of other modes are sent as JPEG.
 _PNG_MODES = frozenset({"1", "LA", "P", "RGBA", "I;16"})
 
 
 def picture_bytes(image: str | os.PathLike[str] | bytes | Image) -> bytes:
-    """Read a file, take bytes as they are, or encode a PIL image as it is displayed.
+    """Read a file, return bytes unchanged, or encode a PIL image, rotated upright.
 
     Raises:
-        InputError: It is none of them, or empty.
+        InputError: The image is of another type, or empty.
         OSError: The file cannot be read.
     """
     if isinstance(image, bytes | bytearray | memoryview):

@@ -247,7 +247,7 @@ def cancel_while_claiming(outcome):
         with pytest.raises(asyncio.CancelledError):
             await task
         collections.go.set()
-        while idempotency._RETURNING:
+        while idempotency._RELEASING:
             await asyncio.sleep(0.001)
 
     asyncio.run(cancel())

@@ -32,7 +32,7 @@ def test_a_record_without_its_score_has_just_what_was_asked_for(photos):
 
 def test_what_is_kept_has_a_limit_in_bytes_and_changes_no_record(photos, monkeypatch):
     first = [decoded(photos, row) for row in range(6)]
-    monkeypatch.setattr(encoded_photos, "_KEPT_BYTES", 6_000)
+    monkeypatch.setattr(encoded_photos, "_CACHED_BYTES", 6_000)
     assert [decoded(photos, row, fields=("source", "width")) for row in range(6)]
     records = photos._records.values()
     assert 1 <= len(records) < 12
@@ -41,7 +41,7 @@ def test_what_is_kept_has_a_limit_in_bytes_and_changes_no_record(photos, monkeyp
 
 
 def test_a_record_larger_than_the_limit_is_made_all_the_same(photos, monkeypatch):
-    monkeypatch.setattr(encoded_photos, "_KEPT_BYTES", 1)
+    monkeypatch.setattr(encoded_photos, "_CACHED_BYTES", 1)
     assert decoded(photos, 0)["source"] == "unsplash"
     assert decoded(photos, 1)["source"] == "pexels"
     assert len(photos._records) == 1

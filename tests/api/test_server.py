@@ -168,7 +168,7 @@ def test_told_to_stop_it_finishes_what_it_is_working_on_and_takes_nothing_new(su
 
 
 def test_told_twice_it_does_not_wait_for_what_is_running(supervised, monkeypatch):
-    monkeypatch.setattr(server_module, "_IMPATIENT_S", 0)
+    monkeypatch.setattr(server_module, "_FORCE_AFTER_S", 0)
     with supervised() as server, ThreadPoolExecutor(2) as clients:
         running = clients.submit(server.ask, "/endless")
         wait_until(lambda: server.marked("busy"))

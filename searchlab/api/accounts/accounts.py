@@ -1,4 +1,4 @@
-"""Accounts and their keys: made, listed, revoked. A key's secret is shown once and kept hashed."""
+"""Creates, lists and revokes keys. A key's secret is shown once, and only its hash is stored."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _HINT_LENGTH = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRecord:
-    """What may be shown of a key.
+    """A key without its secret.
 
     Attributes:
-        key_id: Names it in commands and in the usage by key.
-        name: What its owner calls it; an account may have several of one name.
+        key_id: Identifies it in commands and in the usage by key.
+        name: Chosen by its owner; an account may have several keys of one name.
         account: Name of the account.
         plan: The account's plan.
-        created_at: When it was made, UTC.
-        revoked_at: When it was revoked; None while it is in force.
+        created_at: When it was created, UTC.
+        revoked_at: When it was revoked; None while it is valid.
         last_used_at: When it was last used, within seconds; None if never.
         hint: The first characters of the secret.
     """
@@ -52,7 +52,7 @@ class KeyRecord:
 
 def plan_of(database: Database, account: str) -> str | None:
     """Return the plan of an account; None while there is no such account."""
-    name = _visible(account, "account")
+    name = _check_visible(account, "account")
     with database.reading() as connection:
         plan = connection.scalar(sa.select(accounts.c.plan).where(accounts.c.name == name))
     return None if plan is None else str(plan)
@@ -66,23 +66,23 @@ def create_key(
     plan: str | None = None,
     clock: Callable[[], datetime] = utc_now,
 ) -> tuple[KeyRecord, str]:
-    """Make a key, and its account on first use; it is in force at once in every process.
+    """Create a key, and its account if it is new; every process accepts the key at once.
 
     Args:
-        database: Where.
-        account: 1 to 100 visible characters.
-        name: Of the key, likewise; an account may have several keys of one name.
-        plan: The account's plan from now on, one of `PLAN_NAMES`; None leaves it, and stands for
-            free on first use.
-        clock: Tells the moment.
+        database: Where keys are stored.
+        account: Name of the account, 1 to 100 visible characters.
+        name: Name of the key, likewise; an account may have several keys of one name.
+        plan: The account's plan from now on, one of `PLAN_NAMES`; None leaves it as it is, and
+            means free for a new account.
+        clock: Returns the current time.
 
     Returns:
-        What may be shown of the key, and its secret, which cannot be had again.
+        The key's record, and its secret, which cannot be shown again.
 
     Raises:
-        InputError: A name that is none, or a plan that is none.
+        InputError: A name is malformed, or there is no such plan.
     """
-    account, name = _visible(account, "account"), _visible(name, "name")
+    account, name = _check_visible(account, "account"), _check_visible(name, "name")
     if plan is not None and plan not in PLAN_NAMES:
         msg = f"plan must be one of {', '.join(PLAN_NAMES)}, got {quote(plan)}"
         raise InputError(msg)
@@ -128,7 +128,7 @@ def list_keys(database: Database, account: str | None = None) -> list[KeyRecord]
     """List the keys, revoked ones too, by account and age; of one account or of all."""
     query = _RECORDS.order_by(accounts.c.name, api_keys.c.created_at, api_keys.c.id)
     if account is not None:
-        query = query.where(accounts.c.name == _visible(account, "account"))
+        query = query.where(accounts.c.name == _check_visible(account, "account"))
     with database.reading() as connection:
         return [_record(row) for row in connection.execute(query).mappings()]
 
@@ -136,19 +136,19 @@ def list_keys(database: Database, account: str | None = None) -> list[KeyRecord]
 def revoke_key(
     database: Database, key: str, *, clock: Callable[[], datetime] = utc_now
 ) -> KeyRecord:
-    """Revoke a key; it is refused at once in every process. Again, it changes nothing.
+    """Revoke a key; every process refuses it at once. Revoking it again changes nothing.
 
     Args:
-        database: Where.
+        database: Where keys are stored.
         key: Its `key_id`, its hint, or the secret itself.
-        clock: Tells the moment.
+        clock: Returns the current time.
 
     Returns:
         The key; `revoked_at` says when it was revoked first.
 
     Raises:
-        NotFoundError: No such key.
-        InputError: A hint that several keys share.
+        NotFoundError: There is no such key.
+        InputError: Several keys share the hint.
     """
     came = f"{key[:_HINT_LENGTH]}..." if is_secret(key) else quote(key)
     if not is_storable(key):
@@ -181,7 +181,7 @@ def revoke_key(
 
 @contextmanager
 def change_keys(database: Database) -> Iterator[Connection]:
-    """Open a transaction that changes keys or plans; no answer of before outlives it."""
+    """Open a transaction that changes keys or plans; every worker then forgets what it remembers."""
     with ExitStack() as stack:
         if database.file is not None:
             generation = stack.enter_context(closing(Generation(database.file)))
@@ -206,12 +206,12 @@ def _record(row: sa.RowMapping) -> KeyRecord:
     return KeyRecord(key_id=values.pop("id"), **values)
 
 
-def _visible(text: str, what: str) -> str:
-    # Composed and decomposed accents are one name.
-    name = unicodedata.normalize("NFC", storable(text, what, least=1, most=MAX_NAME))
+def _check_visible(text: str, field: str) -> str:
+    # Normalised, so that composed and decomposed accents make the same name.
+    name = unicodedata.normalize("NFC", storable(text, field, least=1, most=MAX_NAME))
     if not name.isprintable() or name != name.strip():
         msg = (
-            f"{what} must be 1 to {MAX_NAME} visible characters without spaces around them, "
+            f"{field} must be 1 to {MAX_NAME} visible characters without spaces around them, "
             f"got {quote(text)}"
         )
         raise InputError(msg)

@@ -1,7 +1,7 @@
 """Collections: an account's named lists of photos.
 
-The cover is the photo that has been in the collection for longest: the first to be added, and when
-it is removed the oldest one left. So it is not stored, and cannot be wrong.
+The cover is the photo that has been in the collection for longest: the first one added, and when it
+is removed the oldest one left. It is computed, not stored, so it cannot become wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_ADDRESS = 2000
 MAX_PHOTO_TEXT = 255
 MAX_COLLECTIONS = 1_000
 MAX_PHOTOS = 2_000
-"""Most collections of an account, and photos of a collection: lists are answered whole."""
+"""Most collections per account, and photos per collection, since lists are not paged."""
 
 _entries = collection_photos.c
 
@@ -33,11 +33,11 @@ class FullError(ForbiddenError):
 
 
 class Collections:
-    """The collections of all accounts; every method names the account that asks.
+    """The collections of all accounts; every method takes the account of the caller.
 
-    Methods that change something take the transaction that they are part of, so that the record
-    of the request can be part of it too. Answers are the specification's records, except that
-    `photo_thumbnail_url` is None where none was sent: who reads knows the address of today.
+    Methods that change something take an open transaction, so that the answer for an
+    `Idempotency-Key` can be recorded in the same one. They return the specification's records,
+    except that `photo_thumbnail_url` is None if none was sent: the route fills in the current link.
     """
 
     def __init__(self, database: Database, *, clock: Callable[[], datetime] = utc_now) -> None:
@@ -78,14 +78,14 @@ class Collections:
 
         Args:
             connection: Open transaction.
-            account_id: Its owner.
+            account_id: Account that will own it.
             name: 1 to 255 characters.
             description: At most 1000 characters, or None.
             is_public: Whether other accounts may read it.
 
         Raises:
-            InputError: A text that is too short, too long or cannot be stored.
-            FullError: The account has `MAX_COLLECTIONS`.
+            InputError: A text is too short, too long or cannot be stored.
+            FullError: The account has `MAX_COLLECTIONS` already.
         """
         now = self._clock()
         values = {
@@ -97,7 +97,7 @@ class Collections:
             "created_at": now,
             "updated_at": now,
         }
-        # Held, so that nobody else counts before this one is there.
+        # Lock the account, so that no other transaction counts before this collection exists.
         mine = accounts.c.id == account_id
         connection.execute(sa.select(accounts.c.id).where(mine).with_for_update())
         theirs = collections.c.account_id == account_id
@@ -107,8 +107,8 @@ class Collections:
                 "delete one first"
             )
             raise FullError(msg)
-        made = collections.insert().values(values).returning(collections.c.id)
-        collection_id = connection.execute(made).scalar_one()
+        insert = collections.insert().values(values).returning(collections.c.id)
+        collection_id = connection.execute(insert).scalar_one()
         return _record(_find(connection, account_id, collection_id))
 
     def delete(self, connection: Connection, account_id: int, collection_id: int) -> dict[str, Any]:
@@ -137,19 +137,19 @@ class Collections:
 
         Args:
             connection: Open transaction.
-            account_id: Of the caller.
-            collection_id: Of the collection.
-            photo_id: Of the photo.
-            photo_thumbnail_url: None to have it filled in by whoever reads the entry.
-            photo_source: Where the photo is from.
-            photo_photographer: For display.
+            account_id: Account of the caller.
+            collection_id: The collection.
+            photo_id: The photo.
+            photo_thumbnail_url: Link to show; None to have the current one filled in when read.
+            photo_source: Library that the photo is from.
+            photo_photographer: Name of the photographer for display.
 
         Raises:
             NotFoundError: There is no such collection that the account may see.
             ForbiddenError: It is another account's.
             ConflictError: The photo is in the collection already.
-            FullError: The collection has `MAX_PHOTOS`.
-            InputError: A text that is too long or cannot be stored.
+            FullError: The collection has `MAX_PHOTOS` already.
+            InputError: A text is too long or cannot be stored.
         """
         texts = {
             "photo_id": photo_id,
@@ -181,12 +181,12 @@ class Collections:
                 "remove one first, or make another collection"
             )
             raise FullError(msg)
-        added = (
+        insert = (
             collection_photos.insert()
             .values(collection_id=collection_id, added_at=now, **values)
             .returning(collection_photos)
         )
-        return _entry(connection.execute(added).one())
+        return _entry(connection.execute(insert).one())
 
     def remove_photo(
         self, connection: Connection, account_id: int, collection_id: int, photo_id: str
@@ -201,21 +201,21 @@ class Collections:
         self._own(connection, account_id, collection_id)
         removed = 0
         if is_storable(photo_id):
-            gone = collection_photos.delete().where(_is(collection_id, photo_id))
-            removed = connection.execute(gone).rowcount
+            delete = collection_photos.delete().where(_is(collection_id, photo_id))
+            removed = connection.execute(delete).rowcount
         if removed == 0:
             msg = f"photo_id must be in collection {collection_id}, got {quote(photo_id)}"
             raise NotFoundError(msg)
         return {"deleted": True}
 
     def _own(self, connection: Connection, account_id: int, collection_id: int) -> datetime:
-        """Hold the collection against other writers and note that it changes."""
+        """Lock the account's collection for this transaction; returns its new `updated_at`."""
         now = self._clock()
         mine = (collections.c.id == collection_id) & (collections.c.account_id == account_id)
         changed = 0
         if 0 < collection_id <= MAX_ID:
-            held = collections.update().where(mine).values(updated_at=now)
-            changed = connection.execute(held).rowcount
+            touch = collections.update().where(mine).values(updated_at=now)
+            changed = connection.execute(touch).rowcount
         if changed == 0:
             _find(connection, account_id, collection_id)
             msg = (
@@ -241,7 +241,7 @@ def _find(connection: Connection, account_id: int, collection_id: int) -> sa.Row
         query = _summary().where(collections.c.id == collection_id, seen)
         row = connection.execute(query).one_or_none()
     if row is None:
-        # The same words for one that is not there and one that is somebody else's.
+        # The same message for a missing collection and another account's private one.
         msg = f"collection_id must be that of a collection of yours, got {quote(collection_id)}"
         raise NotFoundError(msg)
     return row

@@ -1,7 +1,7 @@
-"""Database: SQLite beside the library, or PostgreSQL by URL, with the same promises.
+"""Database: SQLite beside the library, or PostgreSQL by URL, behind the same interface.
 
-A transaction is committed when its block ends, rolled back when the block raises. What a driver
-raises becomes an error of ours here and nowhere else, and a password is never part of a message.
+A transaction is committed when its block ends, and rolled back when the block raises. Exceptions of
+the drivers become our own errors here and nowhere else; no message contains a password.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DRIVERS = {
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
-# 40001 serialization failure, 40P01 deadlock, 55P03 lock not available: rolled back for sure.
+# 40001 serialization failure, 40P01 deadlock, 55P03 lock not available: certainly rolled back.
 _ROLLED_BACK = ("40001", "40P01", "55P03")
 _SQLITE_BUSY = (5, 6)
 _READ_ONLY = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class BusyError(DataError):
-    """Other transactions hold the database for too long; nothing was changed, try again."""
+    """Other transactions lock the database for too long; nothing was changed, try again."""
 
 
 class UnreachableDatabaseError(DataError):
@@ -48,7 +48,7 @@ class UnreachableDatabaseError(DataError):
 
 
 class UnstorableError(InputError):
-    """A value that the database does not take; who hands values to it must check them before."""
+    """A value that the database cannot store; callers must check values before they store them."""
 
 
 class Database:
@@ -56,7 +56,7 @@ class Database:
 
     Attributes:
         engine: SQLAlchemy's engine; its pool is shared by all threads.
-        name: How messages call it; holds no password.
+        name: Its name in messages, without a password.
         file: The file of SQLite; None for PostgreSQL.
     """
 
@@ -89,16 +89,16 @@ class Database:
         """Open a transaction that writes; on SQLite there is one at a time, and others wait.
 
         Raises:
-            BusyError: Others hold the database; nothing was changed.
+            BusyError: Others lock the database for too long; nothing was changed.
             UnreachableDatabaseError: The database cannot be reached or written.
-            UnstorableError: A text or number that the database does not take.
+            UnstorableError: The database cannot store a text or number.
         """
         with self._turn(), self.translate_errors(), self._writer.begin() as connection:
             yield connection
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        # SQLite's writers look again after a nap of up to 0.1 s; threads can wait without one.
+        # SQLite's writers poll with pauses of up to 0.1 s; threads of one process need not.
         if self.file is None:
             yield
             return
@@ -111,7 +111,7 @@ class Database:
             self._writing.release()
 
     def look_up(self, ask: Callable[[Connection], T]) -> T:
-        """Ask one question in the fewest round trips, again if the connection was lost.
+        """Run one query in the fewest round trips; a second time if the connection was lost.
 
         Args:
             ask: Executes one SELECT; on PostgreSQL outside any transaction.
@@ -132,12 +132,12 @@ class Database:
             return ask(connection)
 
     def insert(self, table: sa.Table) -> sqlite.Insert:
-        """Start an INSERT that can say what to do when the row is there."""
-        # Both dialects have the same methods here, and one type is enough to write against.
+        """Start an INSERT that can say what to do if the row exists (ON CONFLICT)."""
+        # The classes of both dialects have the same methods, so one type serves for both.
         return sqlite.insert(table) if self.file is not None else postgresql.insert(table)  # type: ignore[return-value]
 
     def version(self) -> str | None:
-        """Return the version of the tables; None while there are none.
+        """Return the version of the tables; None if they do not exist yet.
 
         Raises:
             DataError: The database cannot be reached, or is damaged.
@@ -156,7 +156,7 @@ class Database:
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Turn what a driver raises in the block into an error of ours."""
+        """Turn the driver's exceptions in the block into our own errors."""
         try:
             yield
         except (UnicodeEncodeError, OverflowError) as error:  # raised bare by SQLite's driver
@@ -170,7 +170,7 @@ class Database:
         except exc.PendingRollbackError as error:
             msg = f"{self.name} must stay connected, got a connection that was lost; try again"
             raise UnreachableDatabaseError(msg) from error
-        except exc.StatementError as error:  # a value that cannot even be handed to the driver
+        except exc.StatementError as error:  # a value of a type that the driver cannot take
             msg = f"values must be such that {self.name} takes them, got: {error.orig}"
             raise UnstorableError(msg) from error
 
@@ -207,15 +207,15 @@ def sqlite_url(folder: Path) -> str:
 
 
 def open_database(url: str) -> Database:
-    """Open a database; nothing is connected or made yet, `migrate` does.
+    """Open a database without connecting to it yet; `migrate` creates its tables.
 
     Args:
         url: `sqlite:////path/api.db` or `postgresql://user:password@host:5432/name`.
 
     Raises:
-        InputError: The URL is none, or of another database.
-        MissingExtraError: PostgreSQL without its driver.
-        NotFoundError: SQLite in a folder that does not exist.
+        InputError: The URL is malformed, or names another kind of database.
+        MissingExtraError: PostgreSQL's driver is not installed.
+        NotFoundError: The folder of the SQLite file does not exist.
     """
     address = _parse(url)
     if address.drivername.startswith("sqlite"):
@@ -224,7 +224,7 @@ def open_database(url: str) -> Database:
 
 
 def _parse(url: str) -> URL:
-    # What came is not repeated: with a typo in it, nobody knows which part is the password.
+    # The messages do not repeat the URL: with a typo, any part of it may be the password.
     form = "sqlite:////PATH or postgresql://USER:PASSWORD@HOST:PORT/NAME"
     try:
         address = make_url(url)
@@ -262,7 +262,7 @@ def _open_sqlite(address: URL) -> Database:
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # the driver begins nothing by itself
+        connection.isolation_level = None  # the driver begins no transaction by itself
         for pragma in ("foreign_keys=ON", "synchronous=NORMAL", "temp_store=MEMORY"):
             connection.execute(f"PRAGMA {pragma}")
 
@@ -292,17 +292,17 @@ def _open_postgresql(address: URL) -> Database:
             "application_name": "searchlab",
             "connect_timeout": CONNECT_TIMEOUT_S,
             "tcp_user_timeout": int(BUSY_TIMEOUT_S * 1000),
-            **address.query,  # what the URL says goes first
+            **address.query,  # options in the URL take precedence
         },
         "pool_timeout": BUSY_TIMEOUT_S,
         "hide_parameters": True,
     }
     engine = sa.create_engine(address, pool_size=POOL_SIZE, pool_pre_ping=True, **options)
-    # No ping before each look-up: one whose connection was lost is asked again instead.
+    # No ping before each look-up: `look_up` repeats a query whose connection was lost.
     lookups = sa.create_engine(address, pool_size=2, isolation_level="AUTOCOMMIT", **options)
-    patience_ms = int(BUSY_TIMEOUT_S * 1000)
-    _on_connect(engine, f"SET lock_timeout = {patience_ms}")
-    _on_connect(lookups, f"SET statement_timeout = {patience_ms}")
+    timeout_ms = int(BUSY_TIMEOUT_S * 1000)
+    _on_connect(engine, f"SET lock_timeout = {timeout_ms}")
+    _on_connect(lookups, f"SET statement_timeout = {timeout_ms}")
     host = address.host or address.query.get("host") or "localhost"
     name = f"postgresql://{host}/{address.database or ''}"
     return Database(engine, name=name, file=None, lookups=lookups)

@@ -1,4 +1,4 @@
-"""Idempotent POSTs: the first answer to an `Idempotency-Key` is given again, nothing done twice."""
+"""Idempotent POSTs: repetitions with one `Idempotency-Key` get the first answer again."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from searchlab.errors import InputError, SearchlabError, quote
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
-_RETURNING: set[asyncio.Task[None]] = set()
+# The event loop keeps weak references only, so running tasks are held here.
+_RELEASING: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a POST may do about its key.
+    """A request's hold on its `Idempotency-Key`.
 
     Attributes:
-        replay: The answer that was given before; nothing is to be done then.
-        make_record: Makes, of status and body, what records the answer in the action's transaction;
-            None where no key was sent.
+        replay: The first answer, if there is one; the request must then do nothing else.
+        make_record: Takes status and body, and returns a function that records the answer in the
+            transaction of the change; returns None if no key was sent.
     """
 
     replay: Response[bytes] | None
@@ -40,17 +41,17 @@ class Claim:
 
 @asynccontextmanager
 async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterator[Claim]:
-    """Hold the request's `Idempotency-Key` while it is being acted on.
+    """Hold the request's `Idempotency-Key` while the block acts on the request.
 
-    An action that fails gives the key back: nothing was done, so it may be tried again.
+    A block that raises gives the key back: nothing was done, so the request may be tried again.
 
     Args:
-        request: With or without the header.
-        content: What a repetition must have in common with the first, besides its query.
+        request: A request with or without the header.
+        content: The body or its hash; a repetition must have the same content and query.
 
     Raises:
-        Invalid: The key is no key, or came with another request before.
-        InFlightError: The first request with this key is still being acted on.
+        Invalid: The key is malformed, or was used with another request before.
+        InFlightError: The first request with this key is not answered yet.
     """
     key = request.headers.get(IDEMPOTENCY_KEY)
     if key is None:
@@ -69,12 +70,12 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
         fingerprint=hashlib.sha256(b"%d:" % len(query) + query + content).digest(),
     )
     try:
-        before = await _begin(services, attempt)
+        replay = await _begin(services, attempt)
     except InputError as error:
         raise invalid(("header", IDEMPOTENCY_KEY), str(error), "idempotency_key") from None
-    if before is not None:
+    if replay is not None:
         context_of(request).headers["Idempotency-Replayed"] = "true"
-        answer = Response(before.body, status_code=before.status, media_type=MediaType.JSON)
+        answer = Response(replay.body, status_code=replay.status, media_type=MediaType.JSON)
         yield Claim(answer, lambda _status, _body: None)
         return
 
@@ -95,21 +96,21 @@ async def _begin(services: Services, attempt: Attempt) -> Replay | None:
     try:
         return await asyncio.shield(beginning)
     except asyncio.CancelledError:
-        # The thread goes on and may claim the key, which nobody would act on.
+        # The thread goes on and may still claim the key for a request that is gone.
         _let_run(_give_back(services, attempt, after=beginning))
         raise
 
 
 def _let_run(work: Any) -> None:
     task: asyncio.Task[None] = asyncio.ensure_future(work)
-    _RETURNING.add(task)
-    task.add_done_callback(_RETURNING.discard)
+    _RELEASING.add(task)
+    task.add_done_callback(_RELEASING.discard)
 
 
 async def _give_back(
     services: Services, attempt: Attempt, *, after: asyncio.Future[Replay | None] | None = None
 ) -> None:
-    # Where it cannot be given back now, its lease runs out within a minute.
+    # If the key cannot be given back now, its lease runs out within a minute.
     with suppress(SearchlabError, HttpProblem):
         if after is not None and await after is not None:
             return

@@ -1,7 +1,7 @@
-"""Keys in force: who the caller is, by the header `x-api-key`, at every request.
+"""KeyRing: finds the caller of each request by the header `x-api-key`.
 
-FILE.generation, beside a SQLite file, tells all processes at once that the keys have changed: 8
-bytes; even, and another number after every change of keys; odd during one.
+The file FILE.generation beside a SQLite file tells all processes at once when the keys change. It
+holds one number of 8 bytes: odd during a change of keys, and even and new after it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from searchlab.errors import ConflictError, DataError
 
 SECRET_PREFIX = "sl_"
 SECRET_LENGTH = 46
-_KEPT_S = 5.0
-_MOST_KEPT = 10_000
+_REMEMBERED_S = 5.0
+_MOST_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Caller:
     """The account and the key behind a request.
 
     Attributes:
-        account_id: What collections, usage and cursors belong to.
-        key_id: The key itself.
+        account_id: The account, which owns collections, usage and cursors.
+        key_id: Public identifier of the key.
         plan: Name of the account's plan.
     """
 
@@ -47,7 +47,7 @@ class Caller:
 
 
 def hash_secret(secret: str) -> bytes:
-    """Return what is kept of a secret; 256 random bits need neither salt nor slowness."""
+    """Hash a secret for storage; 256 random bits need neither a salt nor a slow hash."""
     return hashlib.sha256(secret.encode()).digest()
 
 
@@ -77,13 +77,13 @@ _FIND = (
 class Generation:
     """A number that all processes see at once, read in a fraction of a microsecond.
 
-    An answer learnt under an even number stands as long as the number is the same. A process that
-    dies in the middle of a change leaves an odd number: answers are then asked for each time,
-    until `heal` finds that nobody is changing anything.
+    An answer of the database under an even number stays valid while the number is the same. A
+    process that dies in the middle of a change leaves an odd number: every request then asks the
+    database, until `heal` finds that no process is changing keys.
     """
 
     def __init__(self, file: Path) -> None:
-        """Map the file beside a database file; it is made if need be.
+        """Map the file beside a database file into memory; creates it if it does not exist.
 
         Raises:
             DataError: The folder cannot be written.
@@ -102,7 +102,7 @@ class Generation:
         except OSError as error:
             msg = f"{self._path} must be a file that can be written, got: {error.strerror or error}"
             raise DataError(msg) from error
-        # One aligned load or store of 8 bytes; it is never seen half done.
+        # One aligned load or store of 8 bytes is atomic.
         self._value = memoryview(self._map).cast("Q")
 
     def read(self) -> int:
@@ -110,7 +110,7 @@ class Generation:
         return self._value[0]
 
     def current(self) -> Generation:
-        """Return itself, or another one if the file was replaced, as by a restored backup."""
+        """Return this object, or a new one if the file was replaced, as by a restored backup."""
         try:
             replaced = self._path.stat().st_ino != self._inode
         except OSError:
@@ -119,7 +119,7 @@ class Generation:
 
     @contextmanager
     def change(self) -> Iterator[None]:
-        """Mark a change of keys: odd before the block, even and new after it."""
+        """Mark a change of keys: the number is odd during the block, and even and new after it."""
         with exclusive(self._file):
             self._value[0] |= 1
             try:
@@ -128,13 +128,13 @@ class Generation:
                 self._value[0] += 1
 
     def heal(self) -> None:
-        """Make an odd number even if its writer is dead."""
+        """Make an odd number even, if the process that left it is dead."""
         try:
             with exclusive(self._file, patience_s=0):
                 if self._value[0] & 1:
                     self._value[0] += 1
         except ConflictError:
-            return  # somebody is at it
+            return  # another process is changing keys
 
     def close(self) -> None:
         """Unmap the file."""
@@ -149,12 +149,12 @@ class _Known(NamedTuple):
 
 
 class KeyRing:
-    """Finds callers by their secret; a key that was revoked is refused at once, everywhere.
+    """Finds callers by their secret; a revoked key is refused at once by every worker.
 
-    SQLite: an answer is remembered for as long as the generation of the keys stays the same, a
-    number in memory that all processes of the machine share, and for seconds at most.
-    PostgreSQL: each answer is one indexed lookup. A generation kept there would have to be read
-    each time as well, at the same price.
+    SQLite: a caller is remembered while the `Generation` of the keys, which all processes of the
+    machine share, stays the same, and for five seconds at most.
+    PostgreSQL: each request is one indexed lookup. A generation stored there would have to be read
+    at each request too, at the same price.
     """
 
     def __init__(self, database: Database) -> None:
@@ -179,15 +179,15 @@ class KeyRing:
         if self._generation is None:
             return self._database.look_up(lambda connection: find_caller(connection, secret))
         digest = hash_secret(secret)
-        if known := self._recall_digest(digest, self._generation):
-            return known
+        if remembered := self._recall_digest(digest, self._generation):
+            return remembered
         self._generation = generation = self._generation.current()
         if generation.read() % 2:
             generation.heal()
-        # Read before the database is: what changes in between makes the answer worthless.
-        before = generation.read()
+        # Read before the database, so that a change in between makes the remembered answer invalid.
+        number = generation.read()
         caller = self._database.look_up(lambda connection: find_caller(connection, secret))
-        self._remember(digest, caller, generation=before)
+        self._remember(digest, caller, generation=number)
         return caller
 
     def _recall_digest(self, digest: bytes, generation: Generation) -> Caller | None:
@@ -204,12 +204,12 @@ class KeyRing:
         if caller is None or generation % 2:
             self._known.pop(digest, None)
             return
-        if len(self._known) >= _MOST_KEPT:
+        if len(self._known) >= _MOST_REMEMBERED:
             self._known.clear()
-        self._known[digest] = _Known(caller, generation, time.monotonic() + _KEPT_S)
+        self._known[digest] = _Known(caller, generation, time.monotonic() + _REMEMBERED_S)
 
     def close(self) -> None:
-        """Forget what is remembered."""
+        """Forget all remembered callers."""
         self._known.clear()
         if self._generation is not None:
             self._generation.close()

@@ -1,4 +1,4 @@
-"""The lock that processes beside one SQLite file share, for who migrates it or changes keys."""
+"""The lock beside a SQLite file, which a process holds while it migrates it or changes keys."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PATIENCE_S = 60.0
 
 @contextmanager
 def exclusive(file: Path, *, patience_s: float = _PATIENCE_S) -> Iterator[None]:
-    """Hold the lock beside a database file; it is freed when its holder dies.
+    """Hold the lock beside a database file during the block; a holder that dies frees it.
 
     Raises:
-        ConflictError: Somebody else holds it for longer than `patience_s`.
+        ConflictError: Another process holds it for longer than `patience_s` seconds.
         DataError: The folder cannot be written.
     """
     path = file.with_name(f"{file.name}.lock")

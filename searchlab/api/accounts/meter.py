@@ -1,8 +1,8 @@
-"""Meter: count searches exactly, many in one transaction.
+"""Meter: counts searches exactly, many in one transaction.
 
-`count` returns after the commit, so that an answer that was sent is counted whatever happens
-next. What is counted in one turn of an event loop shares a transaction, and so does what comes
-while another transaction is being written.
+`count` returns after the commit, so every answer that is sent was counted before. Searches that are
+counted in one turn of an event loop share a transaction, and so do those that arrive while another
+transaction is being written.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from searchlab.errors import QuotaError, SearchlabError
 _MOST_AT_ONCE = 500
 _FRESH_S = 1.0
 _MOST_REMEMBERED = 100_000
-_PATIENCE_S = 15.0  # longer than any lock is waited for; then it hangs
+_PATIENCE_S = 15.0  # longer than any wait for a lock; after that the database counts as hanging
 _LOG = logging.getLogger(__name__)
 
 Outcome = int | Exception
@@ -59,7 +59,7 @@ class _Look:
 
 
 _Item = _Count | _Flush | _Look | None
-_Counted = list[_Count | _Flush]
+_Batch = list[_Count | _Flush]
 
 
 class _Used(NamedTuple):
@@ -72,17 +72,17 @@ class _Used(NamedTuple):
 
 
 class Meter:
-    """Counts an account's searches of the month, and when its keys were last used.
+    """Counts an account's searches of the month, and notes when its keys were last used.
 
-    Every worker has one; the database sees to it that they agree. Its writing is done by a thread
-    of its own, so that no event loop waits for a disk.
+    Every worker has one, and all share the counts in the database. A thread of its own writes, so
+    that no event loop waits for a disk.
     """
 
     def __init__(self, database: Database, *, clock: Callable[[], datetime] = utc_now) -> None:
         self._database = database
         self._clock = clock
-        self._queue: SimpleQueue[_Counted | _Look | None] = SimpleQueue()
-        self._gathered: _Counted = []
+        self._queue: SimpleQueue[_Batch | _Look | None] = SimpleQueue()
+        self._batch: _Batch = []
         self._gate = threading.Lock()
         self._closed = False
         self._touched: dict[str, datetime] = {}
@@ -100,8 +100,8 @@ class Meter:
         Args:
             caller: Who searched.
             limit: Most searches that the account may make in a month.
-            also: Runs in the same transaction; what it raises comes out here, and then nothing
-                is counted.
+            also: Called in the same transaction; if it raises, nothing is counted and its
+                exception is raised here.
 
         Returns:
             The account's searches of this month, this one included.
@@ -109,8 +109,8 @@ class Meter:
         Raises:
             QuotaError: `limit` is used up; nothing is counted.
             DataError: The database cannot be written; nothing is counted.
-            BusyError: The database does not answer, and it may be counted yet; or the meter is
-                closed.
+            BusyError: The database does not answer, and the search may still be counted; or the
+                meter is closed.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[int] = loop.create_future()
@@ -119,19 +119,19 @@ class Meter:
         return await self._wait_for(future)
 
     async def flush(self) -> None:
-        """Wait until everything noted so far is committed, last uses of keys included."""
+        """Wait until everything so far is committed, including when keys were last used."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[int] = loop.create_future()
         self._put(_Flush(loop, future))
         await self._wait_for(future)
 
     async def _wait_for(self, future: asyncio.Future[int]) -> int:
-        # `asyncio.timeout` does the same for five times the price.
-        patience = future.get_loop().call_later(_PATIENCE_S, self._give_up, future)
+        # `asyncio.timeout` does the same, but takes five times as long.
+        timer = future.get_loop().call_later(_PATIENCE_S, self._give_up, future)
         try:
             return await future
         finally:
-            patience.cancel()
+            timer.cancel()
 
     def _give_up(self, future: asyncio.Future[int]) -> None:
         if not future.done():
@@ -140,14 +140,14 @@ class Meter:
             future.set_exception(BusyError(msg))
 
     def touch(self, caller: Caller) -> None:
-        """Note that a key is used now; written within a second."""
+        """Note that a key is used now; this is written within a second."""
         with self._gate:
             self._touched[caller.key_id] = self._clock()
 
     def peek(self, caller: Caller) -> int | None:
-        """Return the account's searches of this month as far as they are known; waits for nothing.
+        """Return the account's searches of this month without waiting; None if they are not known.
 
-        None while they are not. What is older than a second is read anew behind the scenes.
+        A number older than a second is read again in the background.
         """
         month, account_id = f"{self._clock():%Y-%m}", caller.account_id
         known = self._used.get(account_id)
@@ -159,7 +159,7 @@ class Meter:
         return known.requests if known and known.month == month else None
 
     def read_used(self, caller: Caller) -> int:
-        """Return the account's searches of this month, at most a second old; may ask for them.
+        """Return the account's searches of this month, at most a second old; may read the database.
 
         Raises:
             DataError: The database cannot be reached.
@@ -171,7 +171,7 @@ class Meter:
         return self._read(caller.account_id, month)
 
     def close(self) -> None:
-        """Write what waits, and end the thread."""
+        """Write what is still waiting, and end the thread."""
         with self._gate:
             if not self._closed:
                 self._closed = True
@@ -184,19 +184,19 @@ class Meter:
             if self._closed or not self._thread.is_alive():
                 msg = "the meter must be open, got one that is closed"
                 raise BusyError(msg)
-            first = not self._gathered or self._gathered[-1].loop is not item.loop
-            self._gathered.append(item)
-        if first:  # handed over at the end of the loop's turn, in one piece
+            first = not self._batch or self._batch[-1].loop is not item.loop
+            self._batch.append(item)
+        if first:  # the whole batch is handed over at the end of the loop's turn
             item.loop.call_soon(self._hand_over)
 
     def _hand_over(self) -> None:
         with self._gate:
-            if self._gathered:
+            if self._batch:
                 self._queue.put(self._take())
 
-    def _take(self) -> _Counted:
-        taken, self._gathered = self._gathered, []
-        return taken
+    def _take(self) -> _Batch:
+        batch, self._batch = self._batch, []
+        return batch
 
     def _read(self, account_id: int, month: str) -> int:
         used = look_up_used(self._database, account_id, month)
@@ -231,13 +231,13 @@ class Meter:
     def _gather(self) -> list[_Item]:
         items: list[_Item] = []
         with suppress(Empty):
-            came = self._queue.get(timeout=_FRESH_S)
+            entry = self._queue.get(timeout=_FRESH_S)
             while True:
-                items += came if isinstance(came, list) else [came]
+                items += entry if isinstance(entry, list) else [entry]
                 if len(items) >= _MOST_AT_ONCE:
                     break
-                came = self._queue.get_nowait()
-        # Of a loop that ended in the midst of its turn.
+                entry = self._queue.get_nowait()
+        # And the batch of a loop that ended before it was handed over.
         with self._gate:
             return items + self._take()
 
@@ -250,7 +250,7 @@ class Meter:
             with self._database.writing() as connection:
                 outcomes, used = self._write(connection, waiting, today)
             self._remember(f"{today:%Y-%m}", used)
-        except Exception as error:  # each waiter learns of it; the thread lives on
+        except Exception as error:  # every waiter gets it, and the thread lives on
             outcomes = [_copy(error) for _ in waiting]
         answered = zip(waiting, outcomes, strict=True)
         _settle((item.loop, item.future, outcome) for item, outcome in answered)
@@ -265,7 +265,7 @@ class Meter:
         by_account: dict[int, list[int]] = defaultdict(list)
         for place, item in enumerate(waiting):
             by_account[item.caller.account_id].append(place)
-        # In one order everywhere, so that no two processes wait for each other.
+        # In the same order in every process, so that no two of them deadlock.
         for account_id, places in sorted(by_account.items()):
             most = self._counts.add_to_month(connection, account_id, month, len(places))
             used[account_id] = most - len(places)
@@ -282,7 +282,7 @@ class Meter:
         return outcomes, used
 
     def _write_first_uses(self, connection: Connection, key_ids: set[str]) -> None:
-        # So that no other worker sees a key that was counted and yet never used.
+        # In the same transaction, or other workers could see a key with searches and no last use.
         now = time.monotonic()
         due = [key for key in sorted(key_ids) if now - self._dated.get(key, -_FRESH_S) >= _FRESH_S]
         if not due:
@@ -305,16 +305,16 @@ class Meter:
                 with self._database.translate_errors(), connection.begin_nested():
                     item.also(connection)
             except Exception as error:
-                if connection.invalidated:  # lost, and all that was written with it
+                if connection.invalidated:  # the connection is lost, and the transaction with it
                     raise
-                return error  # it belongs to this waiter alone
+                return error  # only this waiter's search failed
         return number
 
     def _look(self, looks: list[_Look]) -> None:
         for look in looks:
             try:
                 self._read(look.account_id, look.month)
-            except Exception as error:  # whoever wants to know asks again
+            except Exception as error:  # the next request reads it again
                 _LOG.warning("the searches of an account cannot be read: %s", error)
             with self._gate:
                 self._looking.discard(look.account_id)
@@ -329,7 +329,7 @@ class Meter:
                 self._counts.mark_used(connection, touched)
         except Exception as error:
             with self._gate:
-                self._touched = touched | self._touched  # for the next time
+                self._touched = touched | self._touched  # written at the next attempt
             return error
         return 0
 
@@ -341,12 +341,12 @@ class Meter:
         try:
             with self._database.writing() as connection:
                 self._counts.delete_old(connection, today)
-        except Exception as error:  # tomorrow is another day; who counts must not wait for ever
+        except Exception as error:  # tried again tomorrow, since counting must go on
             _LOG.warning("old counts cannot be deleted today: %s", error)
 
 
 def _copy(error: Exception) -> Exception:
-    """Copy an error for one more waiter: raised in many tasks, one would gather all tracebacks."""
+    """Copy an error for each waiter: one object raised in many tasks would collect tracebacks."""
     if not isinstance(error, SearchlabError):
         return error
     copy = type(error)(str(error))
@@ -357,17 +357,17 @@ def _copy(error: Exception) -> Exception:
 def _settle(
     answers: Iterable[tuple[asyncio.AbstractEventLoop, asyncio.Future[int], Outcome]],
 ) -> None:
-    """Give each future of each loop its outcome, from another thread."""
+    """Give each future its outcome, in the thread of its event loop."""
     by_loop = defaultdict(list)
     for loop, future, outcome in answers:
         by_loop[loop].append((future, outcome))
-    for loop, settled in by_loop.items():
-        with suppress(RuntimeError):  # the loop has been closed; nobody waits any more
-            loop.call_soon_threadsafe(_tell, settled)
+    for loop, outcomes in by_loop.items():
+        with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
+            loop.call_soon_threadsafe(_set_outcomes, outcomes)
 
 
-def _tell(settled: list[tuple[asyncio.Future[int], Outcome]]) -> None:
-    for future, outcome in settled:
+def _set_outcomes(outcomes: list[tuple[asyncio.Future[int], Outcome]]) -> None:
+    for future, outcome in outcomes:
         if future.done():
             continue
         if isinstance(outcome, Exception):

@@ -1,4 +1,4 @@
-"""What each plan allows: one table."""
+"""The plans, and what each allows, in one table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Plan:
     """What an account may do.
 
     Attributes:
-        name: As `searchlab keys create --plan` takes it.
+        name: Name, as for `searchlab keys create --plan`.
         requests_per_month: Searches in a calendar month (UTC).
         similar_paged: Whether there is more than one page of photos similar to an indexed one.
         fields: Photo fields that answers may hold.

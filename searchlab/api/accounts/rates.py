@@ -1,9 +1,9 @@
-"""Rates: how fast one key may ask, exact over all workers of a machine.
+"""Rates: limits how fast one key may send requests, exactly over all workers of a machine.
 
 The generic cell rate algorithm: a key's whole state is one instant, the time at which it will have
-its full burst again. All workers hold these instants in one memory-mapped file, 16 bytes a key,
-under an advisory lock that the system takes back from a process that dies. A key that has its full
-burst again is the same as one that never asked, so its slot is free for the next.
+its full burst again. All workers share these instants in one memory-mapped file, 16 bytes per key,
+under an advisory lock that the system releases if its holder dies. A key that has its full burst
+again is in the same state as a new one, so another key may take its slot.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _BUCKET = struct.Struct("<" + "Qq" * _SLOTS)
 _FILE_BYTES = _BUCKETS * _BUCKET.size
 _SECOND = 1_000_000_000
 _LONGEST_WINDOW_S = 100_000_000  # instants are 64-bit numbers of nanoseconds
-_MONTH_S = 2_592_000  # the draft asks for a number of seconds: 30 days
+_MONTH_S = 2_592_000  # 30 days: the IETF draft wants a fixed number of seconds
 _KNOWN_PLACES = 65_536
 
 
 class Verdict(NamedTuple):
-    """What a key may do now.
+    """The decision on one request of a key.
 
     Attributes:
-        allowed: Whether this request is within the rate; one that is not costs nothing.
-        remaining: Requests that it could send at once after this one.
+        allowed: Whether this request is within the rate; one that is not uses up nothing.
+        remaining: Requests that the key could send at once after this one.
         reset_s: Seconds until it has its full burst again.
-        retry_after_s: Seconds until the next request is allowed; 0 where this one is.
+        retry_after_s: Seconds until the next request is allowed; 0 if this one is.
         burst: Requests that it may send at once.
         window_s: Seconds in which the full burst comes back.
     """
@@ -58,11 +58,11 @@ class Verdict(NamedTuple):
 class Rates:
     """A token bucket for each key: `burst` requests at once, `per_second` in the long run.
 
-    Each worker opens the same file; who opens none counts alone.
+    Workers that open the same file share their counts; without a file a process counts alone.
     """
 
     def __init__(self, path: Path | None, per_second: float, burst: int) -> None:
-        """Open the shared file, and make it where there is none.
+        """Open the shared file; creates it if it does not exist.
 
         Args:
             path: The file that the workers of a machine share; None for this process alone.
@@ -70,8 +70,8 @@ class Rates:
             burst: Requests at once, 1 or more; all of them back within 100 million seconds.
 
         Raises:
-            InputError: A rate or a burst out of range.
-            DataError: The file cannot be made, or is none of ours.
+            InputError: The rate or the burst is out of range.
+            DataError: The file cannot be created, or has another size than ours.
         """
         if not 0 < per_second < math.inf:
             msg = f"per_second must be above 0, got {per_second!r}"
@@ -83,7 +83,7 @@ class Rates:
         self._full = burst * self._step
         self._burst = burst
         self._window_s = max(1, math.ceil(burst / per_second))
-        # The file lock holds other processes off; this one, other threads of ours.
+        # The file lock excludes other processes; this one excludes other threads of this process.
         self._own = threading.Lock()
         self._places: dict[str, tuple[int, int]] = {}
         self._file: int | None = None
@@ -93,7 +93,7 @@ class Rates:
             self._file, self._map = _open(path)
 
     def check(self, key_id: str, now: float | None = None) -> Verdict:
-        """Ask for one request of a key, and take it from its bucket if there is one.
+        """Decide on one request of a key, and take it from its bucket if it is allowed.
 
         Args:
             key_id: Public identifier of the key.
@@ -108,7 +108,7 @@ class Rates:
             try:
                 at = time.time_ns() if now is None else round(now * _SECOND)
                 place, hashed, full_at = self._find(key_id, at)
-                # After the clock was set back, nobody waits longer than for one burst.
+                # If the clock was set back, no key waits longer than one full burst takes.
                 full_at = min(max(full_at, at), at + self._full)
                 wait = full_at + self._step - self._full - at
                 if wait <= 0:
@@ -131,18 +131,18 @@ class Rates:
         known = self._places.get(key_id)
         if known is not None:
             place, hashed = known
-            there, full_at = _SLOT.unpack_from(self._map, place)
-            if there == hashed:
+            stored_hash, full_at = _SLOT.unpack_from(self._map, place)
+            if stored_hash == hashed:
                 return place, hashed, full_at
         digest = hashlib.blake2b(key_id.encode(errors="replace"), digest_size=8).digest()
         hashed = int.from_bytes(digest, "little") or 1
         bucket = hashed % _BUCKETS * _BUCKET.size
-        held = _BUCKET.unpack_from(self._map, bucket)
-        hashes, instants = held[::2], held[1::2]
+        slots = _BUCKET.unpack_from(self._map, bucket)
+        hashes, instants = slots[::2], slots[1::2]
         if hashed in hashes:
             slot, full_at = hashes.index(hashed), instants[hashes.index(hashed)]
         else:
-            # One with its full burst again, or, among 16 busy keys, the one that is nearest to it.
+            # The slot of a key with its full burst; if all 16 are busy, of the one nearest to it.
             slot, full_at = instants.index(min(instants)), at
         if len(self._places) >= _KNOWN_PLACES:
             self._places.clear()
@@ -151,7 +151,7 @@ class Rates:
         return place, hashed, full_at
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._map.close()
         if self._file is not None:
             os.close(self._file)
@@ -184,13 +184,13 @@ def _open(path: Path) -> tuple[int, mmap.mmap]:
 def rate_headers(
     verdict: Verdict, plan: Plan, used: int, now: float | None = None
 ) -> list[tuple[bytes, bytes]]:
-    """Tell a caller its limits and what is left of them, as the IETF draft has it.
+    """Make the headers of the IETF draft that show a caller its limits and what is left of them.
 
-    `Retry-After` is there only where the verdict refuses; a used-up month is not the verdict's.
+    `Retry-After` is added only if the rate limit refuses; a used-up month is handled elsewhere.
 
     Args:
-        verdict: What `Rates.check` said.
-        plan: Of the caller.
+        verdict: Result of `Rates.check`.
+        plan: Plan of the caller.
         used: Searches of the account in this month.
         now: Seconds since the epoch; the clock's if left out.
 
@@ -211,7 +211,7 @@ def rate_headers(
 
 
 def retry_after(seconds: float) -> bytes:
-    """Write a time to wait as `Retry-After` has it: whole seconds, at least one."""
+    """Format a time to wait for `Retry-After`: whole seconds, at least one."""
     return str(max(1, math.ceil(seconds))).encode()
 
 

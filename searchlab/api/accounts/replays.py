@@ -1,7 +1,7 @@
-"""Replays: the first answer to a POST with an `Idempotency-Key`, given again to its repetitions.
+"""Replays: the first answer to a POST with an `Idempotency-Key`, sent again to its repetitions.
 
-A request claims its key before it acts, and records its answer in the transaction of its action:
-either both are there or neither. A claim whose owner died is free again after its lease; an owner
+A request claims its key before it acts, and records its answer in the transaction of its action, so
+either both are stored or neither. A claim whose owner died is free again after its lease; an owner
 that was merely slow then finds its claim gone, and its action is rolled back.
 """
 
@@ -30,7 +30,7 @@ LEASE = timedelta(seconds=60)
 KEPT = timedelta(hours=24)
 _PRUNED_EVERY_S = 600.0
 _PRUNED_AT_ONCE = 200
-_LEVEL = 1  # pages of photos shrink to a sixth at any level; higher ones just take longer
+_LEVEL = 1  # pages of photos shrink to a sixth at any level, and higher ones take longer
 
 
 class InFlightError(ConflictError):
@@ -39,12 +39,12 @@ class InFlightError(ConflictError):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """An answer that was given before.
+    """An answer that was sent before.
 
     Attributes:
         status: HTTP status.
-        body: As it was sent.
-        content_type: As it was sent.
+        body: Body, as it was sent.
+        content_type: Content type, as it was sent.
     """
 
     status: int
@@ -54,18 +54,17 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request's wish to be the first with its key.
+    """One request that tries to be the first with its key.
 
-    Texts of any length and content do: only their hashes are stored.
+    Texts may have any length and content, since only their hashes are stored.
 
     Attributes:
-        account_id: Of the caller.
+        account_id: Account of the caller.
         method: HTTP method.
         path: Path, without query.
         key: The header `Idempotency-Key`.
-        fingerprint: Whatever must be the same in a repetition, such as a hash of query and
-            body.
-        owner: Tells this request from its repetitions.
+        fingerprint: What must be the same in a repetition, such as a hash of query and body.
+        owner: Random text that distinguishes this request from its repetitions.
     """
 
     account_id: int
@@ -77,12 +76,12 @@ class Attempt:
 
     @property
     def scope(self) -> bytes:
-        """What a repetition shares."""
+        """Hash of account, method, path and key, which a repetition shares."""
         return _digest(str(self.account_id), self.method, self.path, self.key)
 
     @property
     def print(self) -> bytes:
-        """What is stored of the fingerprint."""
+        """Hash of the fingerprint, as stored."""
         return _digest(self.fingerprint)
 
 
@@ -122,11 +121,11 @@ class Replays:
         here = replays.c.scope == attempt.scope
         with self._database.writing() as connection:
             row = None
-            while row is None:  # an old answer may be deleted between the two questions
+            while row is None:  # an old answer may be deleted between the two statements
                 if connection.execute(first).first() is not None:
                     return None
-                held = sa.select(replays).where(here).with_for_update()
-                row = connection.execute(held).one_or_none()
+                existing = sa.select(replays).where(here).with_for_update()
+                row = connection.execute(existing).one_or_none()
             if row.created_at > now - KEPT:
                 if row.fingerprint != attempt.print:
                     msg = (
@@ -169,14 +168,14 @@ class Replays:
             raise InFlightError(msg)
 
     def forget(self, attempt: Attempt) -> None:
-        """Give the key back, after an action that came to nothing; done answers stay."""
+        """Give the key back after an action that failed; recorded answers stay."""
         with self._database.writing() as connection:
             connection.execute(replays.delete().where(_is_claim_of(attempt)))
 
     def _prune(self) -> None:
         """Delete some old answers; while there are more, each new key deletes some of them.
 
-        So no transaction is long, and what comes is never more than what goes.
+        So no transaction is long, and old answers are deleted faster than new ones are added.
         """
         with self._gate:
             if time.monotonic() - self._pruned_at < _PRUNED_EVERY_S and self._pruned_at:
@@ -189,8 +188,10 @@ class Replays:
             .limit(_PRUNED_AT_ONCE)
         )
         with suppress(SearchlabError), self._database.writing() as connection:
-            gone = connection.execute(replays.delete().where(replays.c.scope.in_(old))).rowcount
-            if gone == _PRUNED_AT_ONCE:
+            n_deleted = connection.execute(
+                replays.delete().where(replays.c.scope.in_(old))
+            ).rowcount
+            if n_deleted == _PRUNED_AT_ONCE:
                 self._pruned_at = 0.0
 
 

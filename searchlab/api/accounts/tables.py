@@ -1,4 +1,4 @@
-"""The tables. `migrations/` makes them; a test proves that both say the same."""
+"""The tables. `migrations/` creates them; a test checks that both agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What accounts have used, by month, by day and by key: written, read, deleted when it is old."""
+"""Usage of accounts by month, day and key: writes, reads, and deletes it when it is old."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT_MONTHS = 24
 
 
 class UsageCounts:
-    """Writes counts, as a part of the transactions that it is given."""
+    """Writes counts within transactions of its callers."""
 
     def __init__(self, database: Database) -> None:
         self._add_month = _add_or_insert(database, usage_months, "account_id", "month").returning(
@@ -30,13 +30,13 @@ class UsageCounts:
     def add_to_month(
         self, connection: Connection, account_id: int, month: str, requests: int
     ) -> int:
-        """Add searches to an account's month; returns how many it has then."""
+        """Add searches to an account's month; returns the new total."""
         row = {"account_id": account_id, "month": month, "requests": requests}
         total: int = connection.execute(self._add_month, row).scalar_one()
         return total
 
     def set_month(self, connection: Connection, account_id: int, month: str, used: int) -> None:
-        """Set the searches of an account's month, held since `add_to_month`."""
+        """Set the searches of an account's month, whose row `add_to_month` has locked."""
         values = {"of_account": account_id, "of_month": month, "now": used}
         connection.execute(_SET_USED, values)
 
@@ -47,7 +47,7 @@ class UsageCounts:
 
         Args:
             connection: Open transaction.
-            day: In UTC.
+            day: The day in UTC.
             by_key: Searches by account and key.
         """
         rows = [
@@ -58,12 +58,12 @@ class UsageCounts:
             connection.execute(self._add_day, rows)
 
     def mark_used(self, connection: Connection, used_at: Mapping[str, datetime]) -> None:
-        """Set when keys were last used, where that is later than what is there."""
+        """Set when keys were last used, unless a later time is stored."""
         rows = [{"of_key": key_id, "at": moment} for key_id, moment in sorted(used_at.items())]
         connection.execute(_TOUCH, rows)
 
     def delete_old(self, connection: Connection, today: date) -> None:
-        """Delete the days and months that no record shows any more."""
+        """Delete the days and months that are too old for any record."""
         connection.execute(_OLD_DAYS, {"first": days_back(today, KEPT_DAYS)[0]})
         connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
 
@@ -91,9 +91,9 @@ def read_month(database: Database, account_id: int, today: date, *, limit: int) 
     """Return the current month's record.
 
     Args:
-        database: Where.
-        account_id: Which account.
-        today: The day, in UTC.
+        database: Where usage is stored.
+        account_id: The account.
+        today: The current day in UTC.
         limit: Searches that the account's plan allows in a month.
     """
     period = f"{today:%Y-%m}"
@@ -123,9 +123,9 @@ def read_days(database: Database, account_id: int, days: int, today: date) -> di
 
 
 def read_keys(database: Database, account_id: int, today: date) -> dict[str, Any]:
-    """Return the record of each key in force, and of the revoked ones used this month.
+    """Return the record of each valid key, and of the revoked ones that were used this month.
 
-    So the keys' numbers of this month add up to the account's.
+    So the counts of the keys this month add up to the account's.
     """
     of_key = (usage_days.c.key_id == api_keys.c.id) & (usage_days.c.account_id == account_id)
     this_month = usage_days.c.day.between(today.replace(day=1), today)

@@ -1,4 +1,4 @@
-"""What the tables hold: texts that every database takes, and moments in UTC."""
+"""Values in the tables: texts that every database can store, and times in UTC."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def days_back(today: date, days: int) -> list[date]:
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether every database takes the text: no NUL, no half of a surrogate pair."""
+    """Tell whether every database can store a text: no NUL, no half of a surrogate pair."""
     return "\0" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def storable(value: object, name: str, *, least: int = 0, most: int) -> str:
-    """Return a text that can be stored, as it is.
+    """Check that a value is a text that can be stored, and return it unchanged.
 
     Args:
-        value: What came.
-        name: What to call it in a message.
+        value: The value.
+        name: Its name in messages.
         least: Fewest code points.
         most: Most code points.
 
     Raises:
-        InputError: It is no text, too short or too long, or holds NUL or a lone surrogate.
+        InputError: It is no text, is too short or too long, or holds NUL or a lone surrogate.
     """
     if not isinstance(value, str):
         msg = f"{name} must be a text, got {quote(value)}"
@@ -78,7 +78,7 @@ class UtcMoment(sa.types.TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> Any:
-        """Store an aware moment; SQLite has no offsets, so it holds UTC."""
+        """Return what is stored of an aware time; for SQLite, which has no offsets, it is UTC."""
         if value is None:
             return None
         if value.tzinfo is None:

@@ -89,7 +89,7 @@ class EncodedDocument:
 
 
 def build_document(app: Litestar) -> dict[str, Any]:
-    """Describe the routes of an application that have an `Operation`, and the service's own paths."""
+    """Describe an application's routes that have an `Operation`, and the service's own paths."""
     paths: dict[str, dict[str, Any]] = {}
     operations = []
     for path, method, handler in sorted(list_places(app), key=lambda place: _order(*place[:2])):
@@ -184,8 +184,8 @@ _IDEMPOTENCY_KEY = {
     "name": IDEMPOTENCY_KEY,
     "in": "header",
     "description": "Any text that you choose. The same key with the same request within 24 hours "
-    "gets the first successful answer again, and nothing is done twice; after a failure the request "
-    "is tried again.",
+    "gets the first successful answer again, and nothing is done twice; after a failure the "
+    "request is tried again.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
 }
 _IF_NONE_MATCH = {

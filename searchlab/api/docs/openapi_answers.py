@@ -121,7 +121,7 @@ def describe_success(operation: Operation, *, cached: bool) -> dict[str, Any]:
 
 
 def describe_failures(operation: Operation, *, checked: bool) -> dict[str, Any]:
-    """Describe the errors of an operation; 422 only if it is `checked`, that is, validates input."""
+    """Describe the errors of an operation; 422 only if it validates input (`checked`)."""
     codes = {*_OF_EVERY_OPERATION, *operation.problems}
     if operation.replayable:
         codes.add("REQUEST_IN_FLIGHT")

@@ -1,6 +1,6 @@
 """Publishing: makes a chosen configuration the current one, in a short-lived process.
 
-Building an index loads a model, which the long-lived process that supervises the workers never does.
+Building an index loads a model, which the long-lived parent of the workers must not do.
 """
 
 from __future__ import annotations

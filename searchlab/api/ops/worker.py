@@ -1,7 +1,7 @@
 """Worker: one process that answers requests. `server` starts it, reads its reports and ends it.
 
-It listens only once it is warm, so a connection is either refused or answered. When told to stop, it
-accepts no new connection, finishes its running requests and closes what it has opened.
+It listens only once it is warm, so a connection is either refused or answered. When told to stop,
+it accepts no new connection, finishes its running requests and closes what it has opened.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) 
 
 
 def main() -> None:
-    """Run as `python -m searchlab.api.ops.worker APP LISTENER REPORTS`; both are file descriptors."""
+    """Run as `python -m searchlab.api.ops.worker APP LISTENER REPORTS`, the last two as handles."""
     app_path, listener, reports = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     _raise_open_files()
     sys.setswitchinterval(_SWITCH_S)

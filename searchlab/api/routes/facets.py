@@ -102,9 +102,9 @@ async def list_licenses(request: Request[Any, Any, Any]) -> Response[bytes]:
     opt=Operation(
         operation_id="suggestPhotographers",
         summary="Find photographers by a part of their name or username",
-        description="Neither case nor accents matter, and no character is a wildcard. Exact matches "
-        "come first, then names with a word that begins with `q`, then the others; within each "
-        "group by most photos, then username, then source.",
+        description="Neither case nor accents matter, and no character is a wildcard. Exact "
+        "matches come first, then names with a word that begins with `q`, then the others; within "
+        "each group by most photos, then username, then source.",
         parameters=Suggest,
         data=list[Photographer],
     ).opt,

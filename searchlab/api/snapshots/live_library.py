@@ -31,8 +31,8 @@ from searchlab.search.filters.photographers import Photographers
 from searchlab.search.queries import Query
 
 _WARM_TEXT = "a lake in the mountains"
-# Handing work to a thread costs 0.05 to 0.1 ms; searches that take longer than this are handed over,
-# so that they do not block the event loop.
+# Handing work to a thread costs 0.05 to 0.1 ms; searches that take longer than this are handed
+# over, so that they do not block the event loop.
 _SHORT_MS = 3.0
 _TRIALS = 5  # the quickest of so many counts, since other processes may disturb some
 # Bounds within which a search takes as long as the trials.

@@ -1,4 +1,4 @@
-"""Migrations: bring a database to this version, safe for several processes at once."""
+"""Migrations: bring a database to this version; several processes may do so at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from alembic.runtime.migration import MigrationContext
     from alembic.script import ScriptDirectory
 
-_ADVISORY_LOCK = 0x5EA4C41AB  # any number that nobody else takes
+_ADVISORY_LOCK = 0x5EA4C41AB  # an arbitrary number that no other program is likely to use
 
 
 def read_steps() -> ScriptDirectory:
@@ -29,22 +29,22 @@ def read_steps() -> ScriptDirectory:
 
 
 def migrate(database: Database) -> None:
-    """Bring the tables to this version; nothing happens where they are. Safe at once by many.
+    """Bring the tables to this version; does nothing if they are. Several processes may call it.
 
-    All the steps that are missing are taken in one transaction.
+    All missing steps run in one transaction.
 
     Raises:
         DataError: The database is of a newer version, or cannot be reached or written.
     """
     if database.version() == VERSION:
-        return  # no lock, and no import that takes longer than all the rest
+        return  # without a lock, and without importing alembic, which is slow
     with ExitStack() as stack:
         if database.file is not None:
             stack.enter_context(exclusive(database.file))
             _prepare(database, database.file)
         connection = stack.enter_context(database.writing())
-        if database.file is None:
-            connection.exec_driver_sql("SET LOCAL lock_timeout = '60s'")  # as the lock of SQLite
+        if database.file is None:  # the same patience as the file lock of SQLite
+            connection.exec_driver_sql("SET LOCAL lock_timeout = '60s'")
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
         steps = read_steps()
         _check_known(database, connection, steps)
@@ -52,8 +52,8 @@ def migrate(database: Database) -> None:
 
 
 def _prepare(database: Database, file: Path) -> None:
-    # WAL is a property of the file. Switching to it fails at once while others have the file open,
-    # whatever the timeout; under the lock there are none.
+    # WAL is a property of the file. Switching to it fails at once, whatever the timeout, while
+    # another process has the file open; under the lock no process has.
     try:
         os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"  # what was 0001 has never left a developer's machine
+revision = "0002"  # 0001 was never released
 down_revision = None
 
-# Written out, not taken from `tables` or `values`: those may move on, a step never changes.
+# Written out, not imported from `tables` or `values`: those may change, a step must not.
 _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _MOMENT = sa.DateTime(timezone=True)
 
