@@ -164,9 +164,7 @@ def diff(
 @click.argument("before", type=EXISTING_FILE)
 @click.argument("after", type=EXISTING_FILE)
 @click.option("--metric", help="Metric to compare; the first recorded one if not given.")
-@click.option(
-    "--difference", type=float, help="Difference to show; the observed one if not given."
-)
+@click.option("--difference", type=float, help="Difference to show; the observed one if not given.")
 def power(before: Path, after: Path, metric: str | None, difference: float | None) -> None:
     """Say how small a difference the queries can show.
 

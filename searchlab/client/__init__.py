@@ -4,9 +4,9 @@
         for photo in client.search_all(q="a castle", orientation="landscape", limit=40):
             print(photo.relevance_score, photo.image_url)
 
-`Client` and `AsyncClient` have the same methods. Answers are the specification's records, and a page
-fetches the next one on demand. A request to a busy server is sent again, and a POST that changes
-something never takes effect twice.
+`Client` and `AsyncClient` have the same methods. Answers are the specification's records, and a
+page fetches the next one on demand. A request to a busy server is sent again, and a POST that
+changes something never takes effect twice.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class _Base:
 
     @classmethod
     def from_env(cls, **options: Any) -> Self:
-        """Make a client from the environment variables `SEARCHLAB_API_KEY` and `SEARCHLAB_BASE_URL`.
+        """Make a client from `SEARCHLAB_API_KEY` and `SEARCHLAB_BASE_URL` in the environment.
 
         Without `SEARCHLAB_BASE_URL` the server is port 8000 of this machine.
 

@@ -181,7 +181,7 @@ def revoke_key(
 
 @contextmanager
 def change_keys(database: Database) -> Iterator[Connection]:
-    """Open a transaction that changes keys or plans; every worker then forgets what it remembers."""
+    """Open a transaction that changes keys or plans; all workers then forget what they know."""
     with ExitStack() as stack:
         if database.file is not None:
             generation = stack.enter_context(closing(Generation(database.file)))
