@@ -32,7 +32,7 @@ from searchlab.config import Config
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.tuning.chart import draw, table, verdict
 from searchlab.evaluation.tuning.index_costs import MAX_QUERIES, measure
-from searchlab.evaluation.tuning.tune import photos_asked
+from searchlab.evaluation.tuning.tune import ask_by_photos
 from searchlab.search.indexes import build_index
 from searchlab.search.indexes.hnsw import walk_length
 from searchlab.studies.vectors.made import VectorSet, made_vectors
@@ -69,7 +69,7 @@ def measure_kind(made: VectorSet, config: Config, options: argparse.Namespace) -
     n, texts = len(made.photos), made.queries["text"]
     order = np.random.default_rng(options.seed).permutation(n)
     kinds = {
-        "image": photos_asked(made.photos, order),
+        "image": ask_by_photos(made.photos, order),
         "text": lambda number: (texts[number % len(texts)], None),
     }
     started = time.perf_counter()

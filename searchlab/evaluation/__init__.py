@@ -1,1 +1,1 @@
-"""Measure retrieval: datasets, metrics, significance, experiments, and what comes of them."""
+"""Measure retrieval: datasets, metrics, significance, experiments, reports and promotion."""

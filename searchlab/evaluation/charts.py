@@ -1,4 +1,4 @@
-"""Charts: colours that all kinds of colour vision tell apart, PNG and SVG of the same bytes."""
+"""Charts: colours for every kind of colour vision, and PNG and SVG files that are reproducible."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def chart(
 
 
 def look(number: int) -> dict[str, Any]:
-    """Colour, marker and dashes of series `number`: told apart in print and by every eye."""
+    """Return colour, marker and dashes of series `number`, which differ in print as well."""
     return {
         "color": COLORS[number % len(COLORS)],
         "marker": MARKERS[number % len(MARKERS)],
@@ -78,7 +78,7 @@ def with_intervals(
     label: str,
     number: int,
 ) -> None:
-    """Draw a curve and the band that its values lie in."""
+    """Draw a curve of means and the band of their intervals, as series `number`."""
     style = look(number)
     axes.plot(x, means, label=label, **style)
     axes.fill_between(x, lows, highs, color=style["color"], alpha=0.15, linewidth=0)
@@ -88,8 +88,8 @@ def save_chart(figure: Figure, path: Path) -> list[Path]:
     """Write a figure as PNG and SVG, the same bytes for the same figure; returns both paths.
 
     Args:
-        figure: What was drawn.
-        path: Without a suffix.
+        figure: The figure.
+        path: File to write, without a suffix.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     written = []
@@ -101,7 +101,7 @@ def save_chart(figure: Figure, path: Path) -> list[Path]:
 
 
 def svg_of(figure: Figure) -> str:
-    """Return a figure as SVG markup to stand inside HTML."""
+    """Return a figure as SVG markup for use inside HTML."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]

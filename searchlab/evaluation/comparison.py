@@ -1,6 +1,6 @@
-"""Comparison: results side by side, which of them can be told apart, and which one to serve.
+"""Comparison: several results, which of them differ significantly, and which one to serve.
 
-Data and statistics alone; how they are shown lies in `searchlab.evaluation.reporting`.
+Data and statistics only; `searchlab.evaluation.reporting` presents them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Comparison:
     """Results on the same queries and photos, measured by the same code on one machine.
 
     Attributes:
-        alpha: Chance of calling any of a leader's equals worse than it, at most.
-        n_left_out: Results that could not be compared with these.
+        alpha: Greatest chance of calling any system worse that is equal to a leader.
+        n_left_out: Number of results that could not be compared with these.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class Comparison:
 
         Args:
             results: At least one, each configuration once.
-            alpha: Chance of calling any of a leader's equals worse than it, at most.
-            seed: Of the tests.
-            n_left_out: Results that could not be compared with these; the caption says so.
+            alpha: Greatest chance of calling any system worse that is equal to a leader.
+            seed: Seed of the tests.
+            n_left_out: Number of results that could not be compared with these, for the caption.
 
         Raises:
-            InputError: They are of different data, queries, metrics, code or machines, or a
-                configuration is there twice.
+            InputError: They have different data, queries, metrics, code or machines, or a
+                configuration occurs twice.
         """
         unordered = list(results)
         settings = {result.setting for result in unordered}
@@ -92,7 +92,7 @@ class Comparison:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Config_id -> model and index in words, with a part of the id where that is not enough."""
+        """Config_id -> model and index in words, with a part of the id if that is ambiguous."""
         names = [result.name for result in self.results]
         return {
             result.config_id: result.name
@@ -109,7 +109,7 @@ class Comparison:
 
     @cached_property
     def chosen(self) -> Result:
-        """The result that `choose` picks."""
+        """The result to serve; see `searchlab.evaluation.promotion.choose`."""
         return choose(self.groups[0])
 
     @cached_property
@@ -122,9 +122,9 @@ class Comparison:
 
     @cached_property
     def powers(self) -> dict[str, Power]:
-        """Config_id -> what a test against the leader can show; left out where all is equal.
+        """Config_id -> power of the test against the leader; without systems of equal scores.
 
-        At the level of the first step of Holm's correction, which is what a lone difference takes.
+        At the level of the first step of Holm's correction, which a single difference must pass.
         """
         leader, *others = self.results
         level = self.alpha / max(1, math.comb(len(self.results), 2))
@@ -137,10 +137,10 @@ class Comparison:
 
     @property
     def detectable(self) -> tuple[float, float] | None:
-        """The least difference from the leader that can be shown, of the systems tied with it.
+        """The least difference from the leader that can be shown, over the systems tied with it.
 
-        From the most to the least favourable pair; of all systems where none is tied, and None
-        where there is nothing to estimate from.
+        The least and the greatest over these systems; over all systems if none is tied, and None
+        if there is nothing to estimate it from.
         """
         tied = [result.config_id for result in self.groups[0] if result.config_id in self.powers]
         sizes = [self.powers[config_id].detectable for config_id in tied or self.powers]

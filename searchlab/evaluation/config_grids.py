@@ -1,4 +1,4 @@
-"""Grids: models x indexes x fusion x calibration, as the configurations to compare."""
+"""Grids: combinations of models, indexes and calibrations, as the configurations to compare."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def grid(
     Args:
         models: Specs; a fusion is a model too, such as `"hybrid:mini=0.7,captions=0.3"`.
         indexes: Any of `"exact"`, `"hnsw"` and `"clustered"`.
-        calibrations: None for the one that goes with the model.
-        choices: Further fields of `Config`, each one value or a list of them. Those that change
-            nothing with an index are left at their defaults.
+        calibrations: Calibrations to try; None is the one that goes with the model.
+        choices: Further fields of `Config`, each one value or a list of them. Fields that have no
+            effect with an index are left at their defaults.
 
     Returns:
         Configurations with their `model_id`, no two alike.
 
     Raises:
-        InputError: A field that `Config` does not have, a value out of range, or nothing to try.
-        NotFoundError: A model cannot be had.
+        InputError: `Config` has no such field, a value is out of range, or there is nothing to try.
+        NotFoundError: There is no such model.
 
     Example:
-        >>> found = grid(models=["palette"], indexes=["exact", "hnsw"], ef_search=[50, 100])
-        >>> [(config.index, config.ef_search) for config in found]
+        >>> configs = grid(models=["palette"], indexes=["exact", "hnsw"], ef_search=[50, 100])
+        >>> [(config.index, config.ef_search) for config in configs]
         [('exact', 100), ('hnsw', 50), ('hnsw', 100)]
     """
     known = {field.name for field in fields(Config)} - {"model", "model_id", "index", "calibration"}
@@ -67,8 +67,8 @@ def grid(
 def _config(
     spec: str, index: str, calibration: Calibration | None, chosen: dict[str, Any]
 ) -> Config:
-    config = Config(model=spec, index=index, **chosen)  # also refuses what the index does not read
-    # What changes nothing is left at its default, so that nothing is tried twice under two names.
+    config = Config(model=spec, index=index, **chosen)  # checks the values of all fields
+    # Fields without effect stay at their defaults, so that no configuration is tried twice.
     idle = load_index(index).idle_fields
     chosen = {name: value for name, value in chosen.items() if name not in idle}
     config = calibrate(Config(model=spec, index=index, **chosen))

@@ -1,8 +1,8 @@
 """Experiment: configurations x dataset -> runs, metrics with intervals, timings, a report.
 
-What is measured is what is served: each query goes through `SearchEngine.rank`, one at a time, on
-one thread. Whatever is on record for the same configuration, data and code is not measured again,
-so an interrupted experiment loses the configuration that it was at and nothing else.
+It measures what a server would answer: each query goes through `SearchEngine.rank`, one at a time,
+on one thread. A configuration that is recorded for the same data and code is not measured again, so
+an interrupted experiment loses only the configuration that it was measuring.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _STEP = 100
 class Experiment:
     """Compares configurations on the queries of a dataset.
 
-    Photos that the library holds beside those of the dataset are neither indexed nor ranked here.
+    Photos of the library that are not in the dataset are neither indexed nor ranked.
 
     Example:
         >>> configs = grid(models=["mini", "palette"], indexes=["exact", "hnsw"])  # doctest: +SKIP
@@ -73,20 +73,20 @@ class Experiment:
         Args:
             dataset: Queries and judgments.
             configs: Their `model_id` is filled in; see `searchlab.evaluation.config_grids.grid`.
-            metrics: The first is the headline.
-            library: Holds photos of the dataset; those that it lacks count as not found. One of
-                just these photos is made if left out.
-            cache: Where such a library is kept, so that nothing is embedded twice; it is a
-                temporary one if left out.
-            out: Folder of results; nothing is kept if left out.
+            metrics: Metrics to measure; the first one ranks the configurations.
+            library: Library of the dataset's photos; photos that it lacks count as not found. If
+                left out, a library of exactly these photos is made.
+            cache: Folder that keeps such a library, so that photos are embedded once; a temporary
+                folder if left out.
+            out: Folder to record results in; nothing is recorded if left out.
             benchmark: Name of the measurement, a folder in `out`.
-            seed: Of intervals and tests.
+            seed: Seed of intervals and tests.
 
         Raises:
-            InputError: A name in place of a dataset or of a configuration, no configuration, one
-                twice, an unknown metric or one that these judgments give no meaning, or a library
-                without the photos of the dataset.
-            NotFoundError: The library is empty, or a model cannot be had.
+            InputError: A name is given in place of a dataset or a configuration, there is no
+                configuration or one twice, a metric is unknown or has no meaning for these
+                judgments, or the library holds no photos of the dataset.
+            NotFoundError: The library is empty, or there is no such model.
             MismatchError: A configuration names other weights than those that are installed.
         """
         listed = _check_arguments(dataset, configs)
@@ -120,18 +120,18 @@ class Experiment:
         force: bool = False,
         replace_unlike: bool = False,
     ) -> Report:
-        """Measure what is not on record, and report on all configurations.
+        """Measure the configurations that are not recorded yet, and report on all of them.
 
         Args:
-            progress: Told about every configuration.
-            force: Measure again what is on record, and replace what was measured on other data.
-            replace_unlike: Replace what was measured on other data, such as an older revision.
+            progress: Shows every configuration.
+            force: Whether to measure recorded configurations again, and replace their results.
+            replace_unlike: Whether to replace results on other data, such as an older revision.
 
         Raises:
-            ConflictError: What is on record was measured on other data, such as the whole of which
-                this dataset is a part; nothing is measured then.
-            InputError: A query that no engine takes, such as one of more than 500 characters, or
-                whose own filter shuts out a photo that is relevant to it.
+            ConflictError: A recorded result was measured on other data, such as the dataset that
+                this one is a sample of; nothing is measured then.
+            InputError: A query is not valid, for example longer than 500 characters, or its own
+                filter excludes a photo that is relevant to it.
         """
         progress = progress or Progress()
         results = {} if force else self._read_recorded(replace_unlike=replace_unlike)
@@ -139,7 +139,7 @@ class Experiment:
         if todo:
             opened = open_dataset_library(
                 self.dataset,
-                config=Config(),  # what photos are said to show must not depend on who asks
+                config=Config(),  # descriptions of photos must not depend on what is measured
                 library=self.library,
                 cache=self.cache,
                 progress=progress,
@@ -164,7 +164,7 @@ class Experiment:
             )
 
     def _read_recorded(self, *, replace_unlike: bool) -> dict[str, Result]:
-        """Find what is on record, by config_id."""
+        """Read the recorded results that are still valid, by config_id."""
         if self.out is None:
             return {}
         library = self.library
@@ -185,14 +185,14 @@ class Experiment:
                         "give another --out (`out`), or --force (`force`) to replace it"
                     )
                     raise ConflictError(msg)
-                drawn_alike = result.manifest.get("seed") == self.seed
+                same_seed = result.manifest.get("seed") == self.seed
                 setting = self._setting(photos or self._all_photos(result))
-                if drawn_alike and result.setting == setting:
+                if same_seed and result.setting == setting:
                     results[name] = result
         return results
 
     def _all_photos(self, result: Result) -> dict[str, Any]:
-        # Made for the dataset, a library holds the photos that the revision of the dataset tells.
+        # Without a library, one of all photos is made; the dataset's revision covers their hash.
         complete = result.photos["n_photos"] == len(self.dataset.photo_ids)
         return result.photos if complete else {"hash": None}
 
@@ -216,16 +216,16 @@ class Experiment:
         *,
         label: str = "ranking",
     ) -> tuple[Result, Ranked]:
-        """Measure one configuration, whatever is on record; nothing is written.
+        """Measure one configuration, even if it is recorded; nothing is written.
 
         Args:
-            config: With its `model_id`.
-            library: Holds photos of the dataset.
-            progress: Told about every query.
-            label: What the progress is called.
+            config: The configuration, with its `model_id`.
+            library: Library of the dataset's photos.
+            progress: Shows every query.
+            label: Name of the step in the progress.
 
         Returns:
-            What it scored, and what it ranked.
+            The result, and the ranking of each query.
         """
         from threadpoolctl import threadpool_limits
 
@@ -320,7 +320,7 @@ class Experiment:
 
 
 def _check_arguments(dataset: Dataset, configs: Iterable[Config]) -> list[Config]:
-    # The two that are easily given by name, as on the command line.
+    # On the command line both are given by name, so passing a name is an easy mistake.
     if not isinstance(dataset, Dataset):
         msg = f"dataset must be a Dataset, got {quote(dataset)}; give load_dataset(name)"
         raise InputError(msg)
@@ -338,7 +338,7 @@ def _check_arguments(dataset: Dataset, configs: Iterable[Config]) -> list[Config
 def _answer(
     engine: SearchEngine, labelled: LabelledQuery, depth: int
 ) -> tuple[list[tuple[str, float]], float]:
-    """Rank for a query; its best photos with their scores, and the seconds that it took."""
+    """Answer a query; returns its best photos with their scores, and the seconds that it took."""
     query = labelled.query()
     started = time.perf_counter()
     try:
@@ -351,7 +351,7 @@ def _answer(
 
 
 def _text_ms(engine: SearchEngine, texts: Sequence[str]) -> float:
-    """Median milliseconds to embed one text that is not cached; 0 where there is none."""
+    """Return the median milliseconds to embed a text that is not cached; 0 if there are no texts."""
     if not texts:
         return 0.0
     sample = [texts[place] for place in np.linspace(0, len(texts) - 1, _TIMED_TEXTS).astype(int)]
@@ -364,7 +364,7 @@ def _text_ms(engine: SearchEngine, texts: Sequence[str]) -> float:
 
 
 def _cluster_id(query: LabelledQuery, grades: Mapping[str, int]) -> str:
-    """Name the photo that a query is about: its own, or the best judged, the first by photo_id."""
+    """Return the photo that a query is about: its own, or the one with the best grade."""
     if query.photo_id is not None:
         return query.photo_id
     return min(grades, key=lambda photo_id: (-grades[photo_id], photo_id))

@@ -1,4 +1,4 @@
-"""Promotion: which measured configuration to serve, and the file that says so, with its evidence.
+"""Promotion: chooses the configuration to serve, and writes it to a file with its evidence.
 
 The file is a sealed measurement (`searchlab.evaluation.provenance.measurement`) that `Config.load`
 reads as well.
@@ -21,22 +21,22 @@ from searchlab.evaluation.results import Result, incompatibility, load_result
 from searchlab.evaluation.significance import Interval, bootstrap_interval, permutation_test
 
 BENCHMARK = "promotion"
-# Timings nearer than this are noise on a shared machine, or more than anyone would notice.
-_AS_FAST = 1.5
+# Smaller differences in time are noise on a shared machine, or too small to notice.
+_AS_FAST_FACTOR = 1.5
 _AS_FAST_MS = 1.0
 _ALPHA = 0.05
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a result stands beside the configuration in force.
+    """How a result compares with the current configuration.
 
     Attributes:
-        against: Name of what is in force.
-        is_worse: True and False are shown; None: the evidence cannot be compared.
-        reason: The comparison in words, or why there can be none.
-        difference: Result less what is in force, where both were measured query by query.
-        p_value: Of the paired test, likewise.
+        against: Name of the current configuration.
+        is_worse: Whether the result is shown to be worse; None if they cannot be compared.
+        reason: The comparison in words, or why there is none.
+        difference: Result minus current configuration, if both have scores for each query.
+        p_value: P-value of the paired test, likewise.
     """
 
     against: str
@@ -49,9 +49,9 @@ class Standing:
 def choose(group: Sequence[Result]) -> Result:
     """Pick the configuration to serve.
 
-    Those count as fast whose median time for a new query (embedding and ranking) is within 1.5
-    times or 1 ms of the least; of these the one with the smallest index is picked, then an index
-    that misses nothing, then the better mean.
+    A configuration is fast if its median time for a new query (embedding and ranking) is at most
+    1.5 times the least, or 1 ms more. Of the fast ones the smallest index is picked; of equally
+    small ones an exact index, then the better mean.
 
     Args:
         group: The first of `Report.groups`: nothing in it is shown to be worse than the best.
@@ -63,7 +63,7 @@ def choose(group: Sequence[Result]) -> Result:
         msg = "a group must have at least one result, got none; evaluate a configuration first"
         raise InputError(msg)
     fastest = min(_query_ms(result) for result in group)
-    most = max(_AS_FAST * fastest, fastest + _AS_FAST_MS)
+    most = max(_AS_FAST_FACTOR * fastest, fastest + _AS_FAST_MS)
     fast = [result for result in group if _query_ms(result) <= most]
     return min(
         fast,
@@ -86,30 +86,30 @@ def promote(
     force: bool = False,
     replace_unlike: bool = False,
 ) -> Path:
-    """Write a configuration, and the figures that earned it its place, as the one to serve.
+    """Write the configuration to serve, with the figures that it was chosen for.
 
     Args:
-        result: What to serve.
-        path: Such as `results/chosen.json`; `searchlab serve --config` and `Config.load` read it.
-        measured: All results of the same report: what is in force may be one of them.
-        tied_with: Results that cannot be told apart from it.
+        result: Result of the configuration.
+        path: File such as `results/chosen.json`, for `searchlab serve --config` and `Config.load`.
+        measured: All results of the same report; the current configuration may be one of them.
+        tied_with: Results that do not differ significantly from it.
         out: Folder of results that `result` lies in; that of `path` if left out.
-        force: Replace whatever is there.
-        replace_unlike: Replace a configuration whose evidence cannot be compared, too.
+        force: Whether to replace any current configuration.
+        replace_unlike: Whether to replace one whose evidence cannot be compared.
 
     Returns:
         The path.
 
     Raises:
         ConflictError: The file holds a configuration that is shown to be better, by the paired test
-            or by an interval that lies wholly above; or one whose evidence cannot be compared.
-        DataError: The file holds something else.
+            or because its interval lies wholly above; or one whose evidence cannot be compared.
+        DataError: The file holds no chosen configuration.
     """
     path = Path(path)
     standing = None
     if path.exists():
         try:
-            standing = stand(result, path, measured=measured)
+            standing = compare_with_current(result, path, measured=measured)
         except DataError:
             if not force:
                 raise
@@ -144,47 +144,49 @@ def promote(
     return write_measurement(path, values)
 
 
-def stand(result: Result, path: Path, *, measured: Sequence[Result] = ()) -> Standing:
-    """Compare a result with the configuration in force.
+def compare_with_current(
+    result: Result, path: Path, *, measured: Sequence[Result] = ()
+) -> Standing:
+    """Compare a result with the current configuration.
 
-    Query by query where both were measured alike: the one in force is looked for among `measured`,
-    then in the result file that its evidence names. Otherwise by the intervals, if they are of the
-    same data, metric and code.
+    They are compared query by query if both were measured in the same way: the current result is
+    looked for among `measured`, then in the result file that its evidence names. Otherwise their
+    intervals are compared, if data, metric and code are the same.
 
     Args:
-        result: What may replace it.
-        path: Of the file in force.
+        result: The result that may replace it.
+        path: File of the current configuration.
         measured: Results of the same report.
 
     Raises:
-        DataError: The file holds no configuration.
+        DataError: The file holds no chosen configuration.
     """
     try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-        config = Config.from_dict(plain["config"])
-        name = str(plain.get("system") or plain.get("name") or config.config_id)
-        if plain.get("schema", 1) > 1 and plain.get("benchmark") != BENCHMARK:
-            msg = f"a measurement of {plain.get('benchmark')}"
+        values = json.loads(path.read_text(encoding="utf-8"))
+        config = Config.from_dict(values["config"])
+        name = str(values.get("system") or values.get("name") or config.config_id)
+        if values.get("schema", 1) > 1 and values.get("benchmark") != BENCHMARK:
+            msg = f"a measurement of {values.get('benchmark')}"
             raise ValueError(msg)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, SearchlabError) as error:
         msg = f"{path} must hold a chosen config, got: {error}; move it away or force"
         raise DataError(msg) from error
     if config.config_id == result.config_id:
         return Standing(name, False, "it is the same configuration, measured again")
-    rivals = [one for one in measured if one.config_id == config.config_id]
-    unread, there = "", None
+    rivals = [other for other in measured if other.config_id == config.config_id]
+    problem, current = "", None
     try:
-        there = read_measurement(path)
-        rivals += _load_sealed_result(path.parent, there["evidence"]["result"])
+        current = read_measurement(path)
+        rivals += _load_sealed_result(path.parent, current["evidence"]["result"])
     except (DataError, TypeError, KeyError, AttributeError) as error:
-        unread = f"its evidence cannot be read: {error}"
+        problem = f"its evidence cannot be read: {error}"
     for rival in rivals:
         if incompatibility(result, rival, timings=False) is None:
             return _compare_by_query(result, rival, name)
-    if there is None:
-        return Standing(name, None, unread)
+    if current is None:
+        return Standing(name, None, problem)
     try:
-        return _by_interval(result, there, name)
+        return _compare_by_interval(result, current, name)
     except (TypeError, KeyError, AttributeError) as error:
         return Standing(name, None, f"its evidence lacks a part: {error}")
 
@@ -203,33 +205,35 @@ def _compare_by_query(result: Result, rival: Result, name: str) -> Standing:
     return Standing(name, worse, reason, difference, p_value)
 
 
-def _by_interval(result: Result, there: dict[str, Any], name: str) -> Standing:
-    here = {
+def _compare_by_interval(result: Result, current: dict[str, Any], name: str) -> Standing:
+    new_setting = {
         "dataset": result.dataset,
         "revision": result.dataset_revision,
         "photos": result.photos["hash"],
         "queries": result.n_queries,
         "code": result.code,
     }
-    evidence = there["evidence"]
-    then = {
-        "dataset": there["dataset"],
-        "revision": there["dataset_revision"],
+    evidence = current["evidence"]
+    old_setting = {
+        "dataset": current["dataset"],
+        "revision": current["dataset_revision"],
         "photos": evidence["photos"]["hash"],
         "queries": evidence["n_queries"],
-        "code": there["manifest"]["code"],
+        "code": current["manifest"]["code"],
     }
-    unlike = [
-        f"{what} {then[what]} and {value}" for what, value in here.items() if value != then[what]
+    differences = [
+        f"{what} {old_setting[what]} and {value}"
+        for what, value in new_setting.items()
+        if value != old_setting[what]
     ]
-    if result.headline not in there["intervals"]:
-        unlike.append(f"{result.headline} was not measured")
-    if unlike:
-        return Standing(name, None, "; ".join(unlike))
-    held = Interval(*there["intervals"][result.headline])
-    interval = result.intervals[result.headline].macro
-    reason = f"{result.headline} is {interval} against {held}"
-    return Standing(name, held.low > interval.high, reason)
+    if result.headline not in current["intervals"]:
+        differences.append(f"{result.headline} was not measured")
+    if differences:
+        return Standing(name, None, "; ".join(differences))
+    old = Interval(*current["intervals"][result.headline])
+    new = result.intervals[result.headline].macro
+    reason = f"{result.headline} is {new} against {old}"
+    return Standing(name, old.low > new.high, reason)
 
 
 def _refuse(result: Result, path: Path, standing: Standing, *, replace_unlike: bool) -> None:
@@ -249,7 +253,7 @@ def _refuse(result: Result, path: Path, standing: Standing, *, replace_unlike: b
 
 
 def _load_sealed_result(folder: Path, named: dict[str, Any] | None) -> list[Result]:
-    """Load the result that evidence names, if it still is what it was."""
+    """Load the result that the evidence names, if the file exists and is unchanged."""
     path = None if named is None else folder / named["path"]
     if named is None or path is None or not path.exists():
         return []

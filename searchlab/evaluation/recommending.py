@@ -1,8 +1,8 @@
-"""Recommendation: which configuration to serve, for whom another would do better, and why.
+"""Recommendation: which configuration to serve and why, and which languages it serves less well.
 
-Every language has a frontier of its own: the configurations that no other one beats in quality,
-time and memory at once. One configuration serves them all, so the advice names the languages that
-pay for it.
+Every language has its own frontier: the configurations that no other one beats in quality, time and
+memory at once. One configuration serves all languages, so the advice names those for which another
+one would be better.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Point:
     """One configuration for one language.
 
     Attributes:
-        name: Of the configuration.
-        config_id: Its hash.
+        name: Name of the configuration.
+        config_id: Hash of the configuration.
         quality: The headline metric, 0 to 1, with its 95 % interval.
-        ms: Median time for a new query, to embed its text and to rank.
-        mib: Memory of the index, 2^20 bytes.
+        ms: Median milliseconds for a new query, to embed its text and to rank.
+        mib: Memory of the index in MiB (2^20 bytes).
         on_frontier: Whether no other configuration is as good in all three and better in one.
     """
 
@@ -54,13 +54,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Better:
-    """A language that another configuration than the recommended one is shown to serve better.
+    """A configuration that is shown to be better than the recommended one for a language.
 
     Attributes:
         lang: The language.
-        name: The configuration.
-        difference: Its headline metric less that of the recommended one.
-        p_value: Of the paired test, with Holm's correction over languages and configurations.
+        name: Name of the configuration.
+        difference: Its headline metric minus that of the recommended one.
+        p_value: P-value of the paired test, with Holm's correction over languages and
+            configurations.
     """
 
     lang: str
@@ -70,10 +71,10 @@ class Better:
 
 
 class Recommendation:
-    """What a report says about which configuration to serve.
+    """Advice on which configuration of a report to serve.
 
     Attributes:
-        report: The evidence.
+        report: The report.
         chosen: The result of the configuration to serve; see
             `searchlab.evaluation.promotion.choose`.
     """
@@ -82,8 +83,8 @@ class Recommendation:
         """Read a report.
 
         Args:
-            report: At least one configuration, measured on the same queries.
-            seed: Of the tests by language.
+            report: Report on at least one configuration.
+            seed: Seed of the tests by language.
         """
         self.report = report
         self.chosen = report.chosen
@@ -101,34 +102,34 @@ class Recommendation:
         return {lang: self._points(lang) for lang in (ALL, *self.chosen.languages)}
 
     def frontier(self, lang: str = ALL) -> tuple[Point, ...]:
-        """Return the configurations that are worth their price, best quality first.
+        """Return the configurations on the frontier, best quality first.
 
         Args:
-            lang: A language of the queries; all together if left out.
+            lang: A language of the queries; all languages together if left out.
         """
         return tuple(point for point in self.points[lang] if point.on_frontier)
 
     @cached_property
     def better(self) -> tuple[Better, ...]:
-        """Where another configuration is shown to be better than the recommended one."""
-        tried = []
+        """Languages and configurations that are shown to be better than the recommended one."""
+        tests = []
         for lang in self.chosen.languages:
-            mine, about = self._scores(self.chosen, lang)
+            mine, cluster_ids = self._scores(self.chosen, lang)
             for other in self.report.results:
                 if other is not self.chosen:
                     theirs, _ = self._scores(other, lang)
-                    p = permutation_test(theirs, mine, clusters=about, seed=self._seed)
+                    p = permutation_test(theirs, mine, clusters=cluster_ids, seed=self._seed)
                     gain = float(theirs.mean() - mine.mean())
-                    tried.append((lang, self._names[other.config_id], gain, p))
-        adjusted = holm([p for *_, p in tried])
+                    tests.append((lang, self._names[other.config_id], gain, p))
+        adjusted = holm([p for *_, p in tests])
         return tuple(
             Better(lang, name, gain, p)
-            for (lang, name, gain, _), p in zip(tried, adjusted, strict=True)
+            for (lang, name, gain, _), p in zip(tests, adjusted, strict=True)
             if gain > 0 and p < ALPHA
         )
 
     def explain(self) -> str:
-        """Say in words what to serve, why, and what the evidence does not show."""
+        """Say in words what to serve and why, and what the queries cannot show."""
         headline = self.chosen.headline
         (mine,) = (p for p in self.points[ALL] if p.config_id == self.chosen.config_id)
         n_langs = len(self.chosen.languages)
@@ -144,14 +145,14 @@ class Recommendation:
         return "\n".join(line for line in lines if line)
 
     def chart(self) -> Figure:
-        """Draw quality against time for all languages and each, with size and frontier."""
+        """Draw quality against time, for all languages together and for each, with the frontier."""
         panels = list(self.points.items())
         columns = 2 if len(panels) in (2, 4) else min(_COLUMNS, len(panels))
         rows = -(-len(panels) // columns)
-        shown = chart(
+        opened = chart(
             3.9 * columns, 3.4 * rows + 0.6, columns=columns, rows=rows, squeeze=False, sharey=True
         )
-        with shown as (figure, axes):
+        with opened as (figure, axes):
             for place, axis in enumerate(axes.ravel()):
                 if place >= len(panels):
                     axis.set_visible(False)
@@ -205,18 +206,20 @@ class Recommendation:
         first, *others = self.report.groups
         tied = [r for r in first if r is not self.chosen]
         worse = [self._names[r.config_id] for group in others for r in group]
-        said = []
+        sentences = []
         if tied:
             listed = ", ".join(self._names[r.config_id] for r in tied)
-            said.append(
+            sentences.append(
                 f"Not told apart from the best are also {listed}; of these it is the smallest of "
                 "the fast ones."
             )
         elif worse:
-            said.append("It is the best that was measured, and the others are shown to be worse.")
+            sentences.append(
+                "It is the best that was measured, and the others are shown to be worse."
+            )
         if worse and tied:
-            said.append(f"Shown to be worse: {', '.join(worse)}.")
-        return " ".join(said)
+            sentences.append(f"Shown to be worse: {', '.join(worse)}.")
+        return " ".join(sentences)
 
     def _for_language(self, lang: str) -> str:
         points = self.points[lang]
@@ -224,9 +227,9 @@ class Recommendation:
         n_queries = self.chosen.scores.langs.count(lang)
         few = ", too few to rely on" if n_queries < _MIN_QUERIES else ""
         text = f"{mine.quality} ({n_queries} queries{few})"
-        beaten = [b for b in self.better if b.lang == lang]
-        if beaten:
-            best = max(beaten, key=lambda b: b.difference)
+        better = [b for b in self.better if b.lang == lang]
+        if better:
+            best = max(better, key=lambda b: b.difference)
             return (
                 f"{text}; {best.name} is better by {best.difference:.3f} (p = {best.p_value:.3f})"
             )
@@ -292,16 +295,16 @@ def recommend(report: Report, *, seed: int = 0) -> Recommendation:
 
 
 def _names(results: Sequence[Result]) -> dict[str, str]:
-    """Name results by model and index, with the config_id where that is not enough."""
-    named = [result.name for result in results]
+    """Name results by model and index, with a part of the config_id if that is ambiguous."""
+    names = [result.name for result in results]
     return {
         result.config_id: result.name
-        if named.count(result.name) == 1
+        if names.count(result.name) == 1
         else f"{result.name} ({result.config_id[:6]})"
         for result in results
     }
 
 
 def _beats(other: tuple[float, ...], price: tuple[float, ...]) -> bool:
-    """Whether one is as good everywhere and better somewhere; less is better."""
+    """Tell whether `other` is at most `price` in every value and less in one; less is better."""
     return other != price and all(a <= b for a, b in zip(other, price, strict=True))

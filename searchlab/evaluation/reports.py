@@ -1,4 +1,4 @@
-"""Report: a comparison that shows itself, in a terminal, a notebook, Markdown or a data frame."""
+"""Report: a comparison that can be shown in a terminal, a notebook, Markdown or a data frame."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _WIDE = 125
 
 
 class Report(Comparison):
-    """Results on the same queries and photos; printed, it is the leaderboard.
+    """Results on the same queries and photos; printing it shows the leaderboard.
 
-    The statistics are those of `Comparison`; each method here is one way to show them.
+    `Comparison` computes the statistics; each method here is one way to show them.
     """
 
     @property
@@ -35,7 +35,7 @@ class Report(Comparison):
         return leaderboard.leaderboard_rows(self)
 
     def text(self, *, languages: bool = False) -> str:
-        """Return the tables without colour, for logs and terminals that have none."""
+        """Return the tables without colour, for logs and plain terminals."""
         return terminal.plain_text(self, languages=languages)
 
     def markdown(self) -> str:
@@ -84,11 +84,11 @@ class Report(Comparison):
 def load_report(folder: Path | str, *, alpha: float = ALPHA, seed: int = 0) -> Report:
     """Read the results in a folder, `<out>/<benchmark>/<dataset>`.
 
-    Only those that can be compared with the newest are taken: of the same data, queries and
-    metrics, measured by the same code on the same machine. The caption counts the others.
+    Only results that can be compared with the newest are used: same data, queries and metrics,
+    measured by the same code on the same machine. The caption says how many others there are.
 
     Raises:
-        NotFoundError: There is none.
+        NotFoundError: The folder holds no results.
         DataError: A file is damaged.
     """
     results = [load_result(path) for path in sorted(Path(folder).glob("*.json"))]

@@ -1,11 +1,11 @@
-"""Result: what one configuration scored on one dataset, and all that is needed to read it later.
+"""Result: the scores of one configuration on one dataset, and the files that record them.
 
-<out>/<benchmark>/<dataset>/<config_id>.json        the figures, the Config, where it was measured
+<out>/<benchmark>/<dataset>/<config_id>.json        figures, configuration, code and machine
 <out>/<benchmark>/<dataset>/<config_id>.scores.tsv  one line for each query, for paired tests
 <out>/<benchmark>/<dataset>/<config_id>.run.gz      the ranking of each query, TREC (`read_run`)
 
-The JSON is a sealed measurement (`searchlab.evaluation.provenance.measurement`), written last:
-where it stands the others are whole.
+The JSON is a sealed measurement (`searchlab.evaluation.provenance.measurement`), written last: if it
+exists, the other files are complete.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ Ranked: TypeAlias = Mapping[str, Sequence[tuple[str, float]]]
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What each query scored, for paired tests.
+    """The scores of each query, for paired tests.
 
     Attributes:
-        query_ids: Sorted.
-        langs: Language of each query.
-        cluster_ids: The best judged photo of each; queries about one photo are no independent
-            evidence.
+        query_ids: (n_queries,) ids, sorted.
+        langs: (n_queries,) languages.
+        cluster_ids: (n_queries,) the photo that each query is about; queries about the same photo
+            are not independent evidence.
         values: Metric -> (n_queries,) scores.
         ms: (n_queries,) time to rank, in milliseconds.
     """
@@ -60,7 +60,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What one configuration scored on one dataset.
+    """The scores of one configuration on one dataset.
 
     Attributes:
         benchmark: Kind of measurement, such as `"search_quality"`.
@@ -68,14 +68,14 @@ class Result:
         dataset_revision: Hash over its photos, queries and judgments.
         config: The configuration.
         metrics: The figures: quality as macro averages over languages, then `p50_ms`, `p95_ms`,
-            `p99_ms` to rank, `text_ms` to embed one text (0 where no query brings one), `build_s`
-            and `size_mib` of the index.
+            `p99_ms` to rank, `text_ms` to embed one text (0 if no query has one), `build_s` and
+            `size_mib` of the index.
         intervals: Quality metric -> its averages with intervals. The first is the headline.
         photos: `n_photos` of the dataset that were searched, and their `hash`.
-        manifest: All that the figures depend on; see
+        manifest: Everything that the figures depend on; see
             `searchlab.evaluation.provenance.manifest.make_manifest`.
-        scores: What each query scored.
-        task: What the queries bring: text, photo, or photo plus text.
+        scores: The scores of each query.
+        task: What the queries consist of: `text`, `photo` or `photo+text`.
     """
 
     benchmark: str
@@ -111,7 +111,7 @@ class Result:
 
     @property
     def setting(self) -> tuple[object, ...]:
-        """All that two results must share to be compared: what was asked, by what, and where."""
+        """What two results must share to be compared, such as data, queries, code and machine."""
         return tuple(_setting(self).values())
 
     @property
@@ -121,11 +121,11 @@ class Result:
 
     @property
     def n_queries(self) -> int:
-        """Queries asked."""
+        """Number of queries."""
         return len(self.scores.query_ids)
 
     def path(self, out: Path) -> Path:
-        """Return where the JSON lies below a folder of results."""
+        """Return the path of the JSON in a folder of results."""
         return measurement_path(out, self.benchmark, self.dataset, self.config_id)
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,7 +152,7 @@ class Result:
 
         Args:
             out: Folder of results.
-            run: What was ranked; left out, there is no `.run.gz`.
+            run: The ranking of each query; if left out, no `.run.gz` is written.
 
         Returns:
             The path of the JSON.
@@ -179,10 +179,10 @@ def system_name(config: Config) -> str:
 
 
 def load_result(path: Path | str) -> Result:
-    """Read a result and its per-query scores, which nobody has changed since they were written.
+    """Read a result and its scores of each query.
 
     Raises:
-        DataError: A file is missing, damaged, changed or of another schema.
+        DataError: A file is missing, damaged, changed since it was written, or of another schema.
     """
     path = Path(path)
     values = read_measurement(path)
@@ -219,31 +219,31 @@ def load_result(path: Path | str) -> Result:
 
 
 def read_run_beside(path: Path) -> dict[str, list[str]]:
-    """Read the ranking that lies beside a result's JSON; empty where none was recorded."""
+    """Read the ranking that lies beside a result's JSON; empty if none was recorded."""
     file = path.with_suffix(".run.gz")
     return read_run(file) if file.exists() else {}
 
 
 def incompatibility(a: Result, b: Result, *, timings: bool = True) -> str | None:
-    """Say why two results cannot be compared; None where they can.
+    """Say why two results cannot be compared; None if they can.
 
     Args:
         a: One of them.
         b: The other one.
-        timings: Whether times are compared too, which are those of one machine.
+        timings: Whether times are compared too, so that the machine must be the same.
 
     Returns:
-        Each thing that differs with both of its values, such as `"dataset demo and stamps"`.
+        What differs, each with both values, such as `"dataset demo and stamps"`.
     """
     setting, other = _setting(a), _setting(b)
     if not timings:
         del setting["machine"]
-    differing = [
+    differences = [
         f"{name} {_describe_difference(name, value, other[name])}"
         for name, value in setting.items()
         if value != other[name]
     ]
-    return "; ".join(differing) or None
+    return "; ".join(differences) or None
 
 
 def _setting(result: Result) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from searchlab.config import Config
 from searchlab.errors import ConflictError, DataError
-from searchlab.evaluation.promotion import promote, stand
+from searchlab.evaluation.promotion import compare_with_current, promote
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.provenance.registry import code_of
 from searchlab.evaluation.reports import Report
@@ -84,7 +84,7 @@ def test_a_difference_that_only_the_paired_test_sees_is_refused_too(path):
     assert worse.intervals["ndcg@10"].macro.high > best.intervals["ndcg@10"].macro.mean
     with pytest.raises(ConflictError, match=r"differs by -0\.0.*p = 0\.0001"):
         promote(worse, path)
-    standing = stand(worse, path)
+    standing = compare_with_current(worse, path)
     assert standing.is_worse
     assert standing.difference.high < 0
 
@@ -94,7 +94,7 @@ def test_by_intervals_alone_only_what_lies_wholly_below_is_worse(path):
     promote(best, path)
     best_interval, lower_interval = (one.intervals["ndcg@10"].macro for one in (best, lower))
     assert lower_interval.mean < best_interval.low < lower_interval.high
-    assert stand(lower, path).is_worse is False
+    assert compare_with_current(lower, path).is_worse is False
 
 
 def test_intervals_over_other_queries_cannot_be_compared(path):
@@ -102,7 +102,7 @@ def test_intervals_over_other_queries_cannot_be_compared(path):
     values = json.loads(path.read_text(encoding="utf-8"))
     values["evidence"]["n_queries"] = 5
     path.write_text(json.dumps({**values, "digest": digest_of(values)}), encoding="utf-8")
-    assert stand(result(PALETTE, shift=0.06), path).reason == "queries 5 and 200"
+    assert compare_with_current(result(PALETTE, shift=0.06), path).reason == "queries 5 and 200"
 
 
 def test_what_is_better_or_cannot_be_told_apart_replaces_what_is_in_force(path):

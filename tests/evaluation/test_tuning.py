@@ -19,7 +19,7 @@ from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.tuning import index_costs
 from searchlab.evaluation.tuning.chart import draw, table, verdict
 from searchlab.evaluation.tuning.index_costs import K, crossover, measure
-from searchlab.evaluation.tuning.tune import measure_library, photos_asked, tune
+from searchlab.evaluation.tuning.tune import ask_by_photos, measure_library, tune
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
 from searchlab.search.indexes import ExactIndex, build_index
@@ -160,7 +160,7 @@ def asks(made):
     order = np.random.default_rng(0).permutation(len(made.photos))
     texts = made.queries["text"]
     return {
-        "image": photos_asked(made.photos, order),
+        "image": ask_by_photos(made.photos, order),
         "text": lambda number: (texts[number % len(texts)], None),
     }
 

@@ -1,1 +1,1 @@
-"""From cosines to chances: curves, how they are fitted, and the queries that they are fitted on."""
+"""From cosines to probabilities: curves, fitting them, and the scored queries to fit them on."""

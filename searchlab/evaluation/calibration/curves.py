@@ -1,4 +1,4 @@
-"""Logistic curves from cosine to probability, and how far such probabilities can be believed."""
+"""Logistic curves from cosine to probability, and how reliable such probabilities are."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from searchlab.errors import InputError
 
 
 class Bin(NamedTuple):
-    """Scores between two bounds.
+    """The query-photo pairs whose scores lie between two bounds.
 
     Attributes:
-        mean_score: What they promise.
-        share_relevant: What they keep.
-        n_pairs: How many there are.
+        mean_score: Mean of their scores, 0 to 1.
+        share_relevant: Share of them that is relevant, 0 to 1.
+        n_pairs: Number of pairs.
     """
 
     mean_score: float
@@ -28,13 +28,13 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True)
 class Reliability:
-    """How far scores are from the probabilities that they claim to be.
+    """How far scores are from being probabilities of relevance.
 
     Attributes:
         ece: Expected calibration error, 0 to 1; 0 is best.
         brier: Mean squared error, 0 to 1; 0 is best.
         base_rate: Share of relevant pairs.
-        bins: Those that hold any scores, from low to high.
+        bins: The bins that are not empty, from low to high scores.
     """
 
     ece: float
@@ -52,17 +52,17 @@ def fit_curve(
 ) -> Curve:
     """Fit relevance as a logistic function of the cosine.
 
-    Without a penalty, on Platt's smoothed targets, which keep the slope finite where the two
-    classes do not overlap.
+    Without a penalty, on Platt's smoothed targets, which keep the slope finite if the two classes
+    do not overlap.
 
     Args:
-        cosines: (n,) values.
-        relevant: (n,) bool.
-        weights: (n,) how many pairs each stands for, above 0; 1 if left out. So negatives may be
-            thinned out without changing the share of relevant pairs.
+        cosines: (n,) cosines.
+        relevant: (n,) whether each pair is relevant.
+        weights: (n,) how many pairs each one stands for, above 0; 1 if left out. With weights a
+            sample of the negatives can stand for all of them.
 
     Raises:
-        InputError: Wrong shapes, values that are not finite, only one class, or relevance that
+        InputError: Shapes differ, values are not finite, there is only one class, or relevance
             does not rise with the cosine.
 
     References:
@@ -106,13 +106,13 @@ def reliability(
     """Compare scores with the shares of relevant pairs, in bins of equal width.
 
     Args:
-        scores: (n,) values from 0 to 1.
-        relevant: (n,) bool.
-        bins: How many, at least 1.
-        weights: (n,) as for `fit_curve`.
+        scores: (n,) scores from 0 to 1.
+        relevant: (n,) whether each pair is relevant.
+        bins: Number of bins, at least 1.
+        weights: (n,) how many pairs each one stands for, above 0; 1 if left out.
 
     Raises:
-        InputError: Wrong shapes, or a score outside 0 to 1.
+        InputError: Shapes differ, or a score is outside 0 to 1.
 
     References:
         Naeini, Cooper and Hauskrecht, Obtaining well calibrated probabilities, AAAI 2015.
@@ -124,12 +124,12 @@ def reliability(
     bin_of = np.minimum((x * bins).astype(np.intp), bins - 1)
     mass = np.bincount(bin_of, weights=w, minlength=bins)
     filled = mass > 0
-    promised = np.bincount(bin_of, weights=w * x, minlength=bins)[filled] / mass[filled]
+    mean_scores = np.bincount(bin_of, weights=w * x, minlength=bins)[filled] / mass[filled]
     relevant_shares = np.bincount(bin_of, weights=w * y, minlength=bins)[filled] / mass[filled]
     shares = mass[filled] / mass.sum()
-    rows = zip(promised, relevant_shares, mass[filled], strict=True)
+    rows = zip(mean_scores, relevant_shares, mass[filled], strict=True)
     return Reliability(
-        ece=float((shares * np.abs(promised - relevant_shares)).sum()),
+        ece=float((shares * np.abs(mean_scores - relevant_shares)).sum()),
         brier=float(np.average((x - y) ** 2, weights=w)),
         base_rate=float(np.average(y, weights=w)),
         bins=[Bin(float(score), float(share), round(float(count))) for score, share, count in rows],

@@ -28,25 +28,25 @@ def fit_calibration(
 ) -> Calibration:
     """Fit the curves of a model on judged queries of each kind.
 
-    Each curve is fit on every query's ten nearest photos, where scores are read: over all pairs
-    it would be bent to the countless far photos. Every query counts the same. Where relevance does
+    Each curve is fitted on every query's ten nearest photos, whose scores users read: over all
+    pairs the many far photos would dominate the fit. Every query counts the same. If relevance does
     not rise with the cosine, the curve is flat at the share of relevant photos.
 
     Args:
         engine: Its index and model are used, its calibration is not.
         text: Text queries and judgments.
         similar: The same for queries by a photo; the text curve is used if left out.
-        steered: The same for a photo steered by words; if left out, the curve has the mean slope
-            and the mean intercept of the other two.
+        steered: The same for queries by a photo and words; if left out, the curve has the mean
+            slope and the mean intercept of the other two.
         grade: Least grade that counts as relevant.
-        judged_only: Fit on the ten nearest photos that somebody judged. Otherwise a photo that
-            nobody judged counts as not relevant.
+        judged_only: Whether to fit on the ten nearest photos that were judged. Otherwise unjudged
+            photos count as not relevant.
 
     Returns:
         The calibration; its source names the text queries.
 
     Raises:
-        InputError: Of a kind of query no photo, or every one, is relevant.
+        InputError: For one kind of query no photo is relevant, or every one.
     """
 
     def fit(dataset: Dataset) -> Curve:
@@ -64,7 +64,7 @@ def fit_calibration(
 def fit_top(
     scored: ScoredQueries, *, k: int = TOP, grade: int = 1, judged_only: bool = False
 ) -> Curve:
-    """Fit one curve on each query's k nearest photos; the rest as for `fit_calibration`."""
+    """Fit one curve on each query's k nearest photos; see `fit_calibration`."""
     near = (scored.judged() if judged_only else scored).top(k)
     relevant = near.grades >= grade
     share = float(relevant.mean()) if len(relevant) else 0.0
@@ -73,5 +73,5 @@ def fit_top(
     except InputError:
         if not 0 < share < 1:
             raise
-        # Cosines that say nothing: every photo is as likely relevant as any other.
+        # The cosine carries no information: every photo is equally likely to be relevant.
         return Curve(slope=_FLAT, intercept=math.log(share / (1 - share)))

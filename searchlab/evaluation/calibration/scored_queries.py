@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from searchlab.search.engine import SearchEngine
 
 TOP = 10
-"""Photos that a reader sees first, where scores are read."""
+"""Number of nearest photos to fit on: the first page, whose scores users read."""
 
 UNJUDGED = -1
 _KINDS: Mapping[str, QueryKind] = {"text": "text", "photo": "image", "photo+text": "both"}
 
 
 class ScoredPairs(NamedTuple):
-    """Queries with photos.
+    """Pairs of a query and a photo.
 
     Attributes:
-        cosines: (n,) float64.
-        grades: (n,) int; `UNJUDGED` where nobody looked.
-        query: (n,) int, the row of the query.
+        cosines: (n,) cosine of each pair.
+        grades: (n,) grade of each pair; `UNJUDGED` if it was not judged.
+        query: (n,) row of the pair's query.
     """
 
     cosines: NDArray[np.float64]
@@ -43,12 +43,12 @@ class ScoredQueries:
     """Queries of one kind with the cosines and grades of all photos.
 
     Attributes:
-        kind: What the queries bring.
+        kind: Kind of the queries: text, image or both.
         langs: (n_queries,) languages.
-        cluster_ids: (n_queries,) the photo that each query is about; those about one are drawn
-            together.
+        cluster_ids: (n_queries,) the photo that each query is about; queries about the same photo
+            are resampled together.
         cosines: (n_queries, n_photos) float32; -inf where a photo cannot be an answer.
-        grades: (n_queries, n_photos) int16; `UNJUDGED` where nobody looked.
+        grades: (n_queries, n_photos) int16; `UNJUDGED` where a pair was not judged.
     """
 
     kind: QueryKind
@@ -72,7 +72,7 @@ class ScoredQueries:
         )
 
     def judged(self) -> ScoredQueries:
-        """Take the photos that nobody judged for a query out of its answers: condensed lists.
+        """Remove unjudged photos from the answers of each query, which makes condensed lists.
 
         References:
             Sakai, Alternatives to bpref, SIGIR 2007.
@@ -80,13 +80,13 @@ class ScoredQueries:
         return replace(self, cosines=np.where(self.grades >= 0, self.cosines, np.float32(-np.inf)))
 
     def without_answers(self, *, grade: int = 1) -> ScoredQueries:
-        """Take the relevant photos of each query out of the collection: it has no answer now."""
+        """Remove the relevant photos of each query from its answers, so that it has no answer."""
         return replace(
             self, cosines=np.where(self.grades >= grade, np.float32(-np.inf), self.cosines)
         )
 
     def top(self, k: int = TOP) -> ScoredPairs:
-        """Return each query's k nearest photos, best first; fewer where there are fewer."""
+        """Return each query's k nearest photos, best first; fewer if fewer can be answers."""
         k = min(k, self.cosines.shape[1])
         # Stable, so that ties are in the order of the table, as the engine ranks them.
         near = np.argsort(-self.cosines, axis=1, kind="stable")[:, :k]
@@ -104,9 +104,9 @@ class ScoredQueries:
 
     def _pairs(self, query: NDArray[np.int64], photo: NDArray[np.int64]) -> ScoredPairs:
         cosines = self.cosines[query, photo].astype(np.float64)
-        there = np.isfinite(cosines)
+        is_answer = np.isfinite(cosines)
         grades = self.grades[query, photo].astype(np.int64)
-        return ScoredPairs(cosines[there], grades[there], query[there])
+        return ScoredPairs(cosines[is_answer], grades[is_answer], query[is_answer])
 
 
 def score_queries(engine: SearchEngine, dataset: Dataset) -> ScoredQueries:
@@ -114,18 +114,18 @@ def score_queries(engine: SearchEngine, dataset: Dataset) -> ScoredQueries:
 
     Args:
         engine: Its calibration is not used.
-        dataset: Queries of one task. Photos that the engine does not hold are passed over, and so
-            are queries none of whose relevant photos it holds.
+        dataset: Queries of one task. Photos that the engine does not hold are left out, and so are
+            queries none of whose relevant photos it holds.
 
     Raises:
-        InputError: Queries of several tasks, or none is left.
+        InputError: The queries are of several tasks, or none is left.
     """
     if dataset.task not in _KINDS:
         msg = f"queries must be of one task, got {dataset.task!r}; select some of {dataset.name!r}"
         raise InputError(msg)
     ids = engine.table.photo_ids(range(len(engine.table)))
     row_of = {photo_id: row for row, photo_id in enumerate(ids)}
-    queries = [query for query in dataset.queries if _can_be_asked(query, dataset, row_of)]
+    queries = [query for query in dataset.queries if _has_answer(query, dataset, row_of)]
     if not queries:
         msg = f"the engine must hold photos that queries of {dataset.name!r} look for, got none"
         raise InputError(msg)
@@ -152,16 +152,16 @@ def score_queries(engine: SearchEngine, dataset: Dataset) -> ScoredQueries:
 
 
 def cluster_id_of(query: LabelledQuery, dataset: Dataset) -> str:
-    """Name the photo that a query is about: its reference, else the most relevant one."""
+    """Return the photo that a query is about: its own photo, else the one with the best grade."""
     grades = dataset.qrels[query.query_id]
     return query.photo_id or min(grades, key=lambda photo_id: (-grades[photo_id], photo_id))
 
 
 def halves(dataset: Dataset, *, seed: int) -> tuple[Dataset, Dataset]:
-    """Divide queries in two, those about one photo together.
+    """Divide queries into two halves, keeping queries about the same photo together.
 
-    A photo is in the same half of every dataset, so that what is fitted on the first halves of
-    several has not seen the second half of any.
+    A photo is in the same half of every dataset, so a curve that is fitted on the first halves of
+    several datasets has not seen the second half of any.
 
     Raises:
         InputError: All queries are about photos of one half.
@@ -179,7 +179,7 @@ def halves(dataset: Dataset, *, seed: int) -> tuple[Dataset, Dataset]:
     return dataset.only(one), dataset.only(other)
 
 
-def _can_be_asked(query: LabelledQuery, dataset: Dataset, row_of: Mapping[str, int]) -> bool:
+def _has_answer(query: LabelledQuery, dataset: Dataset, row_of: Mapping[str, int]) -> bool:
     if query.photo_id is not None and query.photo_id not in row_of:
         return False
     grades = dataset.qrels[query.query_id]

@@ -7,14 +7,14 @@ A name is `metric@k`, then where wanted `/condensed`, then `/l2` or another leve
     recall@k     share of the relevant photos that are among the first k
     success@k    1 where one of the first k is relevant, else 0
     mrr@k        1 / rank of the first relevant photo, 0 where it is not among the first k
-    map@k        precision at each relevant photo of the first k, summed, by the number of relevant
-    precision@k  share of relevant photos among the first k, of k also where fewer were found
-    judged@k     share of the first k answers that somebody judged; 0 where nothing was found
+    map@k        sum of the precision at each relevant photo of the first k / number of relevant
+    precision@k  relevant photos among the first k, divided by k even if fewer were returned
+    judged@k     share of the first k answers that were judged; 0 if nothing was returned
 
-Relevant is grade 1 and above. `/l2` asks for grade 2 and above: a level is for metrics that know
-relevant and not relevant, so nDCG, which weighs grades, takes none. `/condensed` drops unjudged
-photos from the answers first, so that a photo nobody looked at is no mistake (Sakai, SIGIR 2007);
-it wants runs as deep as the collection, see `run_depth`, and photos that were judged not relevant.
+A photo is relevant from grade 1 on. `/l2` counts only grade 2 and above; nDCG, which weighs grades,
+has no such level. `/condensed` drops unjudged photos from the answers first, so that an unjudged
+photo is no mistake (Sakai, SIGIR 2007); it needs runs as deep as the collection, see `run_depth`,
+and photos that were judged not relevant.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ ScoreQuery: TypeAlias = Callable[[Mapping[str, int], Sequence[str], "Metric"], f
 
 @dataclass(frozen=True, slots=True)
 class MetricKind:
-    """How a metric is computed, and what its name may ask for.
+    """How a metric is computed, and which suffixes its name may have.
 
     Attributes:
-        ranx: What ranx calls it; where it computes the metric, `score` is not needed.
-        score: Scores one query.
-        has_levels: Whether it tells relevant from not relevant, so that `/l2` means something.
-        can_condense: Whether it means something once unjudged photos are dropped.
-        gain: What a grade is worth, for captions; empty where grades are not weighed.
+        ranx: Name of the metric in ranx, if ranx computes it.
+        score: Scores one query, if ranx does not compute the metric.
+        has_levels: Whether it only asks if a photo is relevant, so that `/l2` has a meaning.
+        can_condense: Whether `/condensed` has a meaning.
+        gain: The weight of a grade, for captions; empty if grades are not weighed.
     """
 
     ranx: str = ""
@@ -53,11 +53,11 @@ class MetricKind:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric, taken apart.
+    """A metric and its parameters, as its name states them.
 
     Attributes:
         name: A name in `METRICS`.
-        k: How many answers count.
+        k: Number of answers that count.
         condensed: Whether unjudged photos are dropped first.
         least: Grade from which a photo is relevant.
     """
@@ -69,7 +69,7 @@ class Metric:
 
 
 def score_judged(grades: Mapping[str, int], answers: Sequence[str], metric: Metric) -> float:
-    """Return the share of answers that somebody judged, 0 where there is none."""
+    """Return the share of answers that were judged, 0 if there are no answers."""
     return sum(photo_id in grades for photo_id in answers) / max(1, len(answers))
 
 
@@ -87,7 +87,7 @@ METRICS: dict[str, MetricKind] = {
 
 
 def parse_metric(text: str) -> Metric:
-    """Take a metric's name apart.
+    """Parse the name of a metric.
 
     >>> parse_metric("recall@10/condensed/l2")
     Metric(name='recall', k=10, condensed=True, least=2)

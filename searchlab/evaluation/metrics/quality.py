@@ -26,25 +26,24 @@ Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
 Run: TypeAlias = Mapping[str, Sequence[str]]
 """query_id -> photo_ids of one system, best first."""
 
-_NOBODY = -1.0  # the number of every photo that the query's judgments do not call relevant
+_NOT_RELEVANT = -1.0  # stands for every photo that is not relevant to the query
 _CELLS = 2_000_000  # judgments, padding included, that are handed to ranx at once; 32 MB
 
-# ranx runs on numba's workqueue, which ends the process when two threads enter it at once.
+# ranx uses numba's workqueue, which aborts the process when two threads enter it at once.
 _RANX_LOCK = threading.Lock()
 
 
 def per_query(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     """Score every judged query of a run.
 
-    A query that the run does not answer scores 0; answers to queries that nobody judged are left
-    out. `ndcg` has the linear gain of Jarvelin and Kekalainen (the grade itself), `ndcg_exp` that
-    of Burges et al. (2^grade - 1); `searchlab.evaluation.metrics.names` defines every metric. The
-    order of the run is all that counts: there are no scores, hence no ties.
+    A query that the run does not answer scores 0; answers to queries without judgments are
+    ignored. `ndcg` has the linear gain of Jarvelin and Kekalainen (the grade itself), `ndcg_exp`
+    that of Burges et al. (2^grade - 1); `searchlab.evaluation.metrics.names` defines every metric.
+    Only the order of the run counts: there are no scores, hence no ties.
 
     Args:
-        qrels: Judgments; what is missing is unjudged, and counts as not relevant except in a
-            condensed list.
-        run: Ranked photo_ids; what stands behind a cut-off is ignored.
+        qrels: Judgments; a photo without one counts as not relevant, except in a condensed list.
+        run: Ranked photo_ids; those after a cut-off are ignored.
         metrics: Such as `"ndcg@10"`, `"recall@100/l2"` or `"map@10/condensed"`.
 
     Returns:
@@ -53,8 +52,8 @@ def per_query(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, NDArr
     Raises:
         InputError: A metric is not supported, there are no judgments or no metrics, a query has no
             photo that is relevant at the metric's level, a grade is no whole number from 0 to
-            1000, an id is padding, the run names a photo twice for one query, or a list is to be
-            condensed to judgments of relevant photos alone, which makes any list perfect.
+            1000, an id is padding, the run names a photo twice for one query, or a list is
+            condensed although only relevant photos were judged, which makes any list perfect.
 
     References:
         Bassani, ranx: a blazing-fast Python library for ranking evaluation, ECIR 2022.
@@ -81,13 +80,13 @@ def per_query(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, NDArr
 
 
 def check_judgments(qrels: Qrels, metrics: Sequence[str]) -> dict[str, Metric]:
-    """Refuse judgments on which metrics would mean nothing, before anything is ranked.
+    """Check, before anything is ranked, that the metrics have a meaning for these judgments.
 
     Returns:
-        Name -> the metric, taken apart.
+        Name -> the parsed metric.
 
     Raises:
-        InputError: As `per_query`, of all that does not depend on a run.
+        InputError: For the reasons of `per_query` that do not depend on a run.
     """
     if not qrels or not metrics:
         msg = f"qrels and metrics must not be empty, got {len(qrels)} queries, {list(metrics)}"
@@ -138,7 +137,7 @@ def _check_condensed(qrels: Qrels, metric: str, least: int) -> None:
 
 
 def _answers(qrels: Qrels, run: Run) -> list[list[str]]:
-    """List what the run answers to each judged query, and refuse what is no list of photos."""
+    """List the run's answers to each judged query, and check that they are distinct photos."""
     answers = [list(run.get(query_id, ())) for query_id in sorted(qrels)]
     padding = {photo for photo in set().union(*answers) if is_padding(photo)}
     for query_id, answer in zip(sorted(qrels), answers, strict=True):
@@ -178,12 +177,12 @@ def _score_each(
 
 
 def _preparation(metric: Metric) -> tuple[bool, int]:
-    """Say what must be done to runs and judgments before ranx sees them."""
+    """Return whether to condense, and the least grade: metrics that share both share a call."""
     return metric.condensed, metric.least
 
 
 def _relevant(grades: Mapping[str, int], least: int) -> dict[str, int]:
-    # Highest grade first: ranx reads the ideal ranking off this order.
+    # Highest grade first: ranx takes this order as the ideal ranking.
     relevant = {photo_id: grade for photo_id, grade in grades.items() if grade >= least}
     return dict(sorted(relevant.items(), key=lambda item: -item[1]))
 
@@ -204,7 +203,7 @@ def _score_by_ranx(
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[NDArray[np.int64]]:
-    """Cut queries into groups of like length, so that padding never outgrows memory."""
+    """Cut queries into groups of similar length, so that their padded arrays fit into memory."""
     order = np.argsort(lengths, kind="stable")
     start = 0
     while start < len(order):
@@ -229,11 +228,13 @@ def _ranked_array(
     relevant: Sequence[Mapping[str, int]], answers: Sequence[Sequence[str]], depth: int
 ) -> NDArray[np.float64]:
     """Write answers with the same numbers: (n_queries, depth, 2) number and 1 / rank."""
-    ranked = np.full((len(answers), depth, 2), _NOBODY)
+    ranked = np.full((len(answers), depth, 2), _NOT_RELEVANT)
     ranked[:, :, 1] = 1 / np.arange(1, depth + 1)
     for row, (photos, answer) in enumerate(zip(relevant, answers, strict=True)):
         numbers = {photo_id: float(number) for number, photo_id in enumerate(photos)}
-        ranked[row, : len(answer), 0] = [numbers.get(photo_id, _NOBODY) for photo_id in answer]
+        ranked[row, : len(answer), 0] = [
+            numbers.get(photo_id, _NOT_RELEVANT) for photo_id in answer
+        ]
     return ranked
 
 
@@ -241,7 +242,7 @@ def _ranx(
     judged: NDArray[np.float64], ranked: NDArray[np.float64], metrics: Mapping[str, Metric]
 ) -> dict[str, NDArray[np.float64]]:
     names = {name: f"{METRICS[metric.name].ranx}@{metric.k}" for name, metric in metrics.items()}
-    # Asked for the values of a single metric, ranx ends in a KeyError; so that one is asked twice.
+    # For a single metric, ranx raises a KeyError; so that one is requested twice.
     repeated = list(names.values()) if len(names) > 1 else list(names.values()) * 2
     with _RANX_LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numba and matplotlib, which ranx imports, warn freely

@@ -1,4 +1,4 @@
-"""How an index searches: recall against exact search, and latency."""
+"""Measures of an index: recall against exact search, and latency."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def recall_at_k(answers: Neighbors, exact: Neighbors, *, tolerance: float = 1e-6) -> float:
-    """Share of the true k nearest that an index found, ties counted as found.
+    """Return the share of the true k nearest that an index found, ties counted as found.
 
-    A returned row counts when it scores at least as high as the true k-th neighbour, so two equally
-    near photos are never scored as a miss; a row that is returned twice counts once. Where exact
-    search has fewer than k answers, those are all there is to find.
+    A returned row counts if it scores at least as high as the true k-th neighbour, so two equally
+    near photos are never a miss; a row that is returned twice counts once. If exact search has
+    fewer than k answers, only those must be found.
 
     Args:
         answers: (n_queries, k) answers of the index under test.
@@ -36,7 +36,7 @@ def recall_at_k(answers: Neighbors, exact: Neighbors, *, tolerance: float = 1e-6
     """
     if answers.rows.shape != exact.rows.shape or answers.rows.size == 0:
         msg = (
-            "found and exact must have the same shape (n_queries, k), at least (1, 1), "
+            "answers and exact must have the same shape (n_queries, k), at least (1, 1), "
             f"got {answers.rows.shape} and {exact.rows.shape}"
         )
         raise InputError(msg)
@@ -59,7 +59,7 @@ def latency(seconds: ArrayLike) -> dict[str, float]:
         seconds: One duration for each query.
 
     Raises:
-        InputError: There are none.
+        InputError: There are no durations.
     """
     values = np.asarray(seconds, dtype=np.float64)
     if values.size == 0:

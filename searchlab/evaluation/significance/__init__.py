@@ -1,9 +1,9 @@
 """How far measured means can be trusted: intervals, paired tests, and groups of equals.
 
 Queries are not always independent: five captions of one photo, or one label in eighty languages,
-ask nearly the same thing. `clusters` names what belongs together, and is resampled and sign-flipped
-as one; ignoring it would make intervals several times too narrow. `groups`, such as languages, make
-the mean a macro average: every group counts the same, however many queries it has.
+ask nearly the same thing. `clusters` says which queries belong together; these are resampled and
+sign-flipped as one. Ignoring it would make intervals several times too narrow. `groups`, such as
+languages, make the mean a macro average: every group counts the same, however many queries it has.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class Interval(NamedTuple):
     """A mean and the interval it lies in.
 
     Attributes:
-        mean: The estimate; over groups, where there are any, the mean of their means.
+        mean: The estimate; with groups, the mean of the groups' means.
         low: Lower end.
         high: Upper end.
     """
@@ -57,17 +57,18 @@ def bootstrap_interval(
     """Estimate a mean and its percentile bootstrap interval over queries.
 
     Args:
-        values: (n_queries,) scores. With fewer than some twenty queries the interval is too
+        values: (n_queries,) scores. With fewer than about twenty queries the interval is too
             narrow, and with a single one it has no width.
         confidence: Share of intervals that cover the true mean, above 0 and below 1.
-        samples: Resamples.
-        seed: Of the resampling.
+        samples: Number of resamples.
+        seed: Seed of the resampling.
         groups: (n_queries,) name of each query's group; the mean is the macro average. Queries are
             resampled within groups.
-        clusters: (n_queries,) queries of one name are resampled together, across groups.
+        clusters: (n_queries,) name of each query's cluster; a cluster is resampled as one, across
+            groups.
 
     Raises:
-        InputError: Wrong shapes, no values, or one that is not finite.
+        InputError: Shapes differ, there are no values, or one is not finite.
 
     References:
         Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
@@ -98,11 +99,11 @@ def bootstrap_intervals(
 
     Args:
         values: Metric -> (n_queries,) scores.
-        confidence: As for `bootstrap_interval`, like all that follow.
-        samples: Resamples.
-        seed: Of the resampling.
-        groups: Macro average over these.
-        clusters: Resampled together.
+        confidence: As for `bootstrap_interval`, like all arguments that follow.
+        samples: Number of resamples.
+        seed: Seed of the resampling.
+        groups: (n_queries,) groups of the macro average.
+        clusters: (n_queries,) clusters that are resampled as one.
 
     Returns:
         For each metric the macro and micro average, and the mean of every group.
@@ -116,7 +117,7 @@ def bootstrap_intervals(
     n_queries = len(next(iter(columns.values())))
     names, group_of = codes("groups", groups, n_queries, default="all")
     _, unit_of = codes("clusters", clusters, n_queries)
-    # Rows are what is drawn; columns are sums for each metric and group, and at the end counts.
+    # A row for each unit that is resampled; columns are sums for each metric and group, then counts.
     parts = [*columns.values(), np.ones(n_queries)]
     shape = (int(unit_of.max()) + 1, len(names))
     table = np.zeros((shape[0], len(parts), shape[1]))
@@ -128,15 +129,15 @@ def bootstrap_intervals(
         sums = np.bincount(cells, weights=column, minlength=shape[0] * shape[1])
         table[:, part] = sums.reshape(shape)
     strata = group_of if clusters is None else np.zeros(len(table), dtype=np.intp)
-    drawn = _resample(table.reshape(len(table), -1), strata, samples, seed)
-    drawn = drawn.reshape(samples, len(parts), len(names))
+    resamples = _resample(table.reshape(len(table), -1), strata, samples, seed)
+    resamples = resamples.reshape(samples, len(parts), len(names))
     whole = table.sum(axis=0, keepdims=True)  # (1, n_parts, n_groups)
     ends = [50 * (1 - confidence), 50 * (1 + confidence)]
     result = {}
     for part, name in enumerate(columns):
         means = whole[:, part] / whole[:, -1]  # (1, n_groups)
         points = _averages(whole[:, part], whole[:, -1], means)
-        clouds = _averages(drawn[:, part], drawn[:, -1], means)
+        clouds = _averages(resamples[:, part], resamples[:, -1], means)
         macro, micro, *each = (
             Interval(float(point[0]), *map(float, np.percentile(cloud, ends)))
             for point, cloud in zip(points.T[:, :1], clouds.T, strict=True)
@@ -149,8 +150,8 @@ def _averages(
     sums: NDArray[np.float64], counts: NDArray[np.float64], whole: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Turn (n, n_groups) sums and counts into (n, 2 + n_groups) macro, micro and group means."""
-    # A small group may be missing from a resample of clusters. It then keeps its mean of the
-    # `whole`: to leave it out would shift the macro average, for the small are often the poor.
+    # A small group may be missing from a resample of clusters. It then keeps its mean over all
+    # queries: leaving it out would shift the macro average, as small groups often score lower.
     means = np.where(counts > 0, sums / np.maximum(counts, 1), whole)
     return np.column_stack([means.mean(axis=1), sums.sum(axis=1) / counts.sum(axis=1), means])
 
@@ -158,15 +159,15 @@ def _averages(
 def _resample(
     table: NDArray[np.float64], strata: NDArray[np.intp], samples: int, seed: int
 ) -> NDArray[np.float64]:
-    """Draw rows with replacement within strata; (samples, n_columns) sums of what was drawn."""
+    """Draw rows with replacement within strata; returns (samples, n_columns) sums of them."""
     rng = np.random.default_rng(seed)
     result = np.zeros((samples, table.shape[1]))
     for stratum in np.unique(strata):
         rows = table[strata == stratum]
         for start, stop in chunks(samples, len(rows)):
             n = stop - start
-            drawn = rng.integers(0, len(rows), size=(n, len(rows)))
-            drawn += np.arange(n)[:, None] * len(rows)
-            times = np.bincount(drawn.ravel(), minlength=n * len(rows)).reshape(n, len(rows))
+            draws = rng.integers(0, len(rows), size=(n, len(rows)))
+            draws += np.arange(n)[:, None] * len(rows)
+            times = np.bincount(draws.ravel(), minlength=n * len(rows)).reshape(n, len(rows))
             result[start:stop] += times.astype(np.float64) @ rows
     return result

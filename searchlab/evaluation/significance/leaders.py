@@ -18,9 +18,9 @@ def holm(p_values: Sequence[float], *, n_tests: int | None = None) -> list[float
     """Adjust p-values for the number of tests, in the order given.
 
     Args:
-        p_values: Of the tests that were looked at.
-        n_tests: How many there could have been, where these were picked by looking at the data; the
-            others count as though they had shown nothing.
+        p_values: P-values of the tests that were done.
+        n_tests: Number of tests that were possible, if these were selected by looking at the data;
+            the others count as tests without a significant result.
 
     Example:
         >>> holm([0.01, 0.04, 0.03])
@@ -48,18 +48,21 @@ def leader_tests(
     groups: Sequence[str] | None = None,
     clusters: Sequence[str] | None = None,
 ) -> list[float]:
-    """Test the best of several systems against the others; p-values with Holm's correction.
+    """Test the best of several systems against the others.
 
-    The leader was found by looking at the scores: of equal systems, the luckiest leads. So any pair
-    could have been tested, and the correction is over all pairs, not only those that were.
+    The leader was selected by its scores: of equal systems, the luckiest one leads. So any pair
+    could have been tested, and the correction counts all pairs, not only those that were.
 
     Args:
         leader: (n_queries,) scores of the system with the best mean.
         others: (n_queries,) scores of each other system.
-        samples: Flips of a test; more where so many systems need a smaller p-value to differ.
-        seed: Of the tests.
-        groups: Compare macro averages over these.
-        clusters: Flipped together.
+        samples: Sign flips of a test; many systems get more, as they need smaller p-values.
+        seed: Seed of the tests.
+        groups: (n_queries,) groups of the macro average.
+        clusters: (n_queries,) clusters whose signs are flipped as one.
+
+    Returns:
+        P-values with Holm's correction, in the order of `others`.
     """
     n_pairs = math.comb(len(others) + 1, 2)
     samples = max(samples, _FLIPS_OF_A_PAIR * n_pairs)
@@ -81,22 +84,22 @@ def tie_groups(
     groups: Sequence[str] | None = None,
     clusters: Sequence[str] | None = None,
 ) -> list[list[str]]:
-    """Sort systems into groups that the data cannot tell from their leader.
+    """Sort systems into groups whose members do not differ significantly from their leader.
 
-    The best remaining system leads; it is tested against all behind it by `leader_tests`, and those
-    that do not differ from it join it. A group says "not shown to be worse than its leader", not
-    "equal": members may differ from one another.
+    The best remaining system leads a group; `leader_tests` compares it with all worse ones, and
+    those that do not differ significantly join its group. They are "not shown to be worse than the
+    leader", not "equal": members may differ from one another.
 
     Args:
         values: System -> (n_queries,) scores of the same queries in the same order.
-        alpha: Chance of calling any of a leader's equals worse than it, at most.
-        samples: Flips of a test, as for `leader_tests`.
-        seed: Of the tests.
-        groups: Macro average over these.
-        clusters: Flipped together.
+        alpha: Greatest chance of calling any system worse that is equal to a leader.
+        samples: Sign flips of a test, as for `leader_tests`.
+        seed: Seed of the tests.
+        groups: (n_queries,) groups of the macro average.
+        clusters: (n_queries,) clusters whose signs are flipped as one.
 
     Returns:
-        Groups from best to worst, each from best to worst; of equal means by name.
+        Groups from best to worst, each from best to worst; equal means in the order of names.
     """
     scores = {name: check_scores(name, column) for name, column in values.items()}
     means = {name: _macro(column, groups) for name, column in scores.items()}
@@ -121,5 +124,5 @@ def tie_groups(
 def _macro(scores: NDArray[np.float64], groups: Sequence[str] | None) -> float:
     _, group_of = codes("groups", groups, len(scores), default="all")
     means = np.bincount(group_of, weights=scores) / np.bincount(group_of)
-    # Rounded, so that equal systems do not swap places by the order of a sum.
+    # Rounded, so that equal systems do not swap places because of rounding errors.
     return round(float(means.mean()), 12)

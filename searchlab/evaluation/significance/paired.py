@@ -23,38 +23,38 @@ def permutation_test(
     """Test whether two systems differ in the mean: paired, two-sided, by sign flips.
 
     Under the null hypothesis either system could have produced either score, so the sign of each
-    query's (or cluster's) difference is a coin. All flips are enumerated where there are no more
-    than `samples` of them; otherwise they are drawn, and the observed one is counted in.
+    query's (or cluster's) difference is random. If there are at most `samples` combinations of
+    signs, all are enumerated; otherwise random ones are drawn, and the observed one is counted in.
 
     Args:
         a: (n_queries,) scores of one system.
         b: (n_queries,) scores of the other, of the same queries.
-        samples: Flips drawn.
-        seed: Of the drawing.
-        groups: Compare macro averages over these.
-        clusters: Flipped together.
+        samples: Number of combinations to draw.
+        seed: Seed of the drawing.
+        groups: (n_queries,) groups of the macro average.
+        clusters: (n_queries,) clusters whose signs are flipped as one.
 
     Returns:
         The p-value, above 0 and at most 1.
 
     Raises:
-        InputError: Different shapes, no values, or one that is not finite.
+        InputError: Shapes differ, there are no values, or one is not finite.
 
     References:
         Smucker, Allan and Carterette, A comparison of statistical significance tests for
         information retrieval evaluation, CIKM 2007.
         Phipson and Smyth, Permutation p-values should never be zero, SAGMB 9, 2010.
     """
-    pulls = contributions(a, b, groups=groups, clusters=clusters)
-    slack = 1e-12 * max(1.0, float(np.abs(pulls).max()))
-    pulls = pulls[np.abs(pulls) > slack]
-    observed = abs(float(pulls.sum()))
-    if 2 ** min(len(pulls), 60) <= samples:
-        flips = np.arange(2 ** len(pulls))[:, None] >> np.arange(len(pulls)) & 1
-        return float(np.mean(np.abs((1 - 2.0 * flips) @ pulls) >= observed - slack))
+    shares = contributions(a, b, groups=groups, clusters=clusters)
+    slack = 1e-12 * max(1.0, float(np.abs(shares).max()))
+    shares = shares[np.abs(shares) > slack]
+    observed = abs(float(shares.sum()))
+    if 2 ** min(len(shares), 60) <= samples:
+        flips = np.arange(2 ** len(shares))[:, None] >> np.arange(len(shares)) & 1
+        return float(np.mean(np.abs((1 - 2.0 * flips) @ shares) >= observed - slack))
     extreme = sum(
-        int(np.count_nonzero(np.abs(signs @ pulls) >= observed - slack))
-        for signs in _signs(len(pulls), samples, seed)
+        int(np.count_nonzero(np.abs(signs @ shares) >= observed - slack))
+        for signs in _signs(len(shares), samples, seed)
     )
     return (extreme + 1) / (samples + 1)
 
@@ -66,19 +66,20 @@ def contributions(
     groups: Sequence[str] | None = None,
     clusters: Sequence[str] | None = None,
 ) -> NDArray[np.float64]:
-    """Return what each cluster adds to the difference of two means.
+    """Return the share of each cluster in the difference of two means.
 
     Args:
         a: (n_queries,) scores of one system.
         b: (n_queries,) scores of the other, of the same queries.
-        groups: The means are macro averages over these.
-        clusters: Added up together; every query is its own if left out.
+        groups: (n_queries,) groups of the macro averages.
+        clusters: (n_queries,) clusters whose differences are added up; every query is a cluster if
+            left out.
 
     Returns:
-        (n_clusters,) shares, by sorted name; their sum is the difference.
+        (n_clusters,) shares, in the order of the sorted names; their sum is the difference.
 
     Raises:
-        InputError: Different shapes, no values, or one that is not finite.
+        InputError: Shapes differ, there are no values, or one is not finite.
     """
     first, second = check_scores("a", a), check_scores("b", b)
     if len(first) != len(second):
@@ -86,9 +87,9 @@ def contributions(
         raise InputError(msg)
     names, group_of = codes("groups", groups, len(first), default="all")
     _, unit_of = codes("clusters", clusters, len(first))
-    shares = 1 / (len(names) * np.bincount(group_of))
-    pulls = np.bincount(unit_of, weights=(first - second) * shares[group_of])
-    return np.asarray(pulls, dtype=np.float64)
+    weights = 1 / (len(names) * np.bincount(group_of))  # (n_groups,) weight of one query
+    shares = np.bincount(unit_of, weights=(first - second) * weights[group_of])
+    return np.asarray(shares, dtype=np.float64)
 
 
 def _signs(length: int, samples: int, seed: int) -> Iterator[NDArray[np.float64]]:

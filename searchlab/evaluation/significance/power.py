@@ -1,8 +1,8 @@
-"""Power: which differences between two systems these queries can show, and how many others would.
+"""Power: which differences between two systems a set of queries can show.
 
-A test that finds no difference says little if it could hardly have found one. From how much two
-systems differ query by query follows the least difference that the paired permutation test would
-find four times in five, and the number of queries that a given difference needs.
+A test that finds no difference says little if it could hardly have found one. The spread of the
+differences query by query yields the least difference that the paired permutation test would find
+four times in five, and the number of queries that a given difference needs.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Power:
     """What a paired test of two systems on a set of queries can show.
 
     Attributes:
-        difference: Observed difference of the (macro) means, first less second.
-        standard_error: Of that difference, robust to queries that belong together.
-        concentration: Sum of the squared shares that clusters have in the mean: one by the number
-            of clusters where all are equal, more where few of them carry the mean.
-        n_queries: Queries.
-        n_clusters: What is independent among them, such as the photos that they are about.
-        alpha: Chance that the test finds a difference where there is none.
-        target: Chance of finding one that counts as able to.
+        difference: Observed difference of the (macro) means, first minus second.
+        standard_error: Standard error of that difference, robust to clusters of queries.
+        concentration: Sum of the squared weights of the clusters in the mean: 1 / n_clusters if
+            all weigh the same, more if few of them dominate the mean.
+        n_queries: Number of queries.
+        n_clusters: Number of independent clusters, such as the photos that queries are about.
+        alpha: Chance that the test finds a difference if there is none.
+        target: Chance of finding a difference from which it counts as detectable.
     """
 
     difference: float
@@ -49,7 +49,7 @@ class Power:
 
     @property
     def detectable(self) -> float:
-        """The least true difference that is found with the target's power; infinite if none is."""
+        """The least true difference that is found with the target power; infinite if none is."""
         return self._detectable(1.0)
 
     def of(self, difference: float) -> float:
@@ -61,10 +61,10 @@ class Power:
         return normal.cdf((abs(difference) - limit) / self.standard_error)
 
     def queries_for(self, difference: float) -> int:
-        """Return how many queries, of the same mixture, find a difference with the target's power.
+        """Return how many queries, of the same mixture, find a difference with the target power.
 
         Raises:
-            InputError: The difference is no number, or so near to zero that no set of queries
+            InputError: The difference is not finite, or so close to zero that no set of queries
                 could show it.
         """
         if not math.isfinite(difference) or abs(difference) < _LEAST:
@@ -84,7 +84,7 @@ class Power:
         return max(1, math.ceil(round(self.n_queries * high, 6)))
 
     def clusters_for(self, difference: float) -> int:
-        """Return among how many clusters the queries of `queries_for` must lie."""
+        """Return how many clusters the queries of `queries_for` must have."""
         share = self.queries_for(difference) / self.n_queries
         return max(1, math.ceil(share * self.n_clusters))
 
@@ -92,11 +92,11 @@ class Power:
         """Say in words what can be shown.
 
         Args:
-            difference: That one wants to show; the observed one if left out.
-            about: Name of what the queries are clustered by.
+            difference: Difference to show; the observed one if left out.
+            about: Name of the clusters, in the plural.
 
         Raises:
-            InputError: As `queries_for`, of a difference that is given.
+            InputError: The given difference is not finite, or too close to zero.
         """
         target = _percent(self.target)
         set_size = f"{self.n_queries:,} queries about {self.n_clusters:,} {about}"
@@ -128,13 +128,13 @@ class Power:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; `detectable` is None where no difference is."""
+        """Return plain values; `detectable` is None if no difference is detectable."""
         size = self.detectable
         return {**asdict(self), "detectable": None if math.isinf(size) else size}
 
     def _detectable(self, times: float) -> float:
-        """Detectable difference with so many times the queries."""
-        # Of n clusters the most extreme flip has p = 2 / 2^n: too few of them prove nothing.
+        """Return the detectable difference with `times` as many queries."""
+        # With n clusters the most extreme flip has p = 2 / 2^n, so too few can show nothing.
         if 2.0 ** (1 - times * self.n_clusters) > self.alpha:
             return math.inf
         normal = NormalDist()
@@ -166,24 +166,24 @@ def power_of(
     alpha: float = ALPHA,
     target: float = POWER,
 ) -> Power:
-    """Estimate what `permutation_test` can show on these queries, from how two systems differ.
+    """Estimate what `permutation_test` can show on these queries, from the scores of two systems.
 
-    The sum of a cluster's differences, each weighed as the macro average weighs it, is one piece of
-    evidence. Its spread around what the groups' means explain gives the standard error (Liang and
+    The sum of a cluster's differences, weighed as in the macro average, is one piece of evidence.
+    Its spread around the value that the groups' means predict gives the standard error (Liang and
     Zeger's, with the factor n / (n - 1)); the test's own limit comes from the spread of the sums
     under random signs, which is wider by the difference itself.
 
     Args:
         a: (n_queries,) scores of one system.
         b: (n_queries,) scores of the other, of the same queries.
-        groups: The difference is that of macro averages over these.
-        clusters: Queries of one name are one piece of evidence.
+        groups: (n_queries,) groups of the macro averages.
+        clusters: (n_queries,) clusters; each is one piece of evidence.
         alpha: Level of the test, above 0 and below 1.
-        target: Power wanted, above 0 and below 1.
+        target: Required power, above 0 and below 1.
 
     Raises:
         InputError: Shapes differ, a level is out of range, there are fewer than two clusters, or
-            both systems score the same on every query, so that there is nothing to estimate from.
+            both systems score the same on every query, so that nothing can be estimated.
 
     References:
         Webber, Moffat and Zobel, Statistical power in retrieval experimentation, CIKM 2008.
@@ -194,27 +194,29 @@ def power_of(
     if not (0 < alpha < 1 and 0 < target < 1):
         msg = f"alpha and target must lie between 0 and 1, got {alpha} and {target}"
         raise InputError(msg)
-    pulls = contributions(a, b, groups=groups, clusters=clusters)
-    apart = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-    labels = np.zeros(len(apart), dtype=np.intp)
+    shares = contributions(a, b, groups=groups, clusters=clusters)
+    differences = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    labels = np.zeros(len(differences), dtype=np.intp)
     if groups is not None:
         _, labels = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
-    expected = (np.bincount(labels, weights=apart) / np.bincount(labels))[labels]
-    spread = contributions(apart, expected, groups=groups, clusters=clusters)
-    shares = contributions(np.ones_like(apart), 0 * apart, groups=groups, clusters=clusters)
-    n_clusters = len(pulls)
-    if n_clusters < 2 or not np.abs(apart).max() > 0:
+    expected = (np.bincount(labels, weights=differences) / np.bincount(labels))[labels]
+    residuals = contributions(differences, expected, groups=groups, clusters=clusters)
+    ones = np.ones_like(differences)
+    weights = contributions(ones, 0 * ones, groups=groups, clusters=clusters)
+    n_clusters = len(shares)
+    largest = np.abs(differences).max()
+    if n_clusters < 2 or not largest > 0:
         msg = (
             "power must be estimated from two systems that differ on some of the queries of at "
-            f"least two clusters, got {n_clusters} and differences up to {np.abs(apart).max():g}"
+            f"least two clusters, got {n_clusters} and differences up to {largest:g}"
         )
         raise InputError(msg)
-    variance = float(np.square(spread).sum()) * n_clusters / (n_clusters - 1)
+    variance = float(np.square(residuals).sum()) * n_clusters / (n_clusters - 1)
     return Power(
-        difference=float(pulls.sum()),
+        difference=float(shares.sum()),
         standard_error=max(math.sqrt(variance), 1e-12),
-        concentration=float(np.square(shares).sum()),
-        n_queries=len(apart),
+        concentration=float(np.square(weights).sum()),
+        n_queries=len(differences),
         n_clusters=n_clusters,
         alpha=alpha,
         target=target,

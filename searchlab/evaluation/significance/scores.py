@@ -1,4 +1,4 @@
-"""Scores and labels of queries, as arrays."""
+"""Checks and numbers the scores and labels of queries, as arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_scores(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """Return (n_queries,) scores as float64.
 
     Raises:
-        InputError: Another shape, no values, or one that is not finite.
+        InputError: The shape is another, there are no values, or one is not finite.
     """
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
@@ -28,19 +28,19 @@ def check_scores(name: str, values: ArrayLike) -> NDArray[np.float64]:
 def codes(
     what: str, labels: Sequence[str] | None, n_queries: int, *, default: str | None = None
 ) -> tuple[list[str], NDArray[np.intp]]:
-    """Number labels from 0; without labels every query is its own, or all share the default.
+    """Number labels from 0; without labels every query has its own, or all share the default.
 
     Args:
-        what: The labels, for a message.
+        what: Name of the argument in messages.
         labels: (n_queries,) names.
-        n_queries: How many there must be.
-        default: Name of all queries where there are no labels.
+        n_queries: Required number of labels.
+        default: Label of all queries if there are no labels.
 
     Returns:
         The sorted names, and (n_queries,) the number of each query's name.
 
     Raises:
-        InputError: Labels of another number.
+        InputError: The number of labels is another.
     """
     if labels is None:
         if default is None:
@@ -54,7 +54,7 @@ def codes(
 
 
 def chunks(samples: int, width: int) -> Iterator[tuple[int, int]]:
-    """Cut samples of a width into (start, stop) that fit into memory."""
+    """Cut `samples` rows of `width` values into ranges (start, stop) that fit into memory."""
     step = max(1, _CELLS // width)
     for start in range(0, samples, step):
         yield start, min(start + step, samples)

@@ -1,1 +1,1 @@
-"""Measure a library's own index on this machine, and choose how it answers."""
+"""Measure a library's index on this machine, so that the planner can choose how to answer."""

@@ -1,4 +1,4 @@
-"""What was measured of an index, as a chart, a table and a sentence."""
+"""The measurements of an index as a chart, a table and a sentence."""
 
 from __future__ import annotations
 
@@ -22,30 +22,33 @@ _EXACT = look(2)
 
 
 def draw(measured: Measured, config: Config, path: Path) -> list[Path]:
-    """Draw costs against strictness and recall against cost, as PNG and SVG.
+    """Draw costs against the strictness of filters, and recall against cost, as PNG and SVG.
 
     Args:
-        measured: With rows.
-        config: Of the index, with the `recall` to reach.
-        path: Without a suffix.
+        measured: Measurements that have rows.
+        config: Configuration of the index, with the `recall` to reach.
+        path: File to write, without a suffix.
+
+    Returns:
+        The two files.
     """
     kinds = list(dict.fromkeys(row["kind"] for row in measured.rows))
     width = 1 + 4 * len(kinds)
     with chart(width, 8, columns=len(kinds), rows=2, squeeze=False) as (figure, axes):
         for column, kind in enumerate(kinds):
             rows = [row for row in measured.rows if row["kind"] == kind]
-            taken = usual(measured, config, kind)
-            _draw_costs(axes[0, column], rows, taken)
-            effort = load_index(config.index).describe_effort(taken.effort)
+            expected = expect_unfiltered(measured, config, kind)
+            _draw_costs(axes[0, column], rows, expected)
+            effort = load_index(config.index).describe_effort(expected.effort)
             axes[0, column].set_title(f"{kind} queries, {effort}")
             _draw_recalls(axes[1, column], rows, config.recall)
         axes[0, 0].set_ylabel("median of a query (ms), lower is better")
         axes[1, 0].set_ylabel(f"recall of the first {measured.tuning.k}, higher is better")
-        named: dict[str, Artist] = {}
+        legend: dict[str, Artist] = {}
         for axis in axes.flat:
             lines, labels = axis.get_legend_handles_labels()
-            named |= dict(zip(labels, lines, strict=True))
-        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=2)
+            legend |= dict(zip(labels, lines, strict=True))
+        figure.legend(list(legend.values()), list(legend), loc="outside lower center", ncols=2)
         figure.suptitle(
             f"{config.index} index, {measured.tuning.n_photos:,} photos, "
             f"{measured.tuning.n_queries} queries of each kind, one thread"
@@ -53,8 +56,8 @@ def draw(measured: Measured, config: Config, path: Path) -> list[Path]:
         return save_chart(figure, path)
 
 
-def _draw_costs(axis: Axes, rows: Sequence[Mapping[str, Any]], taken: Expected) -> None:
-    some = [row for row in rows if row["effort"] == taken.effort]
+def _draw_costs(axis: Axes, rows: Sequence[Mapping[str, Any]], expected: Expected) -> None:
+    some = [row for row in rows if row["effort"] == expected.effort]
     whole = [row for row in some if row["filter"] == "none"]
     for relation, label in _RELATIONS.items():
         line = whole + [row for row in some if row["filter"] == relation]
@@ -64,11 +67,12 @@ def _draw_costs(axis: Axes, rows: Sequence[Mapping[str, Any]], taken: Expected) 
         style = _EXACT | {"linestyle": "-" if relation == "random" else ":"}
         costs = [row["exact_ms"] for row in line]
         axis.plot(sizes, costs, label=f"scoring all, {label}", **style)
-    if taken.exact_below:
-        at = (taken.exact_below, 0.02)
-        axis.axvline(taken.exact_below, color="#555555", linewidth=1, linestyle="--")
-        side = "left" if taken.exact_below < max(row["n_allowed"] for row in rows) else "right"
-        axis.annotate(f" {taken.exact_below:,} ", at, xycoords=("data", "axes fraction"), ha=side)
+    limit = expected.exact_below
+    if limit:
+        at = (limit, 0.02)
+        axis.axvline(limit, color="#555555", linewidth=1, linestyle="--")
+        side = "left" if limit < max(row["n_allowed"] for row in rows) else "right"
+        axis.annotate(f" {limit:,} ", at, xycoords=("data", "axes fraction"), ha=side)
     axis.set(xscale="log", yscale="log", xlabel="photos that the filter keeps")
 
 
@@ -98,8 +102,8 @@ def _draw_recalls(axis: Axes, rows: Sequence[Mapping[str, Any]], least: float) -
     axis.set_xticks([], minor=True)
 
 
-def usual(measured: Measured, config: Config, kind: str) -> Expected:
-    """Return what the planner takes for a query without a filter."""
+def expect_unfiltered(measured: Measured, config: Config, kind: str) -> Expected:
+    """Return the effort that the planner takes for a query without a filter, and its recall."""
     expected = measured.tuning.expected(kind, 1.0, least=config.recall)
     if expected is None:
         msg = f"{kind} queries must have been measured"
@@ -108,7 +112,7 @@ def usual(measured: Measured, config: Config, kind: str) -> Expected:
 
 
 def table(measured: Measured) -> str:
-    """Lay out what each effort finds and costs."""
+    """Lay out the recall and the cost of each effort, as lines of text."""
     lines = [
         f"{'queries':8}{'effort':>8}{'recall':>9}{'under filters':>15}{'ms':>9}{'ms at most':>12}"
         f"{'scoring all costs no more up to':>34}"
@@ -133,7 +137,7 @@ def verdict(measured: Measured, config: Config) -> str:
             f"the exact index scores all of {photos} and misses nothing: there is nothing to tune"
         )
     kinds = list(dict.fromkeys(reach.kind for reach in measured.tuning.reaches))
-    ways = {kind: usual(measured, config, kind) for kind in kinds}
+    ways = {kind: expect_unfiltered(measured, config, kind) for kind in kinds}
     if all(way.exact_below >= n_photos for way in ways.values()):
         return f"with {photos} scoring them all is best, and misses nothing"
     parts = []

@@ -1,9 +1,9 @@
-"""What each way of answering costs with an index, and what it finds: the figures of the planner.
+"""Measures the time and the recall of each way to answer with an index, for the planner.
 
-Queries of each kind are asked without a filter and under filters of every strictness, which keep
-photos at random or whole regions of them (`aligned`: a filter that goes with what photos show, the
-hard case). The same ranking answers that serves, at several efforts, and is held against exact
-search. One thread; all ways answer a query in turn, so that a busy moment meets them alike.
+Queries of each kind are asked without a filter and with filters of every strictness, which keep
+photos at random or whole regions of them (`aligned`: a filter that depends on what photos show, the
+hard case). The code that serves ranks them, at several efforts, and is compared with exact search.
+One thread; all ways answer a query in turn, so that a busy moment slows all of them alike.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from searchlab.search.ranking import rank_approximately
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 K = DEFAULT_PER_PAGE
 MIN_QUERIES, MAX_QUERIES = 8, 256
-# A search that takes so many times what scoring all takes is not worth measuring further down.
+# A filter under which every search is so many times slower than scoring all is left out.
 _HOPELESS = 5.0
-# Milliseconds that nobody notices: scoring all photos needs no better reason.
+# Milliseconds too short to notice: below that, scoring all photos is always fine.
 _UNNOTICED_MS = 0.1
 _POLES = 3
 
@@ -41,12 +41,12 @@ Ask = Callable[[int], tuple[Embeddings, int | None]]
 
 @dataclass(frozen=True)
 class _Cell:
-    """One filter.
+    """One filter of the measurement.
 
     Attributes:
         relation: `none`, `random` or `aligned`.
-        share: Share of photos that it keeps.
-        allowed: These photos; None for all.
+        share: Share of photos that it keeps, 0 to 1.
+        allowed: The photos that it keeps; None for all.
     """
 
     relation: str
@@ -56,13 +56,13 @@ class _Cell:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of an index.
+    """The measurements of an index.
 
     Attributes:
-        tuning: What the planner goes by; without reaches where scoring all photos is plainly best.
+        tuning: Operating points for the planner; none if scoring all photos is clearly best.
         rows: One for each kind of query, filter and effort: `kind`, `filter`, `share`, `n_allowed`,
-            `effort`, `ms`, `exact_ms` (medians of a query) and `recall`.
-        seconds: That it took.
+            `effort`, `ms`, `exact_ms` (medians over queries) and `recall`.
+        seconds: Time that it took.
     """
 
     tuning: OperatingPoints
@@ -82,12 +82,12 @@ def measure(
     """Measure an index.
 
     Args:
-        index: What is measured.
-        config: What it was built by.
+        index: The index to measure.
+        config: Configuration that it was built with.
         kinds: Queries of each kind, `image` and `text`.
-        seconds: About how long it may take; at least 8 queries of each kind are asked.
-        seed: Of the filters.
-        progress: Told about each query.
+        seconds: Time to spend, about; at least 8 queries of each kind are asked.
+        seed: Seed of the filters.
+        progress: Shows each query.
 
     Raises:
         InputError: `seconds` is not above 0.
@@ -105,11 +105,11 @@ def measure(
     with threadpool_limits(limits=1):
         with progress.step("looking at the index"):
             cells = [cell for cell in _filters(index, seed) if probe.is_of_use(cell, kinds)]
-        begun = time.perf_counter()
+        first_started = time.perf_counter()
         answers = [probe.ask(kind, ask, 0, cells) for kind, ask in kinds.items()]
-        each = time.perf_counter() - begun
-        most = (seconds - (begun - started)) / each
-        # A power of two, so that it is mostly the same number from run to run.
+        query_s = time.perf_counter() - first_started
+        most = (seconds - (first_started - started)) / query_s
+        # A power of two, so that it is usually the same number from run to run.
         n_queries = 2 ** int(np.log2(min(max(most, MIN_QUERIES), MAX_QUERIES)))
         with progress.step("measuring", n_queries, unit="queries") as step:
             step.advance(1)
@@ -125,14 +125,14 @@ def measure(
 
 
 def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
-    """Return the efforts to measure, the least first; none where scoring all is plainly best."""
+    """Return the efforts to measure, the least first; none if scoring all is clearly best."""
     if n_photos < 2 * K:
         return ()
     return index_class(config).efforts(config, n_photos)
 
 
 class _Probe:
-    """Asks queries under filters, every way in turn."""
+    """Asks queries under filters, in every way."""
 
     def __init__(self, index: VectorIndex, config: Config) -> None:
         self._index = index
@@ -141,7 +141,7 @@ class _Probe:
         self._efforts = efforts(config, len(index))
 
     def is_of_use(self, cell: _Cell, kinds: Mapping[str, Ask]) -> bool:
-        """Ask a first query, which also fetches what is on disk, and see what a search costs."""
+        """Ask a first query, which also loads data from disk; tells if the filter is worth it."""
         rows = [row for kind, ask in kinds.items() for row in self.ask(kind, ask, 0, [cell])]
         cheapest = min((row["ms"] / row["exact_ms"] for row in rows), default=0.0)
         return cell.share == 1 or cheapest < _HOPELESS
@@ -155,7 +155,7 @@ class _Probe:
             if own is not None:
                 allowed = (self._all if allowed is None else allowed).without(own)
             true, exact_ms = self._time(vector, allowed, "exact", None)
-            # Scoring all has swept the caches clean; no effort is to pay for that.
+            # Scoring all photos has emptied the CPU caches; this untimed search refills them.
             self._time(vector, allowed, self._index.mode, self._efforts[-1])
             for effort in self._efforts:
                 answer, ms = self._time(vector, allowed, self._index.mode, effort)
@@ -198,7 +198,7 @@ class _Probe:
 
 
 def _filters(index: VectorIndex, seed: int) -> Iterator[_Cell]:
-    """Make filters of every strictness; the stricter of a relation keep some of the laxer's."""
+    """Make filters of every strictness; within a relation, stricter ones keep a subset."""
     n = len(index)
     rng = np.random.default_rng([seed, 1])
     poles = index.vectors[np.sort(rng.choice(n, min(_POLES, n), replace=False))]
@@ -230,7 +230,7 @@ def _summarise(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _tuning(
     rows: Sequence[Mapping[str, Any]], config: Config, n_photos: int, n_queries: int
 ) -> OperatingPoints:
-    # A share counts where both kinds of filters that keep it were measured.
+    # Only shares for which both kinds of filters were measured count.
     in_both = {row["share"] for row in rows if row["filter"] == "random"}
     in_both &= {row["share"] for row in rows if row["filter"] == "aligned"}
     shares = (1.0, *sorted(in_both, reverse=True))
@@ -257,14 +257,14 @@ def _tuning(
 
 
 def crossover(rows: Sequence[Mapping[str, Any]], n_photos: int) -> int:
-    """Return how many photos may be kept so that scoring them all costs no more than a search.
+    """Return up to how many allowed photos scoring them all costs no more than a search.
 
-    The number at which the wrong choices over all measured filters cost the least, taken as the
-    logarithm of the times too long; between two measured numbers where the costs would be equal.
+    The limit for which the wrong choices over all measured filters cost the least, as the logarithm
+    of the ratio of times; between two measured numbers, the point where the costs are equal.
 
     Args:
-        rows: Of one kind and effort, with `n_allowed`, `ms` and `exact_ms`.
-        n_photos: Photos that there are.
+        rows: Rows of one kind and effort, with `n_allowed`, `ms` and `exact_ms`.
+        n_photos: Number of photos in the index.
     """
     sizes = sorted({row["n_allowed"] for row in rows})
     gains = []  # above 0: the search is the faster way, by the mean over random and aligned filters

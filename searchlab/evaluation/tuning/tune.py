@@ -1,7 +1,7 @@
-"""Tuning: a library's own index, measured on this machine with queries of its own.
+"""Tuning: measures a library's index on this machine, with queries made from the library.
 
-Images are photos of the library, which do not find themselves; texts are what is written about
-photos, embedded by the model that embedded the photos.
+Image queries are photos of the library, without the photo itself as an answer; text queries are
+descriptions of photos, embedded by the library's model.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ def tune(
     """Measure a library's index on this machine.
 
     Args:
-        library: As `open_library` gives it.
-        seconds: About how long it may take.
-        seed: Of what is drawn.
-        progress: Told about it.
+        library: The library.
+        seconds: Time to spend, about.
+        seed: Seed of the random samples.
+        progress: Shows each query.
 
     Returns:
-        For `Config.tuning`; `dataclasses.replace(library.engine.config, tuning=...)` holds it, and
-        `library.publish` puts that in force.
+        The value for `Config.tuning`: make a configuration that has it with
+        `dataclasses.replace(library.engine.config, tuning=...)`, and use that with
+        `library.publish`.
 
     Raises:
         NotFoundError: Nothing was indexed yet.
-        InputError: `seconds` is no time.
+        InputError: `seconds` is not above 0.
 
     Example:
         >>> import searchlab
@@ -54,8 +55,8 @@ def measure_library(
     """Measure as `tune` does, and return the whole measurement."""
     engine = library.engine
     order = np.random.default_rng(seed).permutation(len(engine.table))
-    texts = _texts(engine, order)
-    kinds = {"image": photos_asked(engine.index.vectors, order)}
+    texts = _ask_by_texts(engine, order)
+    kinds = {"image": ask_by_photos(engine.index.vectors, order)}
     if texts is not None:
         kinds["text"] = texts
     return measure(
@@ -63,8 +64,8 @@ def measure_library(
     )
 
 
-def photos_asked(vectors: Embeddings, order: NDArray[np.int64]) -> Ask:
-    """Ask by photos of an index, in an order of (n_photos,) rows; none finds itself."""
+def ask_by_photos(vectors: Embeddings, order: NDArray[np.int64]) -> Ask:
+    """Make queries of the photos of an index, in the given order of (n_photos,) rows."""
 
     def ask(number: int) -> tuple[Embeddings, int | None]:
         row = int(order[number % len(order)])
@@ -73,8 +74,8 @@ def photos_asked(vectors: Embeddings, order: NDArray[np.int64]) -> Ask:
     return ask
 
 
-def _texts(engine: SearchEngine, order: NDArray[np.int64]) -> Ask | None:
-    """Ask by what is written about photos, each text once; None where nothing is."""
+def _ask_by_texts(engine: SearchEngine, order: NDArray[np.int64]) -> Ask | None:
+    """Make queries of descriptions of photos, each text once; None if there are none."""
     distinct: dict[str, None] = {}
     for row in order[: 4 * MAX_QUERIES].tolist():
         photo = engine.table.photo(row)
