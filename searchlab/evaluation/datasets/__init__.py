@@ -1,9 +1,9 @@
 """Datasets: photos with labelled queries and the judgments between them.
 
-`load_dataset("demo")` and what is made from it ship with searchlab. The others are read from the
-folder that the environment variable SEARCHLAB_DATASETS names, because their photos may not be
-passed on. `load_dataset("path/to/folder")` reads a dataset of your own. Files of judgments and runs
-are read and written by `searchlab.evaluation.datasets.judgments`.
+`load_dataset("demo")` and the datasets derived from it ship with searchlab. The others are read
+from the folder that the environment variable SEARCHLAB_DATASETS names, because their photos may not
+be redistributed. `load_dataset("path/to/folder")` reads a dataset of your own.
+`searchlab.evaluation.datasets.judgments` reads and writes files of judgments and runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The dataset that ships with searchlab: 349 photos and what people call them in 114 languages."""
+"""The dataset that ships with searchlab: 349 photos, and their names in 114 languages."""
 
 from __future__ import annotations
 

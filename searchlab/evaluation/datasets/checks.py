@@ -1,4 +1,4 @@
-"""What must hold for queries and judgments to say anything: each rule, and what breaks it."""
+"""The rules that queries, judgments and runs must keep, so that figures on them have a meaning."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Qrels = Mapping[str, Mapping[str, int]]
 def check_dataset(
     name: str, queries: Sequence[LabelledQuery], qrels: Qrels, photo_ids: Sequence[str]
 ) -> None:
-    """Refuse a dataset on which a figure would be a zero without meaning.
+    """Check that figures on a dataset have a meaning.
 
     Args:
-        name: The dataset, for messages.
-        queries: What is asked.
+        name: Name of the dataset, for messages.
+        queries: The queries.
         qrels: query_id -> photo_id -> grade.
         photo_ids: The photos to search.
 
     Raises:
-        InputError: A rule is broken; the message has the rule and what breaks it.
+        InputError: A rule is broken; the message names the rule and what breaks it.
     """
     if not queries or not qrels:
         msg = f"dataset {name!r} must have queries and qrels, got none"
@@ -44,16 +44,16 @@ def check_run(
     run: Mapping[str, Sequence[str]],
     photo_ids: Set[str],
 ) -> None:
-    """Refuse a run that cannot be an answer to a dataset's queries.
+    """Check that a run can be an answer to a dataset's queries.
 
     Args:
-        name: The dataset, for messages.
-        queries: What was asked.
+        name: Name of the dataset, for messages.
+        queries: The queries.
         run: query_id -> photo_ids, best first.
-        photo_ids: The photos that were to be searched.
+        photo_ids: The photos to search.
 
     Raises:
-        InputError: A rule is broken; the message has the rule and what breaks it.
+        InputError: A rule is broken; the message names the rule and what breaks it.
     """
     references = {query.query_id: query.photo_id for query in queries}
     ranked = {photo_id for answer in run.values() for photo_id in answer}

@@ -1,4 +1,4 @@
-"""Dataset: photos, queries and judgments that fit together, and the parts one can take of them."""
+"""Dataset: photos, queries and judgments that fit together, and ways to select parts of them."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class Dataset:
 
     Attributes:
         name: The name that `load_dataset` knows.
-        revision: 12 hex digits of the hash over photos, queries and judgments. That of a part says
-            which queries of the whole it keeps, however it was cut.
-        folder: Where it lies on disk.
-        photos: The JSONL sidecar that `searchlab index` reads; None where there is only `records`.
-        queries: In the order of the file.
-        qrels: query_id -> photo_id -> grade; 1 and above is relevant, what is missing is unjudged.
-        records: One for each photo to search, the fields of the sidecar, `file` made absolute.
-        withholds: Photo fields that the queries of a kind were taken from. Of a kind that it does
-            not name, every text of a photo is withheld, so that no model reads the answer.
-        n_dropped: Queries that `under` left out, because the filter lets none of their relevant
-            photos through.
-        part_of: Revision of the dataset that this is a part of; empty for a whole.
+        revision: 12 hex digits of the hash over photos, queries and judgments. For a part, the hash
+            of the whole and the queries that it keeps, however they were selected.
+        folder: Folder of its files.
+        photos: The JSONL sidecar that `searchlab index` reads; None if there are only `records`.
+        queries: The queries in the order of the file.
+        qrels: query_id -> photo_id -> grade; 1 and above is relevant, a missing pair is unjudged.
+        records: The sidecar's fields of each photo to search, with an absolute path as `file`.
+        withholds: Kind of query -> the photo fields that its queries were taken from. For a kind
+            that is not named, every text of a photo is withheld, so that no model reads the answer.
+        n_dropped: Number of queries that `under` left out, because none of their relevant photos
+            passes the filter.
+        part_of: Revision of the dataset that this is a part of; empty for a whole one.
 
     Raises:
-        InputError: Judgments on which a figure would mean nothing: no query or no judgment, a
-            query_id or a photo twice, a query with neither text nor photo or without a relevant
-            photo, judgments of queries or photos that are not in the dataset or of a query's own
-            reference photo, padding in place of ids, grades that are no whole numbers from 0.
+        InputError: Figures would have no meaning: there is no query or no judgment, a query_id or a
+            photo occurs twice, a query has neither text nor photo or no relevant photo, a judgment
+            is of an unknown query or photo or of a query's own reference photo, an id is padding,
+            or a grade is no whole number from 0.
     """
 
     name: str
@@ -78,12 +78,12 @@ class Dataset:
 
     @cached_property
     def photo_ids(self) -> frozenset[str]:
-        """The photos to search; where a library holds more, search these alone."""
+        """The photos to search; other photos of a library are not searched."""
         return frozenset(self.ids_of_records)
 
     @property
     def task(self) -> Task | Literal["mixed"]:
-        """What the queries bring: `text`, `photo`, `photo+text`, or `mixed`."""
+        """What the queries consist of: `text`, `photo`, `photo+text`, or `mixed`."""
         tasks = {query.task for query in self.queries}
         return tasks.pop() if len(tasks) == 1 else "mixed"
 
@@ -99,13 +99,13 @@ class Dataset:
         return tuple(sorted({query.lang for query in self.queries}))
 
     def check_run(self, run: Mapping[str, Sequence[str]]) -> None:
-        """Refuse answers that cannot be answers to these queries.
+        """Check that a run can be an answer to these queries.
 
         Args:
-            run: query_id -> photo_ids, best first; a query may be missing.
+            run: query_id -> photo_ids, best first; queries may be missing.
 
         Raises:
-            InputError: Unknown queries or photos, padding, a photo twice for one query, or a
+            InputError: It has unknown queries or photos, padding, a photo twice for one query, or a
                 query's own reference photo among its answers.
         """
         check_run(self.name, self.queries, run, self.photo_ids)
@@ -113,7 +113,7 @@ class Dataset:
     def select(
         self, *, languages: Sequence[str] | None = None, kinds: Collection[str] | None = None
     ) -> Dataset:
-        """Keep the queries of some languages and kinds, all photos and nothing else.
+        """Keep the queries of some languages and kinds, with their judgments, and all photos.
 
         Raises:
             InputError: A language or a kind has no query, or no query is left.
@@ -133,7 +133,7 @@ class Dataset:
         )
 
     def only(self, query_ids: Iterable[str]) -> Dataset:
-        """Keep some queries, in the order of the file, all photos and nothing else.
+        """Keep some queries, in the order of the file, with their judgments, and all photos.
 
         Raises:
             InputError: No query is named, or one that is not in the dataset.
@@ -152,8 +152,8 @@ class Dataset:
 
         Args:
             languages: Tags, such as `["en", "zh-CN"]`.
-            per_language: How many at most, 1 or more; a language that has fewer gives all.
-            seed: Another seed, another sample.
+            per_language: Most queries of each language, at least 1; fewer if it has fewer.
+            seed: Seed of the sample.
 
         Raises:
             InputError: A language has no query, or `per_language` is below 1.
@@ -165,21 +165,21 @@ class Dataset:
         if missing or not languages:
             msg = f"languages must be among {', '.join(self.languages)}, got {missing}"
             raise InputError(msg)
-        drawn: set[str] = set()
+        sampled: set[str] = set()
         for language in set(languages):
             ids = [query.query_id for query in self.queries if query.lang == language]
-            drawn |= set(sorted(ids, key=lambda i: _sha256(f"{seed}:{i}"))[:per_language])
-        return self._keep(lambda query: query.query_id in drawn)
+            sampled |= set(sorted(ids, key=lambda i: _sha256(f"{seed}:{i}"))[:per_language])
+        return self._keep(lambda query: query.query_id in sampled)
 
     def under(self, filter: PhotoFilter, table: PhotoTable) -> Dataset:
-        """Ask the same queries under a filter, and look for the photos that pass it.
+        """Make the dataset of the same queries with a filter, whose answers must pass it.
 
         Queries whose relevant photos all fail the filter have no answer left; they are dropped, and
         `n_dropped` of the new dataset says how many.
 
         Args:
-            filter: Conditions; where there are none, the dataset is returned as it is.
-            table: Holds every judged photo, such as a library's `engine.table`.
+            filter: The filter; an empty one returns this dataset.
+            table: Table of every judged photo, such as a library's `engine.table`.
 
         Raises:
             InputError: No query is left, a query has a filter already, the table lacks a judged
@@ -199,11 +199,15 @@ class Dataset:
             )
             raise InputError(msg)
         passing = judged.intersection(table.photo_ids(np.flatnonzero(filter.mask(table))))
-        left = {
+        filtered = {
             query_id: {photo: grade for photo, grade in grades.items() if photo in passing}
             for query_id, grades in self.qrels.items()
         }
-        qrels = {i: grades for i, grades in left.items() if max(grades.values(), default=0) >= 1}
+        qrels = {
+            query_id: grades
+            for query_id, grades in filtered.items()
+            if max(grades.values(), default=0) >= 1
+        }
         if not qrels:
             msg = f"a filter must let a relevant photo of {self.name!r} through, got {filter}"
             raise InputError(msg)
@@ -256,8 +260,8 @@ class Dataset:
 def contents(queries: Iterable[LabelledQuery], qrels: Mapping[str, Mapping[str, int]]) -> str:
     """Return queries and judgments as one text, for a revision.
 
-    A field that came later stands in it only where it is set, so that the revision of a dataset
-    does not change with the code that reads it.
+    Fields that were added later are part of it only if they are set, so that older datasets keep
+    their revision.
     """
     parts = []
     for query in queries:

@@ -1,4 +1,4 @@
-"""A library of just the photos of a dataset, for whoever has none that holds them."""
+"""A library of exactly the photos of a dataset, made if there is none yet."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def open_dataset_library(
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Library]:
-    """Give a library that holds the photos of a dataset.
+    """Yield a library that holds the photos of a dataset.
 
     Args:
-        dataset: Whose photos.
-        config: What a new library is indexed for.
-        library: The one to give, where there is one.
-        cache: Where another one is kept; without, it is gone in the end.
-        progress: Told about everything.
+        dataset: The dataset.
+        config: Configuration of a new library.
+        library: The library to yield, if there is one.
+        cache: Folder that keeps a new library; if left out, it is deleted after the block.
+        progress: Shows the indexing.
     """
     if library is not None:
         yield library
@@ -57,16 +57,16 @@ def open_dataset_library(
 def dataset_library(
     dataset: Dataset, cache: Path, *, config: Config, progress: Progress | None = None
 ) -> Library:
-    """Index the photos of a dataset below a folder; what is there already is not done again.
+    """Return the library of a dataset's photos in a folder, and index it if it is new.
 
-    Datasets of the same photos share one library, so these are embedded once.
+    Datasets of the same photos share one library, so photos are embedded once.
 
     Args:
-        dataset: Whose photos; they stay where they are, the library links to them.
+        dataset: The dataset; its photos stay where they are, and the library links to them.
         cache: Folder of such libraries, `photos-<hash>` for each set of photos.
-        config: What a new library is indexed for. Its model writes the descriptions that `captions`
-            reads: give the default one wherever figures are to be compared.
-        progress: Told about everything.
+        config: Configuration of a new library. Its model writes the descriptions that `captions`
+            reads, so use the default one if figures are to be compared.
+        progress: Shows the indexing.
 
     Raises:
         InputError: The folder cannot be written, or the dataset has no photo that can be read.
@@ -76,8 +76,9 @@ def dataset_library(
     digest = hashlib.sha256(listed.encode()).hexdigest()[:12]
     library = create_library(cache / f"photos-{digest}" / "library")
     folder = _link_files(dataset, files, library.folder.parent / "links")
-    known = library.snapshot() is not None
-    index_photos(library, [check_root(folder)], config=None if known else config, progress=progress)
+    is_new = library.snapshot() is None
+    roots = [check_root(folder)]
+    index_photos(library, roots, config=config if is_new else None, progress=progress)
     return library
 
 
@@ -103,25 +104,25 @@ def _photo_id(record: Mapping[str, str | None]) -> str:
 
 
 def check_filters(table: PhotoTable, dataset: Dataset) -> None:
-    """Refuse judgments that no answer can meet, because the query's own filter shuts them out.
+    """Check that the relevant photos of each query pass its own filter.
 
     Args:
-        table: Holds photos of the dataset; what it lacks is not looked at.
-        dataset: Its queries may have filters.
+        table: Table of photos of the dataset; photos that it lacks are not checked.
+        dataset: A dataset whose queries may have filters.
 
     Raises:
         InputError: A relevant photo does not pass the filter of its query.
     """
-    held = table.photo_ids(range(len(table)))
-    shut_out: dict[PhotoFilter, frozenset[str]] = {}
+    ids = table.photo_ids(range(len(table)))
+    excluded: dict[PhotoFilter, frozenset[str]] = {}
     for query in dataset.queries:
         if query.filter.is_empty:
             continue
-        if query.filter not in shut_out:
+        if query.filter not in excluded:
             failing = ~query.filter.mask(table)
-            shut_out[query.filter] = frozenset(itertools.compress(held, failing))
+            excluded[query.filter] = frozenset(itertools.compress(ids, failing))
         grades = dataset.qrels[query.query_id]
-        wrong = [i for i in sorted(shut_out[query.filter].intersection(grades)) if grades[i] >= 1]
+        wrong = [i for i in sorted(excluded[query.filter].intersection(grades)) if grades[i] >= 1]
         if wrong:
             msg = (
                 f"relevant photos must pass the filter of their query, got {wrong[0]!r} for "
@@ -132,22 +133,22 @@ def check_filters(table: PhotoTable, dataset: Dataset) -> None:
 
 
 def describe_photos(table: PhotoTable, dataset: Dataset) -> dict[str, Any]:
-    """Say which photos of a dataset a library holds: `n_photos`, and `hash` over their contents.
+    """Return `n_photos`, the photos of a dataset that a library holds, and `hash` of their files.
 
     Raises:
-        InputError: None of them.
+        InputError: The library holds none of them.
     """
     ids = table.photo_ids(range(len(table)))
-    held = [
+    lines = [
         f"{photo_id} {content}\n"
         for photo_id, content in zip(ids, table.texts("sha256"), strict=True)
         if photo_id in dataset.photo_ids
     ]
-    if not held:
+    if not lines:
         msg = (
             f"the library must hold photos of dataset {dataset.name!r}, got none of its "
             f"{len(dataset.photo_ids)} among {len(ids)}; index {dataset.folder} first"
         )
         raise InputError(msg)
-    digest = hashlib.sha256("".join(held).encode())
-    return {"n_photos": len(held), "hash": digest.hexdigest()[:12]}
+    digest = hashlib.sha256("".join(lines).encode())
+    return {"n_photos": len(lines), "hash": digest.hexdigest()[:12]}

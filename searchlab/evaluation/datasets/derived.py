@@ -1,4 +1,4 @@
-"""Photo queries made from text judgments: photos that share a name, and a photo with its name."""
+"""Photo queries derived from text judgments: a photo alone, or a photo with one of its names."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from itertools import combinations
 from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, LabelledQuery
 
-_MOST = 50  # a query that more photos answer says little about how alike these are
-_LEAST_LANGUAGES = 2  # one alone may be a slip: "cow" and "crow" share a name in one language of 68
+_MOST = 50  # a query with more relevant photos says little about how similar these are
+_LEAST_LANGUAGES = 2  # one may be an error: "cow" and "crow" share a name in one language of 68
 
 
 def derive_similar(base: Dataset, name: str) -> Dataset:
-    """Ask for the photos that people call by the same name as a photo.
+    """Derive photo queries that look for photos with the same names as the photo.
 
-    Two photos are judged by the languages that name both: grade 3 where at least half of them have
-    a query that both are relevant to, 2 where at least a tenth have, 1 where at least two languages
-    have; else the pair is unjudged. Queries that more than 50 photos answer are passed over.
+    The languages that name both of two photos decide on their grade: 3 if at least half of them
+    have a query that both are relevant to, 2 if at least a tenth have, 1 if at least two languages
+    have; otherwise the pair is unjudged. Queries with more than 50 relevant photos do not count.
 
     Args:
         base: Text queries of several languages, such as the labels of `demo`.
-        name: Of the new dataset, whose queries have the language `zxx` and the kind of the first
-            query that names the photo.
+        name: Name of the new dataset, whose queries have the language `zxx` and the kind of the
+            first query that names the photo.
 
     Raises:
         InputError: No two photos share a name.
@@ -56,17 +56,17 @@ def derive_similar(base: Dataset, name: str) -> Dataset:
 
 
 def derive_steered(base: Dataset, name: str, *, least: int = 1) -> Dataset:
-    """Ask each text query together with one of its own photos, for its other photos.
+    """Derive queries of a text with one of its relevant photos, which look for the other ones.
 
-    The reference is drawn from the relevant photos by their hash, so queries with the same relevant
-    photos, such as translations, have the same reference. What is left of the query's judgments is
-    what the new query looks for: photos that the text names and that are like the reference in
-    this. Text alone and photo alone can be asked of the same judgments. Query ids stay.
+    The reference photo is drawn from the relevant photos by their hash, so queries with the same
+    relevant photos, such as translations, have the same reference. The judgments are those of the
+    text query without the reference, so text alone and photo alone can be evaluated on them too.
+    Query ids stay the same.
 
     Args:
         base: Text queries.
-        name: Of the new dataset.
-        least: Grade of a photo that may be a reference, and that must be left to be found.
+        name: Name of the new dataset.
+        least: Least grade of the reference, and of at least one photo that is left to find.
 
     Raises:
         InputError: No query has two such photos.

@@ -1,4 +1,4 @@
-"""Datasets whose photos may not be passed on, read from the folder of SEARCHLAB_DATASETS."""
+"""Datasets whose photos may not be redistributed, read from the folder of SEARCHLAB_DATASETS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLEAR = 2  # grade from which most judges agreed
 
 
 def external_root() -> Path | None:
-    """Return the folder that SEARCHLAB_DATASETS names, None where it is not set."""
+    """Return the folder that SEARCHLAB_DATASETS names, None if it is not set."""
     value = os.environ.get(ENVIRONMENT, "")
     return Path(value).expanduser() if value else None
 
@@ -71,9 +71,9 @@ def flickr8k_captions() -> Dataset:
 def flickr8k_similar() -> Dataset:
     """Load the test photos as queries for other photos that their caption describes.
 
-    A photo is graded by the judgments of its own caption against the other photos. It is a query
-    where at least one of them has grade 2 (most judges agreed); grade 1 (a single judge) is kept,
-    for `ndcg@k` to weigh and for `recall@k/l2` to leave out.
+    The grades are the judgments of the photo's own caption against the other photos. A photo is a
+    query if at least one of them has grade 2 (most judges agreed); grade 1 (a single judge) is
+    kept: `ndcg@k` weighs it, and `recall@k/l2` leaves it out.
     """
     folder, records = _flickr8k_photos()
     path = folder / "image_qrels.tsv"
@@ -90,7 +90,7 @@ def flickr8k_similar() -> Dataset:
 
 def _flickr8k_photos() -> tuple[Path, list[dict[str, str | None]]]:
     folder = _external("flickr8k")
-    # Judgments cover the test photos alone; the others would count as misses without being any.
+    # Only test photos were judged; the others would count as errors though they may be relevant.
     return folder, [
         _record(folder, row, "flickr", "research-only", None)
         for row in read_rows(folder / "photos.tsv")
@@ -129,7 +129,7 @@ def _record(
 def _judgments(
     path: Path, source: str, *, query: str = "query_id", grade: str = "relevance"
 ) -> dict[str, dict[str, int]]:
-    """Read judgments of photos that are named as one source names them."""
+    """Read judgments whose photos are given by the ids of their source."""
     by_query: dict[str, dict[str, int]] = {}
     for row in read_rows(path):
         grades = by_query.setdefault(row[query], {})

@@ -1,4 +1,4 @@
-"""A dataset of your own as a folder: three files, read and written."""
+"""Reads and writes a dataset of your own as a folder of three files."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def read_dataset(
       left out; `filter` is a JSON object of PhotoFilter's fields; `text_alpha` is 0 to 10. An
       empty cell is the same as none;
     - `qrels.tsv` (query_id, photo_id, relevance) or `qrels.trec`: grades from 0; 1 and above is
-      relevant, what is missing is unjudged.
+      relevant, a missing pair is unjudged.
 
     A `photo_id` in these files may also be the `file` of the photo.
 
     Args:
-        folder: Where they lie.
-        name: Of the dataset; the folder's own if left out.
-        withholds: For a kind of your own, the photo fields that its texts were taken from, such as
-            `{"tag": ["title"]}`, an empty list where people wrote them looking at the photo alone.
-            Of a kind that nobody explains, every text of a photo is withheld from models.
+        folder: The folder.
+        name: Name of the dataset; that of the folder if left out.
+        withholds: For each kind of your own, the photo fields that its texts were taken from, such
+            as `{"tag": ["title"]}`; an empty list if people wrote them from the picture alone. For
+            other kinds every text of a photo is withheld from models.
 
     Raises:
-        NotFoundError: The folder or one of the files is not there.
+        NotFoundError: The folder or one of the files does not exist.
         InputError: A line cannot be read, a picture is missing, or the parts do not fit together.
     """
     folder = Path(folder)
@@ -64,7 +64,7 @@ def read_dataset(
     known = {record["file"]: photo_id for record, photo_id in zip(records, ids, strict=True)}
     queries = _queries(folder / "queries.tsv", known)
     qrels = _qrels(folder, known)
-    said = {kind: frozenset(fields) for kind, fields in (withholds or {}).items()}
+    own_kinds = {kind: frozenset(fields) for kind, fields in (withholds or {}).items()}
     absolute = [{**record, "file": str(folder / record["file"])} for record in records]
     missing = [r["file"] for r in records if not (folder / r["file"]).is_file()]
     if missing:
@@ -77,20 +77,21 @@ def read_dataset(
         qrels,
         absolute,
         photos=folder / SIDECAR_NAME,
-        withholds={**WITHHELD, **said},
+        withholds={**WITHHELD, **own_kinds},
     )
 
 
 def write_dataset(dataset: Dataset, folder: Path | str, *, pictures: bool = False) -> Path:
     """Write a dataset as a folder that `read_dataset` reads.
 
-    Queries and judgments come back equal. So does the revision where the dataset was loaded whole;
-    that of a part, such as `.sample(...)`, says how it was cut, and is new after reading.
+    Reading it gives equal queries and judgments, and the same revision if the dataset was loaded
+    whole. A part, such as `.sample(...)`, gets a new revision, since it becomes a whole dataset.
 
     Args:
-        dataset: What to write; its `withholds` are not in the files.
-        folder: Where to; it is made if it is not there, and files of these names are replaced.
-        pictures: Copy the pictures into `images/`; else the sidecar names them where they lie.
+        dataset: The dataset; its `withholds` are not written.
+        folder: The folder, which is created if it does not exist; files in it are replaced.
+        pictures: Whether to copy the pictures into `images/`; otherwise the sidecar has their
+            present paths.
 
     Returns:
         The folder.

@@ -3,9 +3,9 @@
     dunes 0 3f0c...  3                      qrels, TREC: query, 0, photo, grade
     dunes Q0 3f0c... 1 1.0 searchlab        run, TREC: query, Q0, photo, rank, score, system
 
-A file whose name ends in `.tsv` or `.tsv.gz` is TSV; everything else is TREC. What ends in `.gz` is
-compressed, equal contents to equal bytes. What pads a list to its length is no judgment and no
-answer: ids such as `-1` and `None`, and grades below 0, are refused.
+A file whose name ends in `.tsv` or `.tsv.gz` is TSV; everything else is TREC. A file that ends in
+`.gz` is compressed, with the same bytes for the same contents. Padding that fills a list to its
+length is no judgment and no answer: ids such as `-1` and `None`, and grades below 0, are refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RUN_COLUMNS = ("query_id", "photo_id", "rank")
 
 
 def is_padding(value: object) -> bool:
-    """Whether something stands where an id should, but names nothing.
+    """Tell whether a value is padding in place of an id.
 
     >>> [is_padding(value) for value in ("a1", "", " a1", "-1", "None", -1)]
     [False, True, True, True, True, True]
@@ -45,12 +45,12 @@ def is_padding(value: object) -> bool:
 
 
 def is_id(value: object) -> bool:
-    """Whether something names a query or a photo, and can be written in TREC form."""
+    """Tell whether a value can be the id of a query or a photo, and be written in TREC form."""
     return isinstance(value, str) and len(value.split()) == 1 and not is_padding(value)
 
 
 def is_grade(value: object) -> bool:
-    """Whether something is a whole number from 0 to `MAX_GRADE`."""
+    """Tell whether a value is a whole number from 0 to `MAX_GRADE`."""
     return type(value) is int and 0 <= value <= MAX_GRADE
 
 
@@ -67,7 +67,7 @@ def read_qrels(source: Path | str) -> dict[str, dict[str, int]]:
     Raises:
         InputError: A line cannot be read or has padding in place of an id, a grade is no whole
             number from 0, a photo is judged twice for a query, there is no judgment, or the file
-            is no text that can be read.
+            is no readable text.
         NotFoundError: There is no such file.
     """
     qrels: dict[str, dict[str, int]] = {}
@@ -91,14 +91,14 @@ def read_run(source: Path | str) -> dict[str, list[str]]:
     """Read the answers of one system.
 
     Args:
-        source: A file, or the text itself. TREC is ordered by score, equal scores by rank.
+        source: A file, or the text itself. TREC is sorted by score, and equal scores by rank.
 
     Returns:
         query_id -> photo_ids, best first.
 
     Raises:
         InputError: A line cannot be read or has padding in place of an id, a query has a photo
-            twice, or the file is no text that can be read.
+            twice, or the file is no readable text.
         NotFoundError: There is no such file.
     """
     ranked: dict[str, list[tuple[float, float, str]]] = {}
@@ -143,13 +143,13 @@ def write_run(
 
     Args:
         run: query_id -> photo_ids, best first.
-        path: Where to.
+        path: File to write.
         tag: Name of the system, the last column of TREC.
         scores: query_id -> score of each photo, never rising, for TREC; 1 / rank if left out.
 
     Raises:
-        InputError: An id or the tag has a space in it, is empty or padding, or scores are not one
-            for each photo, finite and never rising: read again, the order would be another.
+        InputError: An id or the tag has a space in it, is empty or padding; or the scores are not
+            finite, one for each photo and never rising, so that reading would change the order.
     """
     if scores is not None:
         _check_scores(run, scores)
@@ -228,7 +228,7 @@ def _lines(
 
 
 def _decompress(data: bytes) -> bytes:
-    if not data:  # to the library, nothing at all is no compressed file, and that is no error
+    if not data:  # gzip takes an empty file for a valid one
         msg = "no bytes"
         raise EOFError(msg)
     return gzip.decompress(data)

@@ -1,4 +1,4 @@
-"""LabelledQuery: a query of a dataset, and what must be withheld where it is asked."""
+"""LabelledQuery: a query of a dataset, and the photo fields to withhold when it is evaluated."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import DEFAULT_TEXT_ALPHA, Query
 
 Task: TypeAlias = Literal["text", "photo", "photo+text"]
-"""What a query brings: words, a reference photo, or a reference photo steered by words."""
+"""What a query consists of: words, a reference photo, or a reference photo and words."""
 
 NO_LANGUAGE = "zxx"
 """BCP 47 for no linguistic content: the language of a query that is a photo alone."""
 
 TEXT_FIELDS = frozenset({"source_description", "title", "alt_description", "description"})
 
-# Photo fields that queries of a kind were taken from: a model that reads them knows the answer.
+# Kind -> photo fields that its queries were taken from: a model that reads them knows the answer.
 WITHHELD: Mapping[str, frozenset[str]] = {
     "label": frozenset({"source_description", "title"}),
     "title": frozenset({"source_description", "title"}),
@@ -34,12 +34,12 @@ class LabelledQuery:
 
     Attributes:
         query_id: Unique in its dataset.
-        lang: BCP 47 tag such as `pt-BR` or `sr-Latn`; `zxx` where there is no text.
-        kind: Where the query and its judgments come from, such as one of `WITHHELD`.
-        text: What is searched for; None where a photo alone is.
+        lang: BCP 47 tag such as `pt-BR` or `sr-Latn`; `zxx` if there is no text.
+        kind: Origin of the query and its judgments, such as a key of `WITHHELD`.
+        text: The words; None for a photo alone.
         photo_id: The reference photo, which is never its own answer; None for words alone.
-        filter: Conditions on the photos to be found.
-        text_alpha: 0 to 10, how much the text counts beside the reference photo.
+        filter: Conditions on the photos to find.
+        text_alpha: Weight of the text beside the reference photo, 0 to 10.
     """
 
     query_id: str
@@ -52,16 +52,16 @@ class LabelledQuery:
 
     @property
     def task(self) -> Task:
-        """What the query brings: `text`, `photo` or `photo+text`."""
+        """What the query consists of: `text`, `photo` or `photo+text`."""
         if self.photo_id is None:
             return "text"
         return "photo" if self.text is None else "photo+text"
 
     def query(self) -> Query:
-        """Return what the engine is asked.
+        """Return the query for the engine.
 
         Raises:
-            InputError: No engine takes it, such as a text of more than 500 characters.
+            InputError: It is not valid, for example longer than 500 characters.
         """
         return Query(
             text=self.text,

@@ -21,7 +21,7 @@ from searchlab.evaluation.datasets.folders import read_dataset
 
 
 def find_plug_ins() -> dict[str, Callable[[], Dataset]]:
-    """Return what loads the datasets of other packages: entry points of `searchlab.datasets`."""
+    """Return the loaders of other packages' datasets, the entry points of `searchlab.datasets`."""
 
     def load_later(entry: EntryPoint) -> Callable[[], Dataset]:
         return lambda: entry.load()()
@@ -41,13 +41,13 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "flickr8k-steered": lambda: derive_steered(flickr8k(), "flickr8k-steered", least=2),
     "stamps": stamps,
 }
-"""Name of a dataset -> what loads it; a name of ours goes before one of another package."""
+"""Name of a dataset -> its loader; our own names take precedence over other packages'."""
 
 
 def load_dataset(name: str | Path) -> Dataset:
     """Load a dataset by its name, or from a folder.
 
-    | name | task | what finds what |
+    | name | task | queries and what they look for |
     |---|---|---|
     | `demo` | text | labels, titles and alt texts find the photos they name, 114 languages |
     | `demo-similar` | photo | a photo finds those that share its names, grades 1 to 3 |

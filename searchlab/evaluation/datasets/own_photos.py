@@ -1,11 +1,11 @@
-"""Photos of one's own as a dataset: a folder of pictures, the queries, which photo answers which.
+"""Your own photos as a dataset: a folder of pictures, queries and judgments.
 
     my-photos/photos/...       pictures, in folders of any kind
     my-photos/queries.tsv      query_id, lang, text
     my-photos/qrels.tsv        query_id, photo_id, relevance; as photo_id the file, `photos/a.jpg`
-    my-photos/photos.jsonl     one line a photo; `list_photos` writes it
+    my-photos/photos.jsonl     one line per photo; `list_photos` writes it
 
-`read_dataset("my-photos")` then reads the four of them.
+`read_dataset("my-photos")` then reads all of it.
 """
 
 from __future__ import annotations
@@ -28,77 +28,76 @@ if TYPE_CHECKING:
 
 
 def list_photos(library: Library, folder: Path | str) -> Path:
-    """Write which photos a library holds below a folder, as the sidecar that `read_dataset` reads.
+    """Write the photos of a library in a folder as the sidecar that `read_dataset` reads.
 
-    Lines that are there stay as they are, with the titles and credits that somebody wrote; photos
-    that none of them names get one each; of two copies, the one that was indexed. Ids stay the
-    same, whether the folder is indexed with the sidecar or without.
+    Existing lines stay unchanged, with titles and credits that you wrote; each other indexed photo
+    gets a new line. Ids are the same whether the folder is indexed with the sidecar or without.
 
     Args:
-        library: The photos, indexed.
-        folder: Holds them, or folders of them.
+        library: Library in which the photos are indexed.
+        folder: Folder of the photos, or of folders of them.
 
     Returns:
         The sidecar's path.
 
     Raises:
-        InputError: The library has no photo below the folder, or a line that is there is no record.
+        InputError: The library has no photo in the folder, or an existing line is no record.
     """
-    place = Path(folder).expanduser().resolve()
-    sidecar = place / SIDECAR_NAME
-    named: set[Path] = set()
-    known = b""
+    top = Path(folder).expanduser().resolve()
+    sidecar = top / SIDECAR_NAME
+    listed: set[Path] = set()
+    existing = b""
     if sidecar.exists():
-        known = sidecar.read_bytes()
+        existing = sidecar.read_bytes()
         for record in read_records(sidecar):
             if isinstance(record, Skipped):
                 msg = f"{record.where} must be a record, got: {record.reason}"
                 raise InputError(msg)
-            named.add(record[0])
+            listed.add(record[0])
     table = library.engine.table
     photos = [table.photo(row) for row in range(len(table))]
-    below = {Path(photo.file): photo for photo in photos if photo.file}
-    held = sorted(file for file in below if file.is_relative_to(place))
-    if not held:
-        msg = f"the library must hold photos below {place}, got none; index that folder first"
+    photo_of = {Path(photo.file): photo for photo in photos if photo.file}
+    files = sorted(file for file in photo_of if file.is_relative_to(top))
+    if not files:
+        msg = f"the library must hold photos below {top}, got none; index that folder first"
         raise InputError(msg)
-    lines = [
+    records = [
         {
-            "file": file.relative_to(place).as_posix(),
-            "source": below[file].source,
-            "source_photo_id": below[file].source_photo_id,
+            "file": file.relative_to(top).as_posix(),
+            "source": photo_of[file].source,
+            "source_photo_id": photo_of[file].source_photo_id,
         }
-        for file in held
-        if file not in named
+        for file in files
+        if file not in listed
     ]
-    fresh = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    gap = b"\n" if known and not known.endswith(b"\n") else b""
-    write_atomically(sidecar, known + gap + fresh.encode())
+    new_lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    gap = b"\n" if existing and not existing.endswith(b"\n") else b""
+    write_atomically(sidecar, existing + gap + new_lines.encode())
     return sidecar
 
 
 def example_folder(
     folder: Path | str, *, languages: Sequence[str] = ("ar", "de", "en"), n_photos: int = 120
 ) -> Path:
-    """Make such a folder out of bundled photos, as if somebody had brought it.
+    """Make such a folder from bundled photos, as an example of your own photos.
 
-    The pictures come without titles or captions. The queries are what people of each language call
-    what they show, so nothing but the pictures can answer them.
+    The pictures have no titles or captions. The queries are the names of what they show in each
+    language, so only the pictures themselves can answer them.
 
     Args:
-        folder: Where to; it must be empty or new.
-        languages: Of the queries.
-        n_photos: At most; photos with a name in the first language.
+        folder: An empty or new folder.
+        languages: Languages of the queries.
+        n_photos: Most photos to copy, of those that have a name in the first language.
 
     Returns:
         The folder.
 
     Raises:
-        InputError: It is not empty, or a language has no names.
+        InputError: The folder is not empty, or a language has no names.
     """
-    place = Path(folder)
-    if place.exists() and any(place.iterdir()):
-        msg = f"an example must go into an empty folder, got {place}; name a new one"
+    top = Path(folder)
+    if top.exists() and any(top.iterdir()):
+        msg = f"an example must go into an empty folder, got {top}; name a new one"
         raise InputError(msg)
     whole = load_dataset("demo").select(languages=languages, kinds=("label",))
     if missing := sorted(set(languages) - set(whole.languages)):
@@ -116,9 +115,9 @@ def example_folder(
     copied = sorted(contents.values(), key=lambda p: hashlib.sha256(p.encode()).hexdigest())[
         :n_photos
     ]
-    (place / "photos").mkdir(parents=True)
+    (top / "photos").mkdir(parents=True)
     for photo_id in copied:
-        shutil.copyfile(file_of[photo_id], place / "photos" / file_of[photo_id].name)
+        shutil.copyfile(file_of[photo_id], top / "photos" / file_of[photo_id].name)
     queries, qrels = ["query_id\tlang\ttext"], ["query_id\tphoto_id\trelevance"]
     for query in whole.queries:
         relevant = [p for p in sorted(whole.qrels[query.query_id]) if p in copied]
@@ -126,5 +125,5 @@ def example_folder(
             queries.append(f"{query.query_id}\t{query.lang}\t{query.text}")
             qrels += [f"{query.query_id}\tphotos/{file_of[p].name}\t1" for p in relevant]
     for name, lines in (("queries.tsv", queries), ("qrels.tsv", qrels)):
-        write_atomically(place / name, ("\n".join(lines) + "\n").encode())
-    return place
+        write_atomically(top / name, ("\n".join(lines) + "\n").encode())
+    return top

@@ -1,4 +1,4 @@
-"""What the readers of datasets share: rows of a TSV file, language tags, and the revision."""
+"""Shared by the readers of datasets: rows of a TSV file, language tags, and the revision."""
 
 from __future__ import annotations
 
@@ -54,25 +54,27 @@ def make_dataset(
     photos: Path | None = None,
     withholds: Mapping[str, frozenset[str]] = WITHHELD,
 ) -> Dataset:
-    """Put a dataset together under the hash of everything in it, bytes of the pictures included.
+    """Make a dataset, whose revision is the hash of everything in it and of its picture files.
 
     Raises:
         InputError: Its parts do not fit together.
-        OSError: A picture is not there.
+        OSError: A picture cannot be read.
     """
     listed = tuple(queries)
     judged = {query_id: dict(grades) for query_id, grades in qrels.items()}
     digest = hashlib.sha256()
     for record in records:
         path = Path(record["file"] or "")
-        known = sorted((key, value) for key, value in record.items() if key != "file")
-        digest.update(repr((path.name, known)).encode())
+        fields = sorted((key, value) for key, value in record.items() if key != "file")
+        digest.update(repr((path.name, fields)).encode())
         digest.update(hashlib.sha256(path.read_bytes()).hexdigest().encode())
     digest.update(contents(listed, judged).encode())
-    # Only what somebody says otherwise, so that revisions stay when a kind is added here.
-    said = {k: sorted(fields) for k, fields in withholds.items() if WITHHELD.get(k) != fields}
-    if said:
-        digest.update(repr(sorted(said.items())).encode())
+    # Only kinds that differ from ours, so that revisions stay the same when we add a kind.
+    own_kinds = {
+        kind: sorted(names) for kind, names in withholds.items() if WITHHELD.get(kind) != names
+    }
+    if own_kinds:
+        digest.update(repr(sorted(own_kinds.items())).encode())
     return Dataset(
         name,
         digest.hexdigest()[:12],

@@ -1,1 +1,1 @@
-"""Where figures come from: sealed records, what they depend on, and how they are checked again."""
+"""Where figures come from: sealed records, what they depend on, and how to verify them."""

@@ -1,9 +1,9 @@
-"""Code version: a hash of the code that a measurement really runs, and of nothing beside it.
+"""Code version: a hash of the code that a measurement really runs, and of no other code.
 
-It covers every module of searchlab that can be reached by imports from where the measurement
-enters. Counted are statements, not files: a module that moves, is renamed, split or joined keeps
-the hash, and so do comments, docstrings, layout and what is imported for types alone. Another name
-of a function, another number or another order of two lines within a function is other code.
+It covers every module of searchlab that imports reach from the entry points of the measurement. It
+hashes statements, not files: moving, renaming, splitting or joining modules does not change it, nor
+do comments, docstrings, layout and imports for types alone. Renaming a function, changing a number
+or swapping two lines within a function does change it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from searchlab.errors import InputError
 
 _PACKAGE = Path(__file__).parents[2]
 _MODULE_NAME = re.compile(r"\bsearchlab(\.\w+)+")
-_REGISTERED = re.compile(r"(searchlab(?:\.\w+)+):\w+")  # a class in a registry, imported when used
+_REGISTERED = re.compile(r"(searchlab(?:\.\w+)+):\w+")  # a registry's entry, imported when used
 _ONLY_TYPES = ("__future__", "collections.abc", "typing")
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def code_version(*entries: str) -> str:
-    """Return the version and 12 hex digits of the hash over the code reached from some modules.
+    """Return the version and 12 hex digits of the hash over the code that some modules reach.
 
     Args:
         entries: Dotted names of modules or packages of searchlab.
@@ -46,7 +46,7 @@ def _version_below(package: Path, entries: tuple[str, ...]) -> str:
 
 @cache
 def modules_below(package: Path) -> dict[str, Path]:
-    """Return the file of every module, by its dotted name; a package is named without __init__."""
+    """Return the file of every module by its dotted name, which has no `__init__`."""
     files = {
         ".".join(path.relative_to(package.parent).with_suffix("").parts): path
         for path in sorted(package.rglob("*.py"))
@@ -55,9 +55,9 @@ def modules_below(package: Path) -> dict[str, Path]:
 
 
 def import_closure(modules: dict[str, Path], entries: tuple[str, ...]) -> list[str]:
-    """Name every module that is reached by imports, those within functions included.
+    """List every module that imports reach, also imports within functions.
 
-    The package itself is left out: it only says where its public names are.
+    The package itself is left out, since it only says where its public names are.
 
     Raises:
         InputError: An entry is none of the modules.
@@ -89,7 +89,7 @@ def _is_for_types(node: ast.stmt) -> bool:
 
 @cache
 def _imports(path: Path) -> list[str]:
-    """List whatever a file may import, modules and names alike."""
+    """List everything that a file may import, both modules and names."""
     names = []
     for node in ast.walk(_parse(path)):
         if isinstance(node, ast.Import):
@@ -105,7 +105,7 @@ def _imports(path: Path) -> list[str]:
 def _statements(package: Path, name: str) -> frozenset[str]:
     """Return the statements at the top of a module, and what it imports, as plain text."""
     modules = modules_below(package)
-    tree = ast.parse(ast.unparse(_parse(modules[name])))  # a copy, for it is changed
+    tree = ast.parse(ast.unparse(_parse(modules[name])))  # a copy, since it is changed below
     imported = {
         f"import {alias.name} as {alias.asname}"
         for node in ast.walk(tree)
@@ -118,7 +118,7 @@ def _statements(package: Path, name: str) -> frozenset[str]:
 
 
 def _counts(node: ast.Import | ast.ImportFrom, alias: ast.alias, modules: dict[str, Path]) -> bool:
-    """Whether an import says more than where a name lies: another package, or another name."""
+    """Tell whether an import matters: of another package, or under another name."""
     if isinstance(node, ast.ImportFrom) and node.module in _ONLY_TYPES:
         return False
     from_here = isinstance(node, ast.ImportFrom) and node.module in modules
@@ -133,7 +133,7 @@ def _names_module(
 
 
 class _Stripped(ast.NodeTransformer):
-    """Takes off imports, docstrings and what modules are called."""
+    """Removes imports, docstrings and names of modules."""
 
     def __init__(self, tree: ast.Module, modules: dict[str, Path]) -> None:
         self._aliases = {

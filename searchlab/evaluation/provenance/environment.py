@@ -1,4 +1,4 @@
-"""Surroundings: what a measurement was made with, against what is here now."""
+"""Environment: compares what a measurement was made with to what is installed here now."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _NONE = "none"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing recorded, and what it is here now.
+    """One recorded property, and its value here and now.
 
     Attributes:
-        what: Such as `"weights of mini"`.
-        recorded: When it was measured.
-        here: Now.
-        decisive: Whether these are other figures where it differs. Code, packages and machine are
-            not: whether they change a figure shows when it is computed again.
+        what: Name of the property, such as `"weights of mini"`.
+        recorded: Its value when it was measured.
+        here: Its value now.
+        decisive: Whether a difference means other figures. Code, packages and machine are not
+            decisive: computing the figures again shows whether they change.
     """
 
     what: str
@@ -64,10 +64,10 @@ def machine_checks(benchmark: str, manifest: Mapping[str, Any]) -> list[Check]:
 
 
 def config_checks(values: Mapping[str, Any]) -> list[Check]:
-    """Compare a configuration with its hash; nothing where there is none.
+    """Compare a recorded configuration with its hash; no check if none is recorded.
 
     Raises:
-        InputError: This searchlab knows no such configuration.
+        InputError: This version of searchlab cannot read the configuration.
     """
     if "config_id" not in values:
         return []
@@ -79,7 +79,7 @@ def model_checks(manifest: Mapping[str, Any]) -> tuple[list[Check], str]:
     """Compare ids and hashes of the models.
 
     Returns:
-        The checks, and why a model cannot be had here, empty where all can.
+        The checks, and why a model cannot be loaded here; empty if all can.
     """
     checks, absent = [], ""
     for model in manifest.get("models", ()):
@@ -98,7 +98,7 @@ def model_checks(manifest: Mapping[str, Any]) -> tuple[list[Check], str]:
 
 
 def data_checks(manifest: Mapping[str, Any], dataset: Dataset) -> list[Check]:
-    """Compare queries and judgments with those that were asked."""
+    """Compare a dataset's queries and judgments with the recorded ones."""
     recorded, here = manifest.get("data", {}), data_hashes(dataset)
     return [
         Check(f"{name} of {dataset.name}", str(recorded.get(name, _NONE)), here[name], True)

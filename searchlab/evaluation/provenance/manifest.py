@@ -37,17 +37,17 @@ def make_manifest(
     dtype: str = "float32",
     packages: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Say what the figures that are about to be recorded depend on, besides the configuration.
+    """Describe what the figures of a measurement depend on, besides the configuration.
 
     Args:
         benchmark: A name in `STUDIES`, whose line says what code it runs.
         models: One entry for each plain model, with its hashes; see `models_of`.
         data: Hashes of photos, queries and judgments, by name; see `data_hashes`.
-        seed: Of everything that was drawn.
-        threads: That computed.
-        batch_size: Of what was embedded together.
-        dtype: Of the vectors.
-        packages: Named besides `PACKAGES`, such as those of peers.
+        seed: Seed of all random choices.
+        threads: Number of threads that computed.
+        batch_size: Number of photos or texts that were embedded together.
+        dtype: Type of the vectors' numbers.
+        packages: Packages to name besides `PACKAGES`, such as libraries of a comparison.
 
     Returns:
         Plain values; `code`, `commit`, `date`, `machine`, `python`, `packages` and `command` are
@@ -77,7 +77,7 @@ def models_of(*specs: str) -> list[dict[str, str]]:
     """Describe the plain models that specs name, each once, in the order of the specs.
 
     Args:
-        specs: As `load_model` reads them; of a hybrid its parts are described.
+        specs: Names for `load_model`; for a hybrid its parts are described.
 
     Returns:
         For each `spec`, `model_id`, and the hashes of `weights`, `preprocessing` and `tokenizer`.
@@ -90,11 +90,11 @@ def models_of(*specs: str) -> list[dict[str, str]]:
 
 
 def data_hashes(dataset: Dataset) -> dict[str, Any]:
-    """Hash queries and judgments apart, however they were picked out of their dataset.
+    """Hash the queries and the judgments of a dataset.
 
     Returns:
         `revision` of the dataset, 12 hex digits each for `queries` and `qrels`, and the `filter`
-        where all queries have the same one.
+        if all queries have the same one.
     """
     queries = sorted(dataset.queries, key=lambda query: query.query_id)
     conditions = queries[0].filter
@@ -108,7 +108,7 @@ def data_hashes(dataset: Dataset) -> dict[str, Any]:
 
 
 def _describe(query: LabelledQuery) -> dict[str, str]:
-    # What is left at its default is left out, so a field that comes later changes no hash.
+    # Defaults are left out, so that a new field changes no hash.
     values = ((field, getattr(query, field.name)) for field in dataclasses.fields(query))
     return {field.name: repr(value) for field, value in values if value != field.default}
 
@@ -118,7 +118,7 @@ def _hash_of(values: object) -> str:
 
 
 def _without_folders(argument: str) -> str:
-    """Cut absolute paths to their last name: where things lie on a machine changes no figure."""
+    """Cut absolute paths to their last name, since folders of a machine change no figure."""
     return re.sub(r"(^|[=:])/(?:[^/]*/)*", r"\1", argument)
 
 
@@ -126,7 +126,7 @@ def _without_folders(argument: str) -> str:
 def commit() -> str:
     """Return the git commit of the checkout that this package lies in; empty outside of one.
 
-    A commit whose tracked files were changed since ends with `+`.
+    It ends with `+` if tracked files were changed since.
     """
     folder = Path(__file__).parent
     git = ["git", "-C", str(folder), "describe", "--always", "--abbrev=12", "--dirty=+"]
@@ -145,7 +145,7 @@ def commit() -> str:
 
 @cache
 def machine() -> str:
-    """Return what timings depend on: system, processor and number of CPUs."""
+    """Describe the machine, on which timings depend: system, processor and number of CPUs."""
     return f"{platform.system()}, {_processor()}, {os.cpu_count()} CPUs"
 
 

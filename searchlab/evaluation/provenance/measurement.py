@@ -1,7 +1,7 @@
-"""Measurements on disk: sealed JSON files, so that a number changed by hand is found.
+"""Measurements on disk: JSON files with a seal that shows if a number was changed by hand.
 
-<out>/<benchmark>/<dataset>/<name>.json     the figures, what was asked, what they depend on
-<out>/<benchmark>/<dataset>/<name>.*        what belongs to it: runs, scores, charts
+<out>/<benchmark>/<dataset>/<name>.json     the figures, their parameters, what they depend on
+<out>/<benchmark>/<dataset>/<name>.*        files that belong to it: runs, scores, charts
 """
 
 from __future__ import annotations
@@ -19,30 +19,31 @@ _NEEDED = ("schema", "benchmark", "dataset", "name", "metrics", "manifest", "fil
 
 
 def measurement_path(out: Path, benchmark: str, dataset: str, name: str) -> Path:
-    """Return where a measurement lies below a folder of results."""
+    """Return the path of a measurement in a folder of results."""
     return out / benchmark / dataset / f"{name}.json"
 
 
 def write_measurement(
     path: Path, values: Mapping[str, Any], *, beside: Sequence[Path] = ()
 ) -> Path:
-    """Seal a measurement and write it, last of its files.
+    """Seal a measurement and write it, after the files that belong to it.
 
     Args:
-        path: As `measurement_path` gives it.
+        path: Path of the JSON file; see `measurement_path`.
         values: Plain values, with `benchmark`, `dataset`, `name`, `metrics` (name -> number) and
-            `manifest` (see `make_manifest`); `parameters` hold what was asked, `config` and
-            `config_id` a configuration; tables and curves stand under names of their own.
+            `manifest` (see `make_manifest`); optional are `parameters`, `config` with `config_id`,
+            and tables and curves under other names.
         beside: Files in the same folder that belong to it, already written.
 
     Returns:
         The path.
 
     Raises:
-        InputError: A part is missing, a number is not finite, or a file lies elsewhere.
+        InputError: A part is missing, a number is not finite, or a file lies in another folder.
     """
     ours = {"schema": SCHEMA, "files": {}, "digest": ""}
-    sealed: dict[str, Any] = {"schema": SCHEMA} | dict(values) | ours  # in the order of reading
+    # The schema comes first in the file.
+    sealed: dict[str, Any] = {"schema": SCHEMA} | dict(values) | ours
     missing = [name for name in _NEEDED if name not in sealed]
     elsewhere = [str(file) for file in beside if file.parent != path.parent]
     if missing or elsewhere:
@@ -53,7 +54,7 @@ def write_measurement(
         raise InputError(msg)
     sealed["files"] = {file.name: sha256_of(file) for file in sorted(beside)}
     try:
-        # There and back, for what will be read has strings for keys and lists for tuples.
+        # Encoded and decoded, as JSON turns keys into strings and tuples into lists.
         sealed = json.loads(json.dumps(sealed, allow_nan=False))
         sealed["digest"] = digest_of(sealed)
     except ValueError as error:
@@ -66,11 +67,11 @@ def write_measurement(
 
 
 def read_measurement(path: Path | str) -> dict[str, Any]:
-    """Read a measurement that nobody has changed since it was written.
+    """Read a measurement, after checking its seal.
 
     Raises:
-        DataError: It is missing, damaged, of another schema, or it or a file that belongs to it was
-            changed.
+        DataError: It is missing, damaged or of another schema, or it or a file that belongs to it
+            was changed since it was written.
     """
     path = Path(path)
     try:
@@ -101,7 +102,7 @@ def read_measurement(path: Path | str) -> dict[str, Any]:
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Of two values under one name, the seal would hold one and a reader might see the other.
+    # With two values under one name, the seal would cover one while a reader may see the other.
     values = dict(pairs)
     if len(values) < len(pairs):
         msg = "a name that stands twice in one object"

@@ -1,7 +1,8 @@
-"""Studies: what each benchmark runs, and what computes its figures again.
+"""Studies: the code that each benchmark runs, and the function that computes its figures again.
 
-A benchmark is one line here. Its figures are computed again from what was recorded, or the line
-says why they can only be sealed. Code is named by dotted names, since it lies above this room.
+Each benchmark has one line here. It names the function that computes the figures again from a
+record, or says why they can only be sealed. Code is given by dotted names, since this package must
+not import the packages above it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ _PEERS = "it asks other libraries as well, which searchlab does not install"
 
 @dataclass(frozen=True)
 class Study:
-    """How the figures of one benchmark come about.
+    """How the figures of one benchmark are computed.
 
     Attributes:
-        code: Dotted names of modules; what they import is the code that the figures depend on.
-        recompute: `"module:function"` from a recorded measurement to its steady figures; the
-            values that it returns are compared with the recorded ones of the same names.
+        code: Dotted names of modules; the figures depend on these and on what they import.
+        recompute: `"module:function"`, which takes a recorded measurement and returns figures that
+            must equal the recorded ones of the same names, so without times.
         sealed: Without `recompute`, why the figures are not computed again.
     """
 
@@ -36,7 +37,7 @@ class Study:
     sealed: str = ""
 
     def load_recompute(self) -> Recompute | None:
-        """Import what computes the figures again; None where they are only sealed."""
+        """Import the function that computes the figures again; None if there is none."""
         if not self.recompute:
             return None
         module, _, function = self.recompute.partition(":")
@@ -139,7 +140,7 @@ def study_of(benchmark: str) -> Study:
     """Return the study of a benchmark.
 
     Raises:
-        InputError: No line names it.
+        InputError: It has no line in `STUDIES`.
     """
     if benchmark not in STUDIES:
         msg = f"a benchmark must have a line in STUDIES, got {benchmark!r}; add it there"
@@ -148,9 +149,9 @@ def study_of(benchmark: str) -> Study:
 
 
 def code_of(benchmark: str) -> str:
-    """Return the version of the code that a benchmark runs, as `code_version` does.
+    """Return the `code_version` of the code that a benchmark runs.
 
     Raises:
-        InputError: No line names it.
+        InputError: It has no line in `STUDIES`.
     """
     return code_version(*study_of(benchmark).code)

@@ -1,4 +1,4 @@
-"""Renew: figures that were computed again and are the same count as those of today's code."""
+"""Renew: marks records whose figures were computed again, and are the same, with today's code."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ _MEASURED_ON = ("code", "commit", "date")
 
 
 def renew(verifications: Iterable[Verification]) -> list[Path]:
-    """Take today's code and commit into the seal of every record that was just verified.
+    """Write today's code and commit into every record that was just verified, and seal it again.
 
-    What it was measured on stays under `manifest.measured_on`; nothing else changes, and nothing
-    of a record that is of today's code already. A chosen configuration whose result is renewed
-    names the new seal of it.
+    The code that it was measured with stays under `manifest.measured_on`; nothing else changes.
+    Records of today's code are not written. A chosen configuration gets the new seal of its result.
 
     Args:
-        verifications: Of `verify`, not of a quick one.
+        verifications: Results of `verify`, not of a quick one.
 
     Returns:
-        The records that were written.
+        Paths of the records that were written.
 
     Raises:
         DataError: A record was changed since it was verified.
@@ -48,7 +47,7 @@ def renew(verifications: Iterable[Verification]) -> list[Path]:
 
 
 def _take_todays_code(values: dict[str, Any]) -> bool:
-    """Change the manifest of a record; whether there was anything to change."""
+    """Put today's code into the manifest of a record; returns whether that changed it."""
     manifest = values["manifest"]
     code = code_of(benchmark_of(values))
     if manifest["code"] == code:
@@ -60,7 +59,7 @@ def _take_todays_code(values: dict[str, Any]) -> bool:
 
 
 def _take_new_seal(path: Path, seals: dict[Path, tuple[str, str]]) -> bool:
-    """Let a chosen configuration name the new seal of the result that it was chosen by."""
+    """Put the new seal of its result into a chosen configuration; returns whether it changed."""
     values = read_measurement(path)
     named = (values.get("evidence") or {}).get("result") or {}
     before, now = seals.get((path.parent / str(named.get("path", ""))).resolve(), ("", ""))

@@ -1,4 +1,4 @@
-"""Measuring a recorded result again, and saying where it comes out differently."""
+"""Measures a recorded result again, and lists the differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from searchlab.library.library import Library
     from searchlab.progress import Progress
 
-# Figures are recorded to six digits: one that rounds to the other side is off by one of the last.
+# Figures are recorded to six digits, so different rounding changes the last one by 1.
 TOLERANCE = 1.01e-6
 _STEADY = ("system", "task", "parameters", "intervals", "n_queries")
 
@@ -36,12 +36,12 @@ def recompute_result(
 
     Args:
         path: The JSON of a result.
-        dataset: Its queries, and no others.
-        library: Holds the photos of the dataset.
-        progress: Told about the ranking.
+        dataset: Exactly the queries of the result.
+        library: Library of the dataset's photos.
+        progress: Shows the ranking.
 
     Returns:
-        A line for each thing that comes out differently.
+        A line for each difference.
     """
     recorded = load_result(path)
     data = recorded.manifest["data"]
@@ -71,7 +71,7 @@ def recompute_result(
     names = (*recorded.intervals, "size_mib")  # all other costs are times
     steady = {name: now[name] for name in _STEADY}
     steady["metrics"] = {name: now["metrics"][name] for name in names}
-    if "filter" not in data:  # under one, a part has another revision than the part of the whole
+    if "filter" not in data:  # with a filter, the revision depends on the order of filter and part
         steady["dataset_revision"] = now["dataset_revision"]
     return lines + differences(before, steady)
 
@@ -88,7 +88,7 @@ def _other_rankings(recorded: Mapping[str, list[str]], ranked: Ranked) -> list[s
 
 
 def _other_labels(recorded: Result, again: Result) -> list[str]:
-    # Tests and intervals rest on them: what is about one photo is one piece of evidence.
+    # Tests and intervals depend on them: queries about one photo are one piece of evidence.
     return [
         f"{name} of the queries: not those of the dataset"
         for name, before, now in (
@@ -115,16 +115,15 @@ def _other_scores(recorded: Result, again: Result) -> list[str]:
 
 
 def differences(recorded: Any, now: Any, where: str = "") -> list[str]:
-    """Compare what was computed again with what was recorded.
+    """Compare values that were computed again with recorded ones.
 
     Args:
-        recorded: Plain values; what has no counterpart in `now` is not looked at.
+        recorded: Plain values; those without a counterpart in `now` are ignored.
         now: Plain values.
-        where: Name of the two.
+        where: Name of the values, for the lines.
 
     Returns:
-        A line for each value that differs, numbers by more than one in the sixth digit, of
-        themselves or in all.
+        A line for each value that differs; numbers by more than 1e-6, absolutely and relatively.
     """
     if isinstance(now, Mapping) and isinstance(recorded, Mapping):
         return [

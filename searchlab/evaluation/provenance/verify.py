@@ -1,8 +1,8 @@
-"""Verify: is what was recorded still what was written, measured on what is here, and true?
+"""Verify: checks that records are unchanged, and that their figures come out the same here.
 
-First the seal: nobody has changed a number. Then everything recorded against what is here now.
-Then, unless it is to be quick, the figures are computed again and compared. Times are never
-compared: they are those of one machine at one moment.
+First the seal shows whether a number was changed. Then recorded properties, such as models and
+data, are compared with those here. Then, unless `quick`, the figures are computed again. Times are
+never compared, since they belong to one machine at one moment.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from searchlab.progress import Progress
 
 Status: TypeAlias = Literal["verified", "sealed", "not here", "differs"]
-"""Computed again and the same; not computed again; cannot be here; changed or not the same."""
+"""In this order: computed again with the same figures; intact but not computed again; cannot be
+computed again here; changed, or with other figures."""
 
 Values: TypeAlias = dict[str, Any]
 
@@ -46,14 +47,14 @@ _TAKEN_OVER = ("dataset", "dataset_revision", "config_id", "config", "metrics")
 
 @dataclass(frozen=True)
 class Verification:
-    """What came out for one file.
+    """The verification of one file.
 
     Attributes:
         path: The file.
         status: See `Status`.
-        checks: Recorded against here and now.
-        differences: What is wrong, or came out differently.
-        remark: What was done, or could not be done and why.
+        checks: Recorded properties and their values here.
+        differences: What is wrong or differs, one line each.
+        remark: What was done, or why something could not be done.
     """
 
     path: Path
@@ -83,22 +84,25 @@ def verify(
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Verification]:
-    """Verify files, and all JSON files below folders: seal, surroundings, and computed again.
+    """Verify measurements: their seal, their environment, and their figures by computing them again.
+
+    A record whose manifest has a `known_difference`, the reason why its figures differ here, counts
+    as sealed; the remark has the reason.
 
     Args:
-        paths: Files and folders.
-        quick: Leave out the computing.
-        dataset: What the name of a dataset stands for, where `load_dataset` does not know it.
-        library: Holds the photos of the datasets; one for each is made if left out.
-        cache: Where such libraries are kept; they are temporary if left out.
-        progress: Told about what is computed.
+        paths: JSON files, and folders of them.
+        quick: Whether to compute nothing again.
+        dataset: A dataset of your own that `load_dataset` does not know by its name.
+        library: Library of the datasets' photos; one for each set of photos is made if left out.
+        cache: Folder that keeps such libraries; they are temporary if left out.
+        progress: Shows what is computed.
+
+    Yields:
+        A verification of each file.
 
     Raises:
-        InputError: A file that is no JSON, such as a report.
-        NotFoundError: A path is not there, or a folder holds no JSON file.
-
-    A record whose manifest says under `known_difference` why it comes out otherwise here is told as
-    sealed, with that reason.
+        InputError: A file is no JSON, such as a report.
+        NotFoundError: A path does not exist, or a folder holds no JSON file.
     """
     files = [file for path in paths for file in _files(Path(path))]
     with _use_folder(cache) as folder:
@@ -154,12 +158,15 @@ class _Verifier:
     def _surroundings(
         self, path: Path, values: Values, query_ids: Sequence[str]
     ) -> tuple[Verification, Dataset | None]:
-        """Compare everything recorded with what is here; with what a result was measured on.
+        """Compare the recorded properties with those here.
 
         Args:
             path: The file.
-            values: What it holds.
-            query_ids: Ids of the queries of a result, none for another measurement.
+            values: Values of the file.
+            query_ids: Ids of the queries of a result; none for another measurement.
+
+        Returns:
+            The verification so far, and the dataset of a result, if it can be computed again.
         """
         manifest, dataset, absent = values["manifest"], None, ""
         wrong: list[str] = []
@@ -170,9 +177,9 @@ class _Verifier:
             checks += config_checks(values)
             if query_ids:
                 dataset = self._dataset(str(values["dataset"])).only(query_ids)
-                if "filter" not in manifest["data"]:  # with one, they are compared when asked again
+                if "filter" not in manifest["data"]:  # else `recompute_result` compares them
                     models += data_checks(manifest, dataset)
-        except InputError as error:  # a configuration, or queries, that there are no more
+        except InputError as error:  # the configuration, or queries, no longer exist
             wrong.append(str(error))
         except (NotFoundError, DataError) as error:
             absent = _not_here(error)
@@ -255,17 +262,17 @@ def _use_folder(cache: Path | None) -> Iterator[Path]:
 
 
 def benchmark_of(values: Mapping[str, Any]) -> str:
-    """Name the study of a record: every result of a configuration is measured alike."""
+    """Return the study of a record; results of configurations all belong to `search_quality`."""
     return SEARCH_QUALITY if _is_result(values) else str(values["benchmark"])
 
 
 def _is_result(values: Mapping[str, Any]) -> bool:
-    """Whether it is the result of a configuration, even where its files were taken off it."""
+    """Tell whether it is the result of a configuration, even if its files were removed."""
     return "intervals" in values and "config_id" in values and "evidence" not in values
 
 
 def _check_evidence(verification: Verification, evidence: Mapping[str, Any]) -> Verification:
-    """Compare the result that a chosen configuration names with the one that is there now."""
+    """Compare the result that a chosen configuration names with the file that exists now."""
     named = evidence.get("result") or {}
     source = verification.path.parent / str(named.get("path", ""))
     if not source.is_file():
