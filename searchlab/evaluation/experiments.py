@@ -351,7 +351,7 @@ def _answer(
 
 
 def _text_ms(engine: SearchEngine, texts: Sequence[str]) -> float:
-    """Return the median milliseconds to embed a text that is not cached; 0 if there are no texts."""
+    """Return the median milliseconds to embed an uncached text; 0 if there are no texts."""
     if not texts:
         return 0.0
     sample = [texts[place] for place in np.linspace(0, len(texts) - 1, _TIMED_TEXTS).astype(int)]

@@ -4,8 +4,8 @@
 <out>/<benchmark>/<dataset>/<config_id>.scores.tsv  one line for each query, for paired tests
 <out>/<benchmark>/<dataset>/<config_id>.run.gz      the ranking of each query, TREC (`read_run`)
 
-The JSON is a sealed measurement (`searchlab.evaluation.provenance.measurement`), written last: if it
-exists, the other files are complete.
+The JSON is a sealed measurement (`searchlab.evaluation.provenance.measurement`), written last:
+if it exists, the other files are complete.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ def test_what_is_remembered_is_forgotten_after_seconds(tmp_path, monkeypatch):
 
 
 def test_no_more_is_remembered_than_there_is_room_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(keyring, "_MOST_KEPT", 2)
+    monkeypatch.setattr(keyring, "_MOST_REMEMBERED", 2)
     with fresh_database("sqlite", tmp_path) as database:
         ring = KeyRing(database)
         secrets = [create_key(database, account="acme", name="a")[1] for _ in range(5)]

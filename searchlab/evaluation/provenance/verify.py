@@ -84,7 +84,7 @@ def verify(
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Verification]:
-    """Verify measurements: their seal, their environment, and their figures by computing them again.
+    """Verify the seal and the environment of measurements, and compute their figures again.
 
     A record whose manifest has a `known_difference`, the reason why its figures differ here, counts
     as sealed; the remark has the reason.

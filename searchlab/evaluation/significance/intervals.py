@@ -117,7 +117,7 @@ def bootstrap_intervals(
     n_queries = len(next(iter(columns.values())))
     names, group_of = codes("groups", groups, n_queries, default="all")
     _, unit_of = codes("clusters", clusters, n_queries)
-    # A row for each unit that is resampled; columns are sums for each metric and group, then counts.
+    # A row for each resampled unit; columns are sums for each metric and group, then counts.
     parts = [*columns.values(), np.ones(n_queries)]
     shape = (int(unit_of.max()) + 1, len(names))
     table = np.zeros((shape[0], len(parts), shape[1]))
