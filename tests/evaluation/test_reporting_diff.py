@@ -117,11 +117,11 @@ def test_a_diff_is_plain_values_and_a_frame():
 def test_the_page_shows_rankings_and_says_what_is_not_at_hand():
     before, after = changed(q7=-0.3)
     bare = compare(before, after)._repr_html_()
-    assert "Pictures are not at hand" in bare
-    assert "Rankings are not at hand" in bare
+    assert "There are no pictures" in bare
+    assert "There are no rankings" in bare
     runs = {"q007": ["x1", "x2"]}, {"q007": ["<x3>"]}
     page = diff_page(compare(before, after, *runs, pictures=Pictures()))
-    assert "Rankings are not at hand" not in page
+    assert "There are no rankings" not in page
     assert page.index("x1") < page.index("&lt;x3&gt;")
     assert "<x3>" not in page
     assert "http" not in page

@@ -113,7 +113,7 @@ def test_the_page_holds_what_was_measured_and_what_was_left_out(text):
     assert "old.json" in text
     assert text.count('<svg role="img" aria-label=') == 2  # the frontier, and the bins drawn
     assert "&quot;machine&quot;" in text
-    assert "Pictures are not at hand" not in text  # the demo's own photos are
+    assert "There are no pictures" not in text  # the demo's own photos are
     assert "<nowhere>" not in text
 
 
@@ -218,14 +218,14 @@ def test_samples_say_plainly_what_is_not_at_hand(tmp_path):
     assert "no samples" in samples_html([(one, {})], names, dataset=None, pictures=Pictures())
     run = {query_id: [PHOTO] for query_id in one.scores.query_ids}
     bare = samples_html([(one, run)], names, dataset=None, pictures=Pictures())
-    assert "Pictures are not at hand" in bare
+    assert "There are no pictures" in bare
     assert "named by their ids" in bare
     dataset = shades(tmp_path)
     whole = samples_html(
         [(one, run)], names, dataset=dataset, pictures=Pictures(dataset=dataset), n_queries=200
     )
     assert "&lt;red&gt;" in whole
-    assert "not at hand" not in whole
+    assert "There are no" not in whole
 
 
 def test_what_no_system_shows_is_shown_apart_and_equal_answers_once(tmp_path):

@@ -1,4 +1,4 @@
-"""Judging: pool what several systems found, grade it blind in a notebook, measure agreement."""
+"""Judging: pool results of several systems, grade them blind in a notebook, measure agreement."""
 
 from searchlab.evaluation.judging.agreement import agreement, disagreements
 from searchlab.evaluation.judging.grading import GRADES, Grading, pictures_of

@@ -1,4 +1,4 @@
-"""Agreement: how far judges give the same grades, over all of them and for each two."""
+"""Agreement: how far judges give the same grades, over all judges and for each two of them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class JudgeAgreement:
 
     Attributes:
         alpha: Krippendorff's alpha for ordered grades, over all judges; NaN where it is undefined.
-        n_pairs: Pairs that at least two judges have graded.
-        pairs: For each two judges who have graded something in common.
+        n_pairs: Number of query-photo pairs that at least two judges have graded.
+        pairs: Agreement of each two judges who have graded a pair in common.
     """
 
     alpha: Interval
@@ -59,9 +59,9 @@ def agreement(grades: Grades, *, samples: int = 2000, seed: int = 0) -> JudgeAgr
     """Compare the grades of several judges, with 95 % intervals.
 
     Args:
-        grades: Of at least two judges; what a judge has not graded is missing.
-        samples: Bootstrap resamples of queries.
-        seed: Of the resampling.
+        grades: Grades of at least two judges; pairs that a judge has not graded are missing.
+        samples: Number of bootstrap resamples of queries.
+        seed: Seed of the resampling.
 
     Raises:
         InputError: No two judges have graded the same pair.
@@ -99,7 +99,7 @@ def agreement(grades: Grades, *, samples: int = 2000, seed: int = 0) -> JudgeAgr
 
 
 def shared_units(grades: Grades) -> dict[Pair, dict[str, int]]:
-    """Collect what at least two judges have graded: pair -> judge -> grade, sorted by pair."""
+    """Collect the pairs that at least two judges have graded: pair -> judge -> grade, sorted."""
     units: dict[Pair, dict[str, int]] = {}
     for judge, by_pair in grades.items():
         for pair, grade in by_pair.items():
@@ -108,7 +108,7 @@ def shared_units(grades: Grades) -> dict[Pair, dict[str, int]]:
 
 
 def disagreements(grades: Grades, *, least: int = 2) -> list[tuple[Pair, dict[str, int]]]:
-    """List what judges should talk about: grades `least` or more apart, worst first."""
+    """List the pairs whose grades differ by `least` or more, for judges to discuss, worst first."""
     far_apart = [
         (pair, unit)
         for pair, unit in shared_units(grades).items()

@@ -1,8 +1,8 @@
-"""Coefficients of agreement: whether a grade means the same to two judges, beyond mere chance.
+"""Coefficients of agreement: whether a grade means the same to several judges, beyond chance.
 
-All figures are functions of small tables of counts, grade by grade, so the bootstrap adds up
-tables of resampled queries. Photos of one query are judged alike, hence queries are resampled, not
-pairs.
+All figures are computed from small tables of counts, grade by grade, so the bootstrap adds up the
+tables of resampled queries. Grades of photos of one query are not independent, so queries are
+resampled, not pairs.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ MAX_GRADES = 100
 
 @dataclass(frozen=True, eq=False)
 class PairAgreement:
-    """How far two judges agree on what both have graded.
+    """How far two judges agree on the pairs that both have graded.
 
     Attributes:
         judges: Their names.
-        n_pairs: Pairs that both have graded.
+        n_pairs: Number of pairs that both have graded.
         percent: Share of equal grades, 0 to 1.
-        kappa: Cohen's kappa: 1 for full agreement, 0 for what chance gives; NaN where both gave
-            one and the same grade throughout.
-        kappa_quadratic: The same with a disagreement weighed by its square.
+        kappa: Cohen's kappa: 1 for full agreement, 0 for chance; NaN if both judges gave the same
+            grade to every pair.
+        kappa_quadratic: Kappa with each disagreement weighed by its square.
         confusion: (n_grades, n_grades) counts; rows are the first judge's grades.
         grades: Grade of each row and column.
     """
@@ -49,18 +49,18 @@ class PairAgreement:
 
 
 def cohen_kappa(first: Sequence[int], second: Sequence[int], *, quadratic: bool = False) -> float:
-    """Agreement of two judges beyond chance.
+    """Return the agreement of two judges beyond chance.
 
     Args:
-        first: Grades.
-        second: The other judge's, of the same pairs in the same order.
-        quadratic: Weigh a disagreement by the square of its size, for ordered grades.
+        first: Grades of one judge.
+        second: Grades of the other judge, of the same pairs in the same order.
+        quadratic: Whether to weigh a disagreement by the square of its size, for ordered grades.
 
     Returns:
-        At most 1; 0 is what chance gives; NaN where only one grade occurs.
+        At most 1; 0 for chance; NaN if only one grade occurs.
 
     Raises:
-        InputError: Different lengths, or no grade.
+        InputError: The lengths differ, or there is no grade.
 
     References:
         Cohen, A coefficient of agreement for nominal scales, EPM 20, 1960; Weighted kappa,
@@ -77,18 +77,18 @@ def cohen_kappa(first: Sequence[int], second: Sequence[int], *, quadratic: bool 
 
 
 def krippendorff_alpha(units: Sequence[Sequence[int]], *, level: Level = "ordinal") -> float:
-    """Agreement of any number of judges beyond chance, with any of their grades missing.
+    """Return the agreement of any number of judges beyond chance; grades may be missing.
 
     Args:
-        units: The grades that each pair got, in any order; pairs with fewer than two count nothing.
-        level: How far apart two grades are: `nominal` (different or not), `ordinal` (by how many
-            grades given lie between), `interval` (by their difference).
+        units: The grades of each pair, in any order; pairs with fewer than two are ignored.
+        level: Distance of two grades: `nominal` (equal or not), `ordinal` (the number of given
+            grades between them), `interval` (their difference).
 
     Returns:
-        At most 1; 0 is what chance gives; NaN where only one grade occurs.
+        At most 1; 0 for chance; NaN if only one grade occurs.
 
     Raises:
-        InputError: An unknown level, or no pair with two grades.
+        InputError: The level is unknown, or no pair has two grades.
 
     References:
         Krippendorff, Computing Krippendorff's alpha-reliability, 2011.
@@ -111,7 +111,7 @@ def grade_values(units: Iterable[Mapping[Any, int]]) -> tuple[int, ...]:
     """Return the grades that occur, sorted.
 
     Raises:
-        InputError: More than `MAX_GRADES` of them.
+        InputError: There are more than `MAX_GRADES`.
     """
     values = sorted({grade for unit in units for grade in unit.values()})
     if len(values) > MAX_GRADES:
@@ -121,7 +121,7 @@ def grade_values(units: Iterable[Mapping[Any, int]]) -> tuple[int, ...]:
 
 
 def count_coincidences(unit: Iterable[int], values: Sequence[int]) -> Tables:
-    """Count ordered pairs of grades within one unit, each grade weighing one in all."""
+    """Count the ordered pairs of grades of one unit, (n_grades, n_grades); each grade weighs 1."""
     grades = [values.index(grade) for grade in unit]
     counts = np.bincount(grades, minlength=len(values)).astype(np.float64)
     table: Tables = (np.outer(counts, counts) - np.diag(counts)) / (len(grades) - 1)
@@ -137,13 +137,13 @@ def equal_shares(tables: Tables) -> Tables:
 def kappas(tables: Tables, values: Sequence[int] | None = None) -> Tables:
     """Return (n,) kappas of (n, n_grades, n_grades) counts; with values, weighed by squares."""
     n_grades = tables.shape[1]
-    apart = 1 - np.eye(n_grades)
+    distances = 1 - np.eye(n_grades)
     if values is not None:
-        apart = np.subtract.outer(values, values).astype(np.float64) ** 2
+        distances = np.subtract.outer(values, values).astype(np.float64) ** 2
     rows, columns = tables.sum(axis=2), tables.sum(axis=1)
-    seen = (tables * apart).sum(axis=(1, 2))
-    chance = np.einsum("ni,nj,ij->n", rows, columns, apart) / tables.sum(axis=(1, 2))
-    return _one_minus(seen, chance)
+    observed = (tables * distances).sum(axis=(1, 2))
+    chance = np.einsum("ni,nj,ij->n", rows, columns, distances) / tables.sum(axis=(1, 2))
+    return _one_minus_ratio(observed, chance)
 
 
 def alphas(tables: Tables, values: Sequence[int], level: Level) -> Tables:
@@ -152,21 +152,21 @@ def alphas(tables: Tables, values: Sequence[int], level: Level) -> Tables:
     total = counts.sum(axis=1)
     n_grades = len(values)
     if level == "ordinal":
-        # Grades given from one to the other, half of those at both ends.
+        # Number of given grades between two grades, with half of those at both ends.
         middle = np.cumsum(counts, axis=1) - counts / 2
-        apart = (middle[:, :, None] - middle[:, None, :]) ** 2
+        distances = (middle[:, :, None] - middle[:, None, :]) ** 2
     else:
         gaps = np.subtract.outer(values, values).astype(np.float64) ** 2
-        apart = (gaps if level == "interval" else 1 - np.eye(n_grades))[None]
-    seen = (tables * apart).sum(axis=(1, 2))
+        distances = (gaps if level == "interval" else 1 - np.eye(n_grades))[None]
+    observed = (tables * distances).sum(axis=(1, 2))
     expected = counts[:, :, None] * counts[:, None, :]
-    chance = (expected * apart).sum(axis=(1, 2)) / np.maximum(total - 1, 1)
-    return _one_minus(seen, chance)
+    chance = (expected * distances).sum(axis=(1, 2)) / np.maximum(total - 1, 1)
+    return _one_minus_ratio(observed, chance)
 
 
-def _one_minus(seen: Tables, chance: Tables) -> Tables:
+def _one_minus_ratio(observed: Tables, chance: Tables) -> Tables:
     safe = np.where(chance > 0, chance, np.nan)
-    figures: Tables = 1 - seen / safe
+    figures: Tables = 1 - observed / safe
     return figures
 
 
@@ -177,16 +177,24 @@ def bootstrap_statistic(
     samples: int,
     seed: int,
 ) -> Interval:
-    """Estimate a statistic of summed tables, and its percentile bootstrap interval."""
+    """Estimate a statistic of summed tables, and its percentile bootstrap interval.
+
+    Args:
+        tables: (n_units, n_grades, n_grades) counts.
+        clusters: (n_units,) names; units of one name are resampled together.
+        statistic: (n, n_grades, n_grades) summed counts -> (n,) values.
+        samples: Number of resamples.
+        seed: Seed of the resampling.
+    """
     names, cluster_of = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     sums = np.zeros((len(names), *tables.shape[1:]))
     np.add.at(sums, cluster_of, tables)
     times = np.random.default_rng(seed).multinomial(
         len(names), np.full(len(names), 1 / len(names)), size=samples
     )
-    drawn = np.einsum("sc,cij->sij", times.astype(np.float64), sums)
-    cloud = statistic(drawn)
-    cloud = cloud[np.isfinite(cloud)]  # a resample in which one grade alone occurs says nothing
+    resamples = np.einsum("sc,cij->sij", times.astype(np.float64), sums)
+    cloud = statistic(resamples)
+    cloud = cloud[np.isfinite(cloud)]  # undefined for resamples in which only one grade occurs
     whole = float(statistic(tables.sum(axis=0)[None])[0])
     if not len(cloud):
         return Interval(whole, float("nan"), float("nan"))

@@ -20,7 +20,7 @@ _LARGE, _SMALL = "regular", "thumb"
 
 
 class Grading(NotebookSession):
-    """A judge who grades the photos of a pool, without knowing who found them.
+    """A session in which a judge grades the photos of a pool, without knowing who found them.
 
     Example:
         >>> pool = pool_runs(dataset, runs_of(library, dataset, configs))  # doctest: +SKIP
@@ -30,17 +30,17 @@ class Grading(NotebookSession):
     what = "grades"
 
     def __init__(self, pool: Pool, journal: Path | str, *, judge: str, pictures: Pictures) -> None:
-        """Go on where the journal ends, or begin one.
+        """Continue a journal, or begin one.
 
         Args:
-            pool: What to grade.
-            journal: The judge's file; another judge takes another one.
-            judge: A name.
-            pictures: Such as `pictures_of(library)`.
+            pool: The pairs to grade.
+            journal: The judge's file; each judge has another one.
+            judge: Name of the judge.
+            pictures: Source of pictures, such as `pictures_of(library)`.
 
         Raises:
-            MismatchError: The journal is of another pool or another judge's.
-            DataError: It is damaged elsewhere than in its last line.
+            MismatchError: The journal is of another pool, or another judge's.
+            DataError: It is damaged, and not only in its last line.
         """
         self.pool = pool
         super().__init__(pool.pairs, journal, pool_id=pool.pool_id, judge=judge, pictures=pictures)
@@ -52,11 +52,11 @@ class Grading(NotebookSession):
 
     @property
     def grades(self) -> dict[Pair, int]:
-        """What has been graded so far."""
+        """The grades so far."""
         return {Pair(*item): int(grade) for item, grade in self.journal.choices.items()}
 
     def scene(self, item: Item) -> dict[str, Any]:
-        """Query and picture."""
+        """Return what is shown for a pair: the query and the picture."""
         pair = Pair(*item)
         query = self.pool.queries[pair.query_id]
         around = [place for place in self.pool.pairs if place.query_id == pair.query_id]
@@ -70,15 +70,15 @@ class Grading(NotebookSession):
 
 
 def pictures_of(library: Library, *, small: bool = False) -> Pictures:
-    """Show the photos of a library, upright, 1080 pixels at most; made once and kept.
+    """Return a function that reads pictures of a library, upright and 1080 pixels at most.
 
     Args:
-        library: Where the photos are.
-        small: Thumbnails only, such as for many side by side.
+        library: Library of the photos, which also keeps the pictures that are made.
+        small: Whether thumbnails are enough, such as for many pictures side by side.
 
     Returns:
-        photo_id -> the bytes of a WebP file: the thumbnail where the original is gone, and empty
-        where there is none either.
+        photo_id -> the bytes of a WebP file: the thumbnail if the original is gone, and no bytes if
+        there is no thumbnail either.
     """
     from searchlab.library.renditions import RenditionFiles
 

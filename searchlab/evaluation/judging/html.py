@@ -1,4 +1,4 @@
-"""A judging session and agreement where nothing is live: on the web, in a saved notebook."""
+"""A judging session and agreement as static HTML, for saved notebooks and the web."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STYLE = f"""{STYLE}
 
 
 def session_html(session: JudgingSession) -> str:
-    """Render how far a judge has come: a bar, and the first queries with photos and choices."""
+    """Render the progress of a judge: a bar, and the first queries with photos and choices."""
     by_query: dict[str, list[Item]] = {}
     for item in session.items:
         by_query.setdefault(item[0], []).append(item)
@@ -48,28 +48,28 @@ def session_html(session: JudgingSession) -> str:
 
 
 def _block(session: JudgingSession, items: list[Item]) -> str:
-    """Render one query: what was asked, then a strip of photos or two of them."""
+    """Render one query: its words, then one strip of photos, or two for a comparison."""
     scenes = [(item, session.scene(item)) for item in items[:_PHOTOS]]
     first = scenes[0][1]
     lang = html.escape(first["lang"])
-    said = _said(session, items[0]) if len(first["sides"]) == 2 else ""
+    choice = _describe_choice(session, items[0]) if len(first["sides"]) == 2 else ""
     heading = (
         f'<div><b lang="{lang}" dir="auto">{html.escape(first["query"])}</b> '
-        f'<span class="searchlab-small">{lang}</span> {html.escape(said)}</div>'
+        f'<span class="searchlab-small">{lang}</span> {html.escape(choice)}</div>'
     )
     if len(first["sides"]) == 2:
         strips = [f'<div class="strip half">{_pictures(side)}</div>' for side in first["sides"]]
         return f'{heading}<div class="strip two">{"".join(strips)}</div>'
     photos = "".join(
-        f"<figure>{_pictures(scene['sides'][0])}<figcaption>{html.escape(_said(session, item))}"
-        "</figcaption></figure>"
+        f"<figure>{_pictures(scene['sides'][0])}"
+        f"<figcaption>{html.escape(_describe_choice(session, item))}</figcaption></figure>"
         for item, scene in scenes
     )
     rest = f"<figure>and {len(items) - _PHOTOS} more</figure>" if len(items) > _PHOTOS else ""
     return f'{heading}<div class="strip">{photos}{rest}</div>'
 
 
-def _said(session: JudgingSession, item: Item) -> str:
+def _describe_choice(session: JudgingSession, item: Item) -> str:
     entry = session.journal.latest.get(item)
     if entry is None:
         return "to judge"
@@ -80,12 +80,12 @@ def _said(session: JudgingSession, item: Item) -> str:
 
 
 def agreement_html(alpha: Interval, n_pairs: int, pairs: Sequence[PairAgreement]) -> str:
-    """Render agreement: figures for each two judges, and what they confuse.
+    """Render agreement: figures for each two judges, and tables of their grades.
 
     Args:
-        alpha: Krippendorff's, over all judges.
-        n_pairs: Pairs that at least two judges have graded.
-        pairs: For each two judges.
+        alpha: Krippendorff's alpha over all judges.
+        n_pairs: Number of pairs that at least two judges have graded.
+        pairs: Agreement of each two judges.
     """
     rows = "".join(
         f"<tr><td>{html.escape(' and '.join(pair.judges))}</td>"
@@ -115,7 +115,7 @@ def _pictures(photos: list[bytes]) -> str:
 
 
 def _small(photo: bytes) -> str:
-    # A notebook keeps its outputs; pictures in full would make it many megabytes.
+    # Small, since a notebook stores its outputs, which would become many megabytes.
     return base64.b64encode(thumbnail(as_rgb(photo), _SIDE)).decode()
 
 

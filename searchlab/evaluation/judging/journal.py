@@ -1,11 +1,11 @@
-"""Journal: every choice of a judge on disk before the next picture is shown.
+"""Journal: writes every choice of a judge to disk before the next picture is shown.
 
-One file a judge, JSON lines, only ever appended to:
+One file per judge, of JSON lines that are only appended:
 
     {"schema": 1, "what": "grades", "pool": "3f0c...", "judge": "ann", "at": "2026-01-31T10:00:00Z"}
     {"item": ["dunes", "3f0c..."], "choice": 2, "seconds": 1.4, "at": "2026-01-31T10:00:03Z"}
     {"item": ["dunes", "77aa..."], "choice": null, "seconds": 3.0, "at": ...}      skipped
-    {"undo": true, "at": ...}                                   takes the last choice in force back
+    {"undo": true, "at": ...}                                   takes the last choice back
 
 The last choice for an item counts. A process that dies loses at most the line that it was writing.
 """
@@ -27,10 +27,10 @@ from searchlab.files import sync_folder
 SCHEMA = 1
 
 Item: TypeAlias = tuple[str, ...]
-"""What a choice is about: query_id and photo_id, or a query_id alone."""
+"""The subject of a choice: query_id and photo_id, or a query_id alone."""
 
 Choice: TypeAlias = int | str | None
-"""A grade or a preference; None where the judge skipped."""
+"""A grade or a preference; None if the judge skipped."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class JournalEntry:
     """One choice.
 
     Attributes:
-        item: What it is about.
-        choice: What was chosen.
+        item: The subject of the choice.
+        choice: The choice.
         seconds: How long the judge looked, 0 or more.
-        at: When, in UTC.
+        at: Time of the choice, ISO 8601 in UTC.
     """
 
     item: Item
@@ -53,22 +53,22 @@ class JournalEntry:
 class Journal:
     """The choices of one judge, on disk.
 
-    Several processes may hold the same journal: a file lock stands around every line, and what
-    others have written is read before.
+    Several processes may write to the same journal: each takes a file lock for every line, and
+    first reads what others have written.
 
     Attributes:
         path: The file.
-        judge: Whose choices they are.
+        judge: Name of the judge.
         what: `grades` or `preferences`.
-        pool_id: Hash of what is judged.
+        pool_id: Hash of the pool that is judged.
     """
 
     def __init__(self, path: Path | str) -> None:
-        """Read a journal that is there; `open_journal` makes one. Nothing is written.
+        """Read an existing journal without changing it; `open_journal` can also begin one.
 
         Raises:
-            NotFoundError: There is none.
-            DataError: It is damaged elsewhere than in its last line, or of another version.
+            NotFoundError: There is no such file.
+            DataError: It is damaged, and not only in its last line, or of another version.
         """
         self.path = Path(path)
         self._offset = 0
@@ -79,12 +79,12 @@ class Journal:
             raise NotFoundError(msg)
         head, *lines = self._whole_lines() or [b""]
         try:
-            about = json.loads(head)
-            if about["schema"] != SCHEMA:
-                msg = f"schema {about['schema']}, this searchlab reads {SCHEMA}"
+            header = json.loads(head)
+            if header["schema"] != SCHEMA:
+                msg = f"schema {header['schema']}, this searchlab reads {SCHEMA}"
                 raise ValueError(msg)
-            self.what, self.pool_id = str(about["what"]), str(about["pool"])
-            self.judge = str(about["judge"])
+            self.what, self.pool_id = str(header["what"]), str(header["pool"])
+            self.judge = str(header["judge"])
         except (ValueError, KeyError, TypeError) as error:
             msg = f"{self.path} must be a journal of judgments, got: {error}; name another file"
             raise DataError(msg) from error
@@ -96,17 +96,17 @@ class Journal:
 
     @property
     def entries(self) -> tuple[JournalEntry, ...]:
-        """Choices in force in the order they were made, earlier ones of an item too."""
+        """All choices that were not taken back, in order, also earlier ones of the same item."""
         return tuple(self._chosen)
 
     @property
     def latest(self) -> dict[Item, JournalEntry]:
-        """The choice that counts for each item, skips too."""
+        """The choice that counts for each item, skips included."""
         return {entry.item: entry for entry in self._chosen}
 
     @property
     def choices(self) -> dict[Item, int | str]:
-        """What was chosen for each item that was not skipped."""
+        """The choice of each item that was not skipped."""
         entries = self.latest.items()
         return {item: entry.choice for item, entry in entries if entry.choice is not None}
 
@@ -114,7 +114,7 @@ class Journal:
         """Write a choice; it is on the disk when this returns.
 
         Raises:
-            OSError: It cannot be written, such as on a full disk; it does not count then.
+            OSError: It cannot be written, such as on a full disk; then it does not count.
         """
         entry = JournalEntry(tuple(item), choice, round(seconds, 3), _now())
         values = {
@@ -130,7 +130,7 @@ class Journal:
         return entry
 
     def undo(self) -> JournalEntry | None:
-        """Take the last choice in force back, and return it; None where there is none."""
+        """Take the last choice back, and return it; None if there is none."""
         with self._lock():
             self._catch_up()
             if not self._chosen:
@@ -142,7 +142,7 @@ class Journal:
         return FileLock(self.path.with_name(f".{self.path.name}.lock"))
 
     def _catch_up(self) -> None:
-        """Read what others have written since, and mend a last line that was not finished."""
+        """Read what other processes have written, and cut off an unfinished last line."""
         self._take(self._whole_lines())
         if self.path.stat().st_size > self._offset:
             with self.path.open("r+b") as file:
@@ -152,10 +152,10 @@ class Journal:
     def _whole_lines(self) -> list[bytes]:
         with self.path.open("rb") as file:
             file.seek(self._offset)
-            fresh = file.read()
-        whole = fresh[: fresh.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        return whole.split(b"\n")[:-1]
+            unread = file.read()
+        complete = unread[: unread.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        return complete.split(b"\n")[:-1]
 
     def _take(self, lines: list[bytes]) -> None:
         for line in lines:
@@ -179,17 +179,17 @@ class Journal:
 
 
 def open_journal(path: Path | str, *, what: str, pool_id: str, judge: str) -> Journal:
-    """Open a judge's journal, and begin it where there is none.
+    """Open a judge's journal, or begin one.
 
     Args:
-        path: The file; its folder is made if need be.
+        path: The file; its folder is created if it does not exist.
         what: `grades` or `preferences`.
-        pool_id: Hash of what is judged.
-        judge: Who judges; not empty.
+        pool_id: Hash of the pool that is judged.
+        judge: Name of the judge, not empty.
 
     Raises:
-        MismatchError: The journal is of another pool, of other choices, or another judge's.
-        DataError: It is damaged elsewhere than in its last line.
+        MismatchError: The journal is of another pool, of another kind, or another judge's.
+        DataError: It is damaged, and not only in its last line.
         InputError: `judge` is empty, or the file cannot be written.
     """
     path = Path(path)
@@ -199,10 +199,10 @@ def open_journal(path: Path | str, *, what: str, pool_id: str, judge: str) -> Jo
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_name(f".{path.name}.lock")):
-            if _not_begun(path):
+            if _is_new(path):
                 path.write_bytes(b"")
-                about = {"schema": SCHEMA, "what": what, "pool": pool_id, "judge": judge}
-                _append(path, {**about, "at": _now()})
+                header = {"schema": SCHEMA, "what": what, "pool": pool_id, "judge": judge}
+                _append(path, {**header, "at": _now()})
                 sync_folder(path.parent)
     except OSError as error:
         msg = f"{path} must be a file that can be written, got: {error.strerror}"
@@ -221,8 +221,8 @@ def open_journal(path: Path | str, *, what: str, pool_id: str, judge: str) -> Jo
     return journal
 
 
-def _not_begun(path: Path) -> bool:
-    # A first line that was not finished holds no choice yet; somebody else's file is left alone.
+def _is_new(path: Path) -> bool:
+    # A journal with an unfinished first line holds no choice yet; any other file is left alone.
     if not path.exists():
         return True
     content = path.read_bytes()

@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 
 
 def read_grades(journals: Iterable[Journal | Path | str]) -> dict[str, dict[Pair, int]]:
-    """Read what judges have graded; what they skipped or did not reach is missing.
+    """Read the grades of judges; pairs that they skipped or did not reach are missing.
 
     Args:
-        journals: Of one pool, one a judge.
+        journals: Journals of one pool, one for each judge.
 
     Returns:
         judge -> (query_id, photo_id) -> grade.
 
     Raises:
-        MismatchError: They are of different pools, of preferences, or a judge comes twice.
-        InputError: There is none.
+        MismatchError: They are of different pools, of preferences, or two are of one judge.
+        InputError: There is no journal.
     """
-    read = [one if isinstance(one, Journal) else Journal(one) for one in journals]
-    kinds = {(journal.what, journal.pool_id) for journal in read}
-    judges = [journal.judge for journal in read]
-    if not read:
+    opened = [each if isinstance(each, Journal) else Journal(each) for each in journals]
+    kinds = {(journal.what, journal.pool_id) for journal in opened}
+    judges = [journal.judge for journal in opened]
+    if not opened:
         msg = "journals must be at least one, got none"
         raise InputError(msg)
-    if len(kinds) > 1 or kinds != {("grades", read[0].pool_id)} or len(set(judges)) < len(judges):
-        listed = ", ".join(f"{j.what} of {j.pool_id} by {j.judge}" for j in read)
+    if kinds != {("grades", opened[0].pool_id)} or len(set(judges)) < len(judges):
+        listed = ", ".join(f"{j.what} of {j.pool_id} by {j.judge}" for j in opened)
         msg = f"journals must hold grades of one pool, one file a judge, got {listed}"
         raise MismatchError(msg)
     return {
         journal.judge: {Pair(*item): int(grade) for item, grade in journal.choices.items()}
-        for journal in read
+        for journal in opened
     }
 
 
@@ -70,19 +70,19 @@ RULES: dict[str, Callable[[Sequence[int], int], int | None]] = {
 
 
 def merge_grades(grades: Grades, *, rule: str = "median") -> dict[str, dict[str, int]]:
-    """Make one grade out of several; `write_qrels` writes the outcome.
+    """Merge the grades of several judges into one per pair; `write_qrels` can write them.
 
     Args:
         grades: judge -> pair -> grade.
-        rule: `median` (of an even number the lower of the two in the middle), `majority` (what more
-            than half of those who graded it say, else unjudged), or `strict` (what all judges say,
-            if all have graded it, else unjudged).
+        rule: `median` (the lower of the two in the middle for an even number), `majority` (the
+            grade of more than half of those who graded the pair, else unjudged), or `strict` (the
+            grade of all judges, if all have given the same one, else unjudged).
 
     Returns:
         query_id -> photo_id -> grade, sorted; unjudged pairs are missing, never 0.
 
     Raises:
-        InputError: An unknown rule.
+        InputError: The rule is unknown.
     """
     if rule not in RULES:
         msg = f"rule must be one of {', '.join(RULES)}, got {rule!r}"
@@ -102,37 +102,38 @@ def merge_grades(grades: Grades, *, rule: str = "median") -> dict[str, dict[str,
 def build_judged_dataset(
     dataset: Dataset, qrels: Qrels, *, name: str = "", least: int = 1
 ) -> Dataset:
-    """Put new judgments in the place of a dataset's own.
+    """Make a dataset with new judgments in place of its own.
 
-    Queries without a photo of grade `least` or above are left out, for no system could answer them;
-    `n_dropped` of the new dataset counts them.
+    Queries without a photo of grade `least` or above are left out, since no system could answer
+    them; `n_dropped` of the new dataset counts them.
 
     Args:
         dataset: Photos and queries.
-        qrels: As `merge_grades` gives them.
-        name: Of the new dataset; that of the old one with `-judged` if left out.
-        least: The grade that the metrics count from, such as 2 for `recall@10/l2`; 1 or above.
+        qrels: Judgments, as `merge_grades` returns them.
+        name: Name of the new dataset; that of the old one with `-judged` if left out.
+        least: Least grade that the metrics count, such as 2 for `recall@10/l2`; at least 1.
 
     Raises:
-        InputError: Judgments of unknown queries or photos, or no query is left.
+        InputError: A query or photo of the judgments is unknown, or no query is left.
     """
-    dry = {
-        i for i, grades in qrels.items() if all(grade < max(1, least) for grade in grades.values())
+    answerable = {
+        query_id: grades
+        for query_id, grades in qrels.items()
+        if max(grades.values(), default=0) >= max(1, least)
     }
-    answerable = {query_id: grades for query_id, grades in qrels.items() if query_id not in dry}
     queries = [query for query in dataset.queries if query.query_id in answerable]
-    made = dataset.derive(name or f"{dataset.name}-judged", queries, answerable)
-    return replace(made, n_dropped=len(dry))
+    judged = dataset.derive(name or f"{dataset.name}-judged", queries, answerable)
+    return replace(judged, n_dropped=len(qrels) - len(answerable))
 
 
 @dataclass(frozen=True)
 class Missed:
-    """What photos drawn at random tell of the pool.
+    """An estimate, from photos drawn at random, of the relevant photos that the pool missed.
 
     Attributes:
-        n_drawn: Photos that no system ranked, and that were graded.
-        n_relevant: Those of them that are relevant.
-        most: Upper end of the 95 % interval of the share, 0 to 1.
+        n_drawn: Number of graded photos that no system ranked.
+        n_relevant: Number of them that are relevant.
+        most: Upper end of the one-sided 95 % interval of their share, 0 to 1.
     """
 
     n_drawn: int
@@ -147,7 +148,7 @@ class Missed:
 
 
 def missed(pool: Pool, qrels: Qrels) -> Missed:
-    """Estimate how many relevant photos no system has found, from those drawn at random.
+    """Estimate the share of relevant photos among those that no system has ranked.
 
     Example:
         `print(missed(pool, merge_grades(grades)))`

@@ -1,4 +1,4 @@
-"""A judging session in a notebook: the widget, and a sheet for where no widget lives."""
+"""A judging session in a notebook: the widget, and a static sheet for saved notebooks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class NotebookSession(JudgingSession):
-    """A judging session that shows itself in a notebook."""
+    """A judging session that can be shown in a notebook."""
 
     @cached_property
     def widget(self) -> JudgingWidget:
-        """The widget that shows this session; one and the same each time.
+        """The widget that shows this session; the same object each time.
 
         Raises:
             MissingExtraError: The notebook extra is not installed.
@@ -37,7 +37,7 @@ class NotebookSession(JudgingSession):
         return session_html(self)
 
     def _ipython_display_(self) -> None:
-        """Show the widget, and before it a sheet that stays readable where no widget lives."""
+        """Show the widget, and before it a sheet that stays readable in a saved notebook."""
         from IPython.display import HTML, display
 
         sheet = f'<div id="{self.widget.sheet_id}">{self._repr_html_()}</div>'

@@ -1,8 +1,8 @@
-"""Pool: which photos a person is to grade for which queries, in an order that gives nothing away.
+"""Pool: the photos to grade for each query, in an order that does not show which system found them.
 
-The pool is the union of what several systems ranked first. What none of them found is never shown,
-so metrics on pooled judgments are fair between the pooled systems and hard on others; a share of
-photos that nobody ranked, drawn at random, tells how much the pool has missed.
+The pool is the union of the first photos of several systems. Photos that none of them ranked are
+not graded, so metrics on pooled judgments are fair between the pooled systems, but too low for
+others. Some unranked photos, drawn at random, show how many relevant ones the pool has missed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_DEPTH = 1000
 
 
 class Pair(NamedTuple):
-    """What gets one grade."""
+    """A query and a photo, which get one grade."""
 
     query_id: str
     photo_id: str
@@ -39,16 +39,16 @@ class Pair(NamedTuple):
 class Pool:
     """Pairs to grade, in the order in which they are shown.
 
-    A query's photos follow one another, so that the judge reads it once; the queries, and the
-    photos of each, are shuffled.
+    All photos of a query follow one another, so that the judge reads the query once; the queries,
+    and the photos of each, are shuffled.
 
     Attributes:
-        queries: Those that have a photo to grade, by their id.
-        pairs: Each once.
-        drawn: Those among them that no system ranked.
-        depth: Ranks that were taken of each system.
+        queries: The queries that have a photo to grade, by their id.
+        pairs: The pairs to grade, each once.
+        drawn: Those of the pairs that no system ranked.
+        depth: Number of first photos of each system.
         systems: Names of the systems; the judge never sees them.
-        n_left_out: Pairs that had been judged before.
+        n_left_out: Number of pairs that had been judged before.
     """
 
     queries: Mapping[str, LabelledQuery]
@@ -90,21 +90,21 @@ def pool_runs(
 ) -> Pool:
     """Pool the first photos of several systems.
 
-    The order depends on the seed and the ids alone: not on which system found a photo, at which
+    The order depends only on the seed and the ids: not on which system found a photo, at which
     rank, or in which order the systems are named. A larger pool keeps the order of a smaller one.
 
     Args:
-        dataset: Its queries are judged; its photos are those to draw from.
-        runs: System -> query_id -> photo_ids, best first; queries that it lacks give nothing.
-        depth: Ranks taken of each system, 1 to 1000.
-        seed: Another seed, another order and other photos at random.
-        random_share: Photos that no system ranked so high, drawn at random for each query, as a
-            share of those that were pooled for it; rounded up.
+        dataset: Its queries are judged, and random photos are drawn from its photos.
+        runs: System -> query_id -> photo_ids, best first; queries may be missing.
+        depth: Number of first photos to take from each system, 1 to 1000.
+        seed: Seed of the order and of the random photos.
+        random_share: Number of unranked photos to draw for each query, as a share of the photos
+            that were pooled for it; rounded up.
         judged: Pairs that need no grade any more, such as `dataset.qrels`.
 
     Raises:
-        InputError: No run, a run of unknown queries or photos, a photo twice, a depth or share out
-            of range, or nothing left to judge.
+        InputError: There is no run, a run has unknown queries or photos or a photo twice, a depth
+            or share is out of range, or nothing is left to judge.
 
     References:
         Sparck Jones and van Rijsbergen, Report on the need for and provision of an "ideal"
@@ -131,9 +131,9 @@ def pool_runs(
         n_left_out += len(ranked) - len(ungraded)
         n_random = ceil(random_share * len(ranked))
         others = (p for p in _shuffle(dataset.photo_ids, f"{seed}:draw:{query_id}"))
-        fresh = [p for p in others if p not in ranked and (query_id, p) not in done][:n_random]
-        drawn |= {Pair(query_id, photo) for photo in fresh}
-        order = _shuffle(ungraded.union(fresh), f"{seed}:{query_id}")
+        unranked = [p for p in others if p not in ranked and (query_id, p) not in done][:n_random]
+        drawn |= {Pair(query_id, photo) for photo in unranked}
+        order = _shuffle(ungraded.union(unranked), f"{seed}:{query_id}")
         pairs += [Pair(query_id, photo) for photo in order]
     if not pairs:
         msg = f"a pool must hold a photo to grade, got none; {n_left_out} had been judged before"
@@ -153,11 +153,11 @@ def runs_of(
     """Rank the queries of a dataset by several configurations, as `Experiment` does.
 
     Args:
-        library: Holds the photos.
-        dataset: Queries; the photos that it does not name are left aside.
-        configs: Each gives one run, named after model and index.
-        depth: Photos a query.
-        progress: Told about what must be embedded.
+        library: Library of the photos.
+        dataset: The queries; only photos of the dataset are ranked.
+        configs: Configurations; each gives one run, named after model and index.
+        depth: Number of photos per query.
+        progress: Shows the embedding, if photos must be embedded.
 
     Returns:
         System -> query_id -> photo_ids, best first.

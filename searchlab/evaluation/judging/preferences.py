@@ -1,7 +1,7 @@
-"""Blind A/B: two rankings side by side, the judge says which is better, and learns last which was.
+"""Blind A/B: the judge compares two rankings side by side, and learns at the end which was which.
 
-Grades compare photos; a preference compares whole pages, with what grades do not see: variety,
-order, near duplicates.
+Grades rate single photos; a preference compares whole pages, with properties that grades do not
+show: variety, order, near duplicates.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ MAX_DEPTH = 30
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a blind comparison found.
+    """The outcome of a blind comparison.
 
     Attributes:
-        systems: The two names.
+        systems: Names of the two systems.
         wins: How often each was preferred.
-        ties: How often neither.
-        n_same: Queries that both answer alike; they were not shown and are not counted.
-        n_left: How often the left side was preferred, whoever stood there.
-        share: Of queries where the first was preferred, ties counted as half, with its 95 %
-            interval.
-        p_value: Of the sign test, ties left out.
+        ties: How often neither was preferred.
+        n_same: Number of queries with equal rankings, which were not shown and do not count.
+        n_left: How often the left side was preferred, whichever system was there.
+        share: Share of queries where the first system was preferred, ties counted as half, with its
+            95 % interval.
+        p_value: P-value of the sign test, without ties.
     """
 
     systems: tuple[str, str]
@@ -66,10 +66,10 @@ class Outcome:
 
 
 class BlindComparison(NotebookSession):
-    """A judge who compares two systems without knowing which stands where.
+    """A session in which a judge compares two systems without knowing which is on which side.
 
-    Which side a system takes is drawn by the seed for each query, as often left as right. Queries
-    that both answer alike are not shown.
+    The sides are drawn at random for each query, as often left as right. Queries with equal
+    rankings are not shown.
 
     Example:
         >>> ab = BlindComparison(dataset, runs, "ann-ab.jsonl", judge="ann",
@@ -89,20 +89,20 @@ class BlindComparison(NotebookSession):
         depth: int = 6,
         seed: int = 0,
     ) -> None:
-        """Draw the sides, and go on where the journal ends, or begin one.
+        """Draw the sides, and continue a journal, or begin one.
 
         Args:
             dataset: The queries.
             runs: Two systems -> query_id -> photo_ids, best first.
             journal: The judge's file.
-            judge: A name.
-            pictures: Such as `pictures_of(library, small=True)`.
-            depth: Photos on each side, 1 to 30.
-            seed: Of order and sides.
+            judge: Name of the judge.
+            pictures: Source of pictures, such as `pictures_of(library, small=True)`.
+            depth: Number of photos on each side, 1 to 30.
+            seed: Seed of order and sides.
 
         Raises:
-            InputError: Not two runs, or they answer every query alike.
-            MismatchError: The journal is of another comparison or another judge's.
+            InputError: There are not two runs, or their rankings are equal for every query.
+            MismatchError: The journal is of another comparison, or another judge's.
         """
         check_count("depth", depth, MAX_DEPTH)
         if len(runs) != 2:
@@ -120,30 +120,30 @@ class BlindComparison(NotebookSession):
             msg = f"two runs must differ, got the same first {depth} photos for every query"
             raise InputError(msg)
         self._n_same = len(both) - len(order)
-        drawn = sorted(order, key=lambda i: _digest(f"{seed}:side:{i}"))
-        self._turned = frozenset(drawn[: len(drawn) // 2])
-        self._sides = {i: both[i][::-1] if i in self._turned else both[i] for i in order}
-        shown = [(self._queries[i].text, self._queries[i].photo_id, self._sides[i]) for i in order]
+        by_hash = sorted(order, key=lambda i: _digest(f"{seed}:side:{i}"))
+        self._swapped = frozenset(by_hash[: len(by_hash) // 2])
+        self._sides = {i: both[i][::-1] if i in self._swapped else both[i] for i in order}
+        scenes = [(self._queries[i].text, self._queries[i].photo_id, self._sides[i]) for i in order]
         super().__init__(
             [(query_id,) for query_id in order],
             journal,
-            pool_id=_digest(repr(shown))[:12],
+            pool_id=_digest(repr(scenes))[:12],
             judge=judge,
             pictures=pictures,
         )
 
     @property
     def choices(self) -> Mapping[int | str, str]:
-        """Sides."""
+        """Preferences with their names."""
         return PREFERENCES
 
     def sides(self, query_id: str) -> tuple[list[str], list[str]]:
-        """Return the photos on the left and on the right, best first; not which system it is."""
+        """Return the photos on the left and on the right, best first, without names of systems."""
         left, right = self._sides[query_id]
         return left, right
 
     def scene(self, item: Item) -> dict[str, Any]:
-        """Query and two columns of pictures."""
+        """Return what is shown for a query: its words and two columns of pictures."""
         (query_id,) = item
         query = self._queries[query_id]
         return {
@@ -158,33 +158,33 @@ class BlindComparison(NotebookSession):
         """Say which system was preferred.
 
         Args:
-            early: Say so before all is judged. Looking at the score and then going on until it
-                pleases makes the test worthless, so stop for good.
+            early: Whether to end before all queries are judged. Stop judging then: going on until
+                the score pleases would make the test worthless.
 
         Raises:
-            ConflictError: Not all is judged or skipped.
-            InputError: Nothing was judged.
+            ConflictError: Some queries are neither judged nor skipped, and `early` is not set.
+            InputError: No query was judged.
         """
         if not (self.is_done or early):
             left = len(self.items) - self.n_done
             msg = f"a blind comparison must be finished first, got {left} left; or stop with early"
             raise ConflictError(msg)
-        said = {item[0]: side for item, side in self.journal.choices.items()}
-        if not said:
+        side_of = {item[0]: side for item, side in self.journal.choices.items()}
+        if not side_of:
             msg = "a comparison must have a preference, got none; judge at least one query"
             raise InputError(msg)
-        sides = [
-            (side == "left") != (i in self._turned) for i, side in said.items() if side != "tie"
+        first_wins = [
+            (side == "left") != (i in self._swapped) for i, side in side_of.items() if side != "tie"
         ]
-        wins, losses = sum(sides), len(sides) - sum(sides)
-        ties = len(said) - len(sides)
+        wins, losses = sum(first_wins), len(first_wins) - sum(first_wins)
+        ties = len(side_of) - len(first_wins)
         return Outcome(
             (self._first, self._second),
             (wins, losses),
             ties,
             self._n_same,
-            sum(side == "left" for side in said.values()),
-            proportion_interval(wins + ties / 2, len(said)),
+            sum(side == "left" for side in side_of.values()),
+            proportion_interval(wins + ties / 2, len(side_of)),
             sign_test(wins, losses),
         )
 

@@ -1,4 +1,4 @@
-"""Proportions: intervals and tests of counts that stay right for few, none and all."""
+"""Proportions: intervals and tests of counts that are also valid for few, no and all hits."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ _Z = 1.959963984540054  # 97.5 % of a normal distribution lies below
 def proportion_interval(wins: float, n: int) -> Interval:
     """Estimate a proportion with its 95 % interval.
 
-    With ties counted as half a win the true spread is smaller, so the interval is too wide rather
-    than too narrow.
+    If ties count as half a win, the true spread is smaller, and the interval is rather too wide.
 
     Args:
-        wins: 0 to n.
-        n: At least 1.
+        wins: Number of wins, 0 to n.
+        n: Number of trials, at least 1.
 
     Raises:
-        InputError: Numbers out of range.
+        InputError: A number is out of range.
 
     References:
         Wilson, Probable inference, the law of succession, and statistical inference, JASA 22, 1927.
@@ -29,7 +28,7 @@ def proportion_interval(wins: float, n: int) -> Interval:
     if not 0 <= wins <= n or n < 1:
         msg = f"wins must lie between 0 and n, n above 0, got {wins} of {n}"
         raise InputError(msg)
-    # SciPy has this interval for whole numbers of wins alone.
+    # SciPy computes this interval only for whole numbers of wins.
     proportion = wins / n
     middle = (proportion + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
     half = _Z / (1 + _Z**2 / n) * sqrt(proportion * (1 - proportion) / n + _Z**2 / (4 * n**2))
@@ -37,7 +36,7 @@ def proportion_interval(wins: float, n: int) -> Interval:
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """Test whether wins and losses are equally likely: exact, two-sided; ties are not counted.
+    """Return the p-value of the exact two-sided test that wins and losses are equally likely.
 
     Example:
         >>> round(sign_test(9, 1), 6)
@@ -52,7 +51,7 @@ def sign_test(wins: int, losses: int) -> float:
 
 
 def upper_bound_95(hits: int, n: int) -> float:
-    """Upper end of the one-sided 95 % interval of a proportion; exact.
+    """Return the upper end of the exact one-sided 95 % interval of a proportion.
 
     Example:
         >>> round(upper_bound_95(0, 59), 3)

@@ -1,7 +1,7 @@
-"""A judging session: one judge and a list of things to judge; every choice goes to a journal.
+"""A judging session: one judge and a list of items to judge; every choice goes to a journal.
 
-What a session shows and takes is plain values, so that a widget, a test and a simulated judge use
-it alike. It goes on where the journal ends.
+A session shows and takes plain values, so that a widget, a test and a simulated judge can use it in
+the same way. It continues where the journal ends.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from searchlab.errors import InputError, quote
 from searchlab.evaluation.judging.journal import Choice, Item, Journal, open_journal
 
 Pictures: TypeAlias = Callable[[str], bytes]
-"""photo_id -> the bytes of a picture that browsers show, empty where there is none."""
+"""photo_id -> the bytes of a picture in a format of browsers; no bytes if there is none."""
 
 
 class JudgingSession(ABC):
-    """A judge at work.
+    """A list of items, and a judge who chooses a grade or a preference for each.
 
     Attributes:
-        journal: Where every choice goes at once.
-        items: What is judged, in the order shown.
-        listeners: Called whenever another thing is shown.
+        what: `grades` or `preferences`.
+        journal: Journal that every choice is written to at once.
+        items: The items to judge, in the order shown.
+        number: Place in `items` of the item that is shown; the length of `items` after the last.
+        listeners: Functions to call whenever another item is shown.
     """
 
     what: ClassVar[str]
@@ -41,7 +43,7 @@ class JudgingSession(ABC):
         judge: str,
         pictures: Pictures,
     ) -> None:
-        """Open the judge's journal and go to the first thing that is not judged."""
+        """Open the judge's journal and go to the first item that is not judged."""
         self.items = tuple(items)
         self.journal: Journal = open_journal(journal, what=self.what, pool_id=pool_id, judge=judge)
         self._pictures = pictures
@@ -53,37 +55,37 @@ class JudgingSession(ABC):
     @property
     @abstractmethod
     def choices(self) -> Mapping[int | str, str]:
-        """What may be chosen, by the value that is recorded, with its name."""
+        """The possible choices: recorded value -> name."""
 
     @abstractmethod
     def scene(self, item: Item) -> dict[str, Any]:
-        """What is shown of a thing to judge: `query`, `lang`, and pictures as bytes."""
+        """Return what is shown of an item: `query`, `lang`, and pictures as bytes."""
 
     @property
     def current(self) -> Item | None:
-        """What is being judged; None when all is done."""
+        """The item that is shown; None when all is done."""
         return self.items[self.number] if self.number < len(self.items) else None
 
     @property
     def n_done(self) -> int:
-        """Things chosen for or skipped."""
+        """Number of items that were judged or skipped."""
         return len(self.journal.latest.keys() & self._numbers.keys())
 
     @property
     def n_skipped(self) -> int:
-        """Things skipped; they count as not judged."""
+        """Number of items that were skipped; they count as not judged."""
         return sum(entry.choice is None for entry in self.journal.latest.values())
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left that was neither judged nor skipped."""
+        """Whether every item was judged or skipped."""
         return self.n_done == len(self.items)
 
     def choose(self, choice: Choice) -> None:
-        """Record a choice for what is shown, and go on to the next that is open.
+        """Record a choice for the item that is shown, and go on to the next open one.
 
         Raises:
-            InputError: It is no choice of this session, or all is done.
+            InputError: It is not one of `choices`, or all is done.
         """
         fits = any(type(choice) is type(value) and choice == value for value in self.choices)
         if self.current is None or not (choice is None or fits):
@@ -95,24 +97,27 @@ class JudgingSession(ABC):
         self._go(self._next_open(self.number + 1))
 
     def skip(self) -> None:
-        """Go on without a choice; what was skipped is not shown again by itself."""
+        """Go on without a choice; a skipped item is not shown again by itself."""
         self.choose(None)
 
     def undo(self) -> None:
-        """Take the last choice back, and show what it was about; nothing to undo is no error."""
+        """Take the last choice back, and show its item; does nothing if there is no choice."""
         entry = self.journal.undo()
         if entry is not None and entry.item in self._numbers:
             self._go(self._numbers[entry.item])
 
     def move(self, steps: int) -> None:
-        """Look at an earlier or a later thing without judging; choosing there replaces."""
+        """Show an earlier (below 0) or later item; a choice there replaces its former one."""
         self._go(min(max(self.number + steps, 0), len(self.items)))
 
     def act(self, message: Mapping[str, Any]) -> None:
-        """Do what a widget asks: `do` is choose, skip, undo, back or next.
+        """Do what a widget requests: `do` is choose, skip, undo, back or next.
 
-        A choice names the `number` it is about, so that a key that was pressed twice is not taken
-        for the next picture, which nobody has seen yet.
+        A choice has the `number` of its item, so that a key that was pressed twice does not count
+        for the next item, which the judge has not seen yet.
+
+        Raises:
+            InputError: `do` or the choice is unknown.
         """
         do, number = message.get("do"), message.get("number")
         if do in ("choose", "skip") and number != self.number:
@@ -131,7 +136,7 @@ class JudgingSession(ABC):
             raise InputError(msg)
 
     def view(self) -> dict[str, Any]:
-        """All that a widget shows, as plain values and bytes."""
+        """Return everything that a widget shows, as plain values and bytes."""
         item = self.current
         entry = None if item is None else self.journal.latest.get(item)
         return {
@@ -147,22 +152,22 @@ class JudgingSession(ABC):
         }
 
     def picture(self, photo_id: str) -> bytes:
-        """Bytes of a picture, empty where there is none."""
+        """Return the bytes of a picture; none if there is no picture."""
         return self._pictures(photo_id)
 
     def __str__(self) -> str:
         skipped = f", {self.n_skipped} skipped" if self.n_skipped else ""
-        chosen = [e.seconds for e in self.journal.latest.values() if e.choice is not None]
-        # A simulated judge takes no time worth telling.
-        pace = f", {median(chosen):.1f} s each" if chosen and median(chosen) >= 0.1 else ""
+        seconds = [e.seconds for e in self.journal.latest.values() if e.choice is not None]
+        # The pace of a simulated judge is not worth showing.
+        pace = f", {median(seconds):.1f} s each" if seconds and median(seconds) >= 0.1 else ""
         who = f"{self.what} by {self.journal.judge}"
         return f"{who}: {self.n_done} of {len(self.items)}{skipped}{pace}"
 
     def _next_open(self, start: int) -> int:
-        known = self.journal.latest
+        judged = self.journal.latest
         n_items = len(self.items)
-        around = chain(range(start, n_items), range(min(start, n_items)))
-        return next((n for n in around if self.items[n] not in known), n_items)
+        numbers = chain(range(start, n_items), range(min(start, n_items)))
+        return next((n for n in numbers if self.items[n] not in judged), n_items)
 
     def _go(self, number: int) -> None:
         self.number = number

@@ -1,7 +1,7 @@
-"""A simulated judge: clicks through a session as a person would, knows the answers, errs at times.
+"""A simulated judge: clicks through a session like a person, knows the answers, and sometimes errs.
 
-It shows that a study is big enough before people are asked, and that the machinery gives back what
-was put in.
+It shows whether a study is big enough before people are asked, and that the evaluation of the
+journals gives back the grades that were put in.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
     from searchlab.evaluation.metrics import Qrels
 
 _BEST = len(GRADES) - 1
-_PLAIN = 10
+_RARER_IF_IRRELEVANT = 10
 
 
 def simulate_judge(
     grading: Grading, truth: Qrels, *, error: float = 0.1, seed: int = 0, most: int | None = None
 ) -> int:
-    """Grade what is open, sending what the browser would send.
+    """Grade the open items of a session, with the messages that a browser would send.
 
     Args:
         grading: The session.
-        truth: query_id -> photo_id -> grade; what is missing is not relevant.
-        error: Chance of a grade that is one step off, 0 to 1; a tenth of it for photos that are
-            not relevant, for nobody often takes a wrench for a frog.
-        seed: Of the errors; they depend on the order of the pool too.
-        most: Stop after so many, as if the judge went home.
+        truth: query_id -> photo_id -> grade; missing pairs are not relevant.
+        error: Chance of a grade that is off by one, 0 to 1; a tenth of it for photos that are not
+            relevant, which people rarely mistake.
+        seed: Seed of the errors, which also depend on the order of the pool.
+        most: Number of pairs after which the judge stops; all if left out.
 
     Returns:
-        How many were graded.
+        Number of graded pairs.
     """
     rng = np.random.default_rng(seed)
     n_graded = 0
     while grading.current is not None and (most is None or n_graded < most):
         pair = Pair(*grading.current)
         grade = truth.get(pair.query_id, {}).get(pair.photo_id, 0)
-        if rng.random() < (error if grade else error / _PLAIN):
+        if rng.random() < (error if grade else error / _RARER_IF_IRRELEVANT):
             step = 1 if rng.random() < 0.5 else -1
             grade += step if 0 <= grade + step <= _BEST else -step
         grading.act({"do": "choose", "choice": grade, "number": grading.number})
@@ -53,16 +53,16 @@ def simulate_judge(
 def simulate_preferences(
     comparison: BlindComparison, truth: Qrels, *, error: float = 0.1, seed: int = 0
 ) -> int:
-    """Prefer the side with the better photos further up, and take neither where they are equal.
+    """Prefer the side with the higher discounted sum of grades, and neither if they are equal.
 
     Args:
         comparison: The session.
-        truth: query_id -> photo_id -> grade; what is missing is not relevant.
-        error: Chance of a preference at random, 0 to 1.
-        seed: Of the errors.
+        truth: query_id -> photo_id -> grade; missing pairs are not relevant.
+        error: Chance of a random preference, 0 to 1.
+        seed: Seed of the errors.
 
     Returns:
-        How many queries were judged.
+        Number of judged queries.
     """
     rng = np.random.default_rng(seed)
     n_judged = 0

@@ -1,8 +1,7 @@
-"""The widget of a judging session: buttons and keys in the browser, every choice made in Python.
+"""The widget of a judging session: buttons and keys in the browser, choices recorded in Python.
 
-ipywidgets alone hears no keys. anywidget is an ipywidgets widget whose browser side is the plain
-script beside this file; it is installed with the package and sent by the kernel, so that nothing is
-fetched from elsewhere.
+ipywidgets alone cannot handle keys. With anywidget, the browser side of the widget is the plain
+script beside this file, which the kernel sends, so nothing is fetched from other servers.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ _HERE = Path(__file__).parent
 
 
 class JudgingWidget(anywidget.AnyWidget):
-    """Shows what a session shows, and hands on what the judge does.
+    """Shows a session in the browser, and passes on what the judge does.
 
     Attributes:
         view: What is shown now; see `JudgingSession.view`.
-        problem: What went wrong with the last choice, empty if nothing.
-        heard: Messages taken so far, so that the browser knows when nobody listens.
-        sheet_id: Of the static sheet in the page, which a live widget hides.
+        problem: What went wrong with the last choice; empty if nothing did.
+        heard: Number of messages received, so that the browser notices if Python does not answer.
+        sheet_id: Id of the static sheet in the page, which a live widget hides.
     """
 
     _esm = (_HERE / "judging.js").read_text(encoding="utf-8")
@@ -53,7 +52,7 @@ class JudgingWidget(anywidget.AnyWidget):
             self._session.act(message if isinstance(message, dict) else {})
             self.problem = ""
         except (SearchlabError, OSError) as error:
-            # A judge looks at the pictures, not at a log.
+            # Shown in the widget, since a judge does not read a log.
             self.problem = f"not recorded: {error}"
         self.heard += 1
 

@@ -1,1 +1,1 @@
-"""Reporting: what was measured as pages, tables, charts and prose that is held to its source."""
+"""Reporting: measurements as pages, tables and charts, and checks of the numbers in prose."""

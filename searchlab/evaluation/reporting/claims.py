@@ -1,8 +1,8 @@
-"""Claims: every measured number in prose names its source, and is held to it.
+"""Claims: every measured number in prose names its source, and is checked against it.
 
-The prose reads as prose; where its numbers come from stands in one comment at the end of the text,
-which no reader of the rendered page sees. Each phrase there is quoted from the text, with `{}` in
-the place of each number, and the lines under it name the sources of those numbers, in order:
+The sources are listed in one comment at the end of the text, which readers of the rendered page do
+not see. Each phrase there is quoted from the text, with `{}` in the place of each number, and the
+lines under it name the sources of those numbers, in order:
 
     <!-- numbers: ...
 
@@ -10,12 +10,13 @@ the place of each number, and the lines under it name the sources of those numbe
         = mini/flickr8k/shipped.json metrics.recall@10.en x100
     -->
 
-`=` holds a number to the value at its printed precision, `about` to the digits before its trailing
-zeros, `below` and `above` to a side; a source that holds a list takes a number for each entry; two
-may be joined by ` - ` or ` / `; see `searchlab.evaluation.reporting.lookup`. `asserted:` names an
-assertion of the same notebook, and `given:` says why a number is chosen and not measured. A phrase
-must stand in the text once. A decimal or percent number in no phrase is a problem, except in code,
-links, generated tables and versions.
+With `=` a number must equal the value at its printed precision, with `about` in the digits before
+its trailing zeros, with `below` and `above` the value must lie on that side of it. A source that is
+a list needs a number for each entry; two sources may be joined by ` - ` or ` / `; see
+`searchlab.evaluation.reporting.lookup`. `asserted:` names an assertion of the same notebook, and
+`given:` says why a number is chosen and not measured. A phrase must occur in the text once. A
+decimal or percent number in no phrase is a problem, except in code, links, generated tables and
+versions.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _FACTOR = re.compile(r"\s+x(\d+(?:\.\d+)?)\s*\Z")
 _JOINED = re.compile(r"\s+([-/])\s+")
 _FILE = re.compile(r"\S+?\.(?:json|tsv)(?:\[[^]]*])?")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-# What nobody reads as a sentence; a phrase may quote code and links, a number in them is no claim.
+# Parts that phrases may not quote, then parts that they may quote but whose numbers are no claims.
 _NO_TEXT = (
     _NUMBERS,
     re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE),
@@ -54,7 +55,7 @@ _NO_PROSE = (
     re.compile(r"(?<=])\([^)\s]*\)"),
     re.compile(r"https?://[^\s)>]+"),
 )
-# Numbers that are words: levels of intervals, versions of Python, numbers of headings.
+# Numbers that were not measured: levels of intervals, versions of Python, numbers of headings.
 _NO_CLAIM = (
     re.compile(r"(?<=\[)95\s?%(?=])"),
     re.compile(r"95\s?%(?=\s(?:bootstrap\s|confidence\s)?intervals?\b)"),
@@ -69,7 +70,7 @@ class Problem:
 
     Attributes:
         where: File, and the cell of a notebook.
-        line: From 1.
+        line: Line in the text, from 1.
         message: What is wrong.
     """
 
@@ -86,9 +87,9 @@ class Claim:
     """A phrase of the text, and where its numbers come from.
 
     Attributes:
-        phrase: Quoted, with `{}` in the place of each number.
-        start: Where the phrase stands in the comment, in characters of the whole text.
-        sources: Verb and reference, or reason, in the order of the numbers.
+        phrase: Quotation from the text, with `{}` in the place of each number.
+        start: Offset of the phrase in the comment, in characters of the whole text.
+        sources: Verb and reference, or verb and reason, in the order of the numbers.
     """
 
     phrase: str
@@ -100,8 +101,11 @@ def check_file(path: Path, results: Results) -> list[Problem]:
     """Check the prose of a Markdown file, or of a notebook's Markdown cells.
 
     Args:
-        path: Ends in `.md` or `.ipynb`.
-        results: That its numbers come from.
+        path: File that ends in `.md` or `.ipynb`.
+        results: The results that its numbers come from.
+
+    Returns:
+        What is wrong, in the order of the text; empty if nothing is.
     """
     text = path.read_text(encoding="utf-8")
     root = results.folder.resolve().parent
@@ -130,8 +134,8 @@ def check_text(
 
     Args:
         text: Markdown.
-        results: That its numbers come from.
-        where: Name in problems.
+        results: The results that its numbers come from.
+        where: Name of the text in problems.
         asserted: Lines of code that begin with `assert`.
 
     Returns:
@@ -183,7 +187,7 @@ def read_claims(text: str) -> list[Claim]:
 def _places(
     phrase: str, text: str, numbers: Mapping[int, re.Match[str]]
 ) -> list[list[re.Match[str]]]:
-    """Find where a phrase stands, however its lines are broken; returns its numbers at each."""
+    """Find the places of a phrase, however its lines are broken; returns its numbers at each."""
     words = (re.escape(word).replace(r"\{\}", f"({_NUMBER.pattern})") for word in phrase.split())
     quotes = re.finditer(r"\s+".join(words), text)
     starts = [[quote.start(n + 1) for n in range(phrase.count("{}"))] for quote in quotes]
@@ -202,7 +206,7 @@ def _disagreements(
     results: Results,
     asserted: Sequence[str],
 ) -> Iterator[tuple[int, str]]:
-    """Hold the numbers of a phrase to its sources; yields places and what is wrong there."""
+    """Check the numbers of a phrase against its sources; yields offsets and what is wrong."""
     left = list(numbers)
     for verb, rest in claim.sources:
         try:
@@ -224,7 +228,7 @@ def _check_source(
     results: Results,
     asserted: Sequence[str],
 ) -> int:
-    """Check the first numbers against a source; returns how many of them it speaks of."""
+    """Check the first numbers against a source; returns how many of them it covers."""
     if not rest:
         msg = f"a source {verb!r} must say more, got nothing"
         raise InputError(msg)
@@ -260,14 +264,14 @@ def _check_asserted(condition: str, printed: str, asserted: Sequence[str]) -> No
 
 
 def _values(expression: str, results: Results) -> list[float]:
-    """Work out `FILE PATH`, or two of them joined by ` - ` or ` / `, times a factor."""
+    """Compute `FILE PATH`, or two of them joined by ` - ` or ` / `, times a factor."""
     factor = _FACTOR.search(expression)
     times = float(factor[1]) if factor else 1.0
     terms = expression[: factor.start()] if factor else expression
     try:
         return [times * value for value in _figures(results.find(terms), expression)]
     except InputError:
-        # The sign may be part of a key; only what names nothing as a whole is taken apart.
+        # The sign may be part of a key, so only an expression that names nothing is split.
         joined = _JOINED.search(terms)
         if joined is None:
             raise
@@ -306,7 +310,7 @@ def _parse_number(printed: str) -> Decimal:
 
 
 def _blank(text: str, patterns: Iterable[re.Pattern[str]]) -> str:
-    """Put spaces in the place of what matches, so that all else keeps its place."""
+    """Replace matches by spaces, so that all other text keeps its offset."""
     for pattern in patterns:
         text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     return text

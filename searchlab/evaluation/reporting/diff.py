@@ -1,4 +1,4 @@
-"""Diff: two results query by query, shown as lines, a frame or a page; the worst loss first."""
+"""Diff: compares two results query by query, and shows them as lines, a data frame or a page."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SHOWN = 8
 
 
 class Diff(PairedResults):
-    """The second of two results against the first; printed, it is the verdict and the losses."""
+    """The second of two results compared with the first; printing shows the verdict and losses."""
 
     def text(self, *, most: int = _SHOWN) -> str:
-        """Say it in lines: the verdict, the counts, what could be seen, the worst losses.
+        """Return the verdict, the counts, the power and the worst losses as lines of text.
 
         Args:
-            most: Losses listed.
+            most: Most losses to list.
         """
         whole = self.whole
         lines = [
@@ -53,7 +53,7 @@ class Diff(PairedResults):
         return "\n".join(lines)
 
     def frame(self) -> pd.DataFrame:
-        """Return every query as a row, worst loss first."""
+        """Return a row for every query, the worst loss first."""
         import pandas as pd
 
         rows = [
@@ -110,14 +110,14 @@ def compare(
     """Compare two results of the same queries, query by query.
 
     Args:
-        a: The first, such as what is in force.
-        b: The second, such as what may replace it.
-        run_a: query_id -> photo_ids that the first ranked; see `read_run_beside`.
-        run_b: Of the second.
-        metric: The headline if left out.
-        dataset: Brings the words of the queries and the grades.
-        pictures: For the page.
-        seed: Of intervals and tests.
+        a: The first result, such as that of the current configuration.
+        b: The second result, such as that of its possible successor.
+        run_a: Ranking of the first, query_id -> photo_ids; see `read_run_beside`.
+        run_b: Ranking of the second.
+        metric: Metric to compare; the headline metric if left out.
+        dataset: Dataset with the words of the queries and the grades.
+        pictures: Source of pictures for the page.
+        seed: Seed of intervals and tests.
 
     Raises:
         MismatchError: The results cannot be compared; the message says what differs.
@@ -126,14 +126,14 @@ def compare(
     metric = common_metric(a, b, metric)
     scores = a.scores
     first, second = a.scores.values[metric], b.scores.values[metric]
-    apart = second - first
+    differences = second - first
     intervals = bootstrap_intervals(
-        {metric: apart}, groups=scores.langs, clusters=scores.cluster_ids, seed=seed
+        {metric: differences}, groups=scores.langs, clusters=scores.cluster_ids, seed=seed
     )[metric]
     p_value = permutation_test(
         second, first, groups=scores.langs, clusters=scores.cluster_ids, seed=seed
     )
-    signs = np.where(np.abs(apart) <= SAME, 0, np.sign(apart)).astype(int)
+    signs = np.where(np.abs(differences) <= SAME, 0, np.sign(differences)).astype(int)
     langs, clusters = np.array(scores.langs), np.array(scores.cluster_ids)
     tests = [
         permutation_test(
@@ -149,7 +149,7 @@ def compare(
         )
     ]
     power = None
-    if np.abs(apart).max() > 0 and len(set(scores.cluster_ids)) > 1:
+    if np.abs(differences).max() > 0 and len(set(scores.cluster_ids)) > 1:
         power = power_of(second, first, groups=scores.langs, clusters=scores.cluster_ids)
     return Diff(
         a=a,
@@ -171,7 +171,7 @@ def compare(
 
 
 def common_metric(a: Result, b: Result, metric: str | None) -> str:
-    """Return the metric to compare two results by: the one asked for, or the headline.
+    """Return the metric to compare two results by: the given one, or the headline metric.
 
     Raises:
         MismatchError: The results cannot be compared; the message says what differs.

@@ -16,17 +16,17 @@ _SHOWN = 8  # results of a query
 
 
 def diff_html(diff: PairedResults, *, regressions: int = _REGRESSIONS) -> str:
-    """Render a diff to stand in a notebook.
+    """Render a diff for a notebook.
 
     Args:
-        diff: What to render.
-        regressions: Losses shown.
+        diff: The compared results.
+        regressions: Most losses to show.
     """
     return piece(_body(diff, regressions, heading="h3"))
 
 
 def diff_page(diff: PairedResults, *, regressions: int = 40) -> str:
-    """Render a diff as a whole HTML file, as `diff_html`."""
+    """Render a diff as a complete HTML file; see `diff_html`."""
     title = f"From {diff.names[0]} to {diff.names[1]}"
     return page(title, f"<h1>{html.escape(title)}</h1>{_body(diff, regressions, heading='h2')}")
 
@@ -39,13 +39,13 @@ def _body(diff: PairedResults, regressions: int, *, heading: str) -> str:
         note(diff.setting),
     ]
     if diff.power is not None:
-        said = diff.power.explain(about="photos").splitlines()
-        parts.append(note(". ".join(line[0].upper() + line[1:] for line in said) + "."))
+        lines = diff.power.explain(about="photos").splitlines()
+        parts.append(note(". ".join(line[0].upper() + line[1:] for line in lines) + "."))
     parts.append(_languages(diff))
     if not (diff.pictures and diff.pictures.at_hand):
-        parts.append(note("Pictures are not at hand: name a library that holds these photos."))
+        parts.append(note("There are no pictures: name a library that holds these photos."))
     if not any(diff.runs):
-        parts.append(note("Rankings are not at hand: they lie beside a result as .run.gz."))
+        parts.append(note("There are no rankings: the file .run.gz beside a result is missing."))
     for title, changes, total in (
         ("Worst regressions first", lost, len(diff.regressions)),
         ("Greatest improvements", won, len(diff.improvements)),
@@ -70,11 +70,11 @@ def _bar(tally: Tally) -> str:
             cells.append(
                 f'<span class="{kind}" style="width:{share:.1f}%" title="{words}">{words}</span>'
             )
-    said = (
+    counts = (
         f"Of {tally.n_queries:,} queries {tally.wins:,} won, {tally.ties:,} tied, "
         f"{tally.losses:,} lost."
     )
-    return f'<div class="bar" aria-hidden="true">{"".join(cells)}</div>{note(said)}'
+    return f'<div class="bar" aria-hidden="true">{"".join(cells)}</div>{note(counts)}'
 
 
 def _languages(diff: PairedResults) -> str:
@@ -130,6 +130,6 @@ def _strip(name: str, ranked: Sequence[str], grades: dict[str, int], pictures: P
 
 
 def _missed(diff: PairedResults, change: Change, grades: dict[str, int], pictures: Pictures) -> str:
-    """Show the best judged photo where neither system has it among its first."""
+    """Show the best judged photo, if neither system has it among its first results."""
     seen = {i for run in diff.runs for i in list(run.get(change.query_id, ()))[:_SHOWN]}
     return pictures.missed(change.cluster_id, seen, grades)

@@ -1,4 +1,4 @@
-"""Frontier: quality beside latency, memory and languages, and which systems nothing else beats."""
+"""Frontier: quality, latency, memory and languages of systems, and which no other system beats."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class FrontierPoint:
     """A system on the four axes.
 
     Attributes:
-        name: Of the system.
-        rank: Group of equals by quality, from 1.
+        name: Name of the system.
+        rank: Number of its group of equals by quality, from 1.
         quality: Headline metric, mean over languages, with its interval.
-        ms: To embed and rank a new query, median milliseconds.
-        mib: Size of the index.
+        ms: Median milliseconds to embed and rank a new query.
+        mib: Size of the index in MiB.
         by_language: Mean of each language, best first.
-        languages: How many of them reach half of the leader's mean over languages.
-        is_efficient: No other system is at least as good in rank, time, size and languages, and
-            better in one of them.
+        languages: Number of languages that reach half of the leader's mean over languages.
+        is_efficient: Whether no other system is at least as good in rank, time, size and languages,
+            and better in one of them.
     """
 
     name: str
@@ -45,7 +45,7 @@ class FrontierPoint:
 def frontier(comparison: Comparison) -> list[FrontierPoint]:
     """Place the systems of a report on the four axes, best first.
 
-    Quality counts by rank group: to be a hair better without being shown to be earns nothing.
+    Quality counts by rank group, so a difference that is not significant counts nothing.
     """
     level = comparison.results[0].intervals[comparison.results[0].headline].macro.mean / 2
     points = []
@@ -74,7 +74,7 @@ def frontier(comparison: Comparison) -> list[FrontierPoint]:
 
 
 def _dominates(a: FrontierPoint, b: FrontierPoint) -> bool:
-    """Whether `a` is nowhere worse than `b` and better somewhere; to the digits that are shown."""
+    """Tell whether `a` is never worse than `b` and once better, in the digits that are shown."""
     costs = [(p.rank, round(p.ms, 2), round(p.mib, 1), -p.languages) for p in (a, b)]
     return all(x <= y for x, y in zip(*costs, strict=True)) and costs[0] != costs[1]
 
@@ -84,7 +84,7 @@ def frontier_chart(comparison: Comparison) -> Iterator[Figure]:
     """Draw quality against latency (the area is memory), and quality over languages.
 
     Yields:
-        The figure, open as long as the context.
+        The figure, to be used within the block.
     """
     points = frontier(comparison)
     first = comparison.results[0]
@@ -128,7 +128,7 @@ def _draw(axes: Axes, point: FrontierPoint, number: int, *, most: float) -> None
     axes.errorbar(
         [point.ms], [point.quality.mean], yerr=[[low], [high]], color=color, capsize=3, linewidth=1
     )
-    # The area is proportional to memory, with a least size so that a small index can be seen.
+    # The area grows with memory, from a least size at which a small index can be seen.
     area = 60 + 500 * point.mib / (most or 1)
     axes.scatter(
         [point.ms],

@@ -48,8 +48,8 @@ def leaderboard_caption(comparison: Comparison, columns: Collection[str]) -> str
     """Say how to read a leaderboard.
 
     Args:
-        comparison: What it shows.
-        columns: Headings that are shown; what is not shown is not explained.
+        comparison: The compared results.
+        columns: Headings that are shown; others are not explained.
     """
     first = comparison.results[0]
     n_clusters, n_langs = len(set(first.scores.cluster_ids)), len(first.languages)
@@ -70,7 +70,7 @@ def leaderboard_caption(comparison: Comparison, columns: Collection[str]) -> str
 
 
 def _gain(comparison: Comparison) -> str:
-    """Say what a grade is worth in those of the metrics that weigh grades."""
+    """Say how grades are weighed, for the metrics that weigh them."""
     names = {parse_metric(name).name for name in comparison.results[0].intervals}
     gains = ((name, kind.gain) for name, kind in METRICS.items() if name in names)
     return "".join(f"; {gain} in {name}" for name, gain in gains if gain)
@@ -139,7 +139,7 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def p_text(p_value: float | None) -> str:
-    """Print a p-value, or a dash where there is none."""
+    """Format a p-value, or a dash if there is none."""
     if p_value is None:
         return "-"
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"

@@ -1,4 +1,4 @@
-"""The leaderboard as HTML: its intervals drawn, its groups of equals apart."""
+"""The leaderboard as HTML, with bars for the intervals and lines between the groups of equals."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from searchlab.evaluation.reporting.markup import note, piece, table
 
 
 def leaderboard_html(comparison: Comparison) -> str:
-    """Render a leaderboard to stand in a notebook."""
+    """Render a leaderboard for a notebook."""
     title = f"<h3>{html.escape(comparison.title)}</h3>"
     return piece(title + leaderboard_section(comparison))
 
 
 def leaderboard_section(comparison: Comparison) -> str:
-    """Render the leaderboard with its caption: a bar is the interval, its mark the mean.
+    """Render the leaderboard with its caption: a bar shows the interval, and its mark the mean.
 
-    A line parts the groups; the row to serve is bold and has a star.
+    Lines separate the groups; the row of the system to serve is bold and has a star.
     """
     headline = comparison.results[0].headline
     top = max(result.intervals[headline].macro.high for result in comparison.results) or 1.0

@@ -1,11 +1,11 @@
-"""Look up one value in the files of results by a short reference that prose can carry.
+"""Look up one value in the files of results by a short reference.
 
     FILE.json[KEY=VALUE & KEY=VALUE] PATH
 
-FILE is relative to the folder of results and may hold `*`; what stands in brackets then says which
-of the files is meant. PATH is dotted; its keys may hold dots, spaces and slashes themselves. A list
-is entered by position (`rows.3`, `rows[3]`) or by what the entry holds (`rows[ef=100]`). A TSV file
-is a list of its lines, in which `1 / 2.5` are two numbers.
+FILE is relative to the folder of results and may contain `*`; the conditions in brackets then
+select one of the files. PATH is dotted; its keys may themselves contain dots, spaces and slashes.
+An entry of a list is selected by its position (`rows.3`, `rows[3]`) or by a value of the entry
+(`rows[ef=100]`). A TSV file is a list of its lines, and a cell `1 / 2.5` is a list of two numbers.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ class Results:
     """A folder of results whose files are read once.
 
     Attributes:
-        folder: Where they lie.
+        folder: The folder.
     """
 
     def __init__(self, folder: Path | str) -> None:
-        """Read nothing yet.
+        """Open a folder of results; files are read when they are needed.
 
         Args:
-            folder: Such as `results`.
+            folder: Folder, such as `results`.
         """
         self.folder = Path(folder)
         self._read: dict[Path, Any] = {}
 
     def values(self, path: Path) -> Any:
-        """Return what a JSON or TSV file holds.
+        """Return the contents of a JSON or TSV file.
 
         Raises:
-            DataError: It cannot be read.
+            DataError: The file cannot be read.
         """
         if path not in self._read:
             try:
@@ -59,7 +59,7 @@ class Results:
 
         Args:
             pattern: Relative to the folder; may hold `*`.
-            where: `KEY=VALUE & KEY=VALUE`, which the file's values must meet.
+            where: Conditions `KEY=VALUE & KEY=VALUE` on the file's values.
         """
         paths = sorted(self.folder.glob(pattern))
         return [path for path in paths if not where or _meets(self.values(path), where)]
@@ -82,7 +82,7 @@ class Results:
         """Return the value that a reference names.
 
         Raises:
-            InputError: The reference cannot be read, or names nothing or more than one thing.
+            InputError: The reference is malformed, or names nothing or more than one value.
             DataError: The file cannot be read.
         """
         parts = _REFERENCE.match(" ".join(reference.split()))
@@ -94,15 +94,15 @@ class Results:
 
 
 def pick(values: Any, path: str, *, what: str = "the values") -> Any:
-    """Return what lies at a dotted path in plain values.
+    """Return the value at a dotted path in plain values.
 
     Args:
-        values: Of JSON.
-        path: Dotted; `.` is the whole.
-        what: Name in messages.
+        values: Contents of a JSON file.
+        path: Dotted path; `.` is the whole.
+        what: Name of the values in messages.
 
     Raises:
-        InputError: Nothing lies there, or the path can be read in two ways.
+        InputError: There is no value at the path, or the path can be read in two ways.
 
     Example:
         >>> pick({"rows": [{"ef": 10, "r@1": 0.5}, {"ef": 20, "r@1": 0.75}]}, "rows[ef=20].r@1")
@@ -119,7 +119,7 @@ def pick(values: Any, path: str, *, what: str = "the values") -> Any:
 
 
 def interval_of(value: Any) -> Any:
-    """Return a mean with its ends, in either of the two ways of writing it, as a list of three."""
+    """Return [mean, low, high] of an interval in either of its two notations; else the value."""
     if isinstance(value, Mapping) and {"mean", "low", "high"} <= value.keys():
         return [value["mean"], value["low"], value["high"]]
     if isinstance(value, Mapping) and {"mean", "interval"} <= value.keys():
@@ -180,7 +180,7 @@ def _same(value: Any, expected: str) -> bool:
 
 
 def _say_how_far(values: Any, path: str) -> str:
-    """Say how far a path goes and what there is from there on."""
+    """Say how far a path is valid, and which keys follow there."""
     for end in range(len(path), 0, -1):
         readings = list(_readings(values, path[:end]))
         if len(readings) == 1 and (end == len(path) or path[end] in ".["):

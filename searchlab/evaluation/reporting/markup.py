@@ -1,7 +1,7 @@
-"""Markup: the few pieces that every page is made of, and one style for notebooks and files.
+"""Markup: the elements of every page, and one style for notebooks and files.
 
-Dark on white, readable on a phone and in print, by keyboard and by ear; nothing is told by colour
-alone, and nothing is loaded from anywhere.
+Dark on white, readable on a phone and in print, with a keyboard and with a screen reader. No
+information is given by colour alone, and nothing is loaded from other servers.
 """
 
 from __future__ import annotations
@@ -69,16 +69,16 @@ main{max-width:74rem;margin:0 auto;padding:1.2rem 1rem 4rem}
 
 
 def piece(body: str) -> str:
-    """Wrap markup with its style, to stand in a notebook."""
+    """Wrap markup with its style, for a notebook."""
     return f'<style>{STYLE}</style><div class="sl">{body}</div>'
 
 
 def page(title: str, body: str) -> str:
-    """Return a whole HTML file that needs nothing besides itself.
+    """Return a complete HTML file that needs no other file.
 
     Args:
-        title: Text.
-        body: Markup.
+        title: Title, as text.
+        body: Contents, as markup.
     """
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -97,14 +97,14 @@ def table(
     classes: Sequence[str] = (),
     raw: Collection[str] = (),
 ) -> str:
-    """Render a table that scrolls sideways where it is wider than the screen.
+    """Render a table that scrolls sideways if it is wider than the screen.
 
     Args:
         columns: Headings.
         rows: Cells, as text.
         caption: What it shows.
         left: Headings of columns of words; the first of them names the row.
-        classes: One for each row; empty for none.
+        classes: CSS class of each row; empty for none.
         raw: Headings of columns whose cells are markup.
     """
     head = "".join(
@@ -121,10 +121,10 @@ def table(
         kind = f' class="{classes[place]}"' if classes and classes[place] else ""
         lines.append(f"<tr{kind}>{''.join(parts)}</tr>")
     label = html.escape(caption or "table")
-    said = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    heading = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     return (
         f'<div class="wide" role="region" tabindex="0" aria-label="{label}">'
-        f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        f"<table>{heading}<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
@@ -134,7 +134,7 @@ def figure(picture: str, caption: str, *, words: str) -> str:
     Args:
         picture: Markup, such as inline SVG.
         caption: Text below it.
-        words: What it shows, for those who do not see it.
+        words: What it shows, for screen readers.
     """
     inner = picture.replace("<svg ", f'<svg role="img" aria-label="{html.escape(words)}" ', 1)
     return f"<figure>{inner}<figcaption>{html.escape(caption)}</figcaption></figure>"

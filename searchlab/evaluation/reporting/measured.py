@@ -1,4 +1,4 @@
-"""Measured: any sealed measurement as HTML - its figures, charts and tables, and its manifest."""
+"""Any sealed measurement as HTML: its figures, charts and tables, and its manifest."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from searchlab.evaluation.charts import chart, look, svg_of
 from searchlab.evaluation.reporting.markup import figure, note, table
 
 _ROWS = 60
-_DRAWN = ("bins", "curve", "points")  # parts of the names of what is drawn
+_DRAWN = ("bins", "curve", "points")  # lists with one of these words in their name are drawn
 _LEFT_OUT = {"schema", "metrics", "manifest", "files", "digest", "config", "parameters"}
 
 
 def measurement_html(path: Path, values: Mapping[str, Any]) -> str:
     """Render a measurement.
 
-    Charts that belong to it are embedded; where there are none, lists of records whose name says
-    that they are a curve are drawn.
+    Charts that belong to it are embedded; if there are none, lists of records whose name says that
+    they are a curve are drawn.
 
     Args:
-        path: Of its JSON.
-        values: As `read_measurement` returns them.
+        path: Path of its JSON.
+        values: Its values, as `read_measurement` returns them.
     """
     parts = [f"<h3>{html.escape(str(values['name']))}</h3>"]
     figures = [[name, format_value(value)] for name, value in values["metrics"].items()]
@@ -43,7 +43,7 @@ def measurement_html(path: Path, values: Mapping[str, Any]) -> str:
 
 
 def manifest_html(values: Mapping[str, Any], *, title: str = "Manifest") -> str:
-    """Render what the figures depend on, folded up."""
+    """Render what the figures depend on, in a section that is closed at first."""
     named = ("config_id", "config", "parameters", "manifest", "files", "digest")
     parts = {name: values[name] for name in named if name in values}
     text = json.dumps(parts, indent=1, ensure_ascii=False)
@@ -53,7 +53,7 @@ def manifest_html(values: Mapping[str, Any], *, title: str = "Manifest") -> str:
 
 
 def record_lists(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, list[Any]]]:
-    """Find the lists of records in plain values, each with its dotted path."""
+    """Find the lists of records in plain values; yields dotted paths and lists."""
     for name, value in values.items():
         if not prefix and name in _LEFT_OUT:
             continue
@@ -80,7 +80,7 @@ def records_table(records: list[Mapping[str, Any]]) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Print a value for a table: numbers to four digits, intervals as such."""
+    """Format a value for a table: numbers to four digits, lists separated by commas."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Two results query by query: what one wins and loses against the other, and what that shows."""
+"""Two results query by query: wins and losses of one against the other, and what they show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from searchlab.evaluation.significance import Interval
 from searchlab.evaluation.significance.power import Power
 
 SAME = 1e-9
-"""Scores of a query that are as near as this are a tie."""
+"""Scores of a query that differ by no more than this are a tie."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Change:
     """One query under both systems.
 
     Attributes:
-        query_id: Which.
+        query_id: Id of the query.
         lang: Its language.
         cluster_id: Its best judged photo.
-        text: Its words, empty where they are not known.
+        text: Its words; empty if they are not known.
         before: Score of the first system.
         after: Score of the second one.
     """
@@ -36,7 +36,7 @@ class Change:
 
     @property
     def difference(self) -> float:
-        """After less before: above 0 is a win of the second system."""
+        """`after` minus `before`: above 0 is a win of the second system."""
         return self.after - self.before
 
 
@@ -45,11 +45,12 @@ class Tally:
     """Queries of one language, or all, counted by how the second system did.
 
     Attributes:
-        wins: Queries on which it scored more.
-        ties: As much.
-        losses: Less.
-        difference: Of the means, with its 95 % interval.
-        p_value: Of the paired permutation test; by language with Holm's correction over all.
+        wins: Number of queries on which it scored higher.
+        ties: Number of queries with equal scores.
+        losses: Number of queries on which it scored lower.
+        difference: Difference of the means, with its 95 % interval.
+        p_value: P-value of the paired permutation test; for a language, with Holm's correction
+            over all languages.
     """
 
     wins: int
@@ -60,25 +61,25 @@ class Tally:
 
     @property
     def n_queries(self) -> int:
-        """Queries counted."""
+        """Number of queries."""
         return self.wins + self.ties + self.losses
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairedResults:
-    """The second of two results against the first.
+    """The second of two results compared with the first.
 
     Attributes:
-        a: The first.
-        b: The second.
-        metric: That they are compared by.
-        whole: All queries; the difference is of macro averages over languages.
-        languages: Each language.
-        changes: Every query, the worst loss first, then the greatest win last.
-        power: What these queries can show; None where both score the same on all of them.
-        runs: query_id -> photo_ids of both, empty where they are not known.
-        qrels: query_id -> photo_id -> grade, empty where they are not known.
-        pictures: For the page; None for names alone.
+        a: The first result.
+        b: The second result.
+        metric: Metric that they are compared by.
+        whole: Counts of all queries; the difference is that of macro averages over languages.
+        languages: Counts of each language.
+        changes: Every query, from the worst loss to the greatest win.
+        power: What these queries can show; None if both score the same on all of them.
+        runs: query_id -> photo_ids of both systems; empty if they are not known.
+        qrels: query_id -> photo_id -> grade; empty if they are not known.
+        pictures: Source of pictures for the page; None for names alone.
     """
 
     a: Result
@@ -99,12 +100,12 @@ class PairedResults:
 
     @property
     def improvements(self) -> list[Change]:
-        """Queries that it wins, best first."""
+        """Queries that the second system wins, best first."""
         return [change for change in reversed(self.changes) if change.difference > SAME]
 
     @property
     def names(self) -> tuple[str, str]:
-        """Names of both, with a part of the config_id where they would be the same."""
+        """Names of both, with a part of the config_id if they would be the same."""
         if self.a.name != self.b.name or self.a.config_id == self.b.config_id:
             return self.a.name, self.b.name
         before, after = (f"{one.name} ({one.config_id[:6]})" for one in (self.a, self.b))
@@ -112,7 +113,7 @@ class PairedResults:
 
     @property
     def setting(self) -> str:
-        """What was asked, of which data, when."""
+        """Benchmark, dataset, number of queries and dates, in words."""
         dates = sorted({str(one.manifest["date"])[:10] for one in (self.a, self.b)})
         return (
             f"{self.a.benchmark} on {self.a.dataset}@{self.a.dataset_revision}, "

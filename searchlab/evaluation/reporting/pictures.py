@@ -1,4 +1,4 @@
-"""Pictures of photos for a page: small, embedded, and honestly absent where none is at hand."""
+"""Pictures of photos for a page: small, embedded, and replaced by words if there is none."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ SIDE = 128
 class Pictures:
     """Finds pictures by photo_id in a library, or else in the files of a dataset.
 
-    Each is read once, and shrunk to `SIDE` pixels a side, so that a page of hundreds stays small.
+    Each is read once, and shrunk to `SIDE` pixels, so that a page with hundreds stays small.
     """
 
     def __init__(self, library: Library | None = None, dataset: Dataset | None = None) -> None:
-        """Look at nothing yet; without both, every photo is a name without a picture.
+        """Choose where to look; without library and dataset, photos are shown by name only.
 
         Args:
-            library: Its small pictures and descriptions are taken first.
-            dataset: Its files come second.
+            library: Library whose thumbnails and descriptions are used first.
+            dataset: Dataset whose files are used second.
         """
         self._library = library
-        # The table alone: pictures need no model, so that of the library may be another by now.
+        # Only the table: pictures need no model, and the library's may not be installed here.
         snapshot = None if library is None else library.snapshot()
         self._table = None if snapshot is None else snapshot.table
         self._records = {}
@@ -45,17 +45,17 @@ class Pictures:
 
     @property
     def at_hand(self) -> bool:
-        """Whether there is a library or a dataset to look in."""
+        """Whether there is a library or a dataset with pictures."""
         return self._table is not None or bool(self._records)
 
     def data_uri(self, photo_id: str) -> str:
-        """Return the picture as a `data:` address, empty where there is none."""
+        """Return the picture as a `data:` address; empty if there is none."""
         if photo_id not in self._made:
             self._made[photo_id] = _encode(self._file(photo_id))
         return self._made[photo_id]
 
     def words(self, photo_id: str) -> str:
-        """Say what a photo shows, empty where nobody knows."""
+        """Return a description of a photo; empty if there is none."""
         photo = self._photo(photo_id)
         if photo is not None:
             return photo.source_description or photo.alt_description
@@ -66,10 +66,10 @@ class Pictures:
         """Render a photo as markup for a strip of results.
 
         Args:
-            photo_id: Which.
-            place: In the results, from 1; None where it is not among them.
-            note: What is known of it, such as its grade.
-            good: Whether it is marked as relevant, by a frame and a sign.
+            photo_id: The photo.
+            place: Place in the results, from 1; None if it is not among them.
+            note: A remark, such as its grade.
+            good: Whether to mark it as relevant, by a frame and a sign.
         """
         words = self.words(photo_id) or photo_id
         address = self.data_uri(photo_id)
@@ -92,18 +92,18 @@ class Pictures:
         return f'<ol class="strip">{"".join(cards)}</ol>' if photo_ids else "<p>no result</p>"
 
     def missed(self, photo_id: str, seen: Collection[str], grades: dict[str, int]) -> str:
-        """Render the best judged photo of a query where no system shows it; empty where one does.
+        """Render the best judged photo of a query if no system shows it; empty if one does.
 
         Args:
-            photo_id: The best judged one.
+            photo_id: The best judged photo.
             seen: All photos that are shown.
-            grades: photo_id -> grade; empty where they are not known.
+            grades: photo_id -> grade; empty if they are not known.
         """
         if photo_id in seen or photo_id not in grades:
             return ""
         card = self.card(photo_id, place=None, note=_grade(grades, photo_id), good=True)
-        said = "not among these, though judged best:"
-        return f'<small>{said}</small><ol class="strip">{card}</ol>'
+        heading = "not among these, though judged best:"
+        return f'<small>{heading}</small><ol class="strip">{card}</ol>'
 
     def _photo(self, photo_id: str) -> Photo | None:
         try:
@@ -141,12 +141,12 @@ def _grade(grades: dict[str, int], photo_id: str) -> str:
 def find_pictures(
     library: Library | None, name: str, own: Iterable[Dataset] = ()
 ) -> tuple[Pictures, Dataset | None]:
-    """Return pictures from a library and from a dataset, and the dataset if it can be had here.
+    """Return pictures from a library and from a dataset, and the dataset if it can be loaded.
 
     Args:
-        library: May be None.
-        name: Of the dataset, as `load_dataset` knows it.
-        own: Datasets that only the caller knows; the one of this name is taken.
+        library: The library, if there is one.
+        name: Name of the dataset for `load_dataset`.
+        own: Datasets of your own, which take precedence if they have this name.
     """
     from searchlab.evaluation.datasets import load_dataset
 

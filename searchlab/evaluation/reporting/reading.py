@@ -1,4 +1,4 @@
-"""Reading: what a report says, in plain sentences made from its figures."""
+"""Reading: the main statements of a report as sentences, made from its figures."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def reading(comparison: Comparison) -> list[str]:
 
 
 def promotion(values: Mapping[str, Any]) -> list[str]:
-    """Say what is in force, on which evidence, and what it replaced.
+    """Say which configuration is chosen, on which evidence, and what it replaced.
 
     Args:
-        values: Of a chosen.json, as `searchlab.evaluation.promotion.promote` writes it.
+        values: Contents of a chosen.json, as `searchlab.evaluation.promotion.promote` writes it.
     """
     evidence = values["evidence"]
     interval = Interval(*values["intervals"][evidence["headline"]])
     tied = [one["system"] for one in evidence["tied_with"]]
-    said = [
+    sentences = [
         f"{values['system']}: {evidence['headline']} {interval} on {values['dataset']}, "
         f"{_count(evidence['n_queries'], 'query', 'queries')} in "
         f"{_count(len(evidence['languages']), 'language', 'languages')}.",
@@ -50,8 +50,8 @@ def promotion(values: Mapping[str, Any]) -> list[str]:
     replaced = evidence["replaced"]
     if replaced is not None and replaced["system"] != values["system"]:
         forced = " Forced." if replaced["forced"] else ""
-        said.append(f"It replaced {replaced['system']}: {replaced['reason']}.{forced}")
-    return said
+        sentences.append(f"It replaced {replaced['system']}: {replaced['reason']}.{forced}")
+    return sentences
 
 
 def _count(n: int, one: str, many: str) -> str:
@@ -117,13 +117,13 @@ def _languages(comparison: Comparison) -> str:
             for other in comparison.results
         )
     ]
-    said = (
+    comparison_text = (
         f"its interval lies below another system's in {len(better)} of {len(order)}: "
         f"{_and(better[:8])}{' and more' if len(better) > 8 else ''}"
         if better
         else f"no other system has an interval wholly above it in any of the {len(order)}"
     )
-    return f"By language, {chosen.name} ranges from {best} to {worst}; {said}."
+    return f"By language, {chosen.name} ranges from {best} to {worst}; {comparison_text}."
 
 
 def _and(names: Sequence[str]) -> str:
@@ -131,7 +131,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def shown_systems(comparison: Comparison) -> list[Result]:
-    """Return whose rankings are worth a look: the chosen, the leader, the first of other groups."""
+    """Return up to three systems whose rankings to show: the chosen, and the groups' leaders."""
     firsts = [group[0] for group in comparison.groups]
     return [comparison.chosen, *(result for result in firsts if result is not comparison.chosen)][
         :3

@@ -37,13 +37,13 @@ _MANY_LANGUAGES = 12
 
 @dataclass
 class FolderContents:
-    """What lies in a folder of results.
+    """The measurements in a folder of results.
 
     Attributes:
-        reports: Folder of a benchmark and dataset -> its configurations side by side.
-        chosen: File -> what is in force.
+        reports: Folder of a benchmark and dataset -> report on its configurations.
+        chosen: File -> chosen configuration.
         others: File -> any other measurement.
-        unread: File -> why it was left out.
+        unread: File -> why it cannot be read.
     """
 
     reports: dict[Path, Report] = field(default_factory=dict)
@@ -53,10 +53,10 @@ class FolderContents:
 
 
 def find(folder: Path) -> FolderContents:
-    """Read every measurement below a folder.
+    """Read every measurement in a folder and its subfolders.
 
     Raises:
-        NotFoundError: There is none.
+        NotFoundError: No measurement can be read.
     """
     contents = FolderContents()
     boards = set()
@@ -91,13 +91,13 @@ def report_page(
     n_samples: int = 6,
     own: Sequence[Dataset] = (),
 ) -> str:
-    """Render all that was measured.
+    """Render all measurements in a folder as one HTML file.
 
     Args:
-        folder: Of results, or of one benchmark and dataset below it.
-        library: Pictures of photos are taken from it; those of datasets are found by themselves.
-        n_samples: Queries shown for each dataset.
-        own: Datasets that are no bundled ones, for the words and pictures of their queries.
+        folder: Folder of results, or of one benchmark and dataset in it.
+        library: Library to take pictures of photos from, before the files of the datasets.
+        n_samples: Number of queries to show for each dataset.
+        own: Datasets of your own, for the words and pictures of their queries.
 
     Raises:
         NotFoundError: Nothing in the folder can be read.
@@ -135,22 +135,22 @@ def _describe_scope(contents: FolderContents) -> str:
     dates = sorted(str(manifest["date"])[:10] for manifest in manifests)
     machines = sorted({str(manifest["machine"]) for manifest in manifests})
     codes = sorted({str(manifest["code"]) for manifest in manifests})
-    said = [
+    scopes = [
         f"{report.results[0].n_queries:,} queries in {len(report.results[0].languages)} languages "
         f"of {report.results[0].dataset}, asked of {len(report.results)} systems"
         for report in contents.reports.values()
     ]
     if contents.others:
-        said.append(f"{len(contents.others)} other measurements")
+        scopes.append(f"{len(contents.others)} other measurements")
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-    return f"<p>Asked: {html.escape('; '.join(said))}.</p>" + note(
+    return f"<p>Asked: {html.escape('; '.join(scopes))}.</p>" + note(
         f"Measured {when} by {', '.join(codes)} on {'; '.join(machines)}."
     )
 
 
 def _describe_promotion(path: Path, values: Mapping[str, Any]) -> str:
-    said = f"In force ({path.name}): {' '.join(promotion(values))}"
-    return f"<div class='says'>{html.escape(said)}</div>{manifest_html(values)}"
+    text = f"In force ({path.name}): {' '.join(promotion(values))}"
+    return f"<div class='says'>{html.escape(text)}</div>{manifest_html(values)}"
 
 
 def _section(

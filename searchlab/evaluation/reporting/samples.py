@@ -1,4 +1,4 @@
-"""Samples: queries drawn by chance, and what the best systems show for them."""
+"""Samples: randomly drawn queries, and the first results of the best systems for them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from searchlab.evaluation.datasets import Dataset
     from searchlab.evaluation.results import Result
 
-_ENGLISH = 2  # of the queries drawn, so that a page in English has some that its reader can judge
+_ENGLISH = 2  # as the page is in English, its readers can judge these
 
 
 def draw(result: Result, n_queries: int) -> list[int]:
-    """Draw queries by the hash of their id: two English ones, then a language each.
+    """Draw queries by the hash of their id: two English ones, then one of each other language.
 
     Args:
-        result: Whose queries.
-        n_queries: How many, at most.
+        result: Result on the queries.
+        n_queries: Most queries to draw.
 
     Returns:
         Their places in `result.scores`.
@@ -34,12 +34,13 @@ def draw(result: Result, n_queries: int) -> list[int]:
     )
     english = [place for place in order if scores.langs[place] == "en"][:_ENGLISH]
     others = [place for place in order if place not in english]
-    seen: dict[str, int] = {}
+    first_of: dict[str, int] = {}
     for place in others:
-        seen.setdefault(scores.langs[place], place)
-    seen.pop("en", None) if english else None
-    drawn = [*english, *seen.values()]
-    return (drawn + [place for place in others if place not in drawn])[:n_queries]
+        first_of.setdefault(scores.langs[place], place)
+    if english:
+        first_of.pop("en", None)
+    preferred = [*english, *first_of.values()]
+    return (preferred + [place for place in others if place not in preferred])[:n_queries]
 
 
 def samples_html(
@@ -51,24 +52,24 @@ def samples_html(
     n_queries: int = 6,
     n_shown: int = 8,
 ) -> str:
-    """Render drawn queries with the first results of some systems.
+    """Render randomly drawn queries with the first results of some systems.
 
     Args:
-        systems: Results with their runs; those without a run are passed over.
+        systems: Results with their rankings; those without rankings are left out.
         names: Config_id -> name of the system.
-        dataset: Brings words and grades.
-        pictures: Where pictures come from.
-        n_queries: Queries drawn.
-        n_shown: Results of each system.
+        dataset: Dataset with words and grades, if it can be loaded.
+        pictures: Source of pictures.
+        n_queries: Most queries to draw.
+        n_shown: Most results of each system.
     """
     shown = [(result, run) for result, run in systems if run]
     if not shown:
-        return note("Rankings are not at hand (no .run.gz beside the results): no samples.")
+        return note("No samples: there are no rankings (.run.gz) beside the results.")
     parts = []
     if dataset is None:
         parts.append(note("The dataset cannot be read here: queries are named by their ids."))
     if not pictures.at_hand:
-        parts.append(note("Pictures are not at hand: name a library with --data."))
+        parts.append(note("There are no pictures: name a library with --data."))
     words = {} if dataset is None else {q.query_id: q.text or "" for q in dataset.queries}
     first = shown[0][0]
     for place in draw(first, n_queries):
@@ -85,12 +86,12 @@ def samples_html(
             name = names[result.config_id]
             ranked = tuple(run.get(query_id, ())[:n_shown])
             like = first_with.setdefault(ranked, name)
-            said = f"{name}: {result.headline} {score:.3f}"
+            heading = f"{name}: {result.headline} {score:.3f}"
             if like == name:
                 strip = pictures.strip(list(ranked), grades)
-                parts.append(f"<small>{html.escape(said)}</small>{strip}")
+                parts.append(f"<small>{html.escape(heading)}</small>{strip}")
             else:
-                same = f"{said}, the same photos as {like}"
+                same = f"{heading}, the same photos as {like}"
                 parts.append(f"<p><small>{html.escape(same)}</small></p>")
         best_judged = first.scores.cluster_ids[place]
         parts.append(

@@ -1,4 +1,4 @@
-"""Tables in Markdown that are made from result files, in place, between two comments.
+"""Makes the tables in Markdown files from files of results, between two comments.
 
     <!-- table: leaderboard search_quality/demo -->
     ...
@@ -34,8 +34,8 @@ def render(spec: str, results: Results) -> str:
     """Make a table.
 
     Args:
-        spec: Kind and arguments, as in the opening comment; quotes hold a column with spaces.
-        results: Where figures come from.
+        spec: Kind and arguments, as in the opening comment; a column with spaces needs quotes.
+        results: The results that its figures come from.
 
     Returns:
         Markdown that ends with a line break.
@@ -70,7 +70,7 @@ def render(spec: str, results: Results) -> str:
 
 
 def stale_tables(path: Path, results: Results) -> list[str]:
-    """Return the specs of the tables in a file that do not say what the results say now.
+    """Return the specs of the tables in a file that differ from the current results.
 
     Raises:
         SearchlabError: A table cannot be made.
@@ -80,10 +80,10 @@ def stale_tables(path: Path, results: Results) -> list[str]:
 
 
 def write_tables(path: Path, results: Results) -> list[str]:
-    """Make the tables in a Markdown file anew.
+    """Make the tables in a Markdown file again from the current results.
 
     Returns:
-        Why some could not be made; they are left as they are.
+        Why some could not be made; these are left unchanged.
     """
     text = path.read_text(encoding="utf-8")
     problems = []
@@ -102,7 +102,7 @@ def write_tables(path: Path, results: Results) -> list[str]:
 
 
 def _contents(results: Results) -> str:
-    """List benchmarks and datasets with links to their files, from the folder of results on."""
+    """List benchmarks and datasets with links to their files, relative to the folder of results."""
     folders: dict[Path, list[Path]] = {}
     for path in results.files("*/*/*.json"):
         folders.setdefault(path.parent.relative_to(results.folder), []).append(path)
@@ -141,7 +141,7 @@ def _table(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def _cell(record: Mapping[str, Any], path: str, records: Sequence[Mapping[str, Any]]) -> Any:
-    """Pick a value; None where this record lacks it but another one has it."""
+    """Pick a value; None if this record lacks it, but another one has it."""
     try:
         return pick(record, path, what="a record")
     except InputError:

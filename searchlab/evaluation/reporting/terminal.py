@@ -1,4 +1,4 @@
-"""Terminal: the tables of a report laid out for a screen of characters, and as plain text."""
+"""The tables of a report for terminals, and as plain text."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def leaderboard_table(comparison: Comparison, *, narrow: bool = False) -> Table:
     """Lay out quality, speed and size.
 
     Args:
-        comparison: What to lay out.
-        narrow: Fit into 80 columns: intervals below the means, and some columns less.
+        comparison: The compared results.
+        narrow: Whether to fit into 80 characters: intervals below the means, and fewer columns.
     """
     headings = leaderboard_columns(comparison)
     left_out = _LEFT_OUT_IF_NARROW if narrow else ()
@@ -55,7 +55,7 @@ def language_table(comparison: Comparison) -> Table:
 
 
 def plain_text(comparison: Comparison, *, languages: bool = False) -> str:
-    """Return the tables without colour, for logs and terminals that have none."""
+    """Return the tables without colour, for logs and plain terminals."""
     from rich.console import Console
 
     file = io.StringIO()
