@@ -4,12 +4,12 @@
     python -m benchmarks.accelerator.bench_accelerator --device cpu  without one; slow
     python -m benchmarks.accelerator.bench_accelerator --smoke --out "$(mktemp -d)"
 
-Writes results/accelerator/<dataset>/<device>.json and a chart. The limit is what the device makes
-of large square products in the same precision, in the same run. `model alone` is given pictures
-that lie on the device already, `files to vectors` are JPEGs of 1920 x 1280 from the page cache.
-Ours decodes in threads and sends bytes from two pinned buffers; open_clip's is a DataLoader with a
-worker a core and its own transform. Both autocast. The weights are random: trained ones are as
-fast. Operations are counted for the whole tower, so that leaving some out counts as speed.
+Writes results/accelerator/<dataset>/<device>.json and a chart. The limit is the speed of large
+square matrix products in the same precision, in the same run. `model alone` gets pictures that lie
+on the device already, `files to vectors` JPEGs of 1920 x 1280 from the page cache. Ours decodes in
+threads and sends bytes from two pinned buffers; open_clip's is a DataLoader with a worker per core
+and its own transform. Both autocast. The weights are random: trained ones are as fast. Operations
+are counted for the whole tower, so a tower that leaves some out counts as faster.
 """
 
 from __future__ import annotations
@@ -39,10 +39,16 @@ WAYS = ("model alone, open_clip", "model alone", "files to vectors, open_clip", 
 def measure(
     spec: str, precision: str, files: list[Path], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Time one model in one precision; a row of figures."""
+    """Time one model in one precision; returns a row of figures."""
     import torch
 
-    from benchmarks.accelerator.loops import multiply, operations, ours, peers, tower_alone
+    from benchmarks.accelerator.loops import (
+        count_operations,
+        embed_by_loader,
+        embed_by_threads,
+        multiply,
+        run_tower,
+    )
     from searchlab.models import load_model
     from searchlab.models.openclip.embedder import OpenClipEmbedder
     from searchlab.models.openclip.weights import import_open_clip
@@ -53,7 +59,7 @@ def measure(
     assert isinstance(model, OpenClipEmbedder)
     device = torch.device(model.device)
     if options.smoke:
-        torch.set_num_threads(1)  # threads of so little work would only wait for each other
+        torch.set_num_threads(1)  # with so little work, threads would only wait for each other
     transform = import_open_clip().image_transform(model.module.visual.image_size, is_train=False)
     shape = (options.batch, 3, model.preprocess.height, model.preprocess.width)
     pixels = torch.rand(shape, device=device)
@@ -66,24 +72,29 @@ def measure(
         lambda: multiply(device, precision, options.size, options.products), options.runs
     )
     figures = {
-        WAYS[0]: per_s(lambda: tower_alone(model, pixels, shortened=False), len(pixels)),
-        WAYS[1]: per_s(lambda: tower_alone(model, pixels, shortened=True), len(pixels)),
-        WAYS[2]: per_s(lambda: peers(model, files, transform, workers=options.workers), len(files)),
-        WAYS[3]: per_s(lambda: ours(model, files), len(files)),
+        WAYS[0]: per_s(lambda: run_tower(model, pixels, shortened=False), len(pixels)),
+        WAYS[1]: per_s(lambda: run_tower(model, pixels, shortened=True), len(pixels)),
+        WAYS[2]: per_s(
+            lambda: embed_by_loader(model, files, transform, workers=options.workers), len(files)
+        ),
+        WAYS[3]: per_s(lambda: embed_by_threads(model, files), len(files)),
     }
-    rows, theirs = ours(model, files[:8]), peers(model, files[:8], transform, workers=0)
+    rows, theirs = (
+        embed_by_threads(model, files[:8]),
+        embed_by_loader(model, files[:8], transform, workers=0),
+    )
     limit = rate * products / 1e12
-    needed = operations(model) / 1e12
+    operations = count_operations(model) / 1e12
     return {
         "model": spec,
         "precision": precision,
         "limit_tflops": round(limit, 5),
-        "gflops_per_image": round(1e3 * needed, 3),
+        "gflops_per_image": round(1e3 * operations, 3),
         **{f"{way}, images/s": value for way, value in figures.items()},
-        "model alone, share of limit": round(figures[WAYS[1]] * needed / limit, 4),
-        "files to vectors, share of limit": round(figures[WAYS[3]] * needed / limit, 4),
+        "model alone, share of limit": round(figures[WAYS[1]] * operations / limit, 4),
+        "files to vectors, share of limit": round(figures[WAYS[3]] * operations / limit, 4),
         "files to vectors, times open_clip": round(figures[WAYS[3]] / figures[WAYS[2]], 3),
-        # They differ by how the JPEG is scaled down.
+        # The two scale a JPEG down differently, so their vectors differ a little.
         "least cosine with open_clip": round(
             float(np.sum(rows * unit_rows(theirs), axis=1).min()), 5
         ),
@@ -127,11 +138,11 @@ def main() -> None:
     """Measure every precision."""
     parser = bench_parser(__doc__, dataset="drawn", datasets=("drawn",))
     parser.set_defaults(runs=3)
-    parser.add_argument("--device", default="auto", help="of torch; auto for an accelerator")
-    parser.add_argument("--model", default="openclip:ViT-B-32/random-7", help="of open_clip")
+    parser.add_argument("--device", default="auto", help="torch device; auto for an accelerator")
+    parser.add_argument("--model", default="openclip:ViT-B-32/random-7", help="open_clip model")
     parser.add_argument("--photos", type=int, default=2_048, help="files that are embedded")
-    parser.add_argument("--batch", type=int, default=256, help="of the model alone")
-    parser.add_argument("--size", type=int, default=8_192, help="of the square products")
+    parser.add_argument("--batch", type=int, default=256, help="batch of the model alone")
+    parser.add_argument("--size", type=int, default=8_192, help="rows of the square matrices")
     options = parser.parse_args()
     try:
         from searchlab.models.devices import choose_device
@@ -152,12 +163,12 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace, precisions: list[str], name: str) -> None:
-    """Measure all and record it."""
+    """Measure all precisions and record them."""
     progress = ConsoleProgress(Console(stderr=True))
     rows = []
     width, height = (480, 320) if options.smoke else (1920, 1280)
     with tempfile.TemporaryDirectory() as folder:
-        n_drawn = min(options.photos, 64)  # drawn once, and read as often as need be
+        n_drawn = min(options.photos, 64)  # few are drawn, and read several times
         drawn_files = draw_pictures(
             Path(folder), n_drawn, width=width, height=height, seed=options.seed
         )

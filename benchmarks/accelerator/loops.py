@@ -1,4 +1,4 @@
-"""The two ways from files of pictures to vectors, and the model alone, in one precision."""
+"""Two ways from picture files to vectors, and the model alone, in one precision."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from searchlab.photos.images.decode import WORKING_SIDE, for_model, open_rgb
 from searchlab.photos.images.resize import fast_resize
 
 
-def ours(model: OpenClipEmbedder, files: Sequence[Path]) -> np.ndarray:
-    """Embed as indexing does: threads decode so many batches ahead, the model feeds the device."""
+def embed_by_threads(model: OpenClipEmbedder, files: Sequence[Path]) -> np.ndarray:
+    """Embed as indexing does: threads decode three batches ahead, the model feeds the device."""
     side = max(WORKING_SIDE, model.input_size)
 
-    def decoded(file: Path) -> Image.Image:
+    def decode(file: Path) -> Image.Image:
         picture = open_rgb(file, min_side=side).image
         return for_model(picture, model.input_size, resize=fast_resize)
 
     rows = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        ahead = _ahead(pool, decoded, files, 3 * model.images_at_once)
-        while batch := list(islice(ahead, model.images_at_once)):
+        pictures = _decode_ahead(pool, decode, files, 3 * model.images_at_once)
+        while batch := list(islice(pictures, model.images_at_once)):
             rows.append(model.encode_images(batch))
     return np.concatenate(rows)
 
 
-def _ahead(
+def _decode_ahead(
     pool: ThreadPoolExecutor, work: Any, files: Sequence[Path], most: int
 ) -> Iterator[Image.Image]:
     rest = iter(files)
@@ -45,9 +45,9 @@ def _ahead(
         pool.submit(work, file) for file in islice(rest, most)
     )
     while running:
-        batch = running.popleft().result()
+        picture = running.popleft().result()
         running.extend(pool.submit(work, file) for file in islice(rest, 1))
-        yield batch
+        yield picture
 
 
 class _Files(torch.utils.data.Dataset[torch.Tensor]):
@@ -66,7 +66,9 @@ class _Files(torch.utils.data.Dataset[torch.Tensor]):
         return pixels
 
 
-def peers(model: OpenClipEmbedder, files: Sequence[Path], transform: Any, *, workers: int) -> Any:
+def embed_by_loader(
+    model: OpenClipEmbedder, files: Sequence[Path], transform: Any, *, workers: int
+) -> Any:
     """Embed as open_clip's own evaluation does: a DataLoader with workers, pinned, autocast."""
     device = torch.device(model.device)
     batches = torch.utils.data.DataLoader(
@@ -85,15 +87,15 @@ def peers(model: OpenClipEmbedder, files: Sequence[Path], transform: Any, *, wor
     return torch.cat(rows).numpy()
 
 
-def tower_alone(model: OpenClipEmbedder, pixels: torch.Tensor, *, shortened: bool) -> None:
-    """Run pictures that are on the device already, and wait until it is done."""
+def run_tower(model: OpenClipEmbedder, pixels: torch.Tensor, *, shortened: bool) -> None:
+    """Run the image tower on pixels that are on the device already, and wait until it is done."""
     tower = model.image_tower if shortened else model.module.encode_image
     with torch.inference_mode(), autocast(model):
         tower(pixels)[:1, :1].float().cpu()
 
 
 def autocast(model: OpenClipEmbedder) -> Any:
-    """Compute products in the precision of a model."""
+    """Return a context in which torch computes products in a model's precision."""
     dtype = PRECISIONS[model.precision]
     if dtype is None:
         return nullcontext()
@@ -101,27 +103,27 @@ def autocast(model: OpenClipEmbedder) -> Any:
 
 
 def multiply(device: torch.device, precision: str, size: int, times: int) -> None:
-    """Multiply square matrices so many times, one after the other, and wait until it is done."""
+    """Multiply square matrices `times` times, one after the other, and wait until it is done."""
     dtype = PRECISIONS[precision] or torch.float32
     with torch.inference_mode():
         left = torch.ones(size, size, dtype=dtype, device=device)
-        # A share of each row, so that the values stay what they are.
+        # Each product averages a row, so that the values stay 1.
         right = torch.full((size, size), 1 / size, dtype=dtype, device=device)
         for _ in range(times):
             left = left @ right
         left[:1, :1].float().cpu()
 
 
-def operations(model: OpenClipEmbedder) -> float:
-    """Count multiplications and additions of one picture in open_clip's whole image tower."""
+def count_operations(model: OpenClipEmbedder) -> float:
+    """Count the multiplications and additions of open_clip's whole image tower for one picture."""
     from torch.utils.flop_counter import FlopCounterMode
 
     shape = (1, 3, model.preprocess.height, model.preprocess.width)
     fast = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)  # what it does is not counted
+    torch.backends.mha.set_fastpath_enabled(False)  # the counter does not see the fast path
     try:
-        with torch.inference_mode(), FlopCounterMode(display=False) as counted:
+        with torch.inference_mode(), FlopCounterMode(display=False) as counter:
             model.module.encode_image(torch.zeros(shape, device=model.device))
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
-    return float(counted.get_total_flops())
+    return float(counter.get_total_flops())

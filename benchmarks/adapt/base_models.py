@@ -1,4 +1,4 @@
-"""Models that benchmarks adapt and migrate from, which do not ship: ConSE, and one only stored."""
+"""Models that the benchmark adapts and migrates from: ConSE, and one of which vectors are left."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from searchlab.models.openclip.torchvision_shim import import_torchvision
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 
 SHARPNESS = 3
-"""Power of the standard scores of the classes: what is hardly seen counts for nothing."""
+"""Power of the standard scores of the classes: classes with low scores then hardly count."""
 
 
 class ConseEmbedder:
-    """ConSE of packages alone, as the benchmark's base; see `Embedder` for the contract.
+    """ConSE made from pinned packages; see `Embedder` for the contract.
 
     References:
         Norouzi et al., Zero-shot learning by convex combination of semantic embeddings, ICLR 2014.
@@ -37,10 +37,10 @@ class ConseEmbedder:
 
         from searchlab.training.mini.encoders import read_minilm
         from searchlab.training.mini.materials import ENGLISH_TEACHER, TOWER, locate
-        from searchlab.training.mini.photo_tower import load_tower, reader_of
+        from searchlab.training.mini.photo_tower import load_tower, make_reader
 
         weights = locate(ENGLISH_TEACHER, packages)
-        self._read = reader_of(load_tower(packages))
+        self._read = make_reader(load_tower(packages))
         self._encoder = read_minilm(weights.parent)
         names = self._encoder.encode([f"a photo of a {name}" for name in IMAGENET_CLASSNAMES])
         self._mean = names.mean(axis=0)
@@ -61,10 +61,10 @@ class ConseEmbedder:
         """Embed pictures; (n_images, 384)."""
         from searchlab.training.mini.photo_tower import read_pictures
 
-        return self.named(read_pictures(self._read, images)[1])
+        return self.embed_logits(read_pictures(self._read, images)[1])
 
-    def named(self, logits: NDArray[np.float32]) -> Embeddings:
-        """Turn class logits (n_images, 1000) into rows."""
+    def embed_logits(self, logits: NDArray[np.float32]) -> Embeddings:
+        """Turn class logits, (n_images, 1000), into rows, (n_images, 384)."""
         scores = logits - logits.mean(axis=1, keepdims=True)
         scores /= scores.std(axis=1, keepdims=True)
         return unit_rows(np.maximum(scores, 0) ** SHARPNESS @ self._classes)
@@ -86,7 +86,11 @@ class StoredEmbedder:
         return ((self, 1.0),)
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
-        """Refuse what was not embedded when the model was there."""
+        """Refuse to embed: a vector that is not stored cannot be made any more.
+
+        Raises:
+            NotFoundError: Always.
+        """
         msg = f"the vectors of {self.name} must all be stored, got {len(texts)} that are not"
         raise NotFoundError(msg)
 

@@ -1,14 +1,14 @@
-"""Fit what turns cosines into `relevance_score`, and measure what the scores promise and keep.
+"""Fit the curves from cosine to `relevance_score`, and measure how far the scores hold.
 
     python -m benchmarks.calibration.bench_calibration
     SEARCHLAB_DATASETS=... python -m benchmarks.calibration.bench_calibration --dataset flickr8k
     python -m benchmarks.calibration.bench_calibration --smoke --out "$(mktemp -d)"
 
-Curves are fitted on one half of the judged photos and read on the other: for each model, language
-and kind of query; with other curves; with answers taken out of the collection. Then a threshold
-is chosen with each model and used with every other. Writes results/calibration/<dataset>/, a
-<model>.json for each model and threshold_transfer.json, with charts beside them. On `demo`,
-without --smoke, the curves also go to searchlab/models/shipped_calibration, where
+Curves are fitted on one half of the judged photos and measured on the other: for each model,
+language and kind of query; with other curves; with answers taken out of the collection. Then a
+threshold is chosen with each model and used with every other. Writes into
+results/calibration/<dataset>/ a <model>.json for each model and threshold_transfer.json, with charts
+beside them. On `demo`, without --smoke, the curves also go to searchlab/models/shipped_calibration, where
 `default_calibration` finds them.
 """
 
@@ -76,18 +76,18 @@ def main() -> None:
         )
         for spec in models:
             measure_model(options, library, spec, query_set)
-        measure_swaps(options, library, models, query_set)
+        measure_thresholds(options, library, models, query_set)
 
 
 def measure_model(
     options: argparse.Namespace, library: Library, spec: str, query_set: QuerySet
 ) -> None:
-    """Fit and read one model, unless that is on record."""
+    """Fit the curves of one model and measure them, unless that is on record."""
     name = file_name(spec)
     if on_record(options, BENCHMARK, name) is not None:
         return
     config = Config(model=spec).with_model_id(load_model(spec).model_id)
-    # How scores that ship, fitted on the demo, hold for other photos.
+    # The curves that ship were fitted on the demo; here they are measured on other photos.
     shipped = default_calibration(config.model_id)
     has_shipped = options.dataset != "demo" and shipped != UNCALIBRATED
     others = {"demo": shipped} if has_shipped else {}
@@ -98,14 +98,16 @@ def measure_model(
         samples=options.samples,
         seed=options.seed,
     )
-    beside = charts(options, name, spec, measured)
-    parameters = common(options, [spec]) | {"others": {k: asdict(v) for k, v in others.items()}}
+    beside = draw(options, name, spec, measured)
+    parameters = parameters_of(options, [spec]) | {
+        "others": {k: asdict(v) for k, v in others.items()}
+    }
     values = {
         "config": config.to_dict(),
         "config_id": config.config_id,
         "parameters": parameters,
         **measured,
-        "manifest": manifest(options, [spec], query_set),
+        "manifest": manifest_of(options, [spec], query_set),
     }
     record(options, BENCHMARK, name, values, beside=beside)
     if options.dataset == "demo" and not options.smoke:
@@ -116,7 +118,7 @@ def measure_model(
         sys.stdout.write(f"{spec}, {kind}: ECE {ece:.4f}, by chance alone {chance:.4f}\n")
 
 
-def measure_swaps(
+def measure_thresholds(
     options: argparse.Namespace, library: Library, models: list[str], query_set: QuerySet
 ) -> None:
     """Use the thresholds of each model with every other, unless that is on record."""
@@ -126,31 +128,32 @@ def measure_swaps(
     measured = measure_transfer(engines, query_set, samples=options.samples, seed=options.seed)
     place = options.out / BENCHMARK / options.dataset / TRANSFER
     with chart(11, 0.6 + 0.32 * len(models) ** 2, columns=len(PRECISIONS), sharey=True) as (f, axs):
-        for axes, asked_for in zip(axs, PRECISIONS, strict=True):
-            rows = [row for row in measured["rows"] if row["asked"] == asked_for]
-            draw_transfer(axes, rows, title=f"threshold for {asked_for:.0%}")
+        for axes, precision in zip(axs, PRECISIONS, strict=True):
+            rows = [row for row in measured["rows"] if row["asked"] == precision]
+            draw_transfer(axes, rows, title=f"threshold for {precision:.0%}")
         axs[0].legend(loc="lower right")
         f.suptitle(f"A threshold chosen with one model, used with another: {options.dataset}")
         beside = save_chart(f, place)
     values = {
-        "parameters": common(options, models) | {"precisions": list(PRECISIONS)},
+        "parameters": parameters_of(options, models) | {"precisions": list(PRECISIONS)},
         **measured,
-        "manifest": manifest(options, models, query_set),
+        "manifest": manifest_of(options, models, query_set),
     }
     record(options, BENCHMARK, TRANSFER, values, beside=beside)
     for name, value in measured["metrics"].items():
         sys.stdout.write(f"{name}: {value:.3f}\n")
 
 
-def charts(
+def draw(
     options: argparse.Namespace, name: str, spec: str, measured: Mapping[str, Any]
 ) -> list[Path]:
-    """Draw reliability by kind of query, and what else was read."""
+    """Draw reliability by kind of query; then thresholds without answers, and steered queries."""
     place = options.out / BENCHMARK / options.dataset / name
-    diagrams = [one for one in measured["diagrams"] if one["reading"] == "top10"]
+    diagrams = [diagram for diagram in measured["diagrams"] if diagram["reading"] == "top10"]
     with chart(11, 3.9, columns=len(diagrams), sharey=True) as (figure, axs):
-        for axes, one in zip(axs, diagrams, strict=True):
-            draw_reliability(axes, one["bars"], title=f"asked by {TITLES[one['kind']]}")
+        for axes, diagram in zip(axs, diagrams, strict=True):
+            title = f"asked by {TITLES[diagram['kind']]}"
+            draw_reliability(axes, diagram["bars"], title=title)
         axs[0].set_ylabel("share relevant")
         axs[0].legend(loc="upper left")
         figure.suptitle(f"What scores promise and keep: {spec} on {options.dataset}, ten nearest")
@@ -164,14 +167,16 @@ def charts(
         return written + save_chart(figure, place.with_name(f"{name}.more"))
 
 
-def common(options: argparse.Namespace, models: list[str]) -> dict[str, Any]:
-    """Return what `recompute` needs, to measure again."""
+def parameters_of(options: argparse.Namespace, models: list[str]) -> dict[str, Any]:
+    """Return the parameters that `recompute` needs to measure again."""
     choices = {name: getattr(options, name) for name in ("least", "most", "samples", "seed")}
     return {"models": models, **choices}
 
 
-def manifest(options: argparse.Namespace, models: list[str], query_set: QuerySet) -> dict[str, Any]:
-    """Say what the figures depend on."""
+def manifest_of(
+    options: argparse.Namespace, models: list[str], query_set: QuerySet
+) -> dict[str, Any]:
+    """Make the manifest: models, data and settings that the figures depend on."""
     data = {dataset.name: data_hashes(dataset) for dataset in query_set.each()}
     return make_manifest(
         BENCHMARK, models=models_of(*models), data=data, seed=options.seed, threads=options.threads
@@ -179,7 +184,7 @@ def manifest(options: argparse.Namespace, models: list[str], query_set: QuerySet
 
 
 def file_name(spec: str) -> str:
-    """Turn the spec of a model into the name of a file."""
+    """Turn a model's spec into a file name without suffix."""
     return re.sub(r"[^a-z0-9.]+", "-", spec.lower())
 
 

@@ -1,10 +1,10 @@
-"""How often searchlab's colour families, and metrics, agree with what people call a shade.
+"""How often searchlab's colour families, and colour metrics, agree with people's colour names.
 
     python -m benchmarks.color.bench_color_names
     python -m benchmarks.color.bench_color_names --smoke --out "$(mktemp -d)"
 
 Writes results/color_names/<dataset>/families.json for the surveys xkcd and css4, and skips what is
-on record (--force measures again). How names are read stands in `searchlab.studies.color.names`.
+on record (--force measures again). `searchlab.studies.color.names` says how names are read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def main() -> None:
     """Measure and write what is not on record, and print a line for each survey."""
     options = bench_parser(__doc__, dataset="all", datasets=["all", *SURVEYS]).parse_args()
     for survey in SURVEYS if options.dataset == "all" else [options.dataset]:
-        one = argparse.Namespace(**vars(options) | {"dataset": survey})
-        values = on_record(one, BENCHMARK, NAME) or measure_and_record(one)
+        of_survey = argparse.Namespace(**vars(options) | {"dataset": survey})
+        values = on_record(of_survey, BENCHMARK, NAME) or measure_and_record(of_survey)
         agreement = values["agreement"]
         print(
             f"{survey}: families agree with {agreement['mean']:.3f} [{agreement['low']:.3f}, "

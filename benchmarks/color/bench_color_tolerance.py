@@ -5,10 +5,9 @@
 
 Writes results/color_tolerance/<dataset>/curves.json and its charts, and skips what is on record
 (--force measures again). Datasets: `xkcd`, the 949 shades of the colour survey as references;
-`cube`, 729 shades spread evenly over the sRGB cube; `demo`, what tolerances keep of the bundled
-photos. Around each reference, 35,937 shades of the sRGB cube are kept or not. How sets are compared
-stands in `searchlab.studies.color.curves`. `speed` are milliseconds for a million photos, one
-thread.
+`cube`, 729 shades spread evenly over the sRGB cube; `demo`, which bundled photos a tolerance keeps.
+Around each reference, 35,937 shades of the sRGB cube are kept or not. `searchlab.studies.color`
+says how sets are compared. `speed` has milliseconds for a million photos, one thread.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ def main() -> None:
     """Measure and write what is not on record, and print it."""
     options = bench_parser(__doc__, dataset="all", datasets=["all", *DATASETS]).parse_args()
     for dataset in DATASETS if options.dataset == "all" else [options.dataset]:
-        one = argparse.Namespace(**vars(options) | {"dataset": dataset})
-        values = on_record(one, BENCHMARK, NAME) or measure_and_record(one)
+        of_dataset = argparse.Namespace(**vars(options) | {"dataset": dataset})
+        values = on_record(of_dataset, BENCHMARK, NAME) or measure_and_record(of_dataset)
         (print_photos if dataset == "demo" else print_curves)(values)
 
 
@@ -50,12 +49,12 @@ def measure_and_record(options: argparse.Namespace) -> dict[str, Any]:
     path = measurement_path(options.out, BENCHMARK, options.dataset, NAME)
     if options.dataset == "demo":
         values = measure_photos(stride=50 if options.smoke else 1)
-        values |= {"speed": speed(20_000 if options.smoke else 1_000_000, options.runs)}
+        values |= {"speed": measure_speed(20_000 if options.smoke else 1_000_000, options.runs)}
         values["metrics"] |= {"times CIEDE2000": values["speed"]["ciede2000 / within_hex"]}
         beside = draw_photos(values, path.with_name("kept"))
     else:
-        little = {"stride": 50, "pool_steps": 13, "tolerances": (20, 60)} if options.smoke else {}
-        values = measure(options.dataset, **little)
+        smoke = {"stride": 50, "pool_steps": 13, "tolerances": (20, 60)} if options.smoke else {}
+        values = measure(options.dataset, **smoke)
         beside = draw_meaning(values, path.with_name("meaning"))
         beside += draw_overlap(values, path.with_name("overlap"))
     names = sha256_of(bundled_root() / "colour-names" / SURVEYS["xkcd"])[:12]
@@ -66,19 +65,21 @@ def measure_and_record(options: argparse.Namespace) -> dict[str, Any]:
     return values
 
 
-def speed(n: int, runs: int) -> dict[str, float]:
-    """Milliseconds to filter a million photos by our metric and by CIEDE2000."""
+def measure_speed(n: int, runs: int) -> dict[str, float]:
+    """Measure the milliseconds to filter a million photos by our metric and by CIEDE2000."""
     shades = np.random.default_rng(0).integers(0, 1 << 24, n).astype(np.uint32)
     oklab, cielab = shades_to_oklab(shades), shades_to_cielab(shades)
     centre = shades_to_cielab(np.array([int(REFERENCE[1:], 16)], dtype=np.uint32))
     scale = 1e6 / n
-    seconds_of = {
+    milliseconds = {
         "within_hex_ms": scale * median_ms(lambda: within_hex(shades, REFERENCE, lab=oklab), runs),
         "within_hex_from_shades_ms": scale * median_ms(lambda: within_hex(shades, REFERENCE), runs),
         "ciede2000_ms": scale * median_ms(lambda: ciede2000(cielab, centre) <= 10, runs),
     }
-    seconds_of["ciede2000 / within_hex"] = seconds_of["ciede2000_ms"] / seconds_of["within_hex_ms"]
-    return {name: round(value, 2) for name, value in seconds_of.items()}
+    milliseconds["ciede2000 / within_hex"] = (
+        milliseconds["ciede2000_ms"] / milliseconds["within_hex_ms"]
+    )
+    return {name: round(value, 2) for name, value in milliseconds.items()}
 
 
 def print_curves(values: dict[str, Any]) -> None:
@@ -97,7 +98,7 @@ def print_curves(values: dict[str, Any]) -> None:
 
 
 def print_photos(values: dict[str, Any]) -> None:
-    """Print what each tolerance keeps."""
+    """Print the share of photos that each tolerance keeps."""
     print("tolerance  of photos kept about a shade, about a name")
     for row in values["rows"]:
         print(f"{row['tolerance']:9}  {row['hex']['mean']:8.4f}  {row['name']['mean']:8.4f}")
@@ -105,9 +106,9 @@ def print_photos(values: dict[str, Any]) -> None:
 
 
 def draw_meaning(values: dict[str, Any], path: Path) -> list[Path]:
-    """Draw which CIEDE2000 a tolerance stands for, and how far apart shades are in it."""
+    """Draw which CIEDE2000 distance a tolerance stands for, and how far apart its shades are."""
     rows, metrics, at = values["rows"], values["metrics"], values["parameters"]["at"]
-    meant = metrics[f"ciede2000_p50@{at}"]
+    equivalent = metrics[f"ciede2000_p50@{at}"]
     with chart() as (figure, axes):
         x = [row["tolerance"] for row in rows]
         low, middle, high = ([row[f"ciede2000_{p}"] for row in rows] for p in ("p5", "p50", "p95"))
@@ -120,7 +121,7 @@ def draw_meaning(values: dict[str, Any], path: Path) -> list[Path]:
             axes.plot(x, [row[name] for row in rows], label=label, **look(number))
         axes.axvline(at, color="#888888", linewidth=1)
         axes.set(xlabel=f"color_tolerance ({COLOR_METRIC})", ylabel="CIEDE2000", xlim=0, ylim=0)
-        axes.set_title(f"A tolerance of {at} is about {meant:.0f} in CIEDE2000")
+        axes.set_title(f"A tolerance of {at} is about {equivalent:.0f} in CIEDE2000")
         axes.legend()
         return save_chart(figure, path)
 
@@ -131,7 +132,7 @@ def draw_overlap(values: dict[str, Any], path: Path) -> list[Path]:
     with chart() as (figure, axes):
         for number, metric in enumerate(rows[0]["overlap"]):
             overlaps = [row["overlap"][metric] for row in rows]
-            ends = ([one[part] for one in overlaps] for part in ("mean", "low", "high"))
+            ends = ([interval[part] for interval in overlaps] for part in ("mean", "low", "high"))
             with_intervals(
                 axes, [row["tolerance"] for row in rows], *ends, label=metric, number=number
             )

@@ -1,7 +1,8 @@
 """Each system is measured in a process of its own, on as many processors as it may use.
 
-A library's threads, its memory and its crashes then stay its own. That a system keeps to one thread
-is not left to its settings: the process is bound to one processor, where the system can do that.
+A library's threads, memory and crashes then do not touch the others. Whether a system keeps to one
+thread does not depend on its settings: the process is bound to one processor, where the operating
+system can do that.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from typing import Any, TypeVar
 import psutil
 
 T = TypeVar("T")
-_POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS")
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "TOKIO_WORKER_THREADS",
+)
 _QUIET = {"LANCE_LOG": "error", "RUST_LOG": "error", "ANONYMIZED_TELEMETRY": "False"}
 
 
@@ -36,22 +42,24 @@ def in_fresh_process(
     """Call a function in a new process and return its answer.
 
     Args:
-        work: A function of a module, and
-        *arguments: what it is called with; both are pickled.
+        work: A function of a module; it is pickled.
+        *arguments: What it is called with; they are pickled.
         threads: Processors that the process may use.
-        environment: Variables that it has from its start, besides those of this process.
-        limit_s: Seconds after which it is ended, wherever it is; none if 0.
+        environment: Environment variables of the process, besides those of this one.
+        limit_s: Seconds after which the process is ended, whatever it does; no limit if 0.
 
     Raises:
-        TimeoutError: It did not return in time.
+        TimeoutError: The function did not return in time.
         RuntimeError: The process died.
     """
     before, started = dict(os.environ), time.monotonic()
-    os.environ.update({name: str(threads) for name in _POOLS} | _QUIET | dict(environment or {}))
+    os.environ.update(
+        {name: str(threads) for name in _THREAD_VARIABLES} | _QUIET | dict(environment or {})
+    )
     try:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(
-            1, context, initializer=_begin, initargs=(threads, limit_s)
+            1, context, initializer=_prepare, initargs=(threads, limit_s)
         ) as pool:
             return pool.submit(work, *arguments).result()
     except BrokenProcessPool as error:
@@ -65,27 +73,27 @@ def in_fresh_process(
         os.environ.update(before)
 
 
-def _begin(threads: int, limit_s: int) -> None:
+def _prepare(threads: int, limit_s: int) -> None:
     bind(threads)
     if limit_s and hasattr(signal, "alarm"):
-        # Its default ends the process even where a library never comes back to Python.
+        # The signal's default ends the process even while a library does not return to Python.
         signal.alarm(limit_s)
 
 
 def bind(threads: int) -> None:
-    """Keep this process to so many processors, where the system can do that."""
+    """Keep this process to so many processors, where the operating system can do that."""
     if hasattr(os, "sched_setaffinity"):
-        # The last ones: interrupts and whatever else runs prefer the first.
+        # The last ones, as interrupts and other processes prefer the first.
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What this process and those it started have used so far.
+    """Processor time and memory of this process and those that it started.
 
     Attributes:
-        cpu_s: Seconds of processor time.
-        resident_mib: Memory now.
+        cpu_s: Seconds of processor time used so far.
+        resident_mib: Memory now, in MiB.
         own_mib: The same without pages of files, which the system takes back when it needs to.
     """
 
@@ -95,19 +103,22 @@ class Usage:
 
     @classmethod
     def now(cls, *pids: int) -> Usage:
-        """Read it, after what is free was given back: else a build would seem to take nothing.
+        """Read the figures, after free memory was given back to the system.
+
+        A build that reuses memory which was free before would else seem to take none.
 
         Args:
             *pids: Processes that count besides this one and its children.
         """
         gc.collect()
         _trim()
-        me = psutil.Process()
-        family = [me, *me.children(recursive=True), *map(psutil.Process, pids)]
-        times = [process.cpu_times() for process in family]
-        memory = [process.memory_info() for process in family]
-        resident, mapped = (sum(getattr(one, of, 0) for one in memory) for of in ("rss", "shared"))
-        cpu_s = sum(spent.user + spent.system for spent in times)
+        this = psutil.Process()
+        processes = [this, *this.children(recursive=True), *map(psutil.Process, pids)]
+        times = [process.cpu_times() for process in processes]
+        memory = [process.memory_info() for process in processes]
+        resident = sum(info.rss for info in memory)
+        mapped = sum(getattr(info, "shared", 0) for info in memory)
+        cpu_s = sum(time_used.user + time_used.system for time_used in times)
         return cls(cpu_s, resident / 2**20, (resident - mapped) / 2**20)
 
 
@@ -119,5 +130,5 @@ def _trim() -> None:
 
 
 def size_mib(folder: Path) -> float:
-    """Add up the files below a folder."""
+    """Add up the sizes of the files below a folder, in MiB."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20

@@ -10,12 +10,12 @@ from searchlab.evaluation.charts import COLORS, MARKERS, chart, look, save_chart
 from searchlab.studies.index.recall import pareto
 
 _TICKS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
-# A recall of 1 has no place on a logarithmic scale of misses; it stands here.
-_NEVER = 5e-4
+# A recall of 1 has no place on a logarithmic scale of misses, so it is drawn here.
+_NO_MISSES = 5e-4
 
 
 def system_look(number: int) -> dict[str, Any]:
-    """Look of one of up to 49 systems; the first, ours, is drawn above the others."""
+    """Return the look of one of up to 49 systems; the first, ours, is drawn above the others."""
     shift = number + number // len(COLORS)
     first = {"linewidth": 2.6, "zorder": 5} if number == 0 else {}
     return look(number) | {"marker": MARKERS[shift % len(MARKERS)]} | first
@@ -25,21 +25,21 @@ def draw_recall(systems: Mapping[str, Mapping[str, Any]], folder: Path) -> list[
     """Draw recall@10 against the median time of a query, for both kinds of queries."""
     with chart(11, 5.2, columns=2, sharey=True, sharex=True) as (figure, axes):
         for axis, kind in zip(axes, ("image", "text"), strict=True):
-            everything = []
+            all_points = []
             for number, (name, system) in enumerate(systems.items()):
                 points = [p for p in system["points"] if (p["queries"], p["k"]) == (kind, 10)]
-                everything += points
-                # More effort than full recall takes is no point worth showing.
+                all_points += points
+                # Points with more effort than full recall takes are left out.
                 best = pareto(points)
                 axis.plot(
-                    [max(1 - point["recall"], _NEVER) for point in best],
+                    [max(1 - point["recall"], _NO_MISSES) for point in best],
                     [point["p50_ms"] for point in best],
                     label=name,
                     **system_look(number),
                 )
-            front = pareto(everything)
+            front = pareto(all_points)
             axis.plot(
-                [max(1 - point["recall"], _NEVER) for point in front],
+                [max(1 - point["recall"], _NO_MISSES) for point in front],
                 [point["p50_ms"] for point in front],
                 color="#bbbbbb",
                 linewidth=7,
@@ -48,7 +48,7 @@ def draw_recall(systems: Mapping[str, Mapping[str, Any]], folder: Path) -> list[
                 label="best of all",
             )
             axis.set(xscale="log", yscale="log", xlabel="recall@10, more to the right")
-            axis.set_xticks([1 - tick for tick in _TICKS] + [_NEVER])
+            axis.set_xticks([1 - tick for tick in _TICKS] + [_NO_MISSES])
             axis.set_xticklabels([f"{tick:g}" for tick in _TICKS] + ["1"])
             axis.minorticks_off()
             axis.set_title(f"Queries like {'photos' if kind == 'image' else 'captions'}")

@@ -1,4 +1,4 @@
-"""Measuring many systems one after the other: skip what is on record, name what is not here."""
+"""Measure many systems one after the other; skip those on record, name those not installed."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from searchlab.errors import InputError
 from searchlab.evaluation.provenance.manifest import make_manifest
 
 Measure: TypeAlias = Callable[[str, argparse.Namespace], dict[str, Any]]
-"""Measures one system by its name; returns what is to be recorded, `manifest` left out."""
+"""Measures one system by its name; returns what is to be recorded, without `manifest`."""
 
 
 @dataclass
 class Outcome:
-    """What is known of the systems.
+    """The records of some systems, and why others have none.
 
     Attributes:
-        found: Name -> record of those that are measured.
-        missing: Name -> why there is none.
-        failed: Those of `missing` that should have been measured.
+        records: Name -> record of each measured system.
+        missing: Name -> why a system has no record.
+        failed: Names of those of `missing` that should have been measured.
     """
 
-    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
 
 def add_systems(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
-    """Let the command line pick systems; those left out are read, whatever code measured them."""
+    """Let the command line pick systems; records of the others are read, by whatever code."""
     listed = ", ".join(names)
-    parser.add_argument("--systems", default=",".join(names), help=f"comma between: {listed}")
+    parser.add_argument("--systems", default=",".join(names), help=f"separated by commas: {listed}")
 
 
 def measure_systems(
@@ -48,12 +48,12 @@ def measure_systems(
 
     Args:
         options: The command line.
-        benchmark: Folder of the results.
+        benchmark: Name of the benchmark, which is its folder of results.
         names: All systems of the benchmark; `options.systems` says which to measure now.
-        measure: A function of a module.
+        measure: A function of a module, so that it can be pickled.
 
     Raises:
-        InputError: A system that the benchmark does not know.
+        InputError: `options.systems` names a system that the benchmark does not know.
     """
     chosen = options.systems.split(",")
     unknown = sorted(set(chosen) - set(names))
@@ -67,11 +67,11 @@ def measure_systems(
         for name in names:
             step.note(name)
             if name in chosen:
-                before = on_record(options, benchmark, name)
+                existing = on_record(options, benchmark, name)
             else:
-                before = on_record(unforced, benchmark, name, any_code=True)
-            if before is not None:
-                outcome.found[name] = before
+                existing = on_record(unforced, benchmark, name, any_code=True)
+            if existing is not None:
+                outcome.records[name] = existing
             elif not PEERS[name].is_installed:
                 outcome.missing[name] = "not installed"
             elif name not in chosen:
@@ -93,7 +93,7 @@ def _measure(
             threads=options.threads,
             environment=PEERS[name].environment,
         )
-    except Exception as error:  # a peer fails in its own ways, and the others go on
+    except Exception as error:  # a peer may raise anything; the others are measured all the same
         outcome.missing[name] = f"failed: {type(error).__name__}: {error}".splitlines()[0][:200]
         outcome.failed.append(name)
         return
@@ -104,7 +104,7 @@ def _measure(
         data={"vectors": values.pop("vectors")},
         packages=("threadpoolctl", PEERS[name].package),
     )
-    outcome.found[name] = {"name": name, **values, "manifest": manifest}
+    outcome.records[name] = {"name": name, **values, "manifest": manifest}
     record(options, benchmark, name, {**values, "manifest": manifest})
 
 

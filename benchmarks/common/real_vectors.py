@@ -1,8 +1,8 @@
-"""Vectors of real photos and of what people say about them, by the default model.
+"""Vectors of real photos and of their captions, by the default model.
 
-`demo-mini` are the bundled photos; `flickr8k-mini` and `photos-mini`, which is every real photo at
-hand, need the folder that SEARCHLAB_DATASETS names. A tenth of the photos is held out as queries of
-kind `image`; queries of kind `text` are those of the datasets, in all their languages.
+`demo-mini` are the bundled photos; `flickr8k-mini` and `photos-mini`, which is every real photo of
+the datasets, need the folder that SEARCHLAB_DATASETS names. A tenth of the photos is held out as
+queries of kind `image`; queries of kind `text` are those of the datasets, in all their languages.
 """
 
 from __future__ import annotations
@@ -46,79 +46,79 @@ def vector_set(
 
     Args:
         name: One of `REAL`, or what `made_vectors` knows.
-        n_queries: Most queries of each kind.
-        seed: Of what is drawn.
-        progress: Told about photos that are embedded.
+        n_queries: Largest number of queries of each kind.
+        seed: Seed of everything that is drawn at random.
+        progress: Shows how many photos were embedded.
         cache: Folder that keeps the vectors of real photos.
 
     Raises:
-        InputError: An unknown name.
-        NotFoundError: The dataset is not at hand.
+        InputError: The name is unknown.
+        NotFoundError: The dataset is not in the folder that SEARCHLAB_DATASETS names.
     """
     if name not in REAL:
         return made_vectors(name, n_queries=n_queries, seed=seed)
-    sources = [_source(one) for one in REAL[name]]
+    sources = [_read_source(one) for one in REAL[name]]
     model = load_model("mini")
-    photos = np.concatenate([_vectors(source, progress, cache) for source in sources])
+    photos = np.concatenate([_read_or_embed(source, progress, cache) for source in sources])
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(photos))
     held_out = order[: int(_HELD_OUT * len(photos))]
     texts = [text for source in sources for text in source.texts]
-    some = rng.choice(len(texts), min(n_queries, len(texts)), replace=False)
+    text_numbers = rng.choice(len(texts), min(n_queries, len(texts)), replace=False)
     queries = {
         "image": photos[held_out[:n_queries]],
-        "text": model.encode_texts([texts[place] for place in some]),
+        "text": model.encode_texts([texts[number] for number in text_numbers]),
     }
     index = photos[np.sort(order[len(held_out) :])]
-    named = " and ".join(source.name for source in sources)
-    about = f"{len(index):,} photos of {named} by {model.model_id}, {model.dim} components"
+    names = " and ".join(source.name for source in sources)
+    about = f"{len(index):,} photos of {names} by {model.model_id}, {model.dim} components"
     return VectorSet(name, index, queries, about)
 
 
-def _source(name: str) -> _Source:
+def _read_source(name: str) -> _Source:
     if name == "flickr8k-train":
-        return _training_photos()
+        return _read_training_photos()
     dataset = load_dataset(name)
     files = [Path(str(record["file"])) for record in dataset.records]
     texts = [query.text for query in dataset.queries if query.text]
     return _Source(name, dataset.revision, files, texts)
 
 
-def _training_photos() -> _Source:
+def _read_training_photos() -> _Source:
     # The other photos of flickr8k: no dataset to evaluate on, as `mini` was trained on them.
     root = external_root()
     files: list[Path] = []
     texts: list[str] = []
     for name in ("flickr8k", "flickr8k-train"):
         folder = Path(root or "") / name
-        rows = [row for row in _rows(folder / "photos.tsv") if row.get("split") != "test"]
+        rows = [row for row in _read_tsv(folder / "photos.tsv") if row.get("split") != "test"]
         files += [folder / row["file"] for row in rows]
-        known = {row["photo_id"] for row in rows}
-        captions = _rows(folder / "captions.tsv")
-        texts += [row["text"] for row in captions if row["photo_id"] in known]
+        photo_ids = {row["photo_id"] for row in rows}
+        captions = _read_tsv(folder / "captions.tsv")
+        texts += [row["text"] for row in captions if row["photo_id"] in photo_ids]
     revision = hashlib.sha256("\n".join(file.name for file in files).encode()).hexdigest()[:12]
     return _Source("flickr8k-train", revision, files, texts)
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _read_tsv(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def _vectors(source: _Source, progress: Progress, cache: Path | None) -> Embeddings:
+def _read_or_embed(source: _Source, progress: Progress, cache: Path | None) -> Embeddings:
     model_id = load_model("mini").model_id
     path = None if cache is None else cache / f"{source.name}-{source.revision}-{model_id}.npy"
     if path is not None and path.exists():
         vectors: Embeddings = np.load(path)
         return vectors
-    photos = _embedded(source.files, progress)
+    photos = _embed(source.files, progress)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         np.save(path, photos)
     return photos
 
 
-def _embedded(files: Sequence[Path], progress: Progress) -> Embeddings:
+def _embed(files: Sequence[Path], progress: Progress) -> Embeddings:
     model = load_model("mini")
     side = model.input_size
     rows = []

@@ -28,8 +28,8 @@ def bench_parser(
 
     Args:
         doc: The script's docstring.
-        dataset: The default.
-        datasets: All there are; anything is taken if left out.
+        dataset: The default dataset.
+        datasets: All datasets that may be named; any name may be if left out.
 
     Returns:
         A parser of --dataset, --runs, --seed, --threads, --force, --smoke and --out.
@@ -37,13 +37,15 @@ def bench_parser(
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    known = list(datasets) or None
-    parser.add_argument("--dataset", default=dataset, choices=known, help="what is measured on")
+    choices = list(datasets) or None
+    parser.add_argument("--dataset", default=dataset, choices=choices, help="photos to measure on")
     parser.add_argument("--runs", type=int, default=5, help="repetitions; the median is reported")
-    parser.add_argument("--seed", type=int, default=0, help="of all random draws")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random draws")
     parser.add_argument("--threads", type=int, default=1, help="threads that compute")
     parser.add_argument("--force", action="store_true", help="measure again what is on record")
-    parser.add_argument("--smoke", action="store_true", help="seconds, on little; proves nothing")
+    parser.add_argument(
+        "--smoke", action="store_true", help="try the script on little data; figures say nothing"
+    )
     parser.add_argument("--out", type=Path, default=_results(), help="folder of results")
     return parser
 
@@ -55,28 +57,29 @@ def _results() -> Path:
 def on_record(
     options: argparse.Namespace, benchmark: str, name: str, *, any_code: bool = False
 ) -> dict[str, Any] | None:
-    """Return what was measured before, None where it must be measured.
+    """Return the record of an earlier measurement; None if it must be measured now.
 
-    That is on this machine, with the same seed and threads where it names them, and by the same
-    code unless `any_code` is said.
+    A record counts if it was made on this machine, with the same seed and threads where it names
+    them, and by the same code unless `any_code`.
     """
     path = measurement_path(options.out, benchmark, options.dataset, name)
     if options.force or not path.exists():
         return None
     try:
-        record_there = read_measurement(path)
+        existing = read_measurement(path)
     except DataError as error:
         sys.stdout.write(f"{error}\n")
         return None
-    manifest = record_there["manifest"]
-    here = code_of(benchmark), machine()
-    drawn = {"seed": options.seed, "threads": options.threads}
-    other = [name for name, value in drawn.items() if manifest.get(name) not in (None, value)]
-    code = here[0] if any_code else manifest["code"]
-    if other or (code, manifest["machine"]) != here:
+    manifest = existing["manifest"]
+    settings = {"seed": options.seed, "threads": options.threads}
+    if any(manifest.get(name) not in (None, value) for name, value in settings.items()):
+        return None
+    if manifest["machine"] != machine():
+        return None
+    if not any_code and manifest["code"] != code_of(benchmark):
         return None
     sys.stdout.write(f"on record: {path}\n")
-    return record_there
+    return existing
 
 
 def record(
@@ -87,10 +90,10 @@ def record(
     *,
     beside: Sequence[Path] = (),
 ) -> Path:
-    """Write what was measured; `values` as for `write_measurement`.
+    """Write a measurement and the files beside it; `values` are those of `write_measurement`.
 
     Raises:
-        InputError: A smoke run would write among the results.
+        InputError: A smoke run would write into the folder of results.
     """
     if options.smoke and options.out.resolve() == _results():
         msg = f"a smoke run must keep out of {options.out}; give a folder of its own with --out"
@@ -103,7 +106,7 @@ def record(
 
 
 def median_ms(work: Callable[[], object], runs: int) -> float:
-    """Median milliseconds of a piece of work, after one run that does not count."""
+    """Measure the median milliseconds of a piece of work, after one run that does not count."""
     work()
     seconds = []
     for _ in range(runs):

@@ -7,20 +7,20 @@
     python -m benchmarks.filters.bench_filters --smoke --out "$(mktemp -d)"
 
 Writes results/filters/<dataset>/<system>.json with a row for every cell, and summary.json with
-charts beside it. Skips what is on record (--force does not). The cells are those of
+charts beside it. Skips what is on record (--force measures again). The cells are those of
 `searchlab.studies.filters.atlas`: 100 % to 0.01 % of the photos; unrelated to the query, near it,
 or far from it; by one, two or three conditions; queries like photos, and with one condition also
 like captions. Over the vectors of real photos (`photos-mini`, `flickr8k-mini`, `demo-mini`)
 queries are held-out photos and real captions. Peers need `pip install 'searchlab[peers]'`.
 
-The query's vector is known to all. Timed is everything from there to the ten rows: ours is
-`SearchEngine.rank` with the mask of its `PhotoFilter`, the plan and the search, just what is
-served; peers filter in the way that they offer, and where that takes a mask, making it counts.
-Graphs keep 200 candidates, and our clustered index is to find 99 in 100. Every system runs in a
-process of its own on one processor. A cell stops asking after --budget seconds but asks three
-queries at least (`n_queries`: of few, p95 and p99 say little), and a system stops after --limit
-seconds: the cells that it did not come to are left out and counted. An answer is short when it
-holds fewer photos than min(10, allowed).
+Every system gets the query's vector. The time from there to the ten rows is measured: ours is
+`SearchEngine.rank` with the mask of its `PhotoFilter`, the plan and the search, as it is served;
+peers filter in the way that they offer, and where that takes a mask, making the mask is part of the
+time. Graphs keep 200 candidates, and our clustered index is to find 99 in 100. Every system runs in
+a process of its own on one processor. A cell stops after --budget seconds but has three queries at
+least (`n_queries`: p95 and p99 of few queries say little), and a system stops after --limit
+seconds: the cells that it did not reach are left out and counted. An answer is short when it holds
+fewer photos than min(10, allowed).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from benchmarks.common.peer_runs import Outcome, add_systems, measure_systems
 from benchmarks.common.peers import PEERS, Peer
 from benchmarks.common.real_vectors import POOL, REAL, vector_set
 from benchmarks.common.recording import bench_parser, record
-from benchmarks.filters.charts import by_place, draw_plans, draw_short, draw_speed
+from benchmarks.filters.charts import draw_plans, draw_short, draw_speed, key_cells
 from searchlab.cli.console import ConsoleProgress
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.studies.filters.atlas import SHARES, Atlas, Kind, cells, measure_cell
@@ -107,11 +107,14 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
             if time.perf_counter() - started > options.limit:
                 break
             step.note(cell.name)
-            row = measure_cell(peer.filtered, atlas, cell, k=K, budget_s=options.budget)
+            row = measure_cell(peer.search_filtered, atlas, cell, k=K, budget_s=options.budget)
             rows.append(row | {"plan": peer.plan})
             step.advance(1)
         peer.close()
-    return result | {"metrics": _over_cells(rows), "cells": [_rounded(row) for row in rows]}
+    return result | {
+        "metrics": _summarise_cells(rows),
+        "cells": [_round_floats(row) for row in rows],
+    }
 
 
 def _parameters(peer: Peer, options: argparse.Namespace, atlas: Atlas) -> dict[str, Any]:
@@ -129,11 +132,11 @@ def _parameters(peer: Peer, options: argparse.Namespace, atlas: Atlas) -> dict[s
     }
 
 
-def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
+def _round_floats(row: Mapping[str, Any]) -> dict[str, Any]:
     return {k: round(v, 5) if isinstance(v, float) else v for k, v in row.items()}
 
 
-def _over_cells(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _summarise_cells(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     if not rows:
         return {}
     plans = Counter(row["plan"] for row in rows)
@@ -146,9 +149,9 @@ def _over_cells(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         "short worst cell": max(row["short"] for row in rows),
         "wrong worst cell": max(row["wrong"] for row in rows),
     }
-    for of in ("p50_ms", "p95_ms", "p99_ms"):
-        metrics[f"{of} mean"] = np.exp(np.mean(np.log([row[of] for row in rows])))
-        metrics[f"{of} worst cell"] = max(row[of] for row in rows)
+    for figure in ("p50_ms", "p95_ms", "p99_ms"):
+        metrics[f"{figure} mean"] = np.exp(np.mean(np.log([row[figure] for row in rows])))
+        metrics[f"{figure} worst cell"] = max(row[figure] for row in rows)
     return {k: round(float(v), 4) for k, v in metrics.items()} | {
         f"cells by {plan}": count for plan, count in plans.items()
     }
@@ -156,19 +159,19 @@ def _over_cells(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 def summarise(options: argparse.Namespace, outcome: Outcome) -> str:
     """Write summary.json and its charts; returns the table, ratios first."""
-    for name in [name for name, found in outcome.found.items() if not found["cells"]]:
-        outcome.missing[name] = outcome.found.pop(name)["parameters"]["filters"]
+    for name in [name for name, values in outcome.records.items() if not values["cells"]]:
+        outcome.missing[name] = outcome.records.pop(name)["parameters"]["filters"]
     metrics: dict[str, float] = {}
     for ours in OURS:
         metrics |= _ratios(outcome, ours)
     folder = options.out / "filters" / options.dataset
-    charts = [*draw_short(outcome.found, folder), *draw_plans(outcome.found, folder)]
+    charts = [*draw_short(outcome.records, folder), *draw_plans(outcome.records, folder)]
     for kind in KINDS:
-        charts += draw_speed(outcome.found, folder, kind=kind)
+        charts += draw_speed(outcome.records, folder, kind=kind)
     values = {
         "parameters": {"compared_with": list(OURS), "k": K, "threads": options.threads},
         "metrics": metrics,
-        "rows": [{"system": name, **found["metrics"]} for name, found in outcome.found.items()],
+        "rows": [{"system": name, **system["metrics"]} for name, system in outcome.records.items()],
         "missing": outcome.missing,
         "manifest": make_manifest("filters", seed=options.seed, threads=options.threads),
     }
@@ -179,35 +182,35 @@ def summarise(options: argparse.Namespace, outcome: Outcome) -> str:
 def _ratios(outcome: Outcome, base: str) -> dict[str, float]:
     """Compare every system with one of ours, cell by cell where both were measured."""
     metrics: dict[str, float] = {}
-    ours = by_place(outcome.found[base]) if base in outcome.found else {}
-    for name, system in outcome.found.items():
-        pairs = [(cell, ours[place]) for place, cell in by_place(system).items() if place in ours]
+    ours = key_cells(outcome.records[base]) if base in outcome.records else {}
+    for name, system in outcome.records.items():
+        pairs = [(cell, ours[place]) for place, cell in key_cells(system).items() if place in ours]
         if not pairs:
             continue
-        for of in ("p50_ms", "p95_ms"):
-            ratios = [theirs[of] / mine[of] for theirs, mine in pairs]
-            metrics[f"{name} / {base} {of}"] = float(np.exp(np.mean(np.log(ratios))))
-            metrics[f"{name} / {base} {of} worst cell"] = max(ratios)
-            metrics[f"{name} / {base} {of} best cell"] = min(ratios)
+        for figure in ("p50_ms", "p95_ms"):
+            ratios = [theirs[figure] / mine[figure] for theirs, mine in pairs]
+            metrics[f"{name} / {base} {figure}"] = float(np.exp(np.mean(np.log(ratios))))
+            metrics[f"{name} / {base} {figure} worst cell"] = max(ratios)
+            metrics[f"{name} / {base} {figure} best cell"] = min(ratios)
         for percent in (10, 1, 0.1):
-            some = [a["p50_ms"] / b["p50_ms"] for a, b in pairs if 100 * a["share"] == percent]
-            if some:
-                mean = float(np.exp(np.mean(np.log(some))))
+            ratios = [a["p50_ms"] / b["p50_ms"] for a, b in pairs if 100 * a["share"] == percent]
+            if ratios:
+                mean = float(np.exp(np.mean(np.log(ratios))))
                 metrics[f"{name} / {base} p50_ms at {percent:g}%"] = mean
-        good = [theirs for theirs, _ in pairs if theirs["recall"] >= 0.95]
-        metrics[f"{name} share of cells with recall@10 of 0.95"] = len(good) / len(pairs)
+        reaching = [theirs for theirs, _ in pairs if theirs["recall"] >= 0.95]
+        metrics[f"{name} share of cells with recall@10 of 0.95"] = len(reaching) / len(pairs)
     return {name: round(value, 4) for name, value in metrics.items()}
 
 
 def _table(outcome: Outcome, ratios: Mapping[str, float]) -> str:
-    base = next((name for name in OURS if name in outcome.found), OURS[0])
+    base = next((name for name in OURS if name in outcome.records), OURS[0])
     lines = [
         f"Times the milliseconds of {base} (geometric mean over cells; the best, the worst cell)",
         f"{'':20}{'p50':>8}{'best':>8}{'worst':>9}{'p95':>8}{'recall@10':>11}{'worst':>7}"
         f"{'short':>8}{'worst':>7}{'p50 ms':>9}{'p95 ms':>9}{'cells':>7}",
     ]
-    for name, system in outcome.found.items():
-        of = system["metrics"]
+    for name, system in outcome.records.items():
+        figures = system["metrics"]
         p50 = f"{name} / {base} p50_ms"
         times = (
             f"{ratios[p50]:>7.2f}x{ratios[f'{p50} best cell']:>7.2f}x"
@@ -216,9 +219,10 @@ def _table(outcome: Outcome, ratios: Mapping[str, float]) -> str:
             else f"{'-':>33}"
         )
         lines.append(
-            f"{name:20}{times}{of['recall@10 mean']:>11.3f}{of['recall@10 worst cell']:>7.3f}"
-            f"{of['short mean']:>8.1%}{of['short worst cell']:>7.0%}"
-            f"{of['p50_ms mean']:>9.3f}{of['p95_ms mean']:>9.3f}{of['cells']:>7.0f}"
+            f"{name:20}{times}"
+            f"{figures['recall@10 mean']:>11.3f}{figures['recall@10 worst cell']:>7.3f}"
+            f"{figures['short mean']:>8.1%}{figures['short worst cell']:>7.0%}"
+            f"{figures['p50_ms mean']:>9.3f}{figures['p95_ms mean']:>9.3f}{figures['cells']:>7.0f}"
         )
     lines += [f"{name:20}{reason}" for name, reason in outcome.missing.items()]
     return "\n".join(lines)
@@ -227,7 +231,7 @@ def _table(outcome: Outcome, ratios: Mapping[str, float]) -> str:
 def main() -> None:
     """Measure, summarise, draw."""
     parser = bench_parser(__doc__, dataset="clustered-100k-256")
-    parser.add_argument("--queries", type=int, default=100, help="most of a cell")
+    parser.add_argument("--queries", type=int, default=100, help="most queries of a cell")
     parser.add_argument("--budget", type=float, default=0.3, help="seconds of a cell")
     parser.add_argument("--limit", type=float, default=60, help="seconds of a system's cells")
     parser.add_argument("--cache", type=Path, help=f"keeps the vectors of {', '.join(REAL)}")

@@ -22,12 +22,12 @@ _TITLES = {
 def _cells(system: Mapping[str, Any], relation: str, n: int, kind: str) -> list[Mapping[str, Any]]:
     # No filter at all stands at the left end of every line.
     place = (kind, relation)
-    some = [c for c in system["cells"] if (_kind(c), c["relation"]) == place]
-    return [c for c in some if c["n_conditions"] in (0, n)]
+    cells = [c for c in system["cells"] if (_kind(c), c["relation"]) == place]
+    return [c for c in cells if c["n_conditions"] in (0, n)]
 
 
 def _kind(cell: Mapping[str, Any]) -> str:
-    # What was measured before there were texts was asked by photos.
+    # Older records have no `queries`: all their queries were photos.
     return str(cell.get("queries", "image"))
 
 
@@ -45,10 +45,10 @@ def draw_speed(
     with chart(12, 7.5, rows=2, columns=3, sharex=True, sharey="row") as (figure, axes):
         for column, relation in enumerate(RELATIONS):
             for number, (name, system) in enumerate(systems.items()):
-                some = _cells(system, relation, 1, kind)
-                shares = [100 * cell["share"] for cell in some]
-                for row, of in enumerate(("p50_ms", "recall")):
-                    values = [cell[of] for cell in some]
+                cells = _cells(system, relation, 1, kind)
+                shares = [100 * cell["share"] for cell in cells]
+                for row, figure_name in enumerate(("p50_ms", "recall")):
+                    values = [cell[figure_name] for cell in cells]
                     axes[row][column].plot(shares, values, label=name, **system_look(number))
             axes[0][column].set(
                 xscale="log", yscale="log", title=f"Filter keeps {_TITLES[relation]}"
@@ -88,11 +88,11 @@ def draw_short(systems: Mapping[str, Mapping[str, Any]], folder: Path) -> list[P
 
 
 def draw_plans(systems: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
-    """Draw the planner's choice in every cell, and its time beside the faster of both ways."""
+    """Draw the planner's choice in every cell, and its time over that of the faster way."""
     needed = ("searchlab-planned", "searchlab-exact", "searchlab-graph")
     if not all(name in systems for name in needed):
         return []
-    planned, exact, graph = (by_place(systems[name]) for name in needed)
+    planned, exact, graph = (key_cells(systems[name]) for name in needed)
     if not planned.keys() == exact.keys() == graph.keys():
         return []
     planned, exact, graph = (
@@ -137,7 +137,7 @@ def _heat(axis: Any, table: np.ndarray, words: Sequence[str], *, top: float) -> 
         )
 
 
-def by_place(system: Mapping[str, Any]) -> dict[tuple[str, str, float, int], Mapping[str, Any]]:
+def key_cells(system: Mapping[str, Any]) -> dict[tuple[str, str, float, int], Mapping[str, Any]]:
     """Key the cells of a system by kind of query, relation, share and number of conditions."""
     return {(_kind(c), c["relation"], c["share"], c["n_conditions"]): c for c in system["cells"]}
 

@@ -151,7 +151,7 @@ def measure_api(options: argparse.Namespace) -> None:
                     if name == "endpoints"
                     else ("filter", filters(library, server.base_url, key, server.workers))
                 )
-                plans = dict(zip((t.about[by] for t in targets), check(targets), strict=True))
+                plans = dict(zip((t.labels[by] for t in targets), check(targets), strict=True))
                 rows = [row | {"plan": plans[row[by]]} for row in measure(targets, options)]
                 keep(
                     options, name, by, rows, base=rows[0][by], models=[library.engine.config.model]

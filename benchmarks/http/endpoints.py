@@ -105,7 +105,7 @@ def check(targets: Sequence[Target]) -> list[str]:
             request.method, url, headers=dict(request.headers), content=request.body
         )
         if answer.status_code != 200:
-            msg = f"{target.about} must be answered with 200, got {answer.status_code}: "
+            msg = f"{target.labels} must be answered with 200, got {answer.status_code}: "
             raise RuntimeError(msg + answer.text[:300])
         plans.append(answer.headers.get("x-searchlab-plan", ""))
     return plans

@@ -1,4 +1,4 @@
-"""hnswlib at its best: what more threads, huge pages and an `ef` for each kind of query are worth.
+"""hnswlib at its best: what more threads, huge pages and an `ef` for each kind of query bring.
 
     python -m benchmarks.index.bench_graph                          # scenes-200k-512, 15 minutes
     python -m benchmarks.index.bench_graph --dataset photos-mini --cache DIR      # real photos
@@ -73,8 +73,12 @@ def build(folder: Path, graph: str, threads: int, seed: int) -> dict[str, float]
     return spent
 
 
-def ask(folder: Path, graph: str) -> dict[str, Any]:
-    """Open a graph and answer all queries with every `ef`; milliseconds and rows by kind and ef."""
+def answer_queries(folder: Path, graph: str) -> dict[str, Any]:
+    """Open a graph and answer all queries with every `ef`.
+
+    Returns:
+        `open_s`, `huge_mib`, and by kind and ef, such as `image 50`, milliseconds and answers.
+    """
     vectors = np.load(folder / "photos.npy", mmap_mode="r")
     started = time.perf_counter()
     index = open_index(
@@ -96,7 +100,7 @@ def ask(folder: Path, graph: str) -> dict[str, Any]:
 
 
 def huge_mib() -> float:
-    """Memory of this process that lies in huge pages, where the system tells."""
+    """Return the MiB of this process in huge pages; 0 where the system does not say."""
     file = Path("/proc/self/smaps_rollup")
     lines = file.read_text(encoding="ascii").splitlines() if file.exists() else []
     return sum(int(line.split()[1]) for line in lines if line.startswith("AnonHugePages")) / 1024
@@ -125,7 +129,9 @@ def measure(
             for _ in range(runs):
                 for way in WAYS:
                     environment = way.environment
-                    answer = in_fresh_process(ask, folder, way.graph, environment=environment)
+                    answer = in_fresh_process(
+                        answer_queries, folder, way.graph, environment=environment
+                    )
                     answers[way.name].append(answer)
                     step.advance(1)
     points = []
@@ -140,40 +146,42 @@ def measure(
                         "way": name,
                         "queries": kind,
                         "ef_search": ef,
-                        "recall": recall_of(answer[0][f"{kind} {ef}"][1], exact[kind]),
+                        "recall": measure_recall(answer[0][f"{kind} {ef}"][1], exact[kind]),
                         "p50_ms": float(np.median(least)),
                     }
                 )
     return {
-        "metrics": rounded(metrics | ratios(points, metrics)),
-        "points": list(map(rounded, points)),
+        "metrics": round_floats(metrics | compare_ways(points, metrics)),
+        "points": list(map(round_floats, points)),
     }
 
 
-def recall_of(answers: Sequence[Any], exact: Any) -> float:
-    """Recall of answers that came one by one."""
+def measure_recall(answers: Sequence[Any], exact: Any) -> float:
+    """Measure recall@20 of answers that came one by one."""
     rows = np.concatenate([answer.rows for answer in answers])
     scores = np.concatenate([answer.scores for answer in answers])
     return recall_at_k(type(exact)(rows, scores), exact)
 
 
-def ratios(points: Sequence[Mapping[str, Any]], metrics: Mapping[str, float]) -> dict[str, float]:
-    """What each of the three is worth."""
+def compare_ways(
+    points: Sequence[Mapping[str, Any]], metrics: Mapping[str, float]
+) -> dict[str, float]:
+    """Compare builds, huge pages and recall of the three ways, and find the `ef` of each target."""
     costs = {
         f"build {key}, all / one": metrics[f"build {key}, all"] / metrics[f"build {key}, one"]
         for key in ("wall_s", "cpu_s")
     }
     for kind in KINDS:
-        first, huge, _ = (times(points, way.name, kind) for way in WAYS)
+        first, huge, _ = (list_milliseconds(points, way.name, kind) for way in WAYS)
         costs[f"p50_ms {kind}, huge pages / plain"] = float(np.median(huge / first))
         for target in TARGETS:
-            enough = [
+            reaching = [
                 p
                 for p in points
                 if (p["way"], p["queries"]) == (WAYS[0].name, kind) and p["recall"] >= target
             ]
-            if enough:
-                costs[f"ef {kind} at {target}"] = min(point["ef_search"] for point in enough)
+            if reaching:
+                costs[f"ef {kind} at {target}"] = min(point["ef_search"] for point in reaching)
     one, other = (
         np.array([point["recall"] for point in points if point["way"] == way.name])
         for way in (WAYS[0], WAYS[2])
@@ -182,13 +190,14 @@ def ratios(points: Sequence[Mapping[str, Any]], metrics: Mapping[str, float]) ->
     return costs
 
 
-def times(points: Sequence[Mapping[str, Any]], way: str, kind: str) -> NDArray[np.float64]:
-    """Milliseconds of one way by rising ef."""
-    some = [point["p50_ms"] for point in points if (point["way"], point["queries"]) == (way, kind)]
-    return np.array(some)
+def list_milliseconds(
+    points: Sequence[Mapping[str, Any]], way: str, kind: str
+) -> NDArray[np.float64]:
+    """List the medians of one way and kind by rising ef."""
+    return np.array([p["p50_ms"] for p in points if (p["way"], p["queries"]) == (way, kind)])
 
 
-def rounded(values: Mapping[str, Any]) -> dict[str, Any]:
+def round_floats(values: Mapping[str, Any]) -> dict[str, Any]:
     """Cut floats to four places."""
     return {k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()}
 
@@ -198,14 +207,14 @@ def draw(points: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     with chart(10, 4.6, columns=2, sharey=True) as (figure, axes):
         for axis, kind in zip(axes, KINDS, strict=True):
             for number, way in enumerate(WAYS):
-                some = [p for p in points if (p["way"], p["queries"]) == (way.name, kind)]
+                line = [p for p in points if (p["way"], p["queries"]) == (way.name, kind)]
                 axis.plot(
-                    [point["p50_ms"] for point in some],
-                    [point["recall"] for point in some],
+                    [point["p50_ms"] for point in line],
+                    [point["recall"] for point in line],
                     label=way.name,
                     **look(number),
                 )
-                for point in some if number == 0 else ():
+                for point in line if number == 0 else ():
                     place = (point["p50_ms"], point["recall"])
                     axis.annotate(
                         f"ef {point['ef_search']}",
@@ -220,13 +229,13 @@ def draw(points: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
         axes[0].set_ylabel(f"recall@{K}, higher is better")
         axes[0].legend(loc="lower right")
         figure.suptitle(
-            "What a walk through the graph finds, in which time: ef is how much it keeps in view"
+            "What a walk through the graph finds, in which time: ef is how many candidates it keeps"
         )
         return save_chart(figure, folder / "hnsw")
 
 
 def table(values: Mapping[str, Any]) -> str:
-    """Lay out figures and points."""
+    """Format figures and points as text."""
     lines = [f"{name}: {value}" for name, value in values["metrics"].items()]
     lines.append(f"{'way':24}{'queries':9}{'ef':>6}{'recall@20':>11}{'p50 ms':>9}")
     lines += [
@@ -240,7 +249,7 @@ def main() -> None:
     """Measure and write."""
     parser = bench_parser(__doc__, dataset="scenes-200k-512")
     parser.set_defaults(runs=3)
-    parser.add_argument("--queries", type=int, default=200, help="of each kind")
+    parser.add_argument("--queries", type=int, default=200, help="queries of each kind")
     parser.add_argument("--cache", type=Path, help=f"keeps the vectors of {', '.join(REAL)}")
     options = parser.parse_args()
     if options.smoke:

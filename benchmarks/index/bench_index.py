@@ -6,13 +6,13 @@
     python -m benchmarks.index.bench_index --smoke --out "$(mktemp -d)"
 
 Writes results/index/<dataset>/<system>.json for each system, and summary.json with two charts
-beside it. Skips what is on record (--force does not). Peers need `pip install 'searchlab[peers]'`;
-one that is not here is named so.
+beside it. Skips what is on record (--force measures again). Peers need
+`pip install 'searchlab[peers]'`; one that is not installed is named as such.
 
 Every system runs in a process of its own, bound to as many processors as --threads says. The build
 takes in vectors that lie in memory and ends when queries can be answered. Queries come one at a
-time; each is asked --runs times, its median counts, and percentiles are over queries. Recall is
-against exact float32 search, ties counted as found. Memory is what the process grew by, and the
+time, each --runs times; a query's median counts, and percentiles are over queries. Recall is
+against exact float32 search, ties counted as found. Memory is what the process grew by, plus the
 caller's vectors where a system searches those.
 """
 
@@ -68,7 +68,7 @@ KINDS = ("image", "text")
 
 
 def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Build one system and ask it all queries at every setting of its knob."""
+    """Build one system and ask it all queries with every effort."""
     progress = ConsoleProgress(Console(stderr=True))
     n_queries = 10 if options.smoke else options.queries
     vectors = vector_set(
@@ -104,8 +104,8 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
             "threads": options.threads,
             "about": vectors.about,
         },
-        "metrics": _rounded(metrics | _at_targets(points)),
-        "points": [_rounded(point) for point in points],
+        "metrics": _round_floats(metrics | _at_targets(points)),
+        "points": [_round_floats(point) for point in points],
         "vectors": vectors.digest,
     }
 
@@ -139,10 +139,10 @@ def _points(
 def _at_targets(points: list[dict[str, Any]]) -> dict[str, float]:
     metrics = {}
     for kind in KINDS:
-        some = [point for point in points if (point["queries"], point["k"]) == (kind, 10)]
-        metrics[f"recall@10 {kind}"] = max(point["recall"] for point in some)
+        of_kind = [point for point in points if (point["queries"], point["k"]) == (kind, 10)]
+        metrics[f"recall@10 {kind}"] = max(point["recall"] for point in of_kind)
         for target in TARGETS:
-            point = fastest_at(some, target)
+            point = fastest_at(of_kind, target)
             if point is not None:
                 metrics |= {
                     f"{time} {kind} at {target}": point[time] for time in ("p50_ms", "p99_ms")
@@ -151,23 +151,23 @@ def _at_targets(points: list[dict[str, Any]]) -> dict[str, float]:
     return metrics
 
 
-def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:
+def _round_floats(values: Mapping[str, Any]) -> dict[str, Any]:
     return {k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()}
 
 
 def summarise(options: argparse.Namespace, outcome: Outcome) -> str:
     """Write summary.json and its charts; returns the table, ratios first."""
-    ours = outcome.found.get(OURS, {"metrics": {}})["metrics"]
+    ours = outcome.records.get(OURS, {"metrics": {}})["metrics"]
     metrics: dict[str, float] = {}
-    for name, found in outcome.found.items():
-        for key, value in found["metrics"].items():
+    for name, system in outcome.records.items():
+        for key, value in system["metrics"].items():
             if ours.get(key) and "recall" not in key:
                 metrics[f"{name} / {OURS} {key}"] = round(value / ours[key], 3)
     folder = options.out / "index" / options.dataset
-    charts = [*draw_recall(outcome.found, folder), *draw_costs(outcome.found, folder)]
+    charts = [*draw_recall(outcome.records, folder), *draw_costs(outcome.records, folder)]
     rows = [
-        {"system": name, "version": version_of(found), **found["metrics"]}
-        for name, found in outcome.found.items()
+        {"system": name, "version": version_of(system), **system["metrics"]}
+        for name, system in outcome.records.items()
     ]
     values = {
         "parameters": {"compared_with": OURS, "k": 10, "threads": options.threads},
@@ -188,13 +188,13 @@ def _table(outcome: Outcome, ratios: Mapping[str, float]) -> str:
         f"Times as much as {OURS} (and p50 in ms at that recall@10, seconds, MiB)",
         f"{'':20}" + "".join(f"{title:>18}" for title in titles),
     ]
-    for name, system in outcome.found.items():
+    for name, system in outcome.records.items():
         cells = ""
         for column in columns:
             ratio, value = ratios.get(f"{name} / {OURS} {column}"), system["metrics"].get(column)
-            shown = "not reached" if value is None else f"{value:,.2f}"
-            shown = shown if ratio is None else f"{ratio:.2f}x ({value:,.2f})"
-            cells += f"{shown:>18}"
+            cell = "not reached" if value is None else f"{value:,.2f}"
+            cell = cell if ratio is None else f"{ratio:.2f}x ({value:,.2f})"
+            cells += f"{cell:>18}"
         lines.append(f"{name:20}{cells}")
     lines += [f"{name:20}{reason}" for name, reason in outcome.missing.items()]
     return "\n".join(lines)

@@ -93,7 +93,7 @@ def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[st
 
     from searchlab.training.mini.encoders import read_minilm
     from searchlab.training.mini.materials import ENGLISH_TEACHER, locate
-    from searchlab.training.mini.photo_tower import load_tower, reader_of
+    from searchlab.training.mini.photo_tower import load_tower, make_reader
     from searchlab.training.mini.teacher import Teacher
     from searchlab.training.mini.views import read_views
 
@@ -102,7 +102,7 @@ def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[st
 
     torch.set_num_threads(args.threads)
     photos = {path.stem: path for path in task.photos}
-    (read,) = read_views(reader_of(tower), photos, args.cache / task.name, 0)
+    (read,) = read_views(make_reader(tower), photos, args.cache / task.name, 0)
     minilm = read_minilm(locate(ENGLISH_TEACHER, args.teacher).parent)
     e5 = Teacher(args.teacher, args.cache)
     exponent = np.exp(read.logits - read.logits.max(axis=1, keepdims=True))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.mini.tasks import LANGUAGES, Rows, load_flickr8k, with_interval
 from searchlab.progress import Progress
-from searchlab.training.mini.build import TAUGHT, look
+from searchlab.training.mini.build import TAUGHT, read_inputs
 from searchlab.training.mini.heads import WIDE_HIDDEN, PhotoHead, train_pair, unit
 from searchlab.training.mini.hubness import SHARE, SHARPNESS
 from searchlab.training.mini.photo_tower import Readings
@@ -59,7 +59,7 @@ def read_material(root: Path, args: Namespace, progress: Progress) -> Material:
     """Take what tower and teachers say from the cache of a build, or make it."""
     ingredients = Ingredients(args.packages, args.cldr, root, args.wordnet)
     ingredients.check()
-    words, _, (_, read, views) = look(ingredients, Recipe(), args.cache, progress)
+    words, _, (_, read, views) = read_inputs(ingredients, Recipe(), args.cache, progress)
     task = load_flickr8k(root)
     tower = hashlib.sha256(views[0].features.tobytes()).hexdigest()[:12]
     shown = {path.stem: path for path in task.photos}
@@ -67,7 +67,7 @@ def read_material(root: Path, args: Namespace, progress: Progress) -> Material:
     row = {photo: number for number, photo in enumerate(views[0].ids)}
     captions, asked = {}, {}
     for language in LANGUAGES:
-        encode = words.teacher.english if language == "en" else words.teacher.encode
+        encode = words.teacher.encode_english if language == "en" else words.teacher.encode
         own = [c for c in words.captions if c.language == language]
         captions[language] = Told(
             np.array([row[c.photo_id] for c in own]), encode([c.text for c in own])

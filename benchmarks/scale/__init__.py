@@ -1,1 +1,1 @@
-"""Parts of `bench_scale.py`."""
+"""What search costs as a collection grows: `bench_scale.py` and its parts."""

@@ -6,18 +6,18 @@
     python -m benchmarks.scale.bench_scale --smoke --out "$(mktemp -d)"
 
 Writes results/scale/<dataset>/<system>-<size>.json, and summary.json with the laws fitted to the
-costs, a plan for sizes that nobody measured, and charts. Skips what is on record (--force does
-not). The vectors are those of `searchlab.studies.vectors.scenes`, made once into --cache (2 KB a
-photo; a folder that goes away if left out) and mapped; all sizes are samples of one collection.
+costs, a plan for sizes that nobody measured, and charts. Skips what is on record (--force measures
+again). The vectors are those of `searchlab.studies.vectors.scenes`, made once into --cache (2 KB a
+photo; a temporary folder if left out) and memory-mapped; all sizes are samples of one collection.
 
-Every system runs in a process of its own for every size and is ended after --limit seconds; where
-that happens larger sizes are not tried. Builds use --threads processors. Then queries come one at
-a time to one processor: 20 neighbours for queries like photos and like captions, without a filter
-and with filters that are made before the clock starts, in the form that the system takes. The
-efforts of a system are gone through from the least; where one reaches a recall of .99 and --budget
-is spent the next filter is taken. Slow systems are asked three queries at least (`n_queries`).
-Memory is what the process grew by without pages of files; the float32 rows that a system reads from
-the map are `rows_mib`, and need not lie in memory.
+Every system runs in a process of its own for every size and is ended after --limit seconds; then
+it is not tried at larger sizes. Builds use --threads processors. Then queries come one at a time to
+one processor: 20 neighbours for queries like photos and like captions, without a filter and with
+filters that are made before the clock starts, in the form that the system takes. The efforts of a
+system are tried from the least; once one reaches a recall of .99 and --budget is spent, the next
+filter is taken. Slow systems get three queries at least (`n_queries`). Memory is what the process
+grew by without pages of files; the float32 rows that a system reads from the mapped file are
+`rows_mib`, and need not lie in memory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from benchmarks.common.peers import PEERS, Peer
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.scale.cells import KINDS, Workload, make_truth, make_workload, truth_path
 from benchmarks.scale.charts import draw_costs, draw_filters
-from benchmarks.scale.summary import RECALL, at_recall, curves, fits, format_summary, plan
+from benchmarks.scale.summary import RECALL, at_recall, fit_laws, format_summary, make_rows, plan
 from searchlab.cli.console import ConsoleProgress
 from searchlab.errors import InputError
 from searchlab.evaluation.provenance.manifest import make_manifest
@@ -52,7 +52,7 @@ SYSTEMS = (
     "faiss-ivf-sq8",
     "faiss-ivf-rabitq",
 )
-# Its short codes do not reach .99 for captions; it can be asked for.
+# Not measured by default, as its short codes do not reach .99 for captions.
 LEFT_OUT = ("faiss-ivf-rabitq",)
 SIZES = "10k,30k,100k,300k,1M"
 _UNITS = {"k": 1_000, "M": 1_000_000}
@@ -69,16 +69,16 @@ def size_of(text: str) -> int:
 
 def measure(name: str, n: int, options: argparse.Namespace) -> dict[str, Any]:
     """Build one system over n photos and ask it everything."""
-    known = make_workload(n, options)
+    workload = make_workload(n, options)
     peer = PEERS[name].make(seed=options.seed, threads=options.threads)
     peer.load()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         before, started = Usage.now(), time.perf_counter()
-        peer.build(known.photos, {}, Path(scratch))
+        peer.build(workload.photos, {}, Path(scratch))
         build_s, after = time.perf_counter() - started, Usage.now()
         peer.save(Path(scratch))
         stored_mib = size_mib(Path(scratch))
-    rows_mib = known.photos.nbytes / 2**20
+    rows_mib = workload.photos.nbytes / 2**20
     metrics = {
         "build_s": build_s,
         "build_cpu_s": after.cpu_s - before.cpu_s,
@@ -88,40 +88,40 @@ def measure(name: str, n: int, options: argparse.Namespace) -> dict[str, Any]:
     }
     bind(1)
     with threadpool_limits(1):
-        points = _points(name, peer, known, options)
+        points = _points(name, peer, workload, options)
         if name == "searchlab-clustered":
-            metrics |= _bandwidth(peer, known)
+            metrics |= _bandwidth(peer, workload)
     peer.close()
     return {
         "parameters": {
             "system": peer.settings,
             "n_photos": n,
-            "dim": known.photos.shape[1],
-            "k": known.true[KINDS[0]]["none"].rows.shape[1],
+            "dim": workload.photos.shape[1],
+            "k": workload.true[KINDS[0]]["none"].rows.shape[1],
             "n_queries": options.queries,
             "threads": options.threads,
             "budget_s": options.budget,
         },
-        "metrics": _rounded(metrics | at_recall(points, peer.filter_effort)),
-        "points": [_rounded(point) for point in points],
+        "metrics": _round_floats(metrics | at_recall(points, peer.filter_effort)),
+        "points": [_round_floats(point) for point in points],
     }
 
 
 def _points(
-    name: str, peer: Peer, known: Workload, options: argparse.Namespace
+    name: str, peer: Peer, workload: Workload, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     progress = ConsoleProgress(Console(stderr=True))
     points: list[dict[str, Any]] = []
-    with progress.step(name, len(KINDS) * len(known.masks), unit="cells") as step:
-        for within, mask in known.masks.items():
+    with progress.step(name, len(KINDS) * len(workload.masks), unit="cells") as step:
+        for within, mask in workload.masks.items():
             answer = peer.search
             if mask is not None:
-                allowed = peer.kept(mask)
+                allowed = peer.make_selection(mask)
 
                 def answer(query: Any, k: int, allowed: Any = allowed) -> Any:
-                    return peer.among(query, k, allowed)
+                    return peer.search_among(query, k, allowed)
 
-            for kind, queries in known.queries.items():
+            for kind, queries in workload.queries.items():
                 step.note(f"{kind}, {within}")
                 started = time.perf_counter()
                 for effort in peer.efforts or (None,):
@@ -129,37 +129,41 @@ def _points(
                         peer.set_effort(effort)
                     measured = measure_within(
                         answer,
-                        known.photos,
+                        workload.photos,
                         queries,
-                        known.true[kind][within],
+                        workload.true[kind][within],
                         budget_s=options.budget,
                     )
                     points.append({"queries": kind, "filter": within, "effort": effort, **measured})
-                    spent = time.perf_counter() - started > len(peer.efforts) * options.budget
-                    if measured["recall"] >= RECALL and spent:
+                    is_spent = time.perf_counter() - started > len(peer.efforts) * options.budget
+                    if measured["recall"] >= RECALL and is_spent:
                         break
                 step.advance(1)
     return points
 
 
-def _bandwidth(peer: Peer, known: Workload) -> dict[str, float]:
-    """Compare the exact scan of eight-bit rows with reading as much memory and nothing else."""
+def _bandwidth(peer: Peer, workload: Workload) -> dict[str, float]:
+    """Compare the exact scan of eight-bit rows with only reading as much memory."""
     values = np.ones(2**27, dtype=np.float32)
-    reading, scanning = [], []
+    reading_s, scanning_s = [], []
     peer.set_effort(1000)
     for turn in range(5):
         started = time.perf_counter()
         np.dot(values, values)
-        reading.append(time.perf_counter() - started)
+        reading_s.append(time.perf_counter() - started)
         started = time.perf_counter()
-        peer.search(known.queries["text"][turn], 20)
-        scanning.append(time.perf_counter() - started)
-    read = values.nbytes / min(reading) / 1e9
-    scanned = known.photos.size / min(scanning) / 1e9
-    return {"read_gb_per_s": read, "scan_gb_per_s": scanned, "scan_share_of_read": scanned / read}
+        peer.search(workload.queries["text"][turn], 20)
+        scanning_s.append(time.perf_counter() - started)
+    read_rate = values.nbytes / min(reading_s) / 1e9
+    scan_rate = workload.photos.size / min(scanning_s) / 1e9
+    return {
+        "read_gb_per_s": read_rate,
+        "scan_gb_per_s": scan_rate,
+        "scan_share_of_read": scan_rate / read_rate,
+    }
 
 
-def _rounded(values: dict[str, Any]) -> dict[str, Any]:
+def _round_floats(values: dict[str, Any]) -> dict[str, Any]:
     return {k: round(v, 5) if isinstance(v, float) else v for k, v in values.items()}
 
 
@@ -178,13 +182,13 @@ def measure_all(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict
             for system in systems:
                 name = f"{system}-{label}"
                 step.note(name)
-                known = on_record(options, "scale", name)
-                if known is None and not PEERS[system].is_installed:
+                values = on_record(options, "scale", name)
+                if values is None and not PEERS[system].is_installed:
                     missing[system] = "not installed"
-                if known is None and system not in missing:
-                    known = _measure(system, label, n, options, missing)
-                if known is not None:
-                    records.append(known)
+                if values is None and system not in missing:
+                    values = _measure(system, label, n, options, missing)
+                if values is not None:
+                    records.append(values)
                 step.advance(1)
     return records, missing
 
@@ -192,7 +196,7 @@ def measure_all(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict
 def _measure(
     system: str, label: str, n: int, options: argparse.Namespace, missing: dict[str, str]
 ) -> dict[str, Any] | None:
-    if not truth_path(n, options).exists():  # it is not of the system's own time
+    if not truth_path(n, options).exists():  # made first, so that no system's limit covers it
         largest = max(size_of(text) for text in options.sizes.split(","))
         in_fresh_process(make_truth, n, largest, options, threads=options.threads)
     try:
@@ -205,7 +209,7 @@ def _measure(
             environment=PEERS[system].environment,
             limit_s=options.limit,
         )
-    except Exception as error:  # a peer fails in its own ways, and the others go on
+    except Exception as error:  # a peer may raise anything; the others are measured all the same
         missing[system] = f"{label}: {type(error).__name__}: {error}".splitlines()[0][:200]
         return None
     manifest = make_manifest(
@@ -223,8 +227,8 @@ def summarise(
     options: argparse.Namespace, records: list[dict[str, Any]], missing: dict[str, str]
 ) -> str:
     """Write summary.json and its charts; returns the tables."""
-    rows = curves(records)
-    laws = fits(rows)
+    rows = make_rows(records)
+    laws = fit_laws(rows)
     folder = options.out / "scale" / options.dataset
     values = {
         "parameters": {"recall": RECALL, "sizes": options.sizes, "threads": options.threads},
@@ -253,8 +257,9 @@ def main() -> None:
     parser.set_defaults(threads=2)
     parser.add_argument("--sizes", default=SIZES, help=f"numbers of photos, default {SIZES}")
     usual = ",".join(name for name in SYSTEMS if name not in LEFT_OUT)
-    parser.add_argument("--systems", default=usual, help=f"comma between: {', '.join(SYSTEMS)}")
-    parser.add_argument("--queries", type=int, default=100, help="most of each kind")
+    listed = ", ".join(SYSTEMS)
+    parser.add_argument("--systems", default=usual, help=f"separated by commas: {listed}")
+    parser.add_argument("--queries", type=int, default=100, help="most queries of each kind")
     parser.add_argument("--budget", type=float, default=0.1, help="seconds of a point")
     parser.add_argument("--limit", type=int, default=900, help="seconds of a system at one size")
     parser.add_argument("--cache", type=Path, help="folder that keeps the vectors")

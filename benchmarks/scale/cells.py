@@ -1,4 +1,4 @@
-"""What is asked of every system at every size: two kinds of queries, with and without filters."""
+"""The queries that every system gets at every size: of two kinds, with and without filters."""
 
 from __future__ import annotations
 
@@ -35,15 +35,18 @@ class Filter(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Such as `random 10%`; `none` without a filter."""
+        """Name, such as `random 10%`; `none` without a filter."""
         return f"{self.relation} {100 * self.share:g}%" if self.share < 1 else "none"
 
     def mask(self, scenes: NDArray[np.int32], *, seed: int) -> NDArray[np.bool_] | None:
-        """Draw it: exactly its share of the photos, at least one; None for all.
+        """Draw the photos that the filter keeps, at least one.
 
         Args:
             scenes: (n_photos,) the scene of each photo.
-            seed: Of what is drawn.
+            seed: Seed of the draw.
+
+        Returns:
+            (n_photos,) bool, True for exactly its share of the photos; None for all.
         """
         if self.share >= 1:
             return None
@@ -68,7 +71,7 @@ FILTERS = (
 
 
 class Workload(NamedTuple):
-    """Everything that a system is measured with.
+    """Photos, queries, filters and true answers that a system is measured with.
 
     Attributes:
         photos: (n, dim) unit rows, memory-mapped.
@@ -89,13 +92,13 @@ def dim_of(options: argparse.Namespace) -> int:
 
 
 def photos_of(options: argparse.Namespace, n: int) -> StoredScenes:
-    """Open the vectors, made now where they are not there."""
+    """Open the vectors; they are made first if they are not in the cache."""
     progress = ConsoleProgress(Console(stderr=True))
     return open_scenes(options.cache, n, dim_of(options), seed=options.seed, progress=progress)
 
 
 def make_workload(n: int, options: argparse.Namespace) -> Workload:
-    """Make queries and filters, and read the true answers, computed now where nobody did before."""
+    """Make queries and filters, and read the true answers, computed first if they are missing."""
     photos, scenes = photos_of(options, n)
     images = Scenes(dim_of(options), seed=options.seed).queries(options.queries)
     queries = {"image": images, "text": text_like(images, seed=options.seed + 1)}
@@ -115,7 +118,7 @@ def make_workload(n: int, options: argparse.Namespace) -> Workload:
 
 
 def make_truth(n: int, largest: int, options: argparse.Namespace) -> None:
-    """Make vectors up to the largest size, where they are not there, and true answers of n."""
+    """Make the vectors up to the largest size and the true answers at size n, where missing."""
     photos_of(options, largest)
     make_workload(n, options)
 

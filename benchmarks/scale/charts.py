@@ -22,29 +22,31 @@ _PANELS = {
 }
 
 
-def _of(rows: Sequence[Mapping[str, Any]], system: str, cost: str) -> list[tuple[float, float]]:
+def _points_of(
+    rows: Sequence[Mapping[str, Any]], system: str, cost: str
+) -> list[tuple[float, float]]:
     return [(r["n_photos"], r[cost]) for r in rows if r["system"] == system and r.get(cost, 0) > 0]
 
 
 def draw_costs(
     rows: Sequence[Mapping[str, Any]], laws: Sequence[Mapping[str, Any]], folder: Path
 ) -> list[Path]:
-    """Draw each cost against the number of photos; ours goes on as its law says, with interval."""
+    """Draw each cost against the number of photos, and the forecast of ours with its interval."""
     systems = list(dict.fromkeys(row["system"] for row in rows))
     with chart(12, 8, rows=2, columns=2, sharex=True) as (figure, axes):
         for axis, (cost, title) in zip(axes.ravel(), _PANELS.items(), strict=True):
-            drawn: list[float] = []
+            values: list[float] = []
             for number, system in enumerate(systems):
-                points = _of(rows, system, cost)
+                points = _points_of(rows, system, cost)
                 if points:
                     axis.plot(*zip(*points, strict=True), label=system, **system_look(number))
-                    drawn += [value for _, value in points]
+                    values += [value for _, value in points]
             for law in laws:
                 if (law["system"], law["cost"]) == (OURS, cost):
-                    drawn.append(_go_on(axis, law))
+                    values.append(_draw_forecast(axis, law))
             axis.set(xscale="log", yscale="log", title=title)
-            if drawn:  # an interval that is wider than all of this says nothing
-                axis.set_ylim(min(drawn) / 3, 3 * max(drawn))
+            if values:  # the end of a very wide interval is not shown
+                axis.set_ylim(min(values) / 3, 3 * max(values))
         for axis in axes[1]:
             axis.set_xlabel("photos")
         handles, labels = axes[0][0].get_legend_handles_labels()
@@ -55,7 +57,7 @@ def draw_costs(
         return save_chart(figure, folder / "costs")
 
 
-def _go_on(axis: Any, fit: Mapping[str, Any]) -> float:
+def _draw_forecast(axis: Any, fit: Mapping[str, Any]) -> float:
     forecast = Forecast.of(fit)
     ns = np.geomspace(forecast.n, PLANNED[-1], 20)
     means, lows, highs = zip(*(forecast.at(n) for n in ns), strict=True)

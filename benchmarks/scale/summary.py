@@ -1,4 +1,4 @@
-"""Curves, the laws fitted to them, and what they say of sizes that nobody measured."""
+"""Costs by size, the laws fitted to them, and what these say of sizes that nobody measured."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PLANNED = (10_000_000, 100_000_000, 1_000_000_000)
 MACHINES_GB = (64, 256)
 # Part of a machine's memory that an index may take: the rest is for rows on their way and requests.
 _USABLE = 0.75
-# A caption query that takes longer is felt beside the time that its text takes to embed.
+# A caption query that takes longer is noticeable beside the time to embed its text.
 PATIENCE_MS = 50
-# What a fit over small sizes may not go below. Every row adds the same bytes and must be read to
-# build; a search reads the centres of all lists, and there are as many as the root of the rows.
+# Least exponents: a fit over small sizes may not go below them. Every row adds the same bytes and
+# must be read to build; a search reads the centres of all lists, about the square root of the rows.
 LEAST = {"memory_mib": 1.0, "stored_mib": 1.0, "build_cpu_s": 1.0, "p50_ms": 0.5, "p99_ms": 0.5}
 COSTS = {
     "build_cpu_s": "s of one processor to build",
@@ -34,31 +34,31 @@ COSTS = {
 
 
 def at_recall(points: Sequence[Mapping[str, Any]], one_setting: int) -> dict[str, float]:
-    """Pick, for each kind and filter, the fastest point that reaches the recall, and one setting's.
+    """Pick for each kind and filter the fastest point that reaches the recall.
 
     Args:
-        points: Of one system at one size.
-        one_setting: The effort that is not chosen anew for each filter.
+        points: The points of one system at one size.
+        one_setting: An effort; its point is picked too, named `one setting: `.
     """
     metrics: dict[str, float] = {}
     for kind in KINDS:
         for within in dict.fromkeys(point["filter"] for point in points):
-            some = [p for p in points if (p["queries"], p["filter"]) == (kind, within)]
+            cell = [p for p in points if (p["queries"], p["filter"]) == (kind, within)]
             place = f"{kind} {within}"
-            metrics[f"best recall {place}"] = max(point["recall"] for point in some)
-            fastest = fastest_at(some, RECALL)
-            chosen = {"": fastest}
-            chosen["one setting: "] = next(
-                (p for p in some if p["effort"] in (None, one_setting)), fastest
+            metrics[f"best recall {place}"] = max(point["recall"] for point in cell)
+            fastest = fastest_at(cell, RECALL)
+            picked = {"": fastest}
+            picked["one setting: "] = next(
+                (p for p in cell if p["effort"] in (None, one_setting)), fastest
             )
-            for name, point in chosen.items():
+            for name, point in picked.items():
                 if point is not None:
-                    for of in ("recall", "p50_ms", "p99_ms"):
-                        metrics[f"{name}{of} {place}"] = point[of]
+                    for figure in ("recall", "p50_ms", "p99_ms"):
+                        metrics[f"{name}{figure} {place}"] = point[figure]
     return metrics
 
 
-def curves(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def make_rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Make a row of each record, by system and size."""
     rows = [
         {"system": one["parameters"]["of"], "n_photos": one["parameters"]["n_photos"]}
@@ -69,20 +69,21 @@ def curves(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (order.index(row["system"]), row["n_photos"]))
 
 
-def fits(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def fit_laws(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Fit every cost of every system that was measured at three sizes or more."""
     laws = []
     for system in dict.fromkeys(row["system"] for row in rows):
         for cost in COSTS:
-            of = [row for row in rows if row["system"] == system and row.get(cost, 0) > 0]
-            if len(of) > 2:
-                ns, values = [row["n_photos"] for row in of], [row[cost] for row in of]
+            measured = [row for row in rows if row["system"] == system and row.get(cost, 0) > 0]
+            if len(measured) > 2:
+                ns = [row["n_photos"] for row in measured]
+                values = [row[cost] for row in measured]
                 law = fit_power_law(ns, values)
-                laws.append({"system": system, "cost": cost, **_plain(law), "measured": values})
+                laws.append({"system": system, "cost": cost, **_to_dict(law), "measured": values})
     return laws
 
 
-def _plain(law: PowerLaw) -> dict[str, Any]:
+def _to_dict(law: PowerLaw) -> dict[str, Any]:
     return {
         "exponent": law.exponent._asdict(),
         "scale": law.scale,
@@ -93,12 +94,12 @@ def _plain(law: PowerLaw) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Forecast:
-    """A cost beyond the sizes that were measured: from the largest of them on, by its law.
+    """A cost beyond the sizes that were measured: it grows from the largest of them by its law.
 
     Attributes:
-        n: The largest size.
-        cost: What it cost there.
-        exponent: Of the law, but not less than what the index is made of makes it.
+        n: The largest size that was measured.
+        cost: The cost at that size.
+        exponent: Exponent of the law, at least that of `LEAST`.
     """
 
     n: float
@@ -107,7 +108,7 @@ class Forecast:
 
     @classmethod
     def of(cls, fit: Mapping[str, Any]) -> Forecast:
-        """Take a row of `fits`."""
+        """Take a row of `fit_laws`."""
         least = next(part for name, part in LEAST.items() if fit["cost"].startswith(name))
         exponent = Estimate(*(max(fit["exponent"][end], least) for end in Estimate._fields))
         return cls(fit["ns"][-1], fit["measured"][-1], exponent)
@@ -126,7 +127,7 @@ def plan(laws: Sequence[Mapping[str, Any]], *, dim: int) -> list[dict[str, Any]]
     """Say what our index would take at sizes that were not measured, from the laws.
 
     Args:
-        laws: As `fits` returns them.
+        laws: As `fit_laws` returns them.
         dim: Components of a row.
 
     Returns:
@@ -140,7 +141,7 @@ def plan(laws: Sequence[Mapping[str, Any]], *, dim: int) -> list[dict[str, Any]]
     rows = []
     for n in PLANNED:
         memory_gb, disk_gb = (
-            _times(ours[cost].at(n), 2**20 / 1e9) for cost in ("memory_mib", "stored_mib")
+            _scale(ours[cost].at(n), 2**20 / 1e9) for cost in ("memory_mib", "stored_mib")
         )
         row: dict[str, Any] = {
             "n_photos": n,
@@ -149,32 +150,34 @@ def plan(laws: Sequence[Mapping[str, Any]], *, dim: int) -> list[dict[str, Any]]
             "dim": dim,
             "memory_gb": memory_gb,
             "disk_gb": disk_gb,
-            "build_cpu_h": _times(ours["build_cpu_s"].at(n), 1 / 3600),
+            "build_cpu_h": _scale(ours["build_cpu_s"].at(n), 1 / 3600),
         }
         for kind in KINDS:
-            row[f"p50_ms_{kind}"] = _times(ours[f"p50_ms {kind} none"].at(n), 1)
+            row[f"p50_ms_{kind}"] = _scale(ours[f"p50_ms {kind} none"].at(n), 1)
         for size in MACHINES_GB:
             machines = math.ceil(memory_gb[0] / (_USABLE * size))
             row[f"machines_of_{size}_gb"] = machines
             spread = ours["p50_ms text none"].at(n / machines)
-            row[f"p50_ms_text_over_{size}_gb_machines"] = _digits(spread.mean)
+            row[f"p50_ms_text_over_{size}_gb_machines"] = _round(spread.mean)
         row["verdict"] = _verdict(row)
         rows.append(row)
     for size in MACHINES_GB:
         most = ours["memory_mib"].reaches(_USABLE * size * 1e9 / 2**20)
-        rows.append(_limit(ours, most, f"the most that one machine of {size} GB holds"))
+        rows.append(_plan_largest(ours, most, f"the most that one machine of {size} GB holds"))
     most = ours["p50_ms text none"].reaches(PATIENCE_MS)
-    rows.append(_limit(ours, most, f"the most that one processor searches in {PATIENCE_MS} ms"))
+    rows.append(
+        _plan_largest(ours, most, f"the most that one processor searches in {PATIENCE_MS} ms")
+    )
     return rows
 
 
-def _limit(ours: Mapping[str, Forecast], n: float, verdict: str) -> dict[str, Any]:
+def _plan_largest(ours: Mapping[str, Forecast], n: float, verdict: str) -> dict[str, Any]:
     return {
-        "n_photos": _digits(n),
+        "n_photos": _round(n),
         "extrapolated": n > ours["memory_mib"].n,
-        "memory_gb": _times(ours["memory_mib"].at(n), 2**20 / 1e9),
-        "p50_ms_text": _times(ours["p50_ms text none"].at(n), 1),
-        "build_cpu_h": _times(ours["build_cpu_s"].at(n), 1 / 3600),
+        "memory_gb": _scale(ours["memory_mib"].at(n), 2**20 / 1e9),
+        "p50_ms_text": _scale(ours["p50_ms text none"].at(n), 1),
+        "build_cpu_h": _scale(ours["build_cpu_s"].at(n), 1 / 3600),
         "verdict": f"{verdict}; beyond it, several that each hold a part",
     }
 
@@ -189,11 +192,11 @@ def _verdict(row: Mapping[str, Any]) -> str:
     return f"a distributed engine, or {n} machines that each hold a part{why}"
 
 
-def _times(estimate: Estimate, factor: float) -> list[float]:
-    return [_digits(factor * part) for part in estimate]
+def _scale(estimate: Estimate, factor: float) -> list[float]:
+    return [_round(factor * part) for part in estimate]
 
 
-def _digits(value: float) -> float:
+def _round(value: float) -> float:
     # Three digits: more would claim more than a fit can say.
     return float(f"{value:.3g}") if math.isfinite(value) else 1e308
 
@@ -204,12 +207,12 @@ def format_summary(
     planned: Sequence[Mapping[str, Any]],
     missing: Mapping[str, str],
 ) -> str:
-    """Lay the figures out as text."""
+    """Format the figures as text."""
     columns = ("build_cpu_s", "build_s", "memory_mib", "stored_mib")
     columns += tuple(f"p50_ms {kind} none" for kind in KINDS)
     lines = [f"{'':22}{'photos':>12}" + "".join(f"{c.replace(' none', ''):>14}" for c in columns)]
     for row in rows:
-        cells = "".join(f"{_shown(row.get(column)):>14}" for column in columns)
+        cells = "".join(f"{_format(row.get(column)):>14}" for column in columns)
         lines.append(f"{row['system']:22}{row['n_photos']:>12,}{cells}")
     lines += [
         f"{law['system']}: {law['cost']} grows as n ** {law['exponent']['mean']:.2f} "
@@ -220,5 +223,5 @@ def format_summary(
     return "\n".join([*lines, *(f"{name}: {why}" for name, why in missing.items())])
 
 
-def _shown(value: float | None) -> str:
+def _format(value: float | None) -> str:
     return "not reached" if value is None else f"{value:,.2f}"

@@ -13,7 +13,7 @@ open_clip that are not on this machine yet:
     openclip:ViT-B-32/TAG:bf16              the same, its image tower in bfloat16 (`:fp16`)
     onnx:FOLDER                             what `searchlab.models.onnx.export.export_onnx` wrote
     onnx:FOLDER:fp32                        the same in float32 (`:int8` in eight bits)
-    adapted:FOLDER                          with heads of one's own: `searchlab models adapt`
+    adapted:FOLDER                          a model with small trained heads: `models adapt`
     migrated:FOLDER                         vectors of another model, mapped: `models migrate`
     hybrid:mini=0.7,captions=0.3            several of these, weighted
 

@@ -1,4 +1,4 @@
-"""A model with small heads of one's own, trained on captioned photos by `searchlab models adapt`.
+"""A model with two small heads, trained on your captioned photos by `searchlab models adapt`.
 
 A head is a residual linear map, x -> unit(x + x A + b), one for the rows of photos and one for
 those of texts; the model below stays as it is. A folder holds the two heads, canaries, the
@@ -67,20 +67,24 @@ class Head:
         """Return the unit rows that this head maps to the given ones.
 
         Raises:
-            numpy.linalg.LinAlgError: The map loses something, so nothing can be undone.
+            numpy.linalg.LinAlgError: The map is singular, so it has no inverse.
         """
         inverse = np.linalg.inv(np.eye(len(self.bias)) + self.linear.astype(np.float64))
-        # Of c u - b, all that is not known is the length c; the row must come out with length 1.
-        ahead, offset = mapped @ inverse, self.bias @ inverse
-        a = (ahead**2).sum(axis=1)
-        half = ahead @ offset
+        # A row was (c u - b) (I + A)^-1, where u is its mapped row and c the length that was
+        # divided out. That the row has length 1 is a quadratic equation for c.
+        direction, offset = mapped @ inverse, self.bias @ inverse
+        a = (direction**2).sum(axis=1)
+        half = direction @ offset
         root = np.sqrt(np.maximum(half**2 - a * (offset @ offset - 1), 0))
         lengths = (half + root) / np.maximum(a, 1e-12)
-        return unit_rows(lengths[:, None] * ahead - offset)
+        return unit_rows(lengths[:, None] * direction - offset)
 
 
 def heads_id(base_id: str, image: Head, text: Head) -> str:
-    """`adapted-`, the base's short name, and 12 hex digits over the base's id and both heads."""
+    """Return `adapted-`, the base's short name, and a hash of the base's id and both heads.
+
+    The hash is the first 12 hex digits of a SHA-256.
+    """
     digest = hashlib.sha256(base_id.encode())
     for head in (image, text):
         for array in (head.linear, head.bias):
@@ -174,13 +178,13 @@ class AdaptedEmbedder(Embedder):
             else:
                 images = [canary_image(int(probe)) for probe in probes]
                 rows = self.image_head(self.base.encode_images(images))
-            # As wide as the towers of mini: kernels of another processor round an int8 network so.
+            # The tolerance of mini's image tower: processors round an int8 network differently.
             check_canaries(f"the {tower} tower of {self.name}", canaries, rows, tolerance=0.05)
             self._unchecked.pop(tower, None)
 
 
 def record_canaries(model: AdaptedEmbedder) -> dict[str, list[dict[str, Any]]]:
-    """Embed the probes; plain values, fit for JSON."""
+    """Embed the canary inputs; returns plain values by tower, fit for JSON."""
     texts = model.encode_texts(CANARY_TEXTS)
     images = model.encode_images([canary_image(seed) for seed in CANARY_IMAGES])
     return {
@@ -200,9 +204,9 @@ def read_model_file(folder: Path, kind: str, command: str) -> dict[str, Any]:
     """Read what a folder says of the model in it.
 
     Args:
-        folder: Of the model.
+        folder: The model's folder.
         kind: `"adapted"` or `"migrated"`.
-        command: What makes such a folder, for the message.
+        command: How to make such a folder; ends the error message.
 
     Raises:
         NotFoundError: There is no such model.
@@ -256,7 +260,7 @@ def load_adapted(folder: str) -> AdaptedEmbedder:
                 Head(arrays[f"{side}_linear"], arrays[f"{side}_bias"]) for side in ("image", "text")
             )
         recorded = str(values["model_id"])
-    except Exception as error:  # numpy and zipfile share no base of theirs
+    except Exception as error:  # the errors of numpy and zipfile have no common base class
         raise damaged_file(place, error) from error
     base = load_model(spec)
     if base.model_id != base_id:

@@ -17,7 +17,7 @@ def group_by_length(lengths: Sequence[int], *, most: int) -> list[NDArray[np.int
 
     Args:
         lengths: Tokens of each text.
-        most: Texts in a group.
+        most: Largest number of texts in a group.
 
     Returns:
         Positions in `lengths`, each once, group by group, shorter texts first.

@@ -52,18 +52,18 @@ def check_canaries(
         tower: Name used in the message.
         canaries: Recorded inputs.
         embeddings: (n_canaries, dim) of the tower just loaded.
-        tolerance: Largest distance allowed between the recorded and the found components.
+        tolerance: Largest Euclidean distance allowed between recorded and new components.
 
     Raises:
         MismatchError: A canary moved.
     """
     for canary, row in zip(canaries, embeddings, strict=True):
         expected = np.asarray(canary.expected, dtype=np.float64)
-        moved = float(np.linalg.norm(expected - row[: len(expected)]))
-        if not moved <= tolerance:
+        distance = float(np.linalg.norm(expected - row[: len(expected)]))
+        if not distance <= tolerance:
             msg = (
                 f"{tower} must embed its canary {canary.probe!r} as recorded, "
-                f"got a row {moved:.4f} away (allowed {tolerance:g}); "
+                f"got a row {distance:.4f} away (allowed {tolerance:g}); "
                 "weights, preprocessing or tokenizer are not those it was made with, reinstall them"
             )
             raise MismatchError(msg)
@@ -71,14 +71,14 @@ def check_canaries(
 
 _TEXT = "a photo of a red boat on a quiet lake"
 _SEED = 11
-_SAMPLED = 32
+_SAMPLED = 32  # components of a row that are recorded, spread over the whole row
 
 
 class CanaryCheck:
-    """What a model embedded when a library was built, to be met again by whoever queries it.
+    """Embeddings of two probes, recorded when a library was built and compared when it is queried.
 
-    A checkpoint of the user's own brings no canaries. The library that it built does: a model that
-    reads the same weights in another way is refused at its first query.
+    A checkpoint of the user's own brings no canaries, so the library that was built with it records
+    some: a model that reads the same weights in another way is refused at its first query.
     """
 
     def __init__(self, recorded: Mapping[str, Sequence[float]]) -> None:
@@ -95,7 +95,7 @@ class CanaryCheck:
         """Compare a tower with its record, the first time it is used.
 
         Raises:
-            MismatchError: It embeds its probe otherwise than when the library was built.
+            MismatchError: It no longer embeds its probe as it did when the library was built.
         """
         expected = self._unchecked.get(kind)
         if expected is None:

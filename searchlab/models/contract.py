@@ -88,7 +88,7 @@ def check_model(spec: str) -> Iterator[tuple[str, str]]:
             check(subject)
         except SearchlabError as error:
             problem = str(error)
-        except Exception as error:  # a stranger's code, which may raise anything
+        except Exception as error:  # the model may be a plugin's, which may raise anything
             problem = f"{type(error).__name__}: {error}"
         yield promise_of(check), problem
 
@@ -105,18 +105,18 @@ def check_attributes(subject: Subject) -> None:
     _demand(model.dim > 0, "have a dim above 0", model.dim)
     _demand(model.reads in ("image", "text"), "read 'image' or 'text'", model.reads)
     fits = (model.input_size > 0) == (model.reads == "image")
-    _demand(fits, "have an input_size above 0 just if it reads pixels", model.input_size)
-    named = re.fullmatch(r".+-[0-9a-f]{12}", model.model_id)
-    _demand(named is not None, "have a model_id such as toy-0123456789ab", model.model_id)
+    _demand(fits, "have an input_size above 0 if it reads pixels, else 0", model.input_size)
+    id_match = re.fullmatch(r".+-[0-9a-f]{12}", model.model_id)
+    _demand(id_match is not None, "have a model_id such as toy-0123456789ab", model.model_id)
 
 
 def check_fingerprints(subject: Subject) -> None:
-    """Its weights, preprocessing and tokenizer are hashed apart, alike at every load."""
+    """Its weights, preprocessing and tokenizer have a hash each, the same at every load."""
     hashes = subject.model.fingerprints()
     names = ["preprocessing", "tokenizer", "weights"]
     _demand(sorted(hashes) == names, f"hash {', '.join(names)}", sorted(hashes))
-    whole = all(re.fullmatch("[0-9a-f]{12}", digest) for digest in hashes.values())
-    _demand(whole, "have fingerprints of 12 hex digits", hashes)
+    well_formed = all(re.fullmatch("[0-9a-f]{12}", digest) for digest in hashes.values())
+    _demand(well_formed, "have fingerprints of 12 hex digits", hashes)
     _demand(len(set(hashes.values())) == 3, "have three different fingerprints", hashes)
     again = construct_model(subject.spec).fingerprints()
     _demand(again == hashes, f"have the fingerprints {hashes} at the next load", again)
@@ -211,7 +211,7 @@ def check_refused_texts(subject: Subject) -> None:
 
 
 def check_refused_pictures(subject: Subject) -> None:
-    """What is no list of pictures, or a picture without pixels, is refused with an InputError."""
+    """Anything but a list of pictures that have pixels is refused with an InputError."""
     encode, picture = subject.model.encode_images, subject.pictures[0]
     pixels = np.zeros((4, 4, 3), dtype=np.uint8)
     refused: list[Any] = [picture, ["x"], [None], [pixels], [Image.new("RGB", (0, 5))]]

@@ -1,8 +1,9 @@
 """Where torch computes, in which precision, and how pictures get there without making it wait.
 
-Threads fit pictures into a buffer of bytes while the device computes on the one before. The buffers
-are pinned, so that the device fetches them by itself; there are two, used in turn, whatever the
-number of pictures. A quarter of the bytes of floats is sent; the device normalises.
+Threads fit pictures into one buffer of bytes while the device computes on the one before. There are
+two buffers, used in turn, whatever the number of pictures. They are pinned in memory, so that the
+device can copy them by itself. Pixels are sent as bytes, a quarter of the size of floats, and are
+normalised on the device.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from searchlab.models.preprocess import Preprocess
 from searchlab.models.protocol import Embeddings
 
 ENVIRONMENT: Final = "SEARCHLAB_DEVICE"
-"""The variable that names the device where nobody else does."""
+"""The environment variable that names the device where no argument does."""
 
 PRECISIONS: Final = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 """Name -> what an image tower computes its products in; None for float32 throughout."""
@@ -39,8 +40,8 @@ def choose_device(name: str | None = None) -> torch.device:
 
     Args:
         name: Such as `"cpu"`, `"cuda"`, `"cuda:1"`, `"xpu"` or `"mps"`; `"auto"` for the first
-            accelerator that there is, else the processor. Left out, `SEARCHLAB_DEVICE` says it, and
-            without that it is the processor.
+            accelerator that there is, else the processor. If left out, the variable
+            `SEARCHLAB_DEVICE` decides, and without it the processor is taken.
 
     Raises:
         InputError: There is no such device here.
@@ -53,7 +54,7 @@ def choose_device(name: str | None = None) -> torch.device:
         device = torch.device(choice)
     except RuntimeError:
         device = None
-    if device is None or device.type not in ("cpu", *here) or _is_beyond(device):
+    if device is None or device.type not in ("cpu", *here) or _lacks_index(device):
         listed = ", ".join(["auto", "cpu", *here])
         msg = f"device must be one that torch has here ({listed}), got {choice!r}"
         raise InputError(msg)
@@ -65,7 +66,7 @@ def _is_here(kind: str) -> bool:
     return module is not None and bool(module.is_available())
 
 
-def _is_beyond(device: torch.device) -> bool:
+def _lacks_index(device: torch.device) -> bool:
     if device.index is None or device.type == "cpu":
         return False
     n_devices: int = getattr(torch, device.type).device_count()
@@ -74,13 +75,13 @@ def _is_beyond(device: torch.device) -> bool:
 
 @dataclass(frozen=True)
 class Feed:
-    """Brings pictures to a device and their rows back; for several threads at once.
+    """Brings pictures to a device and their rows back; several threads may use one.
 
     Attributes:
         preprocess: How the tower wants its pictures.
-        device: Where it computes.
+        device: Where the tower computes.
         precision: One of `PRECISIONS`.
-        batch: Pictures that it is given at once.
+        batch: Pictures that the tower is given at once.
     """
 
     preprocess: Preprocess
@@ -105,7 +106,7 @@ class Feed:
 
         def fetch() -> None:
             start, batch_rows = under_way.popleft()
-            # Waits for the device; then it is done with the buffer that it computed from, too.
+            # This waits for the device, which then no longer needs the buffer it computed from.
             rows[start : start + len(batch_rows)] = batch_rows.float().cpu().numpy()
 
         with self._threads() as fit, self._computing():

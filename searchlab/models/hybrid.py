@@ -89,9 +89,9 @@ class HybridEmbedder(Embedder):
         self.name = f"hybrid:{listed}"
         self.dim = sum(model.dim for model, _ in self._parts)
         self.model_id = f"hybrid-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
-        seeing = [model for model, _ in self._parts if model.reads == "image"]
-        self.reads: Literal["image", "text"] = "image" if seeing else "text"
-        self.input_size = max((model.input_size for model in seeing), default=0)
+        pixel_models = [model for model, _ in self._parts if model.reads == "image"]
+        self.reads: Literal["image", "text"] = "image" if pixel_models else "text"
+        self.input_size = max((model.input_size for model in pixel_models), default=0)
 
     @property
     def parts(self) -> tuple[tuple[Embedder, float], ...]:
@@ -99,7 +99,7 @@ class HybridEmbedder(Embedder):
         return self._parts
 
     def fingerprints(self) -> dict[str, str]:
-        """Hash those of the parts together, with their weights."""
+        """Hash the fingerprints of the parts together, with their weights."""
         parts = [(model.fingerprints(), f"{weight:.6g}") for model, weight in self._parts]
         return {
             name: short_hash(",".join(f"{hashes[name]}={weight}" for hashes, weight in parts))

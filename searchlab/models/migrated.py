@@ -48,7 +48,10 @@ class LinearMap:
 
 
 def map_id(old_id: str, new_id: str, linear_map: LinearMap) -> str:
-    """`migrated-`, the new model's short name, and 12 hex digits over both ids and the map."""
+    """Return `migrated-`, the new model's short name, and a hash of both ids and the map.
+
+    The hash is the first 12 hex digits of a SHA-256.
+    """
     digest = hashlib.sha256(f"{old_id}\n{new_id}".encode())
     for array in (linear_map.linear, linear_map.bias):
         digest.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
@@ -130,7 +133,7 @@ def load_migrated(folder: str) -> MigratedEmbedder:
         recorded = str(values["model_id"])
         with np.load(io.BytesIO(path.read_bytes())) as arrays:
             linear_map = LinearMap(arrays["linear"], arrays["bias"])
-    except Exception as error:  # numpy and zipfile share no base of theirs
+    except Exception as error:  # the errors of numpy and zipfile have no common base class
         raise damaged_file(place, error) from error
     base = load_model(spec)
     if base.model_id != new_id:

@@ -18,7 +18,7 @@ from searchlab.errors import InputError
 
 _FILTERS: Final = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
 _MODES: Final = ("shortest", "longest", "squash")
-_SLENDER = 8  # from this aspect ratio on, what the crop throws away is not resized
+_SLENDER = 8  # beyond this aspect ratio, only what the crop keeps is resized
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Preprocess:
     """How a model wants its pictures.
 
     Attributes:
-        height: Of what the tower reads, in pixels.
-        width: Likewise.
-        mean: Taken from each channel, which runs from 0 to 1.
-        std: Divides each channel then.
+        height: Height of the tower's input in pixels.
+        width: Its width.
+        mean: Subtracted from each channel, whose values run from 0 to 1.
+        std: Divides each channel after that.
         interpolation: `"bicubic"` or `"bilinear"`.
         resize_mode: `"shortest"` side to size and centre crop, `"longest"` side to size and pad, or
             `"squash"`.

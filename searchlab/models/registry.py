@@ -13,7 +13,7 @@ from searchlab.models.protocol import Embedder
 from searchlab.plugins import load_plugin, plugin_names
 
 Constructor: TypeAlias = Callable[..., Embedder]
-"""Makes a model of what follows the colon in a spec; takes nothing where nothing may follow."""
+"""Makes a model from what follows the colon in a spec; no argument where nothing may follow."""
 
 MODELS: dict[str, Constructor] = {}
 """Head of a spec -> constructor; `searchlab.models` fills in those that ship."""
@@ -63,7 +63,7 @@ def model_names() -> list[str]:
 
 
 def constructor_of(head: str) -> Constructor | None:
-    """Return what makes the models of a head, of a plugin too; None for an unknown one.
+    """Return the constructor of a spec's head, also of a plugin's; None for an unknown head.
 
     Raises:
         MismatchError: The plugin cannot be imported.
@@ -74,13 +74,13 @@ def constructor_of(head: str) -> Constructor | None:
 def load_model(spec: str, *, device: str | None = None) -> Embedder:
     """Load the model that a spec names; the docstring of `searchlab.models` lists the specs.
 
-    A model is loaded once a process and shared, so hybrids of the same parts cost no memory; one
-    that says `shared = False` of itself is made anew each time.
+    A process loads a model once and shares it, so hybrids of the same parts cost no memory. A class
+    with `shared = False` is made anew each time.
 
     Args:
         spec: Such as `"mini"` or `"hybrid:mini=0.7,captions=0.3"`.
         device: Where torch computes, for an `openclip:` spec: `"cpu"`, `"cuda"`, `"mps"`, `"auto"`.
-            Left out, the variable `SEARCHLAB_DEVICE` says it, also for parts of other models.
+            If left out, the variable `SEARCHLAB_DEVICE` decides, also for parts of other models.
 
     Raises:
         InputError: No model has such a spec, or there is no such device for it.
@@ -114,9 +114,9 @@ def construct_model(spec: str, *, device: str | None = None) -> Embedder:
     parameters = inspect.signature(constructor).parameters
     options = {} if device is None else {"device": device}
     if not options.keys() <= parameters.keys():
-        choosing = [name for name, made_by in MODELS.items() if _has_device(made_by)]
+        with_device = sorted(name for name, made_by in MODELS.items() if _has_device(made_by))
         msg = (
-            f"a device can be chosen for models of {', '.join(sorted(choosing))}, got {device!r} "
+            f"a device can be chosen for models of {', '.join(with_device)}, got {device!r} "
             f"for {quote(spec)}; SEARCHLAB_DEVICE chooses it for those that other models stand on"
         )
         raise InputError(msg)

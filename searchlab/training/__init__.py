@@ -1,1 +1,1 @@
-"""How the shipped model was made. Needs the extra `clip` and the packages that `sources` pins."""
+"""Training: adapt a model, migrate to another one, and make `mini`, the model that ships."""

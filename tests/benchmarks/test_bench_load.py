@@ -26,7 +26,13 @@ from benchmarks.common.load.processes import (
     proportional_mib,
     resident_mib,
 )
-from benchmarks.common.load.rounds import Target, flatten, measure_in_turn, middle, with_ratios
+from benchmarks.common.load.rounds import (
+    Target,
+    flatten,
+    measure_in_turn,
+    take_medians,
+    with_ratios,
+)
 from benchmarks.common.load.targets import show_targets, target
 from benchmarks.embedding.stages import Watch
 from searchlab.photos.colors import color_name
@@ -173,7 +179,7 @@ def test_the_median_round_counts_and_errors_of_all_rounds_add_up():
         {"p50_ms": ms, "errors": errors, "requests": 10}
         for ms, errors in ((3.0, 0), (1.0, 2), (2.0, 1))
     ]
-    assert middle(rows) == {"p50_ms": 2.0, "errors": 3, "requests": 30}
+    assert take_medians(rows) == {"p50_ms": 2.0, "errors": 3, "requests": 30}
 
 
 def test_ratios_are_to_the_base_over_as_many_connections():
@@ -257,7 +263,7 @@ def test_a_stage_inside_another_one_is_taken_off_the_outer_one():
         prepare = Model.prepare
 
     watch = Watch()
-    watch.over(Own, "prepare", "preprocess")
+    watch.count_calls(Own, "prepare", "preprocess")
     with watch.stage("model"):
         Own().embed()
     time.sleep(0.03)  # between stages: nobody's

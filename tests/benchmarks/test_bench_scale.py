@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.common.fresh_process import Usage, in_fresh_process
 from benchmarks.scale.cells import FILTERS, Filter
-from benchmarks.scale.summary import OURS, at_recall, curves, fits, plan
+from benchmarks.scale.summary import OURS, at_recall, fit_laws, make_rows, plan
 from benchmarks.targets.goals import GOALS, Goal
 from searchlab.evaluation.reporting.lookup import Results
 from searchlab.studies.vectors.scenes import Scenes
@@ -76,7 +76,7 @@ def records(system=OURS, sizes=(10_000, 100_000, 1_000_000), per_photo=0.5):
 
 
 def test_a_plan_goes_on_as_the_laws_say_and_names_what_was_not_measured():
-    rows = plan(fits(curves(records())), dim=512)
+    rows = plan(fit_laws(make_rows(records())), dim=512)
     by_size = {row["n_photos"]: row for row in rows}
     hundred = by_size[100_000_000]
     assert hundred["extrapolated"] is True
@@ -98,7 +98,7 @@ def test_a_forecast_starts_at_the_largest_size_and_never_grows_less_than_the_ind
     for one, (overhead, ms) in zip(some, ((12, 0.3), (10, 0.3), (0, 0.3)), strict=True):
         one["metrics"]["memory_mib"] += overhead
         one["metrics"] |= {"p50_ms image none": ms, "p50_ms text none": ms}
-    rows = plan(fits(curves(some)), dim=512)
+    rows = plan(fit_laws(make_rows(some)), dim=512)
     assert rows[1]["n_photos"] == 100_000_000
     assert rows[1]["memory_gb"][0] == pytest.approx(52.4, abs=0.1)
     assert rows[1]["p50_ms_text"][0] == pytest.approx(3)
@@ -106,8 +106,8 @@ def test_a_forecast_starts_at_the_largest_size_and_never_grows_less_than_the_ind
 
 
 def test_without_our_own_index_there_is_no_plan_and_two_sizes_are_no_law():
-    assert plan(fits(curves(records("hnswlib-huge"))), dim=512) == []
-    assert fits(curves(records(sizes=(10_000, 100_000)))) == []
+    assert plan(fit_laws(make_rows(records("hnswlib-huge"))), dim=512) == []
+    assert fit_laws(make_rows(records(sizes=(10_000, 100_000)))) == []
 
 
 def _sleep(seconds):

@@ -66,7 +66,7 @@ def test_finds_only_what_a_filter_allows_and_all_of_a_fifth(peer, atlas, relatio
     allowed = condition.mask(atlas.columns)
     exact, _ = atlas.truth(cell, K, 5)
     for query, rows in zip(atlas.queries[relation], exact.rows, strict=True):
-        nearest = np.asarray(peer.filtered(query, K, condition))
+        nearest = np.asarray(peer.search_filtered(query, K, condition))
         assert allowed[nearest].all()
         assert overlap(nearest, rows) >= 8
 
@@ -75,7 +75,7 @@ def test_without_a_condition_the_filtered_search_is_the_plain_one(peer, atlas):
     if not peer.filters:
         pytest.skip("it cannot filter")
     query = atlas.queries["uncorrelated"][0]
-    assert set(peer.filtered(query, K, None)) == set(peer.search(query, K))
+    assert set(peer.search_filtered(query, K, None)) == set(peer.search(query, K))
 
 
 def test_what_is_written_can_be_measured(peer, tmp_path):
@@ -107,8 +107,8 @@ def test_every_answer_of_ours_is_full_where_hnswlib_raises(atlas, tmp_path):
         condition = atlas.condition(cell)
         n_expected = min(K, int(condition.mask(atlas.columns).sum()))
         query = atlas.queries[cell.relation][0]
-        assert len(graph.filtered(query, K, condition)) == n_expected
-        assert len(alone.filtered(query, K, condition)) in (0, n_expected)
+        assert len(graph.search_filtered(query, K, condition)) == n_expected
+        assert len(alone.search_filtered(query, K, condition)) in (0, n_expected)
 
 
 def test_a_package_that_is_not_there_is_known_before_anything_is_imported():

@@ -139,7 +139,7 @@ def test_the_command_says_what_was_gained_and_how_to_use_it(run, library, tmp_pa
     assert APART in card
     code, out, err = run("models", "adapt", "--data", library.folder, "--out", tmp_path / "mine")
     assert code == 1
-    assert "which is there" in err
+    assert "which exists" in err
 
 
 def test_a_model_that_is_there_is_replaced_only_by_force(library, tmp_path):
@@ -175,7 +175,7 @@ def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_been(library, tmp_
     progress = Progress()
     progress.say = lines.append
     resumed = adapt(library, settings=QUICK, out=tmp_path / "part", progress=progress)
-    assert lines == ["training goes on after round 2"]
+    assert lines == ["training continues after round 2"]
     assert resumed.model_id == whole.model_id
     assert not (tmp_path / "part.unfinished").exists()
 
@@ -223,7 +223,7 @@ def test_a_killed_run_goes_on(tmp_path, tiles_photos):
     assert state.exists()
     done = subprocess.run([*command, "0"], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr  # the captions are by lot
-    assert "training goes on after round 1" in done.stderr
+    assert "training continues after round 1" in done.stderr
     assert not (tmp_path / "lib/models").exists()
 
 

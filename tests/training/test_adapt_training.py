@@ -112,9 +112,9 @@ def test_gradients_are_those_of_small_differences():
 
 def test_captions_are_drawn_of_the_right_photo_and_languages_alike():
     pairs = random_pairs(50, captions=10, langs=["en"] * 9 + ["de"])
-    drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
+    sampler = Trainer(pairs, random_pairs(5, seed=1), QUICK)._sampler
     photos = np.array([3, 49, 0])
-    captions, positive = drawing.captions(np.random.default_rng(0), photos, 500)
+    captions, positive = sampler.draw_captions(np.random.default_rng(0), photos, 500)
     np.testing.assert_array_equal(pairs.owners[captions], np.repeat(photos, 500))
     np.testing.assert_array_equal(positive, pairs.owners[captions][:, None] == photos)
     assert (pairs.langs[captions] == "de").mean() == pytest.approx(0.5, abs=0.05)
@@ -123,18 +123,18 @@ def test_captions_are_drawn_of_the_right_photo_and_languages_alike():
 def test_a_shared_caption_is_a_positive_of_all_its_photos():
     pairs = random_pairs(4, captions=1)
     pairs = replace(pairs, text_ids=np.array([0, 1, 0, 2]))
-    drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
-    _, positive = drawing.captions(np.random.default_rng(0), np.array([2, 1, 0]), 1)
+    sampler = Trainer(pairs, random_pairs(5, seed=1), QUICK)._sampler
+    _, positive = sampler.draw_captions(np.random.default_rng(0), np.array([2, 1, 0]), 1)
     assert positive.tolist() == [[True, False, True], [False, True, False], [True, False, True]]
 
 
 def test_hard_photos_are_others_that_look_alike():
     pairs = random_pairs(400)
-    drawing = Trainer(pairs, random_pairs(5, seed=1), QUICK)._drawing
-    numbers = drawing.photos(np.random.default_rng(0), 40, 0.25, Head.identity(8))
+    sampler = Trainer(pairs, random_pairs(5, seed=1), QUICK)._sampler
+    numbers = sampler.draw_photos(np.random.default_rng(0), 40, 0.25, Head.identity(8))
     assert len(set(numbers.tolist())) == len(numbers)
     assert 30 < len(numbers) <= 40
-    everyone = drawing.photos(np.random.default_rng(0), 400, 0.25, Head.identity(8))
+    everyone = sampler.draw_photos(np.random.default_rng(0), 400, 0.25, Head.identity(8))
     assert sorted(everyone.tolist()) == list(range(400))
 
 

@@ -181,12 +181,12 @@ def encoders(monkeypatch):
 def test_answers_are_kept_and_asked_for_once(encoders, tmp_path, monkeypatch):
     monkeypatch.setattr(teacher, "CHUNK", 2)
     first = Teacher(tmp_path, tmp_path / "cache")
-    rows = first.english(["b", "aa", "b", "cccc"])
+    rows = first.encode_english(["b", "aa", "b", "cccc"])
     prefix = len(teacher.PREFIX)
     assert rows[:, 0].tolist() == [1 + prefix, 2 + prefix, 1 + prefix, 4 + prefix]
     assert rows[:, 2].tolist() == [1, 2, 1, 4]
     again = Teacher(tmp_path, tmp_path / "cache")
-    np.testing.assert_array_equal(again.english(["cccc", "b"]), rows[[3, 0]])
+    np.testing.assert_array_equal(again.encode_english(["cccc", "b"]), rows[[3, 0]])
     again.encode(["dd"])
     assert encoders["minilm"].read == ["b", "aa", "cccc"]
     assert [text.removeprefix(teacher.PREFIX) for text in encoders["e5"].read] == [

@@ -7,14 +7,14 @@ pytestmark = pytest.mark.slow
 
 torch = pytest.importorskip("torch")
 
-from searchlab.models.mini.text import COMMON, with_common  # noqa: E402
+from searchlab.models.mini.text import COMMON, add_common  # noqa: E402
 from searchlab.training.mini.heads import DIM, PhotoHead, unit  # noqa: E402
 from searchlab.training.mini.hubness import (  # noqa: E402
-    A_LANGUAGE,
+    CAPTIONS_PER_LANGUAGE,
     SHARE,
     SHARPNESS,
     DampedHead,
-    _some_of_each,
+    _draw_captions,
     damp_hubs,
 )
 from searchlab.training.mini.photo_tower import Readings  # noqa: E402
@@ -60,7 +60,7 @@ def test_scores_are_cosines_less_how_near_a_photo_is_to_captions(captions, photo
     texts = unit(rng.normal(size=(20, DIM)))
     expected = texts @ photos.T - SHARE * (near - near.mean())
     expected *= (1 - COMMON**2) ** 0.5 * photo_lengths(rows)
-    np.testing.assert_allclose(with_common(texts) @ rows.T, expected, atol=1e-5)
+    np.testing.assert_allclose(add_common(texts) @ rows.T, expected, atol=1e-5)
     assert near[0] == near.max()
     assert rows[0, -1] == rows[:, -1].min() < 0
 
@@ -80,7 +80,7 @@ def test_rows_are_unit_and_keep_their_direction(captions, photos):
 def test_a_text_that_says_nothing_stays_zero_and_others_end_alike(rng):
     mixed = rng.normal(size=(3, DIM)).astype(np.float32)
     mixed[1] = 0
-    rows = with_common(mixed)
+    rows = add_common(mixed)
     assert not rows[1].any()
     np.testing.assert_allclose(rows[[0, 2], -1], COMMON)
     np.testing.assert_allclose(np.linalg.norm(rows[[0, 2]], axis=1), 1, atol=1e-6)
@@ -89,10 +89,10 @@ def test_a_text_that_says_nothing_stays_zero_and_others_end_alike(rng):
 def test_every_language_speaks_for_what_is_asked(rng):
     lessons = {
         f"p{n}": {"en": [3 * n, 3 * n + 1], **({"de": [3 * n + 2]} if n < 7 else {})}
-        for n in range(A_LANGUAGE)
+        for n in range(CAPTIONS_PER_LANGUAGE)
     }
-    lines = _some_of_each(lessons, rng)
-    assert len(lines) == len(set(lines)) == A_LANGUAGE + 7
+    lines = _draw_captions(lessons, rng)
+    assert len(lines) == len(set(lines)) == CAPTIONS_PER_LANGUAGE + 7
     assert sum(n % 3 == 2 for n in lines) == 7
 
 

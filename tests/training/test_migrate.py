@@ -15,7 +15,13 @@ from searchlab.models import load_model
 from searchlab.models.adapted import MODEL_FILE
 from searchlab.models.migrated import MAP_FILE
 from searchlab.models.protocol import unit_rows
-from searchlab.training.migrate.maps import learn_map, neighbour_recall, procrustes, refit, ridge
+from searchlab.training.migrate.maps import (
+    fit_procrustes,
+    fit_ridge,
+    learn_map,
+    neighbour_recall,
+    refit,
+)
 from searchlab.training.migrate.migration import migrate
 
 OLD, NEW = "tiles:1", "tiles:2"
@@ -40,7 +46,7 @@ def test_a_rotation_is_found_again():
     turn = np.linalg.qr(np.random.default_rng(3).normal(size=(8, 8)))[0]
     old = rows_of(300, 8, 0)
     new = unit_rows(old @ turn)
-    for mapping in (procrustes(old[:200], new[:200]), ridge(old[:200], new[:200], 1e-6)):
+    for mapping in (fit_procrustes(old[:200], new[:200]), fit_ridge(old[:200], new[:200], 1e-6)):
         np.testing.assert_allclose(mapping(old[200:]), new[200:], atol=1e-3)
 
 
@@ -81,8 +87,8 @@ def test_recall_of_neighbours_is_that_of_a_plain_count():
 
 def test_a_migrated_library_finds_what_a_new_one_would(library, tiles_models, tiles_photos):
     report = migrate(library, OLD, NEW, sample=120)
-    assert report.similar.mean > 0.95
-    assert report.told.mean > 0.95
+    assert report.picture_recall.mean > 0.95
+    assert report.caption_recall.mean > 0.95
     assert report.quality.difference["success@10"].macro.mean == pytest.approx(0, abs=0.05)
     assert report.old_quality.n_photos == report.n_sample[2] == 30
     assert sum(report.n_sample) == 120
@@ -148,7 +154,7 @@ def test_the_old_model_need_not_be_installed(library, tiles_models, monkeypatch)
     tiles_models[OLD].model_id = "tiles-aaaaaaaaaaaa"  # its weights have changed
     report = migrate(library, model_id, NEW, sample=120)
     assert report.old_quality is None
-    assert report.similar.mean > 0.95
+    assert report.picture_recall.mean > 0.95
     assert library.engine.config.model == report.model
 
 

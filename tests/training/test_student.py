@@ -17,19 +17,19 @@ from searchlab.models.mini.text import (  # noqa: E402
     TABLE_FILE,
     Pieces,
     TextTower,
-    with_common,
+    add_common,
 )
 from searchlab.training.mini import joint  # noqa: E402
 from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption  # noqa: E402
 from searchlab.training.mini.heads import CAPTIONED, DIM, PhotoHead, class_matrix, unit  # noqa: E402
 from searchlab.training.mini.hubness import DampedHead  # noqa: E402
-from searchlab.training.mini.joint import _Draw, blend, fit  # noqa: E402
+from searchlab.training.mini.joint import _Sampler, blend, fit  # noqa: E402
 from searchlab.training.mini.photo_tower import Readings  # noqa: E402
 from searchlab.training.mini.student import (  # noqa: E402
     WIDTH,
     Student,
     Table,
-    first_weights,
+    make_first_weights,
     pack_texts,
     quantise,
 )
@@ -62,7 +62,7 @@ def test_the_shipped_tower_computes_what_was_learnt(tmp_path, rng):
     pieces = Pieces(dict.fromkeys(NAMES, -5.0))
     packed = pack_texts([pieces.encode(text) for text in texts])
     with torch.no_grad():
-        learnt = with_common(student(Table(table, rate=0.1).take(packed), packed).numpy())
+        learnt = add_common(student(Table(table, rate=0.1).take(packed), packed).numpy())
     np.testing.assert_allclose((shipped * learnt).sum(axis=1), 1, atol=1e-3)  # 16 bits in training
     assert shipped[0] @ shipped[1] < 0.999
 
@@ -82,7 +82,7 @@ def test_first_rows_follow_the_teacher(rng):
     lessons = TextExamples()
     for row in range(300):
         lessons.add([row], unit((vectors - vectors.mean(axis=0))[row] @ towards), 1.0)
-    rows, axes = first_weights(lessons, vectors)
+    rows, axes = make_first_weights(lessons, vectors)
     predicted = unit(rows[300:] @ axes)
     expected = unit((vectors - vectors.mean(axis=0))[300:] @ towards)
     assert (predicted * expected).sum(axis=1).mean() > 0.9
@@ -163,10 +163,10 @@ def test_languages_are_drawn_by_how_many_captions_they_have_and_never_twice_for_
             language_of |= dict.fromkeys(own[lang], lang)
         lessons.captions[f"p{n}"] = own
     lessons.add([0], np.zeros(DIM, np.float32), 1.0)
-    draw = _Draw(lessons, [f"p{n}" for n in range(200)], rng)
+    sampler = _Sampler(lessons, [f"p{n}" for n in range(200)], rng)
     counts = Counter()
     for _ in range(20):
-        rows, caption_numbers = draw.photos(200)
+        rows, caption_numbers = sampler.draw_photos(200)
         assert sorted(rows) == list(range(200))
         english, first, second = np.reshape([language_of[n] for n in caption_numbers], (3, 200))
         assert set(english) == {"en"}
@@ -196,7 +196,7 @@ def test_recall_on_held_out_photos_counts_captions_by_language(rng):
     pieces = Pieces({f"▁{word}": -1.0 for word in words})
     packed = pack_texts([[n] for n in range(30)])
     with torch.no_grad():
-        texts = with_common(student.eval()(table.take(packed), packed).numpy())
+        texts = add_common(student.eval()(table.take(packed), packed).numpy())
         placed = damped.eval()(torch.from_numpy(photos.features), torch.from_numpy(photos.logits))
     order = np.argsort(-(texts @ placed.numpy().T), axis=1)
     # In English a text asks for the photo that it finds at once, in Chinese for its seventh.

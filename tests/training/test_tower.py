@@ -16,9 +16,9 @@ from searchlab.models.mini import framing  # noqa: E402
 from searchlab.models.mini.embedder import open_session  # noqa: E402
 from searchlab.models.openclip.torchvision_shim import import_torchvision  # noqa: E402
 from searchlab.training.mini.features import _recipe  # noqa: E402
-from searchlab.training.mini.labels import kinds_of, read_nouns  # noqa: E402
+from searchlab.training.mini.labels import find_kinds, read_nouns  # noqa: E402
 from searchlab.training.mini.photo_tower import Conv, Readings, Tower  # noqa: E402
-from searchlab.training.mini.quantise import cells_by_file, quantise  # noqa: E402
+from searchlab.training.mini.quantise import open_cell_reader, quantise  # noqa: E402
 from searchlab.training.mini.tune import tune  # noqa: E402
 from searchlab.training.mini.views import Cells, crop, read_cells, read_views  # noqa: E402
 
@@ -112,7 +112,7 @@ def test_rounded_convolutions_compute_as_the_eight_bit_file_and_still_learn(tmp_
     path = tmp_path / "small.onnx"
     quantise(Cells8(), ["cells"], photos(6), path)
     ((_, pixels), *_) = framing.batches(photos(1), 1)
-    small = cells_by_file(path)(pixels)
+    small = open_cell_reader(path)(pixels)
     off = []
     for rounded in (False, True):
         for conv in tower:
@@ -123,7 +123,7 @@ def test_rounded_convolutions_compute_as_the_eight_bit_file_and_still_learn(tmp_
     cells.sum().backward()
     assert all(conv.weight.grad.any() for conv in tower)
     for conv in tower:
-        conv.settle()
+        conv.apply_rounding()
     with torch.no_grad():
         torch.testing.assert_close(tower(torch.from_numpy(pixels)), cells.detach())
 
@@ -200,7 +200,7 @@ def test_cells_hold_every_photo_in_order_and_are_read_once(files, tmp_path):
 def test_answers_on_other_photos_are_refused(files, tmp_path, read, say):
     read(say, files, tmp_path / "cache", 0)
     others = dict(reversed(files.items()))
-    with pytest.raises(InputError, match=r"must be of the photos asked for, got others"):
+    with pytest.raises(InputError, match=r"must hold these photos, got others"):
         read(never, others, tmp_path / "cache", 0)
 
 
@@ -288,7 +288,7 @@ def test_a_beagle_is_a_dog_and_an_animal(tmp_path):
     path = tmp_path / "data.noun"
     path.write_text(NOUNS, encoding="utf-8")
     nouns = read_nouns(path)
-    assert nouns.above("00000003") == {"00000002": 1, "00000001": 2}
-    names, members = kinds_of(nouns, ["00000003", "00000004", "00000005"])
+    assert nouns.find_above("00000003") == {"00000002": 1, "00000001": 2}
+    names, members = find_kinds(nouns, ["00000003", "00000004", "00000005"])
     assert names == ["animal", "dog"]
     assert members.tolist() == [[1, 1], [1, 1], [0, 0]]

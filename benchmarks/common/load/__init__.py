@@ -1,1 +1,1 @@
-"""Servers, what they are asked, and what it costs them: for the benchmarks that go over HTTP."""
+"""Servers, the load they get, and what it costs them: for the benchmarks that go over HTTP."""

@@ -1,8 +1,8 @@
 """Closed-loop load: each connection sends one request after the other, as soon as it is answered.
 
-Latency runs from the moment that a request is sent until its answer is there as a whole. In a
-closed loop no request waits to be sent, so the time of one that meets a busy server shows in its
-own latency alone; requests a second are what so many clients get, not what the server could take.
+Latency runs from the moment that a request is sent until its whole answer has arrived. In a closed
+loop no request waits to be sent, so a busy server shows only in the latency of the requests that it
+delays; requests per second are what so many clients get, not what the server could take.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from searchlab.evaluation.metrics import latency
 
 WORDS = ("castle", "boat", "dragonfly", "bridge", "night", "flower", "mountain", "leaf", "rain")
 NEW_TEXT = "@"
-_FRESH = itertools.count(os.getpid() * 1_000)
+_LOADS = itertools.count(os.getpid() * 1_000)
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class LoadRequest:
     Attributes:
         url: Address; `NEW_TEXT` in it stands for a text that was never asked before.
         method: `"GET"` or `"POST"`.
-        headers: Those that matter.
-        body: Of a POST.
+        headers: Headers of the request, besides Host and Content-Length.
+        body: Body of a POST.
     """
 
     url: str
@@ -50,13 +50,13 @@ class LoadRequest:
 
 @dataclass(frozen=True)
 class Load:
-    """What came of it.
+    """The outcome of a load.
 
     Attributes:
-        requests: Answers.
-        refused: Answers with another status than 2xx.
-        failed: Connections that broke.
-        seconds: From the first request to the last answer.
+        requests: Number of answers.
+        refused: Number of answers with another status than 2xx.
+        failed: Number of connections that broke.
+        seconds: Time from the first request to the last answer.
         p50_ms: Median latency.
         p95_ms: 95th percentile.
         p99_ms: 99th percentile.
@@ -72,17 +72,17 @@ class Load:
 
 
 def sender(seconds: float) -> str:
-    """Name what sends: wrk where it is installed, else a slower client of our own.
+    """Name the client that sends: wrk where it is installed, else a slower one of our own.
 
-    wrk counts in whole seconds, so what is shorter is sent by our own.
+    wrk counts in whole seconds, so a shorter load is sent by our own client.
     """
     return "wrk" if seconds >= 1 and shutil.which("wrk") else "asyncio"
 
 
 def load(request: LoadRequest, *, connections: int, seconds: float) -> Load:
-    """Ask over so many connections for so long."""
-    # Every load begins where no other has counted to, so that a new text is new.
-    first = next(_FRESH) * 10_000_000
+    """Send a request again and again, over so many connections, for so many seconds."""
+    # Every load counts from a number that no other has reached, so that a new text is new.
+    first = next(_LOADS) * 10_000_000
     if sender(seconds) == "wrk":
         from benchmarks.common.load.wrk import load_with_wrk
 
@@ -91,25 +91,25 @@ def load(request: LoadRequest, *, connections: int, seconds: float) -> Load:
 
 
 def new_text(number: int) -> str:
-    """Return text `number`, fit for an address."""
+    """Return the text of a number, different for each number and fit for an address."""
     return f"{WORDS[number % len(WORDS)]}+{number}"
 
 
 async def load_with_asyncio(
     request: LoadRequest, connections: int, seconds: float, first: int = 0
 ) -> Load:
-    """Do what wrk does, in Python."""
+    """Send as wrk does, in Python."""
     parts = urlsplit(request.url)
     host = parts.hostname or ""
     headers = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
     if request.body:
         headers += f"Content-Length: {len(request.body)}\r\n"
     numbers = itertools.count(first)
-    took: list[float] = []
+    latencies_s: list[float] = []
     refused = failed = 0
     deadline = time.perf_counter() + seconds
 
-    async def keep_asking() -> None:
+    async def send_repeatedly() -> None:
         nonlocal refused, failed
         reader, writer = await asyncio.open_connection(host, parts.port)
         while (started := time.perf_counter()) < deadline:
@@ -125,18 +125,18 @@ async def load_with_asyncio(
                 await _close(writer)
                 reader, writer = await asyncio.open_connection(host, parts.port)
                 continue
-            took.append(time.perf_counter() - started)
+            latencies_s.append(time.perf_counter() - started)
             refused += not answer.startswith(b"HTTP/1.1 2")
         await _close(writer)
 
     started = time.perf_counter()
-    await asyncio.gather(*(keep_asking() for _ in range(connections)))
+    await asyncio.gather(*(send_repeatedly() for _ in range(connections)))
     return Load(
-        requests=len(took),
+        requests=len(latencies_s),
         refused=refused,
         failed=failed,
         seconds=time.perf_counter() - started,
-        **latency(took or [seconds]),  # where nothing was answered, the time that was given
+        **latency(latencies_s or [seconds]),  # without any answer, the whole time counts
     )
 
 

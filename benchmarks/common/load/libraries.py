@@ -1,4 +1,4 @@
-"""Libraries to serve: the bundled photos, plain pictures for a quick look, and synthetic ones."""
+"""Libraries to serve: the bundled photos, plain pictures for a quick try, and synthetic ones."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, 
 from searchlab.progress import Progress
 from searchlab.search.indexes import build_index
 
-_NOISE = 0.5  # of the length of a row: neighbours of a photo, not copies of it
-_PHOTOS_OF_ONE = 16  # as many as a photographer of a large library has, on average
+_NOISE = 0.5  # length of the noise, relative to a row: gives neighbours of a photo, not copies
+_PHOTOS_EACH = 16  # photos per photographer of a large library, on average
 _BLOCK = 50_000
 _FIRST_DAY, _LAST_DAY = 15_000, 20_000
 _SHADES = 4_096
@@ -39,11 +39,11 @@ def library_of(
     """Make the library that a benchmark's `--dataset` names: `demo` or `plain`.
 
     Args:
-        dataset: The bundled photos, or 60 plain pictures with the lightest model, enough to see
-            that all works.
-        folder: Where.
-        photos: As many synthetic ones in their place; see `synthetic_library`.
-        progress: Told about what is done.
+        dataset: `demo` for the bundled photos, `plain` for 60 plain pictures with the lightest
+            model, which are enough to see that all works.
+        folder: Where the library is made.
+        photos: If given, so many synthetic photos are made in their place; see `synthetic_library`.
+        progress: Shows every step.
     """
     if dataset == "demo":
         library = build_demo_library(folder / "library", progress=progress)
@@ -67,22 +67,22 @@ def synthetic_library(
 ) -> Library:
     """Make a library of any size from the records and vectors of another one.
 
-    Each photo has the record of one of the seed's under an id of its own, and its vector with noise
-    half as long as itself. Photographers, days and shades are drawn, so that a large library has
-    about as many of them as a real one. There are no pictures behind it.
+    Each photo has the record of one of the seed's photos under an id of its own, and that photo's
+    vector with noise half as long. Photographers, days and shades are drawn at random, so that a
+    large library has about as many of them as a real one. It has no picture files.
 
     Args:
-        seed: Where records and vectors come from.
+        seed: The library that records and vectors come from.
         folder: Where it is made; a million photos take 4 GB of disk and as much memory.
-        n_photos: Its size.
-        index: One of `INDEXES`, the seed's if left out.
+        n_photos: Number of photos.
+        index: One of `INDEXES`; the seed's if left out.
     """
     engine = seed.engine
     config = engine.config if index is None else replace(engine.config, index=index)
     rng = np.random.default_rng(0)
-    drawn = rng.integers(0, len(engine.table), n_photos)
-    table = _draw_table(engine.table, drawn, rng)
-    vectors = _draw_vectors(np.asarray(engine.index.vectors), drawn, rng)
+    origins = rng.integers(0, len(engine.table), n_photos)
+    table = _draw_table(engine.table, origins, rng)
+    vectors = _draw_vectors(np.asarray(engine.index.vectors), origins, rng)
     library = create_library(folder)
     write_snapshot(
         library.folder,
@@ -98,21 +98,23 @@ def synthetic_library(
 
 
 def _draw_vectors(
-    own: Embeddings, drawn: NDArray[np.int64], rng: np.random.Generator
+    own: Embeddings, origins: NDArray[np.int64], rng: np.random.Generator
 ) -> Embeddings:
-    vectors = np.empty((len(drawn), own.shape[1]), dtype=np.float32)
-    for start in range(0, len(drawn), _BLOCK):
-        block = own[drawn[start : start + _BLOCK]]
+    vectors = np.empty((len(origins), own.shape[1]), dtype=np.float32)
+    for start in range(0, len(origins), _BLOCK):
+        block = own[origins[start : start + _BLOCK]]
         noise = rng.standard_normal(size=block.shape, dtype=np.float32)
         vectors[start : start + _BLOCK] = unit_rows(block + noise * _NOISE / own.shape[1] ** 0.5)
     return vectors
 
 
-def _draw_table(seed: PhotoTable, drawn: NDArray[np.int64], rng: np.random.Generator) -> PhotoTable:
-    n = len(drawn)
+def _draw_table(
+    seed: PhotoTable, origins: NDArray[np.int64], rng: np.random.Generator
+) -> PhotoTable:
+    n = len(origins)
     rows = [seed.row(row) for row in range(len(seed))]
     numbers: dict[str, Any] = {
-        name: np.array([row[name] for row in rows], dtype=dtype)[drawn]
+        name: np.array([row[name] for row in rows], dtype=dtype)[origins]
         for name, dtype in NUMBER_COLUMNS.items()
     }
     numbers |= {
@@ -120,20 +122,22 @@ def _draw_table(seed: PhotoTable, drawn: NDArray[np.int64], rng: np.random.Gener
         "uploaded_day": rng.integers(_FIRST_DAY, _LAST_DAY, n, dtype=np.int32),
     }
     codes = {name: seed.codes(name) for name in CODED_COLUMNS}
-    coded = {name: Codes(column.rows[drawn], column.values) for name, column in codes.items()}
-    texts = {name: _drawn_texts([row[name] for row in rows], drawn) for name in TEXT_COLUMNS}
+    coded = {name: Codes(column.rows[origins], column.values) for name, column in codes.items()}
+    texts = {name: _take_texts([row[name] for row in rows], origins) for name in TEXT_COLUMNS}
     shades = rng.integers(0, 2**24, _SHADES, dtype=np.uint32)
     families = [color_name(f"#{shade:06x}") for shade in shades.tolist()]
     named = sorted(set(families))
-    painted = rng.integers(0, _SHADES, n)
-    numbers["shade"] = shades[painted]
-    coded["color_name"] = Codes(np.array([*map(named.index, families)], np.int32)[painted], named)
-    own_ids = rng.integers(0, 2**62, (n, 2))
-    ids = sorted(str(uuid.UUID(int=(a << 64) + b, version=4)) for a, b in own_ids.tolist())
+    shade_numbers = rng.integers(0, _SHADES, n)
+    numbers["shade"] = shades[shade_numbers]
+    coded["color_name"] = Codes(
+        np.array([*map(named.index, families)], np.int32)[shade_numbers], named
+    )
+    halves = rng.integers(0, 2**62, (n, 2))
+    ids = sorted(str(uuid.UUID(int=(a << 64) + b, version=4)) for a, b in halves.tolist())
     texts["photo_id"] = pack_texts(ids)
     texts["source_photo_id"] = pack_texts(map(str, range(n)))
-    # Few have many photos and most have few.
-    n_people = max(1, n // _PHOTOS_OF_ONE)
+    # A few photographers have many photos, and most have few.
+    n_people = max(1, n // _PHOTOS_EACH)
     people = (n_people * rng.random(n) ** 2).astype(np.int32)
     usernames = [f"{word}_{number:07d}" for number, word in enumerate(_words(rng, n_people))]
     order = np.argsort(usernames)
@@ -141,7 +145,7 @@ def _draw_table(seed: PhotoTable, drawn: NDArray[np.int64], rng: np.random.Gener
     place[order] = np.arange(n_people)
     coded["photographer_username"] = Codes(place[people], [usernames[at] for at in order])
     names = [f"{a.title()} {b.title()}" for a, b in zip(*_words(rng, (2, n_people)), strict=True)]
-    texts["photographer_full_name"] = _drawn_texts(names, people)
+    texts["photographer_full_name"] = _take_texts(names, people)
     return PhotoTable(numbers, coded, texts)
 
 
@@ -151,9 +155,9 @@ def _words(rng: np.random.Generator, shape: int | tuple[int, int]) -> Any:
     return np.char.add(np.char.add(first, second), third).tolist()
 
 
-def _drawn_texts(values: list[str], drawn: NDArray[Any]) -> Texts:
+def _take_texts(values: list[str], origins: NDArray[Any]) -> Texts:
     encoded = [value.encode() for value in values]
-    lengths = np.array([len(one) for one in encoded], dtype=np.int64)[drawn]
-    data = b"".join([encoded[at] for at in drawn.tolist()])
+    lengths = np.array([len(one) for one in encoded], dtype=np.int64)[origins]
+    data = b"".join([encoded[at] for at in origins.tolist()])
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
     return Texts(starts, np.frombuffer(data, dtype=np.uint8))

@@ -1,4 +1,4 @@
-"""What a process costs, from the system's accounts (Linux)."""
+"""CPU time and memory of a process, read from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MIB_OF_KIB = 1 / 1024
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process and all its threads, in steps of 10 ms; 0 where it has gone."""
+    """Read the CPU time of a process and all its threads, in steps of 10 ms; 0 if it has ended."""
     try:
         numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -19,7 +19,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def children_of(pid: int) -> list[int]:
-    """Process ids of the children that live."""
+    """List the ids of the child processes that are running."""
     try:
         return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
@@ -27,22 +27,22 @@ def children_of(pid: int) -> list[int]:
 
 
 def resident_mib(pid: int) -> float:
-    """Memory that a process holds, what it shares with others included; 0 where it has gone."""
+    """Read the memory that a process holds, shared memory included; 0 if it has ended."""
     return _field(pid, "status", "VmRSS")
 
 
 def peak_mib(pid: int) -> float:
-    """The most memory that it ever held."""
+    """Read the most memory that a process ever held."""
     return _field(pid, "status", "VmHWM")
 
 
 def proportional_mib(pid: int) -> float:
-    """Memory with what n processes share counted as 1/n: the sum over processes is the truth."""
+    """Read the memory of a process; what n processes share counts 1/n, so that sums are right."""
     return _field(pid, "smaps_rollup", "Pss")
 
 
 def written_mib(pid: int) -> float:
-    """Memory that a process has written to: what one more worker takes, however large the files."""
+    """Read the memory that a process has written to: what one more worker takes, without files."""
     return _field(pid, "smaps_rollup", "Anonymous")
 
 

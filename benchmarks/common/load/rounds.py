@@ -1,4 +1,4 @@
-"""Many requests measured in turn, round after round, so that all meet the same machine."""
+"""Measure many requests in turn, round after round, so that all meet the same machine."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _FLAT = (
 
 @dataclass(frozen=True)
 class Target:
-    """What is measured under one name.
+    """A request to measure, and the processes that answer it.
 
     Attributes:
         request: The request.
         pids: Processes whose CPU time counts.
-        about: What tells its row from others, such as `{"endpoint": "a photo"}`.
-        most_connections: Over which the server promises an answer; None for any number.
+        labels: What distinguishes its row from others, such as `{"endpoint": "a photo"}`.
+        most_connections: Most connections over which the server promises an answer; None for any.
     """
 
     request: LoadRequest
     pids: Sequence[int]
-    about: Mapping[str, str]
+    labels: Mapping[str, str]
     most_connections: int | None = None
 
 
@@ -52,17 +52,17 @@ def measure_in_turn(
     """Load every target over every number of connections, in turn; the median round counts.
 
     Args:
-        targets: Warmed up first, a second each.
-        rounds: How often.
-        connections: How many at once; those beyond a target's `most_connections` are left out.
-        seconds: Of each load.
-        progress: Told about each load.
+        targets: What to load; each is warmed up first, for a second.
+        rounds: How many rounds.
+        connections: Numbers of connections; those above a target's `most_connections` are left out.
+        seconds: Length of each load.
+        progress: Shows each load.
 
     Returns:
-        A row for each target and number of connections: `about`, `connections`, latencies in ms,
-        `cpu_us` of the server for a request, `requests_per_s` that clients got and
-        `requests_per_core_s`, which one core of the server could answer; `errors` of all rounds
-        together, `requests` likewise.
+        A row for each target and number of connections: its labels, `connections`, latencies in ms,
+        `cpu_us` of the server per request, `requests_per_s` that clients got, and
+        `requests_per_core_s`, which one core of the server could answer; `errors` and `requests`
+        are sums over all rounds.
     """
     loads = [
         (number, count)
@@ -70,42 +70,42 @@ def measure_in_turn(
         for count in connections
         if target.most_connections is None or count <= target.most_connections
     ]
-    rows_of: dict[tuple[int, int], list[dict[str, float]]] = {one: [] for one in loads}
+    rows_of: dict[tuple[int, int], list[dict[str, float]]] = {key: [] for key in loads}
     with progress.step("asking", rounds * len(loads), unit="loads") as step:
         for target in targets:
-            step.note(f"warming up: {' '.join(target.about.values())}")
+            step.note(f"warming up: {' '.join(target.labels.values())}")
             load(target.request, connections=_WARM_CONNECTIONS, seconds=min(1.0, seconds))
         for number, count in loads * rounds:
-            step.note(" ".join(targets[number].about.values()))
+            step.note(" ".join(targets[number].labels.values()))
             row = measure_target(targets[number], connections=count, seconds=seconds)
             rows_of[number, count].append(row)
             step.advance(1)
     return [
-        {**targets[number].about, "connections": count, **middle(rows)}
+        {**targets[number].labels, "connections": count, **take_medians(rows)}
         for (number, count), rows in rows_of.items()
     ]
 
 
 def measure_target(target: Target, *, connections: int, seconds: float) -> dict[str, float]:
-    """Load a target once, and say what it cost."""
+    """Load a target once, and measure what it costs."""
     before = sum(map(cpu_seconds, target.pids))
     outcome = asdict(load(target.request, connections=connections, seconds=seconds))
-    spent = sum(map(cpu_seconds, target.pids)) - before
-    requests, took = outcome.pop("requests"), outcome.pop("seconds")
+    cpu_s = sum(map(cpu_seconds, target.pids)) - before
+    requests, duration_s = outcome.pop("requests"), outcome.pop("seconds")
     errors = outcome.pop("refused") + outcome.pop("failed")
     answered = max(1, requests)
     return {
         **outcome,
-        "cpu_us": 1e6 * spent / answered,
-        "requests_per_s": requests / took,
-        "requests_per_core_s": answered / max(spent, 0.01),
+        "cpu_us": 1e6 * cpu_s / answered,
+        "requests_per_s": requests / duration_s,
+        "requests_per_core_s": answered / max(cpu_s, 0.01),
         "errors": errors,
         "requests": requests,
     }
 
 
-def middle(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the median of each figure, to three digits behind the point; counts are added up."""
+def take_medians(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the median of each figure, rounded to three decimals; counts are added up."""
     sums = {name: int(sum(row[name] for row in rows)) for name in ("errors", "requests")}
     return {
         name: sums[name]
@@ -116,25 +116,26 @@ def middle(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def with_ratios(rows: Sequence[Mapping[str, Any]], *, by: str, base: str) -> list[dict[str, Any]]:
-    """Add `cpu_ratio` and `p99_ratio`: to the row that `base` names, over as many connections.
+    """Add `cpu_ratio` and `p99_ratio`, relative to the base's row with as many connections.
 
     Args:
-        rows: Of `measure_in_turn`.
-        by: What tells them apart.
-        base: One of its values, which gets 1.
+        rows: What `measure_in_turn` returned.
+        by: The label that distinguishes them.
+        base: The label's value in the rows whose ratios are 1.
     """
     bases = {row["connections"]: row for row in rows if row[by] == base}
 
-    def over(row: Mapping[str, Any], figure: str) -> float:
+    def ratio(row: Mapping[str, Any], figure: str) -> float:
         return round(row[figure] / max(bases[row["connections"]][figure], 1e-9), 3)
 
     return [
-        {**row, "cpu_ratio": over(row, "cpu_us"), "p99_ratio": over(row, "p99_ms")} for row in rows
+        {**row, "cpu_ratio": ratio(row, "cpu_us"), "p99_ratio": ratio(row, "p99_ms")}
+        for row in rows
     ]
 
 
 def flatten(rows: Sequence[Mapping[str, Any]], *, by: str) -> dict[str, float]:
-    """Name the figures of rows, such as `a photo.16.p50_ms`."""
+    """Give each figure of the rows a name, such as `a photo.16.p50_ms`."""
     return {
         f"{row[by]}.{row['connections']}.{figure}": row[figure] for row in rows for figure in _FLAT
     }

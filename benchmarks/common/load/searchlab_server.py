@@ -1,4 +1,4 @@
-"""`searchlab serve` as a process that can be started, looked into, killed and started again."""
+"""`searchlab serve` as a process that can be started, inspected, killed and started again."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from searchlab.api.accounts.migrations import migrate
 from searchlab.client.serving import COMMAND, READY
 
 MAIN = COMMAND[:-1]
-"""Runs `searchlab`; the words of a command follow."""
+"""Command that runs `searchlab`; its arguments follow."""
 UNLIMITED = ("--rate", "1000000", "--burst", "1000000")
 _LOOK_S = 0.02
 _STOP_S = 60.0
 
 
-class NotStarted(Exception):  # noqa: N818 - a person reads it
+class NotStarted(Exception):  # noqa: N818 - the name says what happened
     """The server did not start, or did not end."""
 
 
@@ -32,8 +32,8 @@ class Server:
 
     Attributes:
         data: Folder of the library.
-        base_url: Its address, once it was started.
-        process: The one that keeps the workers; None before the first start.
+        base_url: Address of the server; empty before the first start.
+        process: The supervisor of the workers; None before the first start.
     """
 
     def __init__(self, data: Path, log: Path, *, workers: int, options: Sequence[str] = ()) -> None:
@@ -64,13 +64,13 @@ class Server:
 
     @property
     def workers(self) -> list[int]:
-        """Process ids of the workers that live."""
+        """Process ids of the workers that are running."""
         if self.process is None or self.process.poll() is not None:
             return []
         return children_of(self.process.pid)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """End it; returns its exit code once its workers are gone too."""
+        """End the server by a signal; returns its exit code once its workers are gone too."""
         if self.process is None:
             return 0
         workers = self.workers
@@ -79,7 +79,7 @@ class Server:
         deadline = time.monotonic() + _STOP_S
         while any(Path(f"/proc/{pid}").exists() for pid in workers):
             if time.monotonic() > deadline:
-                msg = "workers must end with their server, got one that lives"
+                msg = "workers must end with their server, got one that is still running"
                 raise NotStarted(msg)
             time.sleep(_LOOK_S)
         return code
@@ -87,7 +87,7 @@ class Server:
 
 @contextmanager
 def serving(data: Path, *, workers: int) -> Iterator[tuple[Server, str]]:
-    """Serve a library without limits of rate; yields the server and a key."""
+    """Serve a library without rate limits; yields the server and an API key."""
     with tempfile.TemporaryDirectory() as folder:
         key = new_key(data)
         server = Server(data, Path(folder) / "log", workers=workers, options=UNLIMITED)
@@ -99,7 +99,7 @@ def serving(data: Path, *, workers: int) -> Iterator[tuple[Server, str]]:
 
 
 def new_key(data: Path, *, account: str = "bench", plan: str = "scale") -> str:
-    """Make a key for a library."""
+    """Make an API key for a library; returns the secret."""
     database = open_database(sqlite_url(data))
     try:
         migrate(database)

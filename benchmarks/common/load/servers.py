@@ -14,13 +14,13 @@ from pathlib import Path
 from searchlab.api.ops.server import Supervisor, bind
 from searchlab.api.settings import Settings
 
-_HERE = Path(__file__).resolve().parents[3]
+_ROOT = Path(__file__).resolve().parents[3]
 _START_S = 30.0
 
 
 @contextmanager
 def granian(app: str) -> Iterator[tuple[str, list[int]]]:
-    """Serve a function of `benchmarks.http.applications`; yields the address and the worker."""
+    """Serve a function of `benchmarks.http.applications`; yields the address and worker pids."""
     os.environ["PYTHONPATH"] = _python_path()
     listener = bind("127.0.0.1", 0)
     supervisor = Supervisor(
@@ -35,7 +35,7 @@ def granian(app: str) -> Iterator[tuple[str, list[int]]]:
 
 @contextmanager
 def uvicorn(app: str) -> Iterator[tuple[str, list[int]]]:
-    """Serve it with the fast loop and parser; yields the address and the worker."""
+    """Serve it by uvicorn with uvloop and httptools; yields the address and worker pids."""
     port = free_port()
     words = ["--factory", "--loop", "uvloop", "--http", "httptools", "--no-access-log"]
     process = subprocess.Popen(
@@ -69,7 +69,7 @@ def free_port() -> int:
 
 def _python_path() -> str:
     before = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return os.pathsep.join([str(_HERE), *(one for one in before if one not in {"", str(_HERE)})])
+    return os.pathsep.join([str(_ROOT), *(path for path in before if path not in {"", str(_ROOT)})])
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:

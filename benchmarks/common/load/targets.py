@@ -1,4 +1,4 @@
-"""Targets: what was to be reached, what was measured, and whether that is enough."""
+"""Targets: a bound, what was measured, and whether the bound is met."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 
 def target(name: str, *, most: float, measured: float) -> dict[str, Any]:
-    """Compare a figure with the most that it may be.
+    """Compare a figure with an upper bound; returns a row for the record.
 
     Args:
         name: What is measured, and in what unit.
-        most: Where the target lies.
-        measured: What came out.
+        most: The upper bound.
+        measured: The figure.
     """
     return {"target": name, "most": most, "measured": measured, "reached": measured <= most}
 
 
 def show_targets(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print each with its verdict."""
+    """Print each target with its verdict."""
     for row in rows:
         verdict = "reached" if row["reached"] else "NOT reached"
         print(

@@ -1,8 +1,8 @@
-"""Other engines, and our own, behind one protocol: all are asked the same in the same way.
+"""Other engines, and our own, behind one protocol: all get the same queries in the same way.
 
-`PEERS` names every system that a benchmark may measure. One whose package is not here is reported
-as not installed; nothing is left out in silence. A peer is a small file; only when it is built is
-its package imported.
+`PEERS` names every system that a benchmark may measure. One whose package is missing is reported as
+not installed, so none is left out in silence. A peer is a small file; its package is imported only
+when the peer is built.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ BATCH = 1_000
 
 
 class Peer:
-    """A system under test; one is built once, then asked.
+    """A system under test: it is built once, then searched.
 
     Attributes:
-        efforts: What its knob between speed and recall is set to; empty where it has none.
+        efforts: Values of its setting between speed and recall; empty where it has none.
         filters: How it filters, in a few words; empty where it cannot.
-        takes_masks: Whether it can be given any set of rows to search among; see `among`.
-        filter_effort: Its effort where filters are measured with one setting.
-        borrows: Whether it searches the caller's own array, which its memory then lacks.
-        pids: Processes of its own that work for it and are not children of this one.
+        takes_masks: Whether it can search among any set of rows; see `search_among`.
+        filter_effort: The effort that is used where filters are measured with one setting.
+        borrows: Whether it searches the caller's own array, which its memory then does not hold.
+        pids: Processes that work for it and are not children of this one.
     """
 
     efforts: tuple[int, ...] = (16, 32, 64, 128, 256, 512)
@@ -49,7 +49,7 @@ class Peer:
         self.M = M
         self.ef_construction = ef_construction
         self.seed = seed
-        self.threads = threads  # that build; queries come one at a time, to one
+        self.threads = threads  # for the build; queries come one at a time, to one thread
         self.plan = "native"
 
     @property
@@ -58,7 +58,7 @@ class Peer:
         return {"M": self.M, "ef_construction": self.ef_construction}
 
     def load(self) -> None:
-        """Load what is not loaded yet, before clock and memory are read: it grows with no photo."""
+        """Load code that is loaded on first use, so that a build's time and memory leave it out."""
 
     def build(
         self, vectors: Embeddings, columns: Mapping[str, NDArray[np.int64]], folder: Path
@@ -68,27 +68,27 @@ class Peer:
         Args:
             vectors: (n_photos, dim) unit rows.
             columns: Attributes by name, each (n_photos,); none where nothing will be filtered.
-            folder: Empty; for systems that live on disk.
+            folder: An empty folder, for systems that live on disk.
         """
         raise NotImplementedError
 
     def set_effort(self, effort: int) -> None:
-        """Turn the knob between speed and recall, for all queries that follow."""
+        """Set the effort, between speed and recall, of all queries that follow."""
 
     def search(self, query: Embeddings, k: int) -> Any:
         """Return at most k rows for a query, (dim,), best first."""
         raise NotImplementedError
 
-    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Return at most k rows that meet a condition; how is up to the system."""
         raise NotImplementedError
 
-    def kept(self, mask: NDArray[np.bool_]) -> Any:
-        """Bring a set of rows, (n_photos,) bool, into the form that `among` takes; not timed."""
+    def make_selection(self, mask: NDArray[np.bool_]) -> Any:
+        """Turn a mask, (n_photos,) bool, into what `search_among` takes; this is not timed."""
         return mask
 
-    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
-        """Return at most k of the kept rows for a query, (dim,), best first."""
+    def search_among(self, query: Embeddings, k: int, selection: Any) -> Any:
+        """Return at most k of the selected rows for a query, (dim,), best first."""
         raise NotImplementedError
 
     def search_many(self, queries: Embeddings, k: int) -> Any:
@@ -104,14 +104,14 @@ class Peer:
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a system is to be found.
+    """How a system is imported and made.
 
     Attributes:
         home: `module:class` below this package.
         package: The distribution whose version is recorded.
         needs: Modules that must be importable.
-        settings: For its constructor.
-        environment: Variables that its process needs from its start.
+        settings: Arguments of its constructor.
+        environment: Environment variables that its process needs from its start.
     """
 
     home: str
@@ -128,8 +128,8 @@ class Entry:
     def make(self, **settings: Any) -> Peer:
         """Make the system, empty."""
         module, _, name = self.home.partition(":")
-        made = getattr(importlib.import_module(f"benchmarks.common.peers.{module}"), name)
-        peer: Peer = made(**{**self.settings, **settings})
+        peer_class = getattr(importlib.import_module(f"benchmarks.common.peers.{module}"), name)
+        peer: Peer = peer_class(**{**self.settings, **settings})
         return peer
 
 

@@ -47,14 +47,14 @@ class ChromaPeer(Peer):
 
     def search(self, query: Embeddings, k: int) -> Any:
         """Ask the collection."""
-        return self.filtered(query, k, None)
+        return self.search_filtered(query, k, None)
 
     def search_many(self, queries: Embeddings, k: int) -> Any:
         """Ask for a batch in one call."""
         answer = self._photos.query(query_embeddings=queries, n_results=k, include=[])
         return [np.array(ids, dtype=np.int64) for ids in answer["ids"]]
 
-    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Ask the collection with a `where`."""
         answer = self._photos.query(
             query_embeddings=query[np.newaxis],

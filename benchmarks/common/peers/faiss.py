@@ -49,19 +49,19 @@ class FaissFlatPeer(Peer):
         """Ask for a batch in one call."""
         return self._index.search(queries, k)[1]
 
-    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
-        """Ask the index with a bitmap of the rows that may be found."""
+    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+        """Ask the index with a bitmap of the rows that meet the condition."""
         if condition is None:
             return self.search(query, k)
-        return self.among(query, k, self.kept(condition.mask(self._columns)))
+        return self.search_among(query, k, self.make_selection(condition.mask(self._columns)))
 
-    def kept(self, mask: NDArray[np.bool_]) -> Any:
+    def make_selection(self, mask: NDArray[np.bool_]) -> Any:
         """Pack the mask into the bits that the selector reads."""
         return faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
 
-    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+    def search_among(self, query: Embeddings, k: int, selection: Any) -> Any:
         """Ask the index with a selector."""
-        rows = self._index.search(query[np.newaxis], k, params=self._parameters(kept))[1][0]
+        rows = self._index.search(query[np.newaxis], k, params=self._parameters(selection))[1][0]
         return rows[rows >= 0]
 
     def save(self, folder: Path) -> None:
@@ -115,8 +115,8 @@ class FaissListsPeer(FaissFlatPeer):
         self._index = faiss.index_factory(dim, name, faiss.METRIC_INNER_PRODUCT)
         self._index.cp.niter, self._index.cp.seed = 10, self.seed
         self._index.cp.max_points_per_centroid = 64
-        some = np.random.default_rng(self.seed).permutation(n)[: 64 * n_lists]
-        self._index.train(vectors[np.sort(some)])
+        sample = np.random.default_rng(self.seed).permutation(n)[: 64 * n_lists]
+        self._index.train(vectors[np.sort(sample)])
         for start in range(0, n, 65_536):
             self._index.add(np.ascontiguousarray(vectors[start : start + 65_536]))
 
@@ -129,7 +129,7 @@ class FaissListsPeer(FaissFlatPeer):
         self._index.nprobe = min(effort, self._index.nlist)
 
     def search(self, query: Embeddings, k: int) -> Any:
-        """Ask for more rows than wanted, and keep the best by their cosines."""
+        """Ask for more rows than k, and keep the k best by their cosines."""
         n_candidates = min(self._candidates[self._code] * k, len(self._vectors))
         return self._best(query, super().search(query, n_candidates), k)
 
@@ -137,10 +137,10 @@ class FaissListsPeer(FaissFlatPeer):
         """Ask one after the other."""
         return [self.search(query, k) for query in queries]
 
-    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
-        """The same among the rows that a selector keeps."""
+    def search_among(self, query: Embeddings, k: int, selection: Any) -> Any:
+        """Search the selected rows in the same way."""
         n_candidates = min(self._candidates[self._code] * k, len(self._vectors))
-        return self._best(query, super().among(query, n_candidates, kept), k)
+        return self._best(query, super().search_among(query, n_candidates, selection), k)
 
     def _best(self, query: Embeddings, candidates: NDArray[np.int64], k: int) -> Any:
         candidates = candidates[candidates >= 0]

@@ -1,4 +1,4 @@
-"""hnswlib alone, as its own documentation uses it: filters are a Python call a visited node."""
+"""hnswlib alone, as its own documentation uses it: a filter is a Python call per visited node."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ class HnswlibPeer(Peer):
         """Ask for a batch in one call."""
         return self._index.knn_query(queries, k=k, num_threads=1)[0]
 
-    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Make the mask, and ask the graph with it."""
         if condition is None:
             return self.search(query, k)
-        return self.among(query, k, self.kept(condition.mask(self._columns)))
+        return self.search_among(query, k, self.make_selection(condition.mask(self._columns)))
 
-    def kept(self, mask: NDArray[np.bool_]) -> Any:
-        """Return the function that looks a node up, and how many it lets through."""
+    def make_selection(self, mask: NDArray[np.bool_]) -> Any:
+        """Return the function that looks a node up, and how many rows it lets through."""
         return mask.__getitem__, int(np.count_nonzero(mask))
 
-    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+    def search_among(self, query: Embeddings, k: int, selection: Any) -> Any:
         """Ask the graph with a filter, for no more rows than there are.
 
-        Where it does not reach that many it raises, and there is no answer.
+        hnswlib raises an error if it does not reach that many; the answer is then empty.
         """
-        function, count = kept
+        function, count = selection
         try:
             answer = self._index.knn_query(query, k=min(k, count), num_threads=1, filter=function)
         except RuntimeError:

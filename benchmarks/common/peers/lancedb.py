@@ -42,16 +42,16 @@ class LancePeer(Peer):
         """Set `ef`."""
         self._ef = effort
 
-    def _asked(self, query: Embeddings, k: int) -> Any:
+    def _query(self, query: Embeddings, k: int) -> Any:
         search = self._table.search(query, vector_column_name="vector").distance_type("dot")
-        # Below k it refuses to search at all.
+        # With an ef below k it refuses to search at all.
         return search.select(["row", "_distance"]).limit(k).ef(max(self._ef, k))
 
     def search(self, query: Embeddings, k: int) -> Any:
         """Ask the table."""
-        return self._asked(query, k).to_arrow()["row"].to_numpy()
+        return self._query(query, k).to_arrow()["row"].to_numpy()
 
-    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Ask the table with a `where`."""
         if condition is None:
             return self.search(query, k)
@@ -59,5 +59,5 @@ class LancePeer(Peer):
         for name, some in (("source", condition.sources), ("license", condition.licenses)):
             if some:
                 terms.append(f"{name} IN ({', '.join(map(str, some))})")
-        search = self._asked(query, k).where(" AND ".join(terms), prefilter=True)
+        search = self._query(query, k).where(" AND ".join(terms), prefilter=True)
         return search.to_arrow()["row"].to_numpy()

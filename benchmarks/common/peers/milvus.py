@@ -50,7 +50,7 @@ class MilvusPeer(Peer):
         """Set `ef`."""
         self._ef = effort
 
-    def _asked(self, query: Embeddings, k: int, expression: str) -> Any:
+    def _query(self, query: Embeddings, k: int, expression: str) -> Any:
         # The server refuses an ef below k.
         answer = self._client.search(
             "photos",
@@ -63,9 +63,9 @@ class MilvusPeer(Peer):
 
     def search(self, query: Embeddings, k: int) -> Any:
         """Ask the collection."""
-        return self._asked(query, k, "")
+        return self._query(query, k, "")
 
-    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Ask the collection with an expression."""
         if condition is None:
             return self.search(query, k)
@@ -73,7 +73,7 @@ class MilvusPeer(Peer):
         for name, some in (("source", condition.sources), ("license", condition.licenses)):
             if some:
                 terms.append(f"{name} in {list(some)}")
-        return self._asked(query, k, " and ".join(terms))
+        return self._query(query, k, " and ".join(terms))
 
     def close(self) -> None:
         """Close the client, which stops the server."""

@@ -63,23 +63,23 @@ class ExactPeer(Peer):
         """Search the index for a batch."""
         return self.index.search(queries, k).rows
 
-    def kept(self, mask: NDArray[np.bool_]) -> Any:
+    def make_selection(self, mask: NDArray[np.bool_]) -> Any:
         """Pack the mask into the bitmap that facets hold."""
         return Bitmap.of_mask(mask)
 
-    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+    def search_among(self, query: Embeddings, k: int, selection: Any) -> Any:
         """Search the index among the rows of a bitmap."""
-        rows = self.index.search(query[np.newaxis], k, allowed=kept).rows[0]
+        rows = self.index.search(query[np.newaxis], k, allowed=selection).rows[0]
         return rows[rows >= 0]
 
-    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Rank as the server ranks: filter, plan, search."""
         ranking = self._served(query, k, condition)
         self.plan = self._served.plan
         return ranking
 
     def save(self, folder: Path) -> None:
-        """Write what a snapshot holds: the vectors, and the graph where there is one."""
+        """Write what a snapshot holds: the vectors, and the index."""
         np.save(folder / "vectors.npy", self.index.vectors)
         self.index.save(folder)
 
@@ -107,7 +107,7 @@ class PlannedPeer(GraphPeer):
 class ClusteredPeer(ExactPeer):
     """`IvfIndex` alone; filtered, the engine over it.
 
-    Its effort is the recall that is asked for, in thousandths; 1000 is exact.
+    Its effort is the recall to reach, in thousandths; 1000 is exact.
     """
 
     efforts = (900, 950, 980, 990, 995, 999, 1000)
@@ -117,14 +117,14 @@ class ClusteredPeer(ExactPeer):
     _recall = 0.99
 
     def load(self) -> None:
-        """Build and ask once on next to nothing: numba and its kernels are loaded when needed."""
+        """Build and search a tiny index, so that numba and its kernels are loaded."""
         rows = np.eye(64, dtype=np.float32)
         index = build_index(rows, Config(model="given", index="clustered"))
         index.search(rows[:1], 5)
         index.nearest(rows[0], 5)
 
     def set_effort(self, effort: int) -> None:
-        """Set the recall that must be expected."""
+        """Set the recall to reach."""
         self._recall = effort / 1000
 
     def search(self, query: Embeddings, k: int) -> Any:
@@ -135,16 +135,16 @@ class ClusteredPeer(ExactPeer):
         """Search the index for a batch."""
         return self.index.search(queries, k, recall=self._recall).rows
 
-    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+    def search_among(self, query: Embeddings, k: int, selection: Any) -> Any:
         """Search the index among the rows of a bitmap."""
-        neighbors = self.index.search(query[np.newaxis], k, allowed=kept, recall=self._recall)
+        neighbors = self.index.search(query[np.newaxis], k, allowed=selection, recall=self._recall)
         return neighbors.rows[0][neighbors.rows[0] >= 0]
 
 
 class Int8Peer(ClusteredPeer):
     """`IvfIndex.nearest`: exact, by a scan of eight-bit rows and float32 scores of the best.
 
-    Filtered, as the engine pages behind its depth and under a threshold.
+    With a selection, it is what the engine uses behind its depth and under a threshold.
     """
 
     efforts = ()
@@ -159,6 +159,6 @@ class Int8Peer(ClusteredPeer):
         """Ask one after the other."""
         return [self.search(query, k) for query in queries]
 
-    def among(self, query: Embeddings, k: int, kept: Any) -> Any:
+    def search_among(self, query: Embeddings, k: int, selection: Any) -> Any:
         """Ask for the exact nearest among the rows of a bitmap."""
-        return self.index.nearest(query, k, allowed=kept)[0]
+        return self.index.nearest(query, k, allowed=selection)[0]

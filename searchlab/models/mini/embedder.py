@@ -1,8 +1,8 @@
-"""The default model: a small image tower and a static text tower in one space, shipped with us.
+"""The default model: a small image tower and a static text tower in one space; it ships.
 
 Photos go through an EfficientNet-lite2 and a head that places them among words; queries in some
 sixty languages through `TextTower`. No download, no torch: onnxruntime for photos, numpy for
-texts. What it was made from, and how good it is, stands in `data/MODEL_CARD.md`.
+texts. `data/MODEL_CARD.md` says what it was made from and how good it is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BATCH = 16  # Photos per run of the network: bounds memory at about 200 MB.
 
 
 def model_id(folder: Path) -> str:
-    """`mini-` and 12 hex digits of the SHA-256 over artefacts and preprocessing."""
+    """Return `mini-` and 12 hex digits of the SHA-256 over artefacts and preprocessing."""
     return f"mini-{fingerprint(folder, (*TEXT_FILES, IMAGE_FILE), framing.PREPROCESSING)}"
 
 
@@ -47,7 +47,7 @@ class MiniEmbedder(Embedder):
 
     Args:
         folder: Where the artefacts lie; the shipped ones if not given.
-        threads: Threads of the image tower; 0 for one a core.
+        threads: Threads of the image tower; 0 for one per core.
     """
 
     name = "mini"
@@ -109,7 +109,7 @@ class MiniEmbedder(Embedder):
 
         Args:
             embeddings: (n_photos, dim) rows of `encode_images`.
-            k: Labels a photo.
+            k: Labels per photo.
 
         Returns:
             For each photo the k nearest English labels with their cosines, nearest first.
@@ -167,7 +167,7 @@ def load_mini() -> MiniEmbedder:
     """Load the model that ships, whose files must be those that it was released with.
 
     Raises:
-        DataError: They are others.
+        DataError: They are other files, so the model would have another id.
     """
     model = MiniEmbedder()
     if model.model_id != model.recorded_id:
@@ -180,7 +180,7 @@ def load_mini() -> MiniEmbedder:
 
 
 def open_session(path: Path, threads: int) -> InferenceSession:
-    """Open an image tower; `threads` 0 for one a core.
+    """Open an image tower that computes with so many threads, 0 for one per core.
 
     Raises:
         DataError: The file is missing or damaged.

@@ -1,9 +1,9 @@
-"""How `mini` frames a photo: the whole of it, nearly in its own aspect, at one of three sizes.
+"""How `mini` frames a photo: all of it, nearly in its own aspect ratio, in one of three sizes.
 
-A centre crop loses what stands at the sides, and captions speak of it: with the same head, seeing
-the whole photo raised recall@10 on held-out captions from 61 to 64 %. The sizes have about the
-same number of pixels, so that a photo costs the same whichever way it lies, and sides divisible by
-32, so that no layer of the network needs padding that depends on the size.
+A centre crop loses what stands at the sides, and captions mention that: with the same head, seeing
+the whole photo raised recall@10 on held-out captions from 61 to 64 %. The sizes have about the same
+number of pixels, so that upright and lying photos cost the same, and sides divisible by 32, so that
+no layer of the network needs padding that depends on the size.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 SIZES = ((224, 288), (256, 256), (288, 224))
-"""(height, width) of the three frames: lying, square, standing."""
+"""(height, width) of the three frames: landscape, square, portrait."""
 
 STRETCH = 1.25
-"""A photo longer than this times its frame's aspect loses the ends of its longer side."""
+"""A photo longer than this times its frame's aspect ratio loses the ends of its longer side."""
 
 PREPROCESSING = {
     "mode": "RGB",
@@ -36,11 +36,11 @@ Box = tuple[float, float, float, float]
 
 
 def frame(width: float, height: float) -> tuple[tuple[int, int], Box]:
-    """Choose the frame of a photo and what of the photo fills it.
+    """Choose the frame of a photo, and the part of the photo that fills it.
 
     Args:
-        width: Of the photo, at least 1.
-        height: Of the photo, at least 1.
+        width: Width of the photo in pixels, at least 1.
+        height: Its height, at least 1.
 
     Returns:
         (height, width) of the frame, and the box (left, top, right, bottom) of the photo.
@@ -68,8 +68,8 @@ def batches(
     """Frame pictures and group them by frame, as a network reads them.
 
     Args:
-        images: RGB pictures of any size from 1x1 on.
-        most: Pictures in one batch.
+        images: RGB pictures of at least 1 x 1 pixels.
+        most: Largest number of pictures in one batch.
 
     Yields:
         Positions in `images`, and their pixels: (n, 3, height, width) float32 in -1..1.

@@ -5,10 +5,11 @@ punctuation, invisible marks. Cutting is a Unigram tokenizer (Kudo, 2018) in pla
 is short, so a dictionary and a few hundred look-ups are quicker than loading a tokenizer library,
 and every platform cuts alike. Scripts that write no spaces start a word without the marker `▁`.
 
-A query has a handful of words, and the sum of their vectors comes close to what a multilingual
-transformer says of it, in a thousandth of the time. A small gate over each piece and the two beside
-it adds what the sum alone cannot tell: "dog bites man" is not "man bites dog". The table is int8
-with one scale a row, memory-mapped, so that the first query of a process touches a few pages only.
+A query has a handful of words, and the sum of their vectors comes close to the vector that a
+multilingual transformer gives it, in a thousandth of the time. A small gate over each piece and the
+two beside it adds what the sum alone cannot tell: "dog bites man" is not "man bites dog". The table
+is int8 with one scale per row, memory-mapped, so that the first query of a process touches only a
+few pages.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ TEXT_FILES = (*TOKENIZER_FILES, *TEXT_WEIGHTS)
 """Everything that decides a text's row."""
 
 COMMON = 0.3
-"""Last component of every text's row, against which a photo's last is weighed: photos that lie near
-to whatever is asked have a negative one there (see `searchlab.training.mini.hubness`)."""
+"""Last component of every text's row. Photos that lie near to all queries have a negative last
+component, which lowers their scores (see `searchlab.training.mini.hubness`)."""
 
 _MAX_LENGTH = 10_000
-# OpenBLAS hands what is larger to several threads. A query is done before the others have woken,
-# and on a busy server it would wait for them.
-_ALONE = 262_144
+# OpenBLAS splits a matrix product of more multiplications among threads. A query takes less time
+# than waking them does, and on a busy server it would wait for them.
+_MOST_ON_ONE_THREAD = 262_144
 
 
 WORD = "▁"
@@ -105,7 +106,7 @@ class Pieces:
     def cut(self, word: str) -> list[str]:
         """Cut one folded word, marker included, into its most probable known pieces.
 
-        Characters in no piece are left out.
+        Characters that are in no piece are left out.
         """
         if word in self._scores:
             return [word]
@@ -124,17 +125,17 @@ class Pieces:
                 if so_far + score > best[end]:
                     best[end] = so_far + score
                     back[end] = start
-        cut = []
+        pieces = []
         end = n
         while end:
             piece = word[back[end] : end]
             if piece in scores:
-                cut.append(piece)
+                pieces.append(piece)
             end = back[end]
-        return cut[::-1]
+        return pieces[::-1]
 
     def encode(self, text: str) -> list[int]:
-        """Rows of the pieces of a text, in reading order; empty where nothing is known."""
+        """Return the rows of a text's pieces, in reading order; empty if no piece is known."""
         rows = self.rows
         return [
             rows[piece]
@@ -144,13 +145,13 @@ class Pieces:
 
 
 class Mixer(NamedTuple):
-    """From the vectors of a text's pieces to its row.
+    """Makes a text's row of the vectors of its pieces.
 
     Attributes:
-        direct: (width, dim - 1) what a piece adds whatever stands beside it.
-        window: (3 * width, hidden) looks at a piece and at those before and after it.
-        bias: (hidden,) of that look.
-        outer: (hidden, dim - 1) what is made of it.
+        direct: (width, dim - 1) weights of a piece by itself, whatever stands beside it.
+        window: (3 * width, hidden) weights of a piece with those before and after it.
+        bias: (hidden,) added to what `window` gives.
+        outer: (hidden, dim - 1) weights from the hidden units to the row.
     """
 
     direct: NDArray[np.float32]
@@ -159,22 +160,26 @@ class Mixer(NamedTuple):
     outer: NDArray[np.float32]
 
     def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Mix (n_pieces, width) vectors in reading order; (dim - 1,), not of unit length."""
+        """Mix (n_pieces, width) vectors in reading order into a (dim - 1,) row of any length."""
         n, width = vectors.shape
-        together = min(n, max(2, _ALONE // self.window.size))
+        together = min(n, max(2, _MOST_ON_ONE_THREAD // self.window.size))
         around = np.zeros((-(-n // together) * together, 3 * width), dtype=np.float32)
         around[1:n, :width] = vectors[:-1]
         around[:n, width : 2 * width] = vectors
         around[: n - 1, 2 * width :] = vectors[1:]
-        looks = around.reshape(-1, together, 3 * width) @ self.window  # a product for each few rows
-        seen = looks.reshape(len(around), -1)[:n] + self.bias
-        hidden = np.maximum(seen, 0).sum(axis=0)
+        # One product for every few rows, each small enough for one thread.
+        products = around.reshape(-1, together, 3 * width) @ self.window
+        activations = products.reshape(len(around), -1)[:n] + self.bias
+        hidden = np.maximum(activations, 0).sum(axis=0)
         mixed: NDArray[np.float32] = vectors.sum(axis=0) @ self.direct + hidden @ self.outer
         return mixed
 
 
-def with_common(mixed: NDArray[np.float32]) -> Embeddings:
-    """Bring (n, dim - 1) mixed rows to unit length, `COMMON` their last component; zeros stay."""
+def add_common(mixed: NDArray[np.float32]) -> Embeddings:
+    """Make (n, dim) unit rows of (n, dim - 1) mixed ones; the last component is `COMMON`.
+
+    Zero rows stay zero.
+    """
     rows = np.empty((len(mixed), mixed.shape[1] + 1), dtype=np.float32)
     rows[:, :-1] = unit_rows(mixed) * np.float32((1 - COMMON**2) ** 0.5)
     rows[:, -1] = COMMON * mixed.any(axis=1)
@@ -226,7 +231,7 @@ class TextTower:
             rows = pieces.encode(text)
             if rows:
                 total[:] = mixer(table[rows] * scales[rows, np.newaxis])
-        return with_common(mixed)
+        return add_common(mixed)
 
     def _load(self) -> _Loaded:
         with self._lock:

@@ -28,7 +28,7 @@ _TERMINAL = re.compile(r"\x1b\[[0-9;]*[a-zA-Z]")
 
 @cache
 def _replacements() -> dict[int, str]:
-    """Characters that cleaning replaces, as `str.translate` wants them."""
+    """Map the characters that cleaning replaces, as `str.translate` wants them."""
     table: dict[int, str] = {}
     for code in range(0x80, 0xA0):  # control characters that Windows-1252 prints
         table[code] = bytes([code]).decode("cp1252", errors="ignore") or chr(code)
@@ -69,17 +69,17 @@ def save_clip_tokenizer(tokenizer: Any, file: Path) -> None:
     byte_pairs = models.BPE(
         vocab=dict(tokenizer.encoder), merges=ranked, end_of_word_suffix="</w>", fuse_unk=False
     )
-    built = Tokenizer(byte_pairs)
-    built.pre_tokenizer = pre_tokenizers.Sequence(
+    converted = Tokenizer(byte_pairs)
+    converted.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(_SPLIT), behavior="removed", invert=True),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
-    built.add_special_tokens(
+    converted.add_special_tokens(
         [AddedToken(START, normalized=False), AddedToken(END, normalized=False)]
     )
-    built.save(str(file))
+    converted.save(str(file))
 
 
 class ClipTokenizer:
@@ -87,7 +87,7 @@ class ClipTokenizer:
 
     Args:
         file: The tokenizer.
-        context_length: Most tokens of a text, start and end included.
+        context_length: Largest number of tokens of a text, start and end included.
 
     Raises:
         MissingExtraError: tokenizers is not installed.

@@ -121,7 +121,7 @@ class OnnxEmbedder(Embedder):
             MismatchError: The text tower does not reproduce its canaries.
         """
         readable = readable_texts(texts, max_length=MAX_TEXT)
-        self._ready("text")
+        self._prepare("text")
         return self._text_rows(readable)
 
     def encode_images(self, images: Sequence[Image.Image]) -> Embeddings:
@@ -132,7 +132,7 @@ class OnnxEmbedder(Embedder):
             MismatchError: The image tower does not reproduce its canaries.
         """
         pictures = rgb_images(images)
-        self._ready("image")
+        self._prepare("image")
         return self._image_rows(pictures)
 
     def _digest(self) -> str:
@@ -141,8 +141,8 @@ class OnnxEmbedder(Embedder):
         settings = [identity, self.preprocess.to_config(), self._context_length]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
-    def _ready(self, tower: str) -> None:
-        """Load a tower on its first use, and see that it is the one that was exported."""
+    def _prepare(self, tower: str) -> None:
+        """Load a tower on its first use, and check that it is the one that was exported."""
         with self._lock:
             if tower in self._sessions:
                 return
@@ -165,12 +165,12 @@ class OnnxEmbedder(Embedder):
         options = onnxruntime.SessionOptions()
         # Threads that wait by spinning take the processor from whatever runs beside the model.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.log_severity_level = 3  # errors; warnings of the optimiser are none of a user's
+        options.log_severity_level = 3  # errors only: a user can do nothing about its warnings
         try:
             return onnxruntime.InferenceSession(
                 str(path), options, providers=["CPUExecutionProvider"]
             )
-        except Exception as error:  # onnxruntime has an exception a failure
+        except Exception as error:  # the errors of onnxruntime have no common base class
             raise _damage(path, f"{type(error).__name__}") from error
 
     def _check_tower(self, file: str) -> Path:
@@ -197,12 +197,12 @@ class OnnxEmbedder(Embedder):
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)
         tokens = self._tokenizers["text"](texts)
         lengths = [len(one) for one in tokens]
-        for chosen in group_by_length(lengths, most=self._at_once):
-            length = max(len(tokens[i]) for i in chosen)
-            padded = np.zeros((len(chosen), length), dtype=np.int64)
-            for slot, i in zip(padded, chosen, strict=True):
+        for group in group_by_length(lengths, most=self._at_once):
+            length = max(len(tokens[i]) for i in group)
+            padded = np.zeros((len(group), length), dtype=np.int64)
+            for slot, i in zip(padded, group, strict=True):
                 slot[: len(tokens[i])] = tokens[i]
-            rows[chosen] = self._sessions["text"].run(None, {"tokens": padded})[0]
+            rows[group] = self._sessions["text"].run(None, {"tokens": padded})[0]
         return unit_rows(rows)
 
     def _image_rows(self, images: Sequence[Image.Image]) -> Embeddings:
@@ -219,7 +219,7 @@ class OnnxEmbedder(Embedder):
 
 
 def load_onnx(source: str) -> OnnxEmbedder:
-    """Load an export: `FOLDER`, or `FOLDER:fp32` or `FOLDER:int8` for a precision of one's own."""
+    """Load an export: `FOLDER`, or `FOLDER:fp32` or `FOLDER:int8` to choose the precision."""
     folder, colon, precision = source.rpartition(":")
     if colon and precision in _PRECISIONS:
         return OnnxEmbedder(folder, precision=precision)

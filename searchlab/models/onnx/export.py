@@ -44,11 +44,10 @@ TEXTS: Final = (
 PICTURES: Final = tuple(range(1, 25))
 """Seeds of `canary_image`."""
 
-_TIMED = 6
-
+_TIMED = 6  # inputs that each tower is timed on
 _OPSET = 17
 _CANARY_COMPONENTS = 32
-_MOST_BYTES = 1_900_000_000  # a single ONNX file ends at 2 GB
+_MOST_BYTES = 1_900_000_000  # a single ONNX file holds at most 2 GB
 
 
 def export_onnx(spec: str, folder: str | Path, *, int8: bool = True) -> ExportReport:
@@ -58,7 +57,7 @@ def export_onnx(spec: str, folder: str | Path, *, int8: bool = True) -> ExportRe
 
     Args:
         spec: `"openclip:..."`.
-        folder: To be made; its parent is made if need be.
+        folder: Must not exist yet; its parent is made if need be.
         int8: Also quantise the weights to eight bits (activations dynamically), which becomes the
             default; left out after all if it does not agree with torch, see `Parity.is_enough`.
 
@@ -144,10 +143,10 @@ def _build(model: OpenClipEmbedder, folder: Path, *, int8: bool) -> ExportReport
     _write(folder, manifest)
     towers: list[TowerReport] = []
     agreements: dict[str, Parity] = {}
-    reference = _Embedded.by(model)
+    reference = _Embedded.embed(model)
     for precision in precisions:
         exported = OnnxEmbedder(folder, precision=precision)
-        embedded = _Embedded.by(exported)
+        embedded = _Embedded.embed(exported)
         agreements[precision] = measure_parity(
             reference.texts, reference.images, embedded.texts, embedded.images
         )
@@ -164,7 +163,7 @@ def _build(model: OpenClipEmbedder, folder: Path, *, int8: bool) -> ExportReport
 def _export_towers(model: OpenClipEmbedder, folder: Path) -> None:
     import torch
 
-    from searchlab.models.openclip.towers import exportable
+    from searchlab.models.openclip.towers import make_exportable
 
     whole, short = model.module.visual, model.image_tower
     towers: dict[str, tuple[Any, torch.Tensor, str]] = {
@@ -183,7 +182,7 @@ def _export_towers(model: OpenClipEmbedder, folder: Path) -> None:
             # Tracing fixes the shapes of the model; other batches and lengths are measured.
             warnings.simplefilter("ignore", torch.jit._trace.TracerWarning)
             torch.onnx.export(
-                exportable(module),
+                make_exportable(module),
                 (example,),
                 str(folder / f"{tower}.fp32.onnx"),
                 input_names=[input_name],
@@ -199,7 +198,7 @@ def _quantise(folder: Path) -> None:
 
     root = logging.getLogger()
     level = root.level
-    root.setLevel(logging.ERROR)  # it advises a preprocessing that changes nothing here
+    root.setLevel(logging.ERROR)  # onnxruntime recommends a preprocessing that is no use here
     try:
         for tower in ("text", "image"):
             quantize_dynamic(
@@ -218,19 +217,19 @@ def _quantise(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class _Embedded:
-    """What a model makes of `TEXTS` and `PICTURES`."""
+    """The vectors that a model gives `TEXTS` and `PICTURES`."""
 
     texts: Embeddings
     images: Embeddings
 
     @classmethod
-    def by(cls, model: Embedder) -> _Embedded:
+    def embed(cls, model: Embedder) -> _Embedded:
         pictures = [canary_image(seed) for seed in PICTURES]
         return cls(model.encode_texts(TEXTS), model.encode_images(pictures))
 
 
 def _refuse(folder: Path, precision: str, manifest: dict[str, Any], agreement: Parity) -> None:
-    """Leave a precision out of an export; nothing is left without float32."""
+    """Leave a precision out of an export; without float32 there is no export at all."""
     if precision == "fp32":
         msg = (
             f"the export of {manifest['spec']} in float32 must agree with torch, got {agreement}; "
@@ -260,7 +259,7 @@ def _measure(
     for tower, (probes, expected, rows, timed) in towers.items():
         cosines = np.sum(rows.astype(np.float64) * expected, axis=1)
         entry = manifest["precisions"][exported.precision][tower]
-        ours, torchs = (
+        encode_exported, encode_by_torch = (
             embedder.encode_texts if tower == "text" else embedder.encode_images
             for embedder in (exported, model)
         )
@@ -270,8 +269,8 @@ def _measure(
             size_mib=round((exported.folder / entry["file"]).stat().st_size / 2**20, 1),
             mean_cosine=round(float(cosines.mean()), 6),
             min_cosine=round(float(cosines.min()), 6),
-            p50_ms=_p50_ms(ours, timed),
-            torch_p50_ms=_p50_ms(torchs, timed),
+            p50_ms=_p50_ms(encode_exported, timed),
+            torch_p50_ms=_p50_ms(encode_by_torch, timed),
         )
         entry["canaries"] = [
             [probe, [round(float(value), 5) for value in row[:_CANARY_COMPONENTS]]]

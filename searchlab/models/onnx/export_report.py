@@ -16,10 +16,10 @@ class TowerReport:
     Attributes:
         precision: `"fp32"` or `"int8"`.
         tower: `"text"` or `"image"`.
-        size_mib: Of the file.
-        mean_cosine: With the vectors of torch, over seeded inputs.
-        min_cosine: Likewise, the worst.
-        p50_ms: To embed one input, preprocessing included.
+        size_mib: Size of the file.
+        mean_cosine: Mean cosine with the vectors of torch, over seeded inputs.
+        min_cosine: The worst of these cosines.
+        p50_ms: Median time to embed one input, preprocessing included.
         torch_p50_ms: The same by `OpenClipEmbedder`.
     """
 
@@ -47,7 +47,7 @@ class ExportReport:
         folder: Where it is; `load_model(f"onnx:{folder}")` loads it.
         default: The precision that is loaded unless another is asked for.
         towers: One entry for each precision and tower.
-        agreements: Of each precision with torch; of one that was refused, too.
+        agreements: How each precision agrees with torch, also one that was refused.
     """
 
     folder: Path

@@ -16,10 +16,10 @@ from searchlab.errors import MismatchError
 from searchlab.models.protocol import Embeddings
 
 LEAST_COSINE: Final = {"fp32": 0.9999, "int8": 0.98}
-"""Least cosine of a vector with the one it stands for."""
+"""Least cosine of a vector with the one that it replaces."""
 
 LEAST_SAME_ORDER: Final = {"fp32": 0.99, "int8": 0.9}
-"""Least share of pairs of pictures that texts leave in their order."""
+"""Least share of pairs of pictures that texts still rank in the same order."""
 
 _TOP: Final = 5
 
@@ -29,8 +29,8 @@ class Parity:
     """What a comparison found.
 
     Attributes:
-        text_cosine: Least cosine of a text's vector with the one it stands for.
-        image_cosine: Likewise of a picture's.
+        text_cosine: Least cosine of a text's vector with the one that it replaces.
+        image_cosine: The same for pictures.
         same_order: Share of pairs of pictures, over all texts, that are ranked in the same order;
             0.5 is chance.
         same_top: Share of each text's first five pictures that are among its first five again.
@@ -49,7 +49,7 @@ class Parity:
         )
 
     def is_enough(self, precision: str) -> bool:
-        """Whether a model in this precision may stand for the one it was made from."""
+        """Whether a model in this precision may replace the one it was made from."""
         return bool(
             min(self.text_cosine, self.image_cosine) >= LEAST_COSINE[precision]
             and self.same_order >= LEAST_SAME_ORDER[precision]
@@ -66,10 +66,10 @@ def measure_parity(
     """Compare the vectors of two models for the same inputs.
 
     Args:
-        texts: (n_texts, dim) unit rows of the model that is stood for.
-        images: (n_images, dim) likewise, at least two.
-        new_texts: (n_texts, dim) of the other one.
-        new_images: (n_images, dim) likewise.
+        texts: (n_texts, dim) unit rows of the original model.
+        images: (n_images, dim) unit rows of the same, at least two.
+        new_texts: (n_texts, dim) unit rows of the model that would replace it.
+        new_images: (n_images, dim) unit rows of the same.
 
     Raises:
         MismatchError: The shapes differ, or there is nothing to rank.

@@ -57,8 +57,8 @@ class OpenClipEmbedder(Embedder):
         DataError: A file is damaged.
 
     Attributes:
-        precision: Of the image tower: `"fp32"`, `"bf16"` or `"fp16"`.
-        images_at_once: Pictures that are best embedded in one call.
+        precision: Precision of the image tower: `"fp32"`, `"bf16"` or `"fp16"`.
+        images_at_once: How many pictures are best embedded in one call.
     """
 
     def __init__(self, source: str, *, device: str | None = None) -> None:
@@ -67,10 +67,10 @@ class OpenClipEmbedder(Embedder):
         from searchlab.models.devices import Feed, choose_device
 
         self._device = choose_device(device)
-        named, colon, precision = source.rpartition(":")
+        rest, colon, precision = source.rpartition(":")
         if not colon or precision not in _PRECISIONS:
-            named, precision = source, "fp32"
-        architecture, weights = split_source(named)
+            rest, precision = source, "fp32"
+        architecture, weights = split_source(rest)
         with quiet():
             self._model = load_weights(open_clip, architecture, weights)
             self._tokenizer = load_tokenizer(open_clip, architecture)
@@ -122,7 +122,7 @@ class OpenClipEmbedder(Embedder):
         return dict(self._fingerprints)
 
     def encode_texts(self, texts: Sequence[str]) -> Embeddings:
-        """Embed queries; (n_texts, dim). A text without a token still is one to the tower."""
+        """Embed queries; (n_texts, dim). An empty text, too, gives a row that is not zero."""
         import torch
 
         readable = readable_texts(texts, max_length=MAX_TEXT)
@@ -133,13 +133,13 @@ class OpenClipEmbedder(Embedder):
         tower = self._cut_text_tower
         lengths = tokens.ne(0).sum(dim=1) if tower is None else tower.ends(tokens) + 1
         with torch.inference_mode():
-            for chosen in group_by_length(lengths.tolist(), most=_BATCH):
-                batch = tokens[chosen].to(self._device)
+            for group in group_by_length(lengths.tolist(), most=_BATCH):
+                batch = tokens[group].to(self._device)
                 if tower is None:
                     vectors = self._model.encode_text(batch)
                 else:
-                    vectors = tower(batch[:, : int(lengths[chosen].max())])
-                rows[chosen] = vectors.float().cpu().numpy()
+                    vectors = tower(batch[:, : int(lengths[group].max())])
+                rows[group] = vectors.float().cpu().numpy()
         return unit_rows(rows)
 
     def encode_images(self, images: Sequence[Image.Image]) -> Embeddings:
@@ -149,7 +149,7 @@ class OpenClipEmbedder(Embedder):
     def _tokenize(self, texts: list[str]) -> Any:
         cache = getattr(self._tokenizer, "cache", None)
         if cache is not None and len(cache) > _MOST_CACHED_WORDS:
-            # open_clip remembers every word it ever saw; a server sees no end of them.
+            # open_clip keeps every word it has seen, so a server's memory would grow without end.
             self._tokenizer.cache = {word: word for word in list(cache) if word[0] == "<"}
         return self._tokenizer(texts)
 
@@ -168,7 +168,7 @@ class OpenClipEmbedder(Embedder):
         for key, tensor in sorted(self._model.state_dict().items()):
             digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
             digest.update(np.ascontiguousarray(tensor.float().numpy()).data)
-        # The activation function, for one, is in the configuration only.
+        # Some settings, such as the activation function, are in the configuration only.
         settings = [self._config, self.preprocess.to_config(), _tokenizer_identity(self._tokenizer)]
         architecture, preprocessing, tokenizer = (
             json.dumps(part, sort_keys=True, default=str) for part in settings

@@ -18,7 +18,7 @@ from torch import nn
 def reads_only_before_end(model: Any) -> bool:
     """Whether what follows a text's end token cannot change its vector.
 
-    So it is in a causal tower that pools at the end token; then padding need not be computed.
+    This holds in a causal tower that pools at the end token; then padding need not be computed.
     """
     text = getattr(model, "text", model)
     pool = getattr(text, "text_pool_type", getattr(text, "pool_type", ""))
@@ -70,10 +70,10 @@ class CutTextTower(nn.Module):
         mask = self.attn_mask[:length, :length]  # type: ignore[index]
         ends = self.ends(tokens)
         if isinstance(self.transformer, _ReadAtOneToken):
-            read = self.transformer(x, ends, mask)
+            end_states = self.transformer(x, ends, mask)
         else:
-            read = _at(self.transformer(x, attn_mask=mask), ends)
-        pooled: torch.Tensor = self.ln_final(read)[:, 0]  # (n_texts, width)
+            end_states = _at(self.transformer(x, attn_mask=mask), ends)
+        pooled: torch.Tensor = self.ln_final(end_states)[:, 0]  # (n_texts, width)
         if self.text_projection is None:
             return pooled
         if isinstance(self.text_projection, nn.Linear):
@@ -93,8 +93,8 @@ class ClassTokenTower(nn.Module):
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         """Embed (n_images, 3, height, width) pixels; (n_images, dim)."""
-        read = self.transformer(self.visual._embeds(pixels))
-        pooled: torch.Tensor = self.visual.ln_post(read)[:, 0]
+        class_states = self.transformer(self.visual._embeds(pixels))
+        pooled: torch.Tensor = self.visual.ln_post(class_states)[:, 0]
         return pooled if self.visual.proj is None else pooled @ self.visual.proj
 
 
@@ -146,45 +146,45 @@ class _ReadAtOneToken(nn.Module):
         """Read (n, length, width) sequences at one token; (n, 1, width).
 
         Args:
-            x: Sequences.
-            where: (n,) int64, the token of each that is read; the first if left out.
-            mask: (length, length), added to the weights of attention; goes with `where`.
+            x: (n, length, width) sequences.
+            where: (n,) int64, the token of each sequence that is read; the first if left out.
+            mask: (length, length), added to the weights of attention; only given with `where`.
         """
         for block in self.blocks:
             x = block(x, attn_mask=mask)
         last: Any = self.last
         keys = last.ln_1(x)
-        seen = None if mask is None or where is None else mask[where]  # (n, length)
+        key_mask = None if mask is None or where is None else mask[where]  # (n, length)
         attended = last.attn(
-            _at(keys, where), keys, keys, need_weights=False, key_padding_mask=seen
+            _at(keys, where), keys, keys, need_weights=False, key_padding_mask=key_mask
         )[0]
-        read = _at(x, where) + last.ls_1(attended)
-        done: torch.Tensor = read + last.ls_2(last.mlp(last.ln_2(read)))
-        return done
+        states = _at(x, where) + last.ls_1(attended)
+        output: torch.Tensor = states + last.ls_2(last.mlp(last.ln_2(states)))
+        return output
 
 
 def _at(x: torch.Tensor, where: torch.Tensor | None) -> torch.Tensor:
     """Take one token of each sequence; (n, 1, width)."""
     if where is None:
         return x[:, :1]
-    # Gathered rather than indexed, which the exporter warns of.
+    # `gather` instead of an index, about which the ONNX exporter warns.
     return x.gather(1, where[:, None, None].expand(-1, 1, x.shape[2]))
 
 
 class _Attention(nn.Module):
-    """`nn.MultiheadAttention` for self attention, written so that tracing bakes in no length.
+    """`nn.MultiheadAttention` for self attention, written so that tracing fixes no length.
 
     Args:
-        source: What is written out.
-        apart: Queries are fewer than keys; else they are of the same tokens, and one product gives
-            both.
+        source: The module whose weights are used.
+        separate_query: Whether queries are fewer than keys; if not, both are of the same tokens,
+            and one product gives both.
     """
 
-    def __init__(self, source: nn.MultiheadAttention, *, apart: bool) -> None:
+    def __init__(self, source: nn.MultiheadAttention, *, separate_query: bool) -> None:
         super().__init__()
         self.n_heads = source.num_heads
         width = source.embed_dim
-        cuts = [0, width, 3 * width] if apart else [0, 3 * width]
+        cuts = [0, width, 3 * width] if separate_query else [0, 3 * width]
         self.products = nn.ModuleList(
             _linear(source.in_proj_weight, source.in_proj_bias, slice(*rows))
             for rows in pairwise(cuts)
@@ -216,7 +216,7 @@ class _Attention(nn.Module):
         return self.out(mixed.transpose(1, 2).reshape(n, length, width)), None
 
     def _heads(self, rows: torch.Tensor, parts: int) -> tuple[torch.Tensor, ...]:
-        """Part (n, length, parts * width) rows; each part (n, n_heads, length, head_width)."""
+        """Split (n, length, parts * width) rows into parts, (n, n_heads, length, head_width)."""
         n, length, width = rows.shape
         split = rows.reshape(n, length, parts, self.n_heads, width // parts // self.n_heads)
         return split.permute(2, 0, 3, 1, 4).unbind(0)
@@ -224,15 +224,15 @@ class _Attention(nn.Module):
 
 def _linear(weight: torch.Tensor, bias: torch.Tensor | None, rows: slice) -> nn.Linear:
     part = weight[rows]
-    made = nn.Linear(part.shape[1], part.shape[0], bias=bias is not None)
-    made.weight = nn.Parameter(part, requires_grad=False)
+    linear = nn.Linear(part.shape[1], part.shape[0], bias=bias is not None)
+    linear.weight = nn.Parameter(part, requires_grad=False)
     if bias is not None:
-        made.bias = nn.Parameter(bias[rows], requires_grad=False)
-    return made
+        linear.bias = nn.Parameter(bias[rows], requires_grad=False)
+    return linear
 
 
-def exportable(tower: nn.Module) -> nn.Module:
-    """Copy a tower, with its attention written out."""
+def make_exportable(tower: nn.Module) -> nn.Module:
+    """Copy a tower, its attention replaced by modules that ONNX can express for any length."""
     tower = copy.deepcopy(tower)
     modules = list(tower.modules())
     last = [module.last for module in modules if isinstance(module, _ReadAtOneToken)]
@@ -244,5 +244,5 @@ def exportable(tower: nn.Module) -> nn.Module:
                 and child.in_proj_weight is not None
                 and child.bias_k is None
             ):
-                setattr(module, name, _Attention(child, apart=module in last))
+                setattr(module, name, _Attention(child, separate_query=module in last))
     return tower.eval()

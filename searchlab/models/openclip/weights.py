@@ -20,10 +20,10 @@ _CHECKPOINTS: Final = (".pt", ".pth", ".bin", ".safetensors")
 
 
 def import_open_clip() -> Any:
-    """Import open_clip, with whatever torchvision there is.
+    """Import open_clip, also beside a torchvision that was built for another torch.
 
     Raises:
-        MissingExtraError: It or torch is not installed.
+        MissingExtraError: torch or open_clip is not installed.
     """
     from searchlab.models.openclip.torchvision_shim import import_torchvision
 
@@ -40,7 +40,7 @@ def import_open_clip() -> Any:
 
 
 def split_source(source: str) -> tuple[str, str]:
-    """Part what follows `openclip:` into architecture and weights; a hub name is both.
+    """Split what follows `openclip:` into architecture and weights; a hub name is both.
 
     Raises:
         InputError: One of the two is missing.
@@ -80,8 +80,8 @@ def load_weights(open_clip: Any, architecture: str, weights: str) -> Any:
 
     Args:
         open_clip: The module.
-        architecture: That it knows, or `hf-hub:ORGANISATION/MODEL`.
-        weights: `random`, `random-SEED`, a checkpoint file or a tag; nothing for the hub.
+        architecture: One that open_clip knows, or `hf-hub:ORGANISATION/MODEL`.
+        weights: `random`, `random-SEED`, a checkpoint file or a tag; empty for the hub.
 
     Raises:
         InputError: open_clip knows no such architecture or tag, or a file is of another one.
@@ -121,7 +121,7 @@ def _load_from_file(open_clip: Any, architecture: str, file: Path) -> Any:
     try:
         # weights_only: a checkpoint is data, and a pickle in it may not run code.
         open_clip.load_checkpoint(model, str(file), strict=True, weights_only=True)
-    except Exception as error:  # each kind of damage surfaces as another exception of torch
+    except Exception as error:  # torch raises another exception for each kind of damage
         first_line = str(error).strip().partition("\n")[0][:160]
         if "loading state_dict" in str(error) or "size mismatch" in str(error):
             msg = (
@@ -149,8 +149,8 @@ def _load_by_tag(open_clip: Any, architecture: str, tag: str) -> Any:
     config = open_clip.get_pretrained_cfg(architecture, tag)
     try:
         open_clip.download_pretrained(config)
-    except Exception as error:  # whatever the network, the hub or the disk had to say
-        raise _not_downloaded(architecture + "/" + tag, error) from error
+    except Exception as error:  # failures of the network, the hub or the disk have no common base
+        raise _not_downloaded("the weights " + architecture + "/" + tag, error) from error
     return open_clip.create_model(
         architecture, pretrained=tag, force_quick_gelu=bool(config.get("quick_gelu", False))
     )
@@ -160,13 +160,13 @@ def _load_from_hub(open_clip: Any, architecture: str) -> Any:
     try:
         return open_clip.create_model(architecture, require_pretrained=True)
     except Exception as error:  # as above
-        raise _not_downloaded(architecture, error) from error
+        raise _not_downloaded("the weights " + architecture, error) from error
 
 
 def _not_downloaded(what: str, error: Exception) -> NotFoundError:
     first_line = str(error).strip().partition("\n")[0][:200]
     msg = (
-        f"the weights {what} must be on this machine or in reach, got {first_line!r}; "
+        f"{what} must be on this machine or in reach, got {first_line!r}; "
         "connect to the network once, or give a checkpoint file: "
         "'openclip:ARCH/path/to/checkpoint.pt'"
     )
@@ -189,4 +189,4 @@ def load_tokenizer(open_clip: Any, architecture: str) -> Any:
         )
         raise MissingExtraError(msg) from error
     except Exception as error:  # tokenizers of SigLIP and others are downloaded, too
-        raise _not_downloaded("of the tokenizer of " + architecture, error) from error
+        raise _not_downloaded("the tokenizer of " + architecture, error) from error

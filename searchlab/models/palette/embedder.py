@@ -138,7 +138,7 @@ _CANARIES_IMAGE: Final = (
 
 
 def _stretch(lab: Lab) -> NDArray[np.float64]:
-    """Coordinates in which the cells are cubes; (n, 3)."""
+    """Return coordinates in which the cells are cubes; (n, 3)."""
     wide = lab.astype(np.float64)
     chroma = np.maximum(np.hypot(wide[:, 1], wide[:, 2]), 1e-9)
     pull = np.sqrt(_REACH / chroma)
@@ -146,7 +146,7 @@ def _stretch(lab: Lab) -> NDArray[np.float64]:
 
 
 def _cells() -> NDArray[np.float64]:
-    """Centres of the cells that hold colours of sRGB; (n_cells, 3), sorted, the same everywhere."""
+    """List the centres of the cells that hold colours of sRGB; (n_cells, 3), sorted."""
     steps = np.linspace(0, 255, 21).round().astype(np.uint8)
     cube = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
     places = np.rint(_stretch(srgb_to_oklab(cube)) / _CELL).astype(np.int64)
@@ -222,7 +222,7 @@ class PaletteEmbedder(Embedder):
         return True
 
     def _shares(self, lab: Lab, spread: float) -> NDArray[np.float64]:
-        """Share of each shade in each cell, (n_shades, n_cells); rows sum to 1."""
+        """Spread each shade over the cells, (n_shades, n_cells); rows sum to 1."""
         places = _stretch(lab)
         squared = np.zeros((len(places), len(self._cells)))
         for axis in range(3):
@@ -254,7 +254,7 @@ class PaletteEmbedder(Embedder):
 
 
 def _weights(lab: Lab) -> NDArray[np.float64]:
-    """Weight of each pixel of a small picture, (_SIDE**2,): little for the ground of a cut-out.
+    """Weigh each pixel of a small picture, (_SIDE**2,); a cut-out's white ground weighs little.
 
     The ground is what is nearly white and reaches the border, if most of the border is that.
     A picture that is nothing but ground is a white picture.

@@ -81,7 +81,7 @@ _ENDINGS: dict[str, tuple[str, ...]] = {
 _PREFIXES = {"ar": "ال", "he": "ה"}
 _UNSPACED = ("zh", "ja", "ko", "th")  # their words are looked for inside runs of letters
 _CHANGE_FOLLOWS = ("ar", "es", "fa", "fr", "he", "id", "it", "pt", "ro", "vi")
-_CHANGES = ("dark", "light", "bright", "deep", "dull", "pastel")
+
 
 # English words that mean a family; the family's shades are the survey's names that end in them.
 _FAMILIES = {
@@ -151,7 +151,7 @@ class _Change:
         return np.hstack([lightness, shades[:, 1:] * self.chroma]).astype(np.float32)
 
 
-_CHANGE = {
+_CHANGES = {
     "dark": _Change(0.62, 0.0, 0.8),
     "deep": _Change(0.8, 0.0, 1.05),
     "light": _Change(1.0, 0.5, 0.7),
@@ -197,10 +197,10 @@ class Vocabulary:
 
     @cached_property
     def _prefixes(self) -> dict[str, str]:
-        """Word that may be glued before a colour, as in "dunkelblau" -> its change."""
-        glued = {"dunkel": "dark", "hell": "light", "donker": "dark", "licht": "light"}
-        glued |= {"mörk": "dark", "ljus": "light", "mørk": "dark", "lys": "light"}
-        return glued | {"tumman": "dark", "vaalean": "light", "sötét": "dark", "világos": "light"}
+        """Word that may be joined to the front of a colour, as in "dunkelblau" -> its change."""
+        changes = {"dunkel": "dark", "hell": "light", "donker": "dark", "licht": "light"}
+        changes |= {"mörk": "dark", "ljus": "light", "mørk": "dark", "lys": "light"}
+        return changes | {"tumman": "dark", "vaalean": "light", "sötét": "dark", "világos": "light"}
 
     def _tokens(self, text: str) -> list[str]:
         spaced = self._unspaced.sub(lambda match: f" {match[0]} ", text)
@@ -208,7 +208,10 @@ class Vocabulary:
         return "".join(letters).split()
 
     def _read(self, tokens: list[str]) -> Iterator[tuple[str, Lab | None, bool]]:
-        """Yield (change or "", shades or None, may follow) for each word or known group."""
+        """Yield (change or "", shades or None, may follow) for each word or group of words.
+
+        "May follow" says that the change may stand behind its colour, as in "bleu clair".
+        """
         start = 0
         while start < len(tokens):
             for length in range(min(_LONGEST_NAME, len(tokens) - start), 0, -1):
@@ -224,7 +227,7 @@ class Vocabulary:
 
     def _phrase(self, phrase: str) -> tuple[str, Lab | None, bool] | None:
         meaning, follows = self.words.get(phrase, ("", False))
-        if meaning in _CHANGES:
+        if meaning in _CHANGES:  # a word that darkens, lightens or brightens
             return meaning, None, follows
         if meaning == "nothing":
             return "", None, False
@@ -237,7 +240,7 @@ class Vocabulary:
         for prefix, change in self._prefixes.items():
             meaning, _ = self.words.get(phrase.removeprefix(prefix), ("", False))
             if phrase.startswith(prefix) and meaning in self.families:
-                return "", _CHANGE[change](self.families[meaning]), False
+                return "", _CHANGES[change](self.families[meaning]), False
         return None
 
     def shades(self, text: str) -> list[Lab]:
@@ -255,11 +258,11 @@ class Vocabulary:
         after_colour = False
         for word, shades, follows in self._read(self._tokens(_HEX.sub(" ", plain))):
             if word and follows and after_colour:
-                colours[-1] = _CHANGE[word](colours[-1])
+                colours[-1] = _CHANGES[word](colours[-1])
             elif word:
                 change = word
             elif shades is not None:
-                colours.append(_CHANGE[change](shades) if change else shades)
+                colours.append(_CHANGES[change](shades) if change else shades)
                 change = ""
             else:
                 colours += self._alone(change)

@@ -1,1 +1,1 @@
-"""Adapt a model to one's own captioned photos; carry vectors over to another model's space."""
+"""Adapt a model to your own captioned photos by training two small heads."""

@@ -1,9 +1,9 @@
-"""Adapting: train heads on one's own captioned photos, and keep them only if they gain.
+"""Adapting: train heads on your own captioned photos, and keep them only if they gain.
 
-The photos are split once and for all by their content: heads are trained on one part, chosen on the
-second, and judged on the third, on which nothing was decided. Photos and captions are embedded once
-and kept in the library's cache; training writes what it has reached every few seconds. So a run
-that was stopped, by Ctrl-C or by a power cut, goes on where it was when it is called again.
+The photos are split by their content, always in the same way: heads are trained on one part, chosen
+by the second, and judged on the third, which no choice depends on. Photos and captions are embedded
+once and kept in the library's cache, and training saves its state every few seconds. So a run that
+was stopped, by Ctrl-C or by a power cut, continues when it is called again.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from searchlab.training.adapt.ranking import HEADLINE, METRICS, Gain, measure_ga
 CHECKPOINT: Final = "training.npz"
 MODELS_FOLDER: Final = "models"
 MIN_TEST: Final = 20
-"""Photos that the gain must be measured on: with fewer, its interval would be too narrow."""
+"""Fewest photos to measure the gain on: with fewer, its interval would be too narrow."""
 _CHECKPOINT_S = 5.0
 _BATCH = 4_096
-_NAMES = {NO_LANGUAGE: "no language told"}
+_NAMES = {NO_LANGUAGE: "language not given"}
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,17 @@ class Adaptation:
     """What adapting did.
 
     Attributes:
-        kept: Whether the gain is above zero, with its whole interval.
+        kept: Whether the model is kept: the whole interval of its gain lies above zero.
         folder: Where the model lies; None if it was not kept.
         model: Spec of the adapted model, or of the base if it was not kept.
-        model_id: Of the same.
+        model_id: Id of the model that `model` names.
         base: Spec of the model that it started from.
-        gain: On test photos, against the base.
+        gain: What the heads gain over the base on the test photos.
         n_photos: Photos by part: `train`, `validation`, `test`.
         n_captions: Captions by language.
-        rounds: Rounds trained, the best of them, and the share of the heads' way that is gone.
-        seconds: Of the training alone.
+        rounds: Rounds trained, the number of the best one, and the share, 0 to 1, to which its
+            heads are applied.
+        seconds: Time of the training alone.
         problems: Lines and photos that were skipped.
     """
 
@@ -112,10 +113,10 @@ class Adaptation:
         for metric in METRICS:
             langs = gain.difference[metric].groups
             label = f"{metric}, mean of languages" if len(langs) > 1 else metric
-            before, after, more = (
+            before, after, difference = (
                 side[metric].macro for side in (gain.before, gain.after, gain.difference)
             )
-            lines.append(_line(label, before.mean, after.mean, more))
+            lines.append(_line(label, before.mean, after.mean, difference))
             for lang, interval in langs.items() if len(langs) > 1 else ():
                 name = f"  {_NAMES.get(lang, lang)}"
                 was, now = (side[metric].groups[lang].mean for side in (gain.before, gain.after))
@@ -123,8 +124,8 @@ class Adaptation:
         return "\n".join(lines)
 
 
-def _line(label: str, before: float, after: float, more: tuple[float, float, float]) -> str:
-    mean, low, high = more
+def _line(label: str, before: float, after: float, difference: tuple[float, float, float]) -> str:
+    mean, low, high = difference
     return f"  {label:34}{before:8.3f}{after:8.3f}    {mean:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
@@ -145,29 +146,32 @@ def adapt(
     torch, unless the base model does.
 
     Args:
-        library: Its cache keeps embeddings; without `captions`, its photos are learnt from, and
-            what people wrote of them: descriptions, titles and alternative texts.
+        library: Its cache keeps embeddings. Without `captions`, the heads are trained on its photos
+            and what people wrote of them: descriptions, titles and alternative texts.
         model: Spec of the base, which must read pixels; the library's model if left out.
         captions: A .tsv or .jsonl file of photos and captions, see
             `searchlab.training.adapt.captions`.
         out: Folder of the new model; `models/adapted` in the library if left out.
         settings: How to train.
-        force: Replace a model that is there.
-        progress: Told about everything.
+        force: Replace a model that exists.
+        progress: Shows every step.
 
     Returns:
         The report; `kept` says whether there is a new model.
 
     Raises:
         InputError: A model that cannot be adapted, or too few captioned photos.
-        ConflictError: There is something at `out`, or somebody else writes to the library.
+        ConflictError: `out` exists already, or another process writes to the library.
     """
     progress, settings = progress or Progress(), settings or TrainingSettings()
-    base = _base(library, model)
-    place = Path(out) if out is not None else library.folder / MODELS_FOLDER / "adapted"
-    place = place.expanduser().resolve()
-    if place.exists() and not force:
-        msg = f"an adapted model must go into a new folder, got {place}, which is there; force it"
+    base = _load_base(library, model)
+    folder = Path(out) if out is not None else library.folder / MODELS_FOLDER / "adapted"
+    folder = folder.expanduser().resolve()
+    if folder.exists() and not force:
+        msg = (
+            f"an adapted model must go into a new folder, got {folder}, which exists; choose "
+            "another, or replace it with --force (force=True)"
+        )
         raise ConflictError(msg)
     with library.writing(), library.cache() as cache:
         photos, problems = _read_captions(library, captions, cache, progress)
@@ -176,20 +180,20 @@ def adapt(
     names: tuple[Part, ...] = ("train", "validation", "test")
     parts = {name: pairs.part(name) for name in names}
     _check_sizes(parts, len(pairs), problems)
-    working = place.with_name(f"{place.name}.unfinished")
-    with _alone(working):
-        report = _make_adapted(base, pairs, parts, place, working, settings, problems, progress)
+    working = folder.with_name(f"{folder.name}.unfinished")
+    with _lock(working):
+        report = _make_adapted(base, pairs, parts, folder, working, settings, problems, progress)
         shutil.rmtree(working)
     if report.kept:
         _store_rows(library, pairs, load_model(report.model), progress)
-    if not any(place.parent.iterdir()):
-        place.parent.rmdir()
+    if not any(folder.parent.iterdir()):
+        folder.parent.rmdir()
     return report
 
 
 @contextmanager
-def _alone(working: Path) -> Iterator[None]:
-    """Hold the unfinished folder of a model against other processes."""
+def _lock(working: Path) -> Iterator[None]:
+    """Keep other processes away from the unfinished folder of a model."""
     from filelock import FileLock, Timeout
 
     working.mkdir(parents=True, exist_ok=True)
@@ -205,7 +209,7 @@ def _make_adapted(
     base: Embedder,
     pairs: CaptionPairs,
     parts: dict[Part, CaptionPairs],
-    place: Path,
+    folder: Path,
     working: Path,
     settings: TrainingSettings,
     problems: list[Skipped],
@@ -225,10 +229,10 @@ def _make_adapted(
         seed=settings.seed,
     )
     kept = gain.headline.low > 0
-    adapted = AdaptedEmbedder(f"adapted:{place}", base, image, text)
+    adapted = AdaptedEmbedder(f"adapted:{folder}", base, image, text)
     report = Adaptation(
         kept=kept,
-        folder=place if kept else None,
+        folder=folder if kept else None,
         model=adapted.name if kept else base.name,
         model_id=adapted.model_id if kept else base.model_id,
         base=base.name,
@@ -243,12 +247,12 @@ def _make_adapted(
         adapted.calibration = make_calibration(parts["validation"], base, image, text)
         about = report.to_dict() | {"settings": asdict(settings), "data": pairs.fingerprint}
         write_adapted(working / "model", adapted, about, str(report))
-        install(working / "model", place)
+        install(working / "model", folder)
     return report
 
 
-def _base(library: Library, spec: str | None) -> Embedder:
-    """Load the model to adapt; without a spec that of the library, or what that one stands on."""
+def _load_base(library: Library, spec: str | None) -> Embedder:
+    """Load the model to adapt; without a spec, the library's model or the base of that one."""
     if spec is None:
         snapshot = library.snapshot()
         spec = "mini" if snapshot is None else snapshot.config.model
@@ -260,7 +264,7 @@ def _base(library: Library, spec: str | None) -> Embedder:
         parts = ", ".join(part.name for part, _ in model.parts)
         msg = (
             f"a model to adapt must be a plain one, got {model.name}; adapt one of {parts} with "
-            "--model, and put the result in its place"
+            "--model, and put the result in its place in the hybrid"
         )
         raise InputError(msg)
     if model.reads != "image":
@@ -292,14 +296,14 @@ def _check_sizes(parts: dict[Part, CaptionPairs], n_all: int, problems: list[Ski
     )
     msg = (
         f"an adapted model must be tested on at least {MIN_TEST} photos, and chosen by as many, "
-        f"got {n_test} and {n_validation} of {n_all} captioned photos"
+        f"got {n_test} and {n_validation} out of {n_all} captioned photos"
         f"{skipped}; bring about {9 * MIN_TEST} photos with captions"
     )
     raise InputError(msg)
 
 
 def _store_rows(library: Library, pairs: CaptionPairs, model: Embedder, progress: Progress) -> None:
-    """Put the heads on the rows that the base has embedded, so that indexing embeds nothing."""
+    """Store adapted rows of all photos that the base has embedded: indexing then embeds nothing."""
     if not isinstance(model, AdaptedEmbedder):
         return
     snapshot = library.snapshot()
@@ -309,10 +313,10 @@ def _store_rows(library: Library, pairs: CaptionPairs, model: Embedder, progress
         digests = sorted(known | set(pairs.sha256s))
         with progress.step("mapping vectors", len(digests), unit="photos") as step:
             for start in range(0, len(digests), _BATCH):
-                some = digests[start : start + _BATCH]
-                rows = cache.vectors(model.base.model_id, some, model.dim)
-                cache.keep(vectors=[(model.model_id, some, model.image_head(rows))])
-                step.advance(len(some))
+                batch = digests[start : start + _BATCH]
+                rows = cache.vectors(model.base.model_id, batch, model.dim)
+                cache.keep(vectors=[(model.model_id, batch, model.image_head(rows))])
+                step.advance(len(batch))
 
 
 def _train(
@@ -325,7 +329,7 @@ def _train(
     checkpoint = working / CHECKPOINT
     trainer = Trainer(train, validation, settings)
     if trainer.restore(checkpoint):
-        progress.say(f"training goes on after round {trainer.round}")
+        progress.say(f"training continues after round {trainer.round}")
     saved = time.monotonic()
     with progress.step("training heads", settings.rounds, unit="rounds") as step:
         step.advance(trainer.round)

@@ -1,12 +1,12 @@
-"""Captioned photos: what a person says of which photo, from a library's records or from a file.
+"""Captioned photos: what people wrote of which photo, from a library's records or from a file.
 
-A caption file is one of two, by its suffix, in UTF-8:
+A caption file is UTF-8 text in one of two formats, known by its suffix:
 
-    .tsv     file<TAB>caption[<TAB>lang], a caption a line; a first line that reads so is a header
+    .tsv     file<TAB>caption[<TAB>lang], one caption per line; the first line may be a header
     .jsonl   {"file": ..., "caption": ..., "lang": ...}, or "captions": [...] in place of "caption"
 
-`file` is relative to the caption file. A photo may come on many lines. A line that cannot be used
-is reported and skipped; it stops nothing.
+`file` is relative to the caption file. A photo may stand on many lines. A line that cannot be used
+is reported and skipped.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from searchlab.photos.sidecar import Skipped, read_records
 from searchlab.progress import Progress
 
 MAX_CAPTION = 2_000
-"""Characters of a caption."""
+"""Most characters of a caption."""
 NO_LANGUAGE = ""
-"""The language of a caption that tells none."""
+"""The language of a caption for which none is given."""
 _BATCH = 256
 
 
 class PhotoCaption(NamedTuple):
-    """What is said of a photo, and in which language; `NO_LANGUAGE` where nobody says."""
+    """A caption of a photo and its language, `NO_LANGUAGE` where none is given."""
 
     text: str
     lang: str
@@ -47,7 +47,7 @@ class CaptionedPhoto:
     Attributes:
         sha256: Hex digest of its bytes.
         file: One file that holds them.
-        captions: Each once, at least one.
+        captions: At least one; no caption occurs twice.
     """
 
     sha256: str
@@ -171,7 +171,7 @@ def file_captions(
     Args:
         path: See `read_captions`.
         cache: Remembers files that were read.
-        progress: Told about every photo.
+        progress: Shows how many photos were read.
 
     Returns:
         The photos, and lines and files that cannot be used.

@@ -1,9 +1,9 @@
 """Training two residual heads on frozen rows: InfoNCE with hand-written gradients, in numpy.
 
 All captions of a photo are its positives, and so is a caption that several photos share. A step
-draws photos, half-way beside photos that look alike, and a few captions of each, every language
-as often as the others. The heads in use are a running average of those being trained; the round
-whose average finds held-out photos best is the one that counts.
+draws photos, some of them because they look like others in the batch, and a few captions of each,
+every language as often as the others. The heads in use are a running average of those being
+trained; those of the round whose average finds held-out photos best are kept.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class TrainingSettings:
     """How heads are trained.
 
     Attributes:
-        rounds: Pieces of the training; after each the held-out photos are searched.
-        batch: Photos a step.
-        captions: Captions of each photo a step.
-        hard: Share of a batch that is photos which look like others in it.
-        learning_rate: At its highest; it rises at first and then falls along a cosine.
-        average: Share of the running average that a step leaves as it is.
-        patience: Rounds without anything better after which training stops.
-        scale: Sharpness of the contrast at first; it is learnt.
-        seed: Of everything that is drawn.
+        rounds: Parts of the training; after each one the held-out photos are searched.
+        batch: Photos per step.
+        captions: Captions of each photo per step.
+        hard: Share of a batch, 0 to 1, drawn because the photos look like others in it.
+        learning_rate: The highest rate; it rises to it at first, then falls along a cosine.
+        average: Share of the running average that a step leaves as it is, 0 to 1.
+        patience: Training stops after so many rounds without a better one.
+        scale: Sharpness of the contrast at the start; it is learnt.
+        seed: Seed of everything that is drawn at random.
     """
 
     rounds: int = 40
@@ -60,22 +60,22 @@ class TrainingSettings:
     seed: int = 0
 
     def steps(self, n_photos: int) -> int:
-        """Steps in a round: enough for small sets too, and no more than large ones need."""
+        """Return the steps in a round: enough for small sets, no more than large ones need."""
         n_steps = self.rounds * n_photos / min(self.batch, max(1, n_photos))
         return round(min(6_000, max(600, n_steps)) / self.rounds)
 
     def weight_decay(self, n_photos: int) -> float:
-        """The fewer photos, the nearer the heads are kept to leaving everything as it is."""
+        """Return the weight decay: with fewer photos it is higher, and heads change rows less."""
         return min(30.0, 5_000 / max(1, n_photos))
 
 
 class Trainer:
-    """Heads in training; `state` and `restore` let another process go on.
+    """Heads in training; `state` and `restore` let another process continue.
 
     Attributes:
         round: Rounds done.
-        score: Of the best round on the held-out photos.
-        best: The round that it was, 0 for the untrained heads.
+        score: Score of the best round on the held-out photos.
+        best: Number of that round, 0 for the untrained heads.
     """
 
     def __init__(
@@ -92,58 +92,63 @@ class Trainer:
         self._first = {name: np.zeros_like(array) for name, array in self._weights.items()}
         self._second = {name: np.zeros_like(array) for name, array in self._weights.items()}
         self._average = {name: array.copy() for name, array in self._weights.items()}
-        self._kept = {name: array.copy() for name, array in self._weights.items()}
+        self._best_weights = {name: array.copy() for name, array in self._weights.items()}
         self._photos, self._validation = validation.photos, queries_of(validation)
-        self._drawing = _Drawing(train)
+        self._sampler = _Sampler(train)
         self.round, self.best = 0, 0
         self.score = self._judge(self._average)
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits over data and settings: a state of another training does not fit."""
+        """12 hex digits over data and settings; a state with another fingerprint is not used."""
         inputs = [self._train.fingerprint, self._validation.fingerprint, asdict(self._settings)]
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def done(self) -> bool:
-        """Whether nothing better is to be expected."""
-        waited = self.round - self.best
-        return self.round >= self._settings.rounds or waited >= self._settings.patience
+        """Whether all rounds are done, or `patience` of them brought nothing better."""
+        without_gain = self.round - self.best
+        return self.round >= self._settings.rounds or without_gain >= self._settings.patience
 
     def train_round(self) -> None:
-        """Train one round and see how good the running average is by now."""
+        """Train one round, and score the running average on the held-out photos."""
         settings, n_photos = self._settings, len(self._train)
         steps = settings.steps(n_photos)
         decay = settings.weight_decay(n_photos)
-        # Of its own for each round, so that a round comes out the same whoever begins with it.
+        # Seeded for each round, so that a round gives the same in a process that starts with it.
         rng = np.random.default_rng([settings.seed, self.round])
         for step in range(self.round * steps, (self.round + 1) * steps):
-            place = step / (settings.rounds * steps)
+            share_done = step / (settings.rounds * steps)
             rate = settings.learning_rate * min(1, (step + 1) / 20)
-            rate *= 0.5 + 0.5 * np.cos(np.pi * place)
+            rate *= 0.5 + 0.5 * np.cos(np.pi * share_done)
             gradients = self._gradients(rng)
             self._update(gradients, step + 1, float(rate), decay)
         self.round += 1
         score = self._judge(self._average)
         if score > self.score:
             self.score, self.best = score, self.round
-            self._kept = {name: array.copy() for name, array in self._average.items()}
+            self._best_weights = {name: array.copy() for name, array in self._average.items()}
 
     def heads(self) -> tuple[Head, Head, float]:
-        """Return the best heads of photos and texts, and the share of their way that is gone.
+        """Return the best heads of photos and texts, and the share to which they are applied.
 
-        With few photos the whole way may be too far; how far is good is seen on the held-out ones.
+        With few photos the full heads may change rows too much, so the share, 0 to 1, that finds
+        held-out photos best is chosen.
         """
-        image, text = _heads(self._kept)
+        image, text = _heads(self._best_weights)
         scores = [self._score(image.scale(share), text.scale(share)) for share in _SHARES]
         share = _SHARES[int(np.argmax(scores))]
         return image.scale(share), text.scale(share), share
 
     def state(self) -> bytes:
-        """Return all that is needed to go on, as the bytes of an npz file."""
+        """Return all that is needed to continue, as the bytes of an npz file."""
         groups = {"w": self._weights, "m": self._first, "v": self._second}
-        groups |= {"a": self._average, "k": self._kept}
-        arrays = {f"{k}.{name}": array for k, one in groups.items() for name, array in one.items()}
+        groups |= {"a": self._average, "k": self._best_weights}
+        arrays = {
+            f"{group}.{name}": array
+            for group, weights in groups.items()
+            for name, array in weights.items()
+        }
         progress = np.array([self.round, self.best, self.score], dtype=np.float64)
         file = io.BytesIO()
         arrays |= {"fingerprint": np.array(self.fingerprint), "progress": progress}
@@ -151,7 +156,7 @@ class Trainer:
         return file.getvalue()
 
     def restore(self, path: Path) -> bool:
-        """Go on from a state, if there is one that fits; says whether there was."""
+        """Continue from a saved state; returns False if there is none of this training."""
         try:
             with np.load(io.BytesIO(path.read_bytes())) as arrays:
                 if str(arrays["fingerprint"]) != self.fingerprint:
@@ -162,10 +167,10 @@ class Trainer:
                 }
                 progress = arrays["progress"]
         except (OSError, EOFError, ValueError, KeyError, BadZipFile, zlib.error):
-            # Missing, cut short or no archive: training begins anew.
+            # The file is missing, cut short or no archive, so training starts again.
             return False
         self._weights, self._first, self._second = groups["w"], groups["m"], groups["v"]
-        self._average, self._kept = groups["a"], groups["k"]
+        self._average, self._best_weights = groups["a"], groups["k"]
         self.round, self.best, self.score = int(progress[0]), int(progress[1]), float(progress[2])
         return True
 
@@ -183,8 +188,8 @@ class Trainer:
         settings, train = self._settings, self._train
         n_batch = min(settings.batch, len(train))
         image, text = _heads(self._weights)
-        photos = self._drawing.photos(rng, n_batch, settings.hard, image)
-        captions, positive = self._drawing.captions(rng, photos, settings.captions)
+        photos = self._sampler.draw_photos(rng, n_batch, settings.hard, image)
+        captions, positive = self._sampler.draw_captions(rng, photos, settings.captions)
         photo_rows, photo_back = _forward(train.photos[photos], image)
         text_rows, text_back = _forward(train.texts[captions], text)
         scale = float(np.exp(self._weights["scale"][0]))
@@ -200,7 +205,7 @@ class Trainer:
         }
 
     def _update(self, gradients: Arrays, step: int, rate: float, decay: float) -> None:
-        """AdamW, then the running average (Loshchilov and Hutter, ICLR 2019)."""
+        """Take a step of AdamW (Loshchilov and Hutter, ICLR 2019), then update the average."""
         share = min(self._settings.average, (step + 1) / (step + 10))
         for name, weight in self._weights.items():
             first, second, gradient = self._first[name], self._second[name], gradients[name]
@@ -208,8 +213,8 @@ class Trainer:
             second += np.float32(0.001) * (gradient**2 - second)
             if name.endswith("linear"):
                 weight *= np.float32(1 - rate * decay)
-            ahead = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-            weight -= np.float32(rate) * ahead.astype(np.float32)
+            direction = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+            weight -= np.float32(rate) * direction.astype(np.float32)
             if name == "scale":
                 np.minimum(weight, np.float32(np.log(_LARGEST_SCALE)), out=weight)
             average = self._average[name]
@@ -219,14 +224,14 @@ class Trainer:
 def contrast(
     texts: Embeddings, photos: Embeddings, positive: NDArray[np.bool_], scale: float
 ) -> tuple[float, NDArray[np.float32], NDArray[np.float32]]:
-    """InfoNCE in both directions with several positives.
+    """Compute InfoNCE in both directions with several positives.
 
     Args:
         texts: (n_texts, dim) unit rows.
         photos: (n_photos, dim) unit rows.
-        positive: (n_texts, n_photos) which text is of which photo, at least one in each row and
-            column; each row's and each column's are equally wanted.
-        scale: Sharpness.
+        positive: (n_texts, n_photos) bool, whether a text is of a photo; at least one in each row
+            and column. The positives of a row, or of a column, count equally.
+        scale: Sharpness: what cosines are multiplied with.
 
     Returns:
         The loss, its gradient by the scaled cosines, and the cosines, both (n_texts, n_photos).
@@ -259,7 +264,7 @@ def _heads(weights: Arrays) -> tuple[Head, Head]:
 def _forward(
     rows: Embeddings, head: Head
 ) -> tuple[Embeddings, Callable[[NDArray[np.floating]], tuple[NDArray[Any], NDArray[Any]]]]:
-    """Map rows; also returns the way from their gradient to that of the head's two arrays."""
+    """Map rows; also returns a function from their gradient to those of the head's two arrays."""
     mapped = rows + rows @ head.linear + head.bias
     lengths = np.maximum(np.linalg.norm(mapped, axis=1, keepdims=True), 1e-9)
     unit = mapped / lengths
@@ -272,8 +277,8 @@ def _forward(
     return unit, backward
 
 
-class _Drawing:
-    """Draws photos and captions of a step."""
+class _Sampler:
+    """Draws the photos and captions of a step."""
 
     def __init__(self, pairs: CaptionPairs) -> None:
         self._photos = pairs.photos
@@ -296,34 +301,34 @@ class _Drawing:
         for number in np.flatnonzero(shared).tolist():
             self._carriers[number] = np.unique(pairs.owners[pairs.text_ids == number])
 
-    def photos(
+    def draw_photos(
         self, rng: np.random.Generator, n_photos: int, hard: float, image: Head
     ) -> NDArray[np.int64]:
-        """Draw different photos; a share of them look like the others."""
+        """Draw different photos, a share of them because they look like others drawn."""
         n_hard = int(n_photos * hard) if n_photos < len(self._photos) else 0
-        drawn = rng.permutation(len(self._photos))[: 8 * n_photos]
-        first, rest = drawn[: n_photos - n_hard], drawn[n_photos - n_hard :]
+        pool = rng.permutation(len(self._photos))[: 8 * n_photos]
+        first, rest = pool[: n_photos - n_hard], pool[n_photos - n_hard :]
         if not n_hard:
             return first
         rows, others = image(self._photos[first[:n_hard]]), image(self._photos[rest])
-        near = np.argmax(rows @ others.T, axis=1)
-        return np.unique(np.concatenate([first, rest[near]]))
+        nearest = np.argmax(rows @ others.T, axis=1)
+        return np.unique(np.concatenate([first, rest[nearest]]))
 
-    def captions(
+    def draw_captions(
         self, rng: np.random.Generator, photos: NDArray[np.int64], n_captions: int
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Draw captions of each photo; also (n_texts, n_photos) which is of which."""
+        """Draw captions of each photo; also (n_texts, n_photos) bool, which is of which."""
         owners = np.repeat(photos, n_captions)
         places = np.searchsorted(self._sums, owners + rng.random(len(owners)), side="right")
-        # Rounding of the sums must not lead over to a neighbour.
+        # Rounded sums must not lead to a caption of the photo before or after.
         captions = self._order[np.clip(places, *self._bounds(owners))]
         column = np.full(len(self._photos), -1)
         column[photos] = np.arange(len(photos))
         positive = self._owners[captions][:, None] == photos
         for row, number in enumerate(self._text_ids[captions].tolist()):
             if number in self._carriers:
-                there = column[self._carriers[number]]
-                positive[row, there[there >= 0]] = True
+                columns = column[self._carriers[number]]
+                positive[row, columns[columns >= 0]] = True
         return captions, positive
 
     def _bounds(self, photos: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -58,9 +58,9 @@ def make_calibration(pairs: CaptionPairs, base: Embedder, image: Head, text: Hea
         text_side = _text_curve(queries, photos, text)
     except InputError:
         return UNCALIBRATED
-    known = calibrate(Config(model=base.name)).calibration
+    of_base = calibrate(Config(model=base.name)).calibration
     image_side = (
-        text_side if known is UNCALIBRATED else carry_over(known.image, pairs.photos, photos)
+        text_side if of_base is UNCALIBRATED else carry_over(of_base.image, pairs.photos, photos)
     )
     both = Curve(
         (text_side.slope + image_side.slope) / 2,
@@ -78,10 +78,10 @@ def _text_curve(queries: Queries, photos: Embeddings, head: Head) -> Curve:
     cosines = head(queries.texts) @ photos.T
     relevant = np.zeros(cosines.shape, dtype=bool)
     relevant[queries.query_of, queries.photo_of] = True
-    near = _nearest(cosines)
+    nearest = _nearest(cosines)
     return fit_curve(
-        np.take_along_axis(cosines, near, axis=1).ravel(),
-        np.take_along_axis(relevant, near, axis=1).ravel(),
+        np.take_along_axis(cosines, nearest, axis=1).ravel(),
+        np.take_along_axis(relevant, nearest, axis=1).ravel(),
     )
 
 
@@ -99,11 +99,11 @@ def carry_over(curve: Curve, before: Embeddings, after: Embeddings) -> Curve:
     """
     cosines, old = after @ after.T, before @ before.T
     np.fill_diagonal(cosines, -np.inf)
-    near = _nearest(cosines)[:, : max(1, len(after) - 1)]
-    x = np.take_along_axis(cosines, near, axis=1).ravel().astype(np.float64)
-    y = curve.slope * np.take_along_axis(old, near, axis=1).ravel() + curve.intercept
-    spread = x - x.mean()
-    slope = float(spread @ y) / max(float(spread @ spread), 1e-12)
+    nearest = _nearest(cosines)[:, : max(1, len(after) - 1)]
+    x = np.take_along_axis(cosines, nearest, axis=1).ravel().astype(np.float64)
+    y = curve.slope * np.take_along_axis(old, nearest, axis=1).ravel() + curve.intercept
+    centred = x - x.mean()
+    slope = float(centred @ y) / max(float(centred @ centred), 1e-12)
     if slope <= 0:
         return curve
     return Curve(slope, float(y.mean() - slope * x.mean()))
@@ -118,7 +118,7 @@ def write_adapted(folder: Path, model: AdaptedEmbedder, about: dict[str, Any], t
     """Write an adapted model as a folder.
 
     Args:
-        folder: Written anew.
+        folder: Made anew; what is in it is removed first.
         model: The heads, their base and calibration.
         about: Data, training and gain, as plain values.
         text: The report, for the card.
@@ -149,9 +149,9 @@ def write_adapted(folder: Path, model: AdaptedEmbedder, about: dict[str, Any], t
         f"{today()}. The base is not changed.\n\n```\n{text}\n```\n\n"
         "The heads were trained on the photos and captions of whoever made them, and know nothing "
         "else; on photos of another kind the base may be better. The test photos were set apart "
-        "by the hash of their content, and neither trained on nor chosen by. Whether the base "
-        "itself was once trained on them is for its own card to say: if it was, the figures before "
-        "adapting are too high.\n"
+        "by the hash of their content, and were used neither to train nor to choose. Whether the "
+        "base itself was once trained on them, its own card must say: if it was, the figures "
+        "before adapting are too high.\n"
     )
     write_folder(folder, {HEADS_FILE: heads.getvalue(), CARD_FILE: card.encode()}, values)
 
@@ -160,7 +160,7 @@ def write_migrated(folder: Path, model: MigratedEmbedder, about: dict[str, Any],
     """Write a migrated model as a folder.
 
     Args:
-        folder: Written anew.
+        folder: Made anew; what is in it is removed first.
         model: The map, the new model and the calibration.
         about: What is lost, as plain values.
         text: The report, for the card.
@@ -182,8 +182,8 @@ def write_migrated(folder: Path, model: MigratedEmbedder, about: dict[str, Any],
         f"Vectors of {model.old_id}, mapped into the space of `{model.base.name}` "
         f"({model.base.model_id}) by `searchlab models migrate` on {today()}. Queries, and photos "
         "that came later, are embedded by that model itself. "
-        f"`searchlab index --model {model.base.name}` embeds the others too, and makes an end of "
-        f"what is lost:\n\n```\n{text}\n```\n"
+        f"`searchlab index --model {model.base.name}` embeds the others too, and so ends the loss "
+        f"that was measured:\n\n```\n{text}\n```\n"
     )
     write_folder(folder, {MAP_FILE: file.getvalue(), CARD_FILE: card.encode()}, values)
 
@@ -198,14 +198,14 @@ def write_folder(folder: Path, files: dict[str, bytes], values: dict[str, Any]) 
     write_atomically(folder / MODEL_FILE, text.encode())
 
 
-def install(made: Path, place: Path) -> None:
-    """Give a finished folder its name; what was there before goes."""
-    if place.exists():
-        place.rename(made.with_name("replaced"))
-    made.rename(place)
-    sync_folder(place.parent)
+def install(finished: Path, folder: Path) -> None:
+    """Give a finished folder its name; a folder of that name is moved beside the finished one."""
+    if folder.exists():
+        folder.rename(finished.with_name("replaced"))
+    finished.rename(folder)
+    sync_folder(folder.parent)
 
 
 def today() -> str:
-    """Return the day, for cards."""
+    """Return today's date in UTC, such as "2026-03-31", for model cards."""
     return datetime.datetime.now(tz=datetime.UTC).date().isoformat()

@@ -22,12 +22,12 @@ from searchlab.training.adapt.captions import CaptionedPhoto
 
 Part = Literal["train", "validation", "test"]
 VALIDATION, TEST = 0.15, 0.15
-"""Shares of the photos that are held out."""
+"""Shares of the photos that are held out, 0 to 1."""
 _BATCH = 256
 
 
 def part_of(sha256: str) -> Part:
-    """Say which part a photo belongs to: by its content, so that it is the same in every run.
+    """Return the part that a photo belongs to: by its content, so it is the same in every run.
 
     A photo that arrives later moves no other, and copies of a photo are never on both sides.
     """
@@ -43,10 +43,10 @@ class CaptionPairs:
     """Captioned photos as rows of a model.
 
     Attributes:
-        sha256s: Of the photos.
+        sha256s: Hex digests of the photos' bytes.
         photos: (n_photos, dim) unit rows.
         texts: (n_captions, dim) unit rows; captions that say nothing to the model are not here.
-        owners: (n_captions,) row of the photo that each caption is of.
+        owners: (n_captions,) row in `photos` of the photo that each caption describes.
         text_ids: (n_captions,) a number for each different text.
         langs: (n_captions,) language of each caption.
     """
@@ -102,11 +102,11 @@ def embed_pairs(
     """Embed captioned photos; what the cache knows is not embedded again.
 
     Args:
-        photos: In any order; each content once.
-        model: Reads pixels.
-        library: Keeps the small pictures.
+        photos: In any order; no two with the same bytes.
+        model: A model that reads pixels.
+        library: Its thumbnails are used and added to.
         cache: The library's open cache.
-        progress: Told about photos and captions.
+        progress: Shows how many photos and captions were embedded.
 
     Returns:
         The rows, in the order of the photos' digests, and the photos that cannot be read.
@@ -119,46 +119,47 @@ def embed_pairs(
     embedded = cache.known_vectors(model.model_id, list(files))
     order = [photo for photo in order if photo.sha256 in embedded]
     rows = cache.vectors(model.model_id, [photo.sha256 for photo in order], model.dim)
-    owned = [(owner, caption) for owner, photo in enumerate(order) for caption in photo.captions]
-    texts = embed_texts([caption.text for _, caption in owned], model, cache, progress)
-    numbers = {text: n for n, text in enumerate(dict.fromkeys(c.text for _, c in owned))}
-    speaking = np.linalg.norm(texts, axis=1) > 0
+    owners = [owner for owner, photo in enumerate(order) for _ in photo.captions]
+    captions = [caption for photo in order for caption in photo.captions]
+    texts = embed_texts([caption.text for caption in captions], model, cache, progress)
+    text_ids = {text: n for n, text in enumerate(dict.fromkeys(c.text for c in captions))}
     pairs = CaptionPairs(
         tuple(photo.sha256 for photo in order),
         rows,
         texts,
-        np.array([owner for owner, _ in owned], dtype=np.int64),
-        np.array([numbers[caption.text] for _, caption in owned], dtype=np.int64),
-        np.array([caption.lang for _, caption in owned], dtype=np.str_),
+        np.array(owners, dtype=np.int64),
+        np.array([text_ids[caption.text] for caption in captions], dtype=np.int64),
+        np.array([caption.lang for caption in captions], dtype=np.str_),
     )
-    return _speaking(pairs, speaking), problems
+    return _drop_zero_rows(pairs), problems
 
 
-def _speaking(pairs: CaptionPairs, speaking: NDArray[np.bool_]) -> CaptionPairs:
+def _drop_zero_rows(pairs: CaptionPairs) -> CaptionPairs:
     """Drop captions that say nothing to the model, and photos that are left without any."""
-    heard = CaptionPairs(
+    has_meaning = np.linalg.norm(pairs.texts, axis=1) > 0
+    remaining = CaptionPairs(
         pairs.sha256s,
         pairs.photos,
-        pairs.texts[speaking],
-        pairs.owners[speaking],
-        pairs.text_ids[speaking],
-        pairs.langs[speaking],
+        pairs.texts[has_meaning],
+        pairs.owners[has_meaning],
+        pairs.text_ids[has_meaning],
+        pairs.langs[has_meaning],
     )
-    return heard.keep(np.isin(np.arange(len(heard)), heard.owners))
+    return remaining.keep(np.isin(np.arange(len(remaining)), remaining.owners))
 
 
 def embed_texts(
     texts: Sequence[str], model: Embedder, cache: ContentCache, progress: Progress
 ) -> Embeddings:
-    """Embed texts, each different one once and ever; (n_texts, dim)."""
+    """Embed texts, (n_texts, dim); a text that the cache knows is not embedded again."""
     keys = [text_key(text) for text in texts]
     known = cache.known_vectors(model.model_id, list(dict.fromkeys(keys)))
     todo = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-    waiting = list(todo)
-    if waiting:
-        with progress.step("embedding captions", len(waiting), unit="captions") as step:
-            for start in range(0, len(waiting), _BATCH):
-                batch = waiting[start : start + _BATCH]
+    missing_keys = list(todo)
+    if missing_keys:
+        with progress.step("embedding captions", len(missing_keys), unit="captions") as step:
+            for start in range(0, len(missing_keys), _BATCH):
+                batch = missing_keys[start : start + _BATCH]
                 rows = model.encode_texts([todo[key] for key in batch])
                 cache.keep(vectors=[(model.model_id, batch, rows)])
                 step.advance(len(batch))

@@ -24,14 +24,14 @@ METRICS: dict[str, Callable[[NDArray[np.int64]], NDArray[np.float64]]] = {
     "success@1": lambda ranks: (ranks < 1).astype(np.float64),
     "success@10": lambda ranks: (ranks < 10).astype(np.float64),
 }
-"""Name -> score of queries by the rank, from 0, of their first relevant photo."""
+"""Name -> function from ranks of the first relevant photo, (n_queries,) from 0, to scores."""
 OTHER = "other"
 """Languages with few queries, taken together."""
-_FEW = 20
+_FEW = 20  # queries in a language; with fewer it counts as `OTHER`
 _MOST = 4_000
 _CHUNK = 1_024
 _SHARPNESSES = (5.0, 10.0, 20.0, 40.0, 80.0)
-Rows: TypeAlias = Callable[[Embeddings], Embeddings]
+RowMap: TypeAlias = Callable[[Embeddings], Embeddings]
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class Queries:
     Attributes:
         texts: (n_queries, dim) rows.
         langs: (n_queries,) language of each; those with few queries are `OTHER`.
-        query_of: (n_relevant,) query and
-        photo_of: (n_relevant,) photo of each relevant pair.
-        said: The texts themselves, where they are known.
+        query_of: (n_relevant,) the query of each relevant pair of query and photo.
+        photo_of: (n_relevant,) the photo of each relevant pair.
+        captions: The texts themselves; empty where they are not needed.
     """
 
     texts: Embeddings
     langs: NDArray[np.str_]
     query_of: NDArray[np.int64]
     photo_of: NDArray[np.int64]
-    said: tuple[str, ...] = ()
+    captions: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -61,22 +61,22 @@ class Queries:
         return digest.hexdigest()[:12]
 
     @property
-    def about(self) -> NDArray[np.int64]:
-        """(n_queries,) the first relevant photo, for resampling by photo."""
+    def cluster_ids(self) -> NDArray[np.int64]:
+        """The first relevant photo of each query, (n_queries,): what the bootstrap resamples by."""
         first = np.full(len(self.texts), np.iinfo(np.int64).max)
         np.minimum.at(first, self.query_of, self.photo_of)
         return first
 
-    def ranks(self, photos: Embeddings, head: Rows | None = None) -> NDArray[np.int64]:
+    def ranks(self, photos: Embeddings, head: RowMap | None = None) -> NDArray[np.int64]:
         """Rank photos for each query.
 
         Args:
             photos: (n_photos, dim) rows to search.
-            head: Applied to the queries; left as they are without.
+            head: Applied to the queries, which are left as they are without it.
 
         Returns:
-            (n_queries,) rank, from 0, of the first relevant photo. Another photo with the same
-            cosine counts as before it.
+            (n_queries,) rank, from 0, of the first relevant photo. Other photos with the same
+            cosine are counted as ranked before it.
         """
         texts = self.texts if head is None else head(self.texts)
         ranks = np.empty(len(texts), dtype=np.int64)
@@ -92,16 +92,16 @@ class Queries:
             ranks[start : start + len(cosines)] = (cosines >= best[:, None]).sum(axis=1)
         return ranks
 
-    def likelihood(self, photos: Embeddings, head: Rows | None = None) -> float:
-        """Say how sure a system is of the right photos; steadier than a metric on few queries.
+    def likelihood(self, photos: Embeddings, head: RowMap | None = None) -> float:
+        """Return the mean log-likelihood of the relevant photos: steadier than a metric.
 
         Args:
             photos: (n_photos, dim) rows to search.
-            head: Applied to the queries; left as they are without.
+            head: Applied to the queries, which are left as they are without it.
 
         Returns:
             The mean log of the share that a softmax over all photos gives to the relevant ones, at
-            the best of a few sharpnesses, each language counting the same.
+            the best of a few sharpnesses; each language has the same weight.
         """
         texts = self.texts if head is None else head(self.texts)
         cosines = texts @ photos.T
@@ -109,9 +109,9 @@ class Queries:
         means = []
         for sharpness in _SHARPNESSES:
             shares = np.exp(np.float32(sharpness) * cosines)
-            own = shares[self.query_of, self.photo_of]
-            right = np.bincount(self.query_of, weights=own, minlength=len(texts))
-            values = np.log(right / shares.sum(axis=1) + 1e-12)
+            of_pairs = shares[self.query_of, self.photo_of]
+            of_relevant = np.bincount(self.query_of, weights=of_pairs, minlength=len(texts))
+            values = np.log(of_relevant / shares.sum(axis=1) + 1e-12)
             means.append(np.mean([values[self.langs == lang].mean() for lang in set(self.langs)]))
         return float(max(means))
 
@@ -121,8 +121,8 @@ def queries_of(pairs: CaptionPairs, *, most: int = _MOST, seed: int = 0) -> Quer
 
     Args:
         pairs: Photos and their captions.
-        most: More are thinned out to so many, by lot.
-        seed: Of the lot.
+        most: Of more queries, so many are drawn at random.
+        seed: Seed of the draw.
     """
     keys = np.stack([pairs.text_ids.astype(np.str_), pairs.langs])
     _, first, query_of = np.unique(keys, axis=1, return_index=True, return_inverse=True)
@@ -130,14 +130,19 @@ def queries_of(pairs: CaptionPairs, *, most: int = _MOST, seed: int = 0) -> Quer
     sample = np.arange(len(first))
     if len(first) > most:
         sample = np.sort(np.random.default_rng(seed).choice(len(first), size=most, replace=False))
-    place = np.full(len(first), -1)
-    place[sample] = np.arange(len(sample))
-    there = place[query_of] >= 0
+    number_of = np.full(len(first), -1)
+    number_of[sample] = np.arange(len(sample))
+    is_sampled = number_of[query_of] >= 0
     langs = pairs.langs[first[sample]]
     names, counts = np.unique(langs, return_counts=True)
     few = set(names[counts < _FEW].tolist()) if len(names) > 1 else set()
     langs = np.array([OTHER if lang in few else lang for lang in langs.tolist()], dtype=np.str_)
-    return Queries(pairs.texts[first[sample]], langs, place[query_of[there]], pairs.owners[there])
+    return Queries(
+        pairs.texts[first[sample]],
+        langs,
+        number_of[query_of[is_sampled]],
+        pairs.owners[is_sampled],
+    )
 
 
 @dataclass(frozen=True)
@@ -148,8 +153,8 @@ class Gain:
         before: Metric -> averages of the first system.
         after: Metric -> averages of the second.
         difference: Metric -> averages of second minus first, query by query.
-        n_photos: Photos searched.
-        n_queries: Queries asked.
+        n_photos: Number of photos searched.
+        n_queries: Number of queries.
     """
 
     before: dict[str, GroupedIntervals]
@@ -184,7 +189,7 @@ def measure_gain(
     before: Embeddings,
     after: Embeddings,
     *,
-    head: Rows | None = None,
+    head: RowMap | None = None,
     seed: int = 0,
 ) -> Gain:
     """Compare two ways to embed the same photos, with bootstrap intervals over photos.
@@ -193,8 +198,8 @@ def measure_gain(
         queries: As the first system embeds them.
         before: (n_photos, dim) rows of the first system.
         after: (n_photos, dim) rows of the second.
-        head: From the first system's queries to the second's.
-        seed: Of the resampling.
+        head: Maps the first system's queries to the second's.
+        seed: Seed of the resampling.
     """
     return gain_of_ranks(
         queries, queries.ranks(before), queries.ranks(after, head), len(before), seed=seed
@@ -221,7 +226,7 @@ def gain_of_ranks(
     intervals = bootstrap_intervals(
         columns,
         groups=queries.langs.tolist(),
-        clusters=queries.about.astype(np.str_).tolist(),
+        clusters=queries.cluster_ids.astype(np.str_).tolist(),
         seed=seed,
     )
     before_intervals, after_intervals, difference = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,10 @@ _MOST_TEXTS = 4_000
 
 
 class LearntMap:
-    """A map and what is lost by it.
+    """A learnt map, and the photos on which its loss is measured.
 
     Attributes:
-        kind: Of the map; see `Chosen`.
+        kind: Kind of the map; see `ChosenMap`.
         linear_map: Learnt from all photos but those that it is judged on.
         judged_old: (n_judged, old_dim) rows of the old model.
         true: (n_judged, new_dim) rows of the new one.
@@ -41,7 +42,7 @@ class LearntMap:
         Args:
             old: (n_sample, old_dim) rows of the old model.
             new: (n_sample, new_dim) rows of the new one.
-            parts: Positions to learn from, to choose by and to judge on.
+            parts: Three arrays of positions: to learn from, to choose by and to judge on.
         """
         train, choose, judge = parts
         self._old, self._new, self._parts = old, new, parts
@@ -53,15 +54,15 @@ class LearntMap:
         self.mapped = self.linear_map(self.judged_old)
 
     def report(self, queries: Queries | None, seed: int) -> dict[str, Any]:
-        """Measure what is lost on the photos to judge by; fields of `Migration`."""
-        similar = neighbour_recall(self.true, self.mapped, self.true)
-        fields: dict[str, Any] = {"kind": self.kind, "told": None, "quality": None}
-        fields["similar"] = bootstrap_interval(similar, seed=seed)
+        """Measure what is lost on the judged photos; returns fields of `Migration`."""
+        recalls = neighbour_recall(self.true, self.mapped, self.true)
+        fields: dict[str, Any] = {"kind": self.kind, "caption_recall": None, "quality": None}
+        fields["picture_recall"] = bootstrap_interval(recalls, seed=seed)
         fields["curve"] = self._curve(seed)
         if queries is not None:
-            overlaps = neighbour_recall(queries.texts, self.mapped, self.true, own=False)
-            about = queries.about.astype(np.str_).tolist()
-            fields["told"] = bootstrap_interval(overlaps, clusters=about, seed=seed)
+            recalls = neighbour_recall(queries.texts, self.mapped, self.true, own=False)
+            clusters = queries.cluster_ids.astype(np.str_).tolist()
+            fields["caption_recall"] = bootstrap_interval(recalls, clusters=clusters, seed=seed)
             ranks = queries.ranks(self.true), queries.ranks(self.mapped)
             fields["quality"] = gain_of_ranks(queries, *ranks, len(self.true), seed=seed)
         return fields
@@ -70,10 +71,10 @@ class LearntMap:
         train, choose, _ = self._parts
         curve = {}
         for size in [*(size for size in _SIZES if size < len(train)), len(train)]:
-            some = train[:size]
-            held = choose[: max(10, size // 4)]
+            learn_from = train[:size]
+            held_out = choose[: max(10, size // 4)]
             old, new = self._old, self._new
-            chosen = learn_map(old[some], new[some], old[held], new[held])
+            chosen = learn_map(old[learn_from], new[learn_from], old[held_out], new[held_out])
             mapped = chosen.linear_map(self.judged_old)
             recall = neighbour_recall(self.true, mapped, self.true)
             curve[size] = bootstrap_interval(recall, seed=seed)
@@ -87,26 +88,32 @@ def caption_queries(
     cache: ContentCache,
     progress: Progress,
 ) -> Queries | None:
-    """Make queries of what people wrote of some photos; None where that is nothing."""
-    place = {digest: row for row, digest in enumerate(digests)}
+    """Make queries of what people wrote of some photos; None if they wrote nothing.
+
+    Args:
+        captioned: Captioned photos, others among them too.
+        digests: SHA-256 of the photos to search; a query's relevant photos are positions in it.
+        model: Embeds the captions.
+        cache: The library's open cache.
+        progress: Shows how many captions were embedded.
+    """
+    row_of = {digest: row for row, digest in enumerate(digests)}
     photos_by_text: dict[str, list[int]] = {}
     for photo in captioned:
-        for caption in photo.captions if photo.sha256 in place else ():
-            photos_by_text.setdefault(caption.text, []).append(place[photo.sha256])
+        for caption in photo.captions if photo.sha256 in row_of else ():
+            photos_by_text.setdefault(caption.text, []).append(row_of[photo.sha256])
     photos_by_text = dict(list(photos_by_text.items())[:_MOST_TEXTS])
     if not photos_by_text:
         return None
     rows = embed_texts(list(photos_by_text), model, cache, progress)
-    speaking = np.linalg.norm(rows, axis=1) > 0
-    if not speaking.any():
+    has_meaning = np.linalg.norm(rows, axis=1) > 0
+    if not has_meaning.any():
         return None
-    photos_of = [
-        photos for photos, speaks in zip(photos_by_text.values(), speaking, strict=True) if speaks
-    ]
+    texts = tuple(compress(photos_by_text, has_meaning))
+    photos_of = [photos_by_text[text] for text in texts]
     query_of = np.repeat(np.arange(len(photos_of)), [len(photos) for photos in photos_of])
-    texts = tuple(text for text, speaks in zip(photos_by_text, speaking, strict=True) if speaks)
     return Queries(
-        rows[speaking],
+        rows[has_meaning],
         np.full(len(photos_of), ""),
         query_of,
         np.concatenate(photos_of).astype(np.int64),

@@ -11,12 +11,12 @@ from searchlab.models.migrated import LinearMap
 from searchlab.models.protocol import Embeddings
 
 PENALTIES = (0.03, 0.3, 3.0, 30.0, 300.0)
-"""Of the ridge regression, in units of one photo."""
+"""Penalties of the fit_ridge regression that are tried, in units of one photo."""
 _CHUNK = 1_024
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenMap:
     """The map that loses the fewest neighbours on held-out photos.
 
     Attributes:
@@ -30,13 +30,13 @@ class Chosen:
     recall: float
 
 
-def ridge(old: Embeddings, new: Embeddings, penalty: float) -> LinearMap:
+def fit_ridge(old: Embeddings, new: Embeddings, penalty: float) -> LinearMap:
     """Fit the map with the least squared error and small weights, around the means.
 
     Args:
         old: (n_photos, old_dim) rows.
         new: (n_photos, new_dim) rows of the same photos.
-        penalty: Weight of the squared weights.
+        penalty: Factor of the squared weights in the loss.
 
     References:
         Hoerl and Kennard, Ridge regression, Technometrics 12, 1970.
@@ -47,10 +47,10 @@ def ridge(old: Embeddings, new: Embeddings, penalty: float) -> LinearMap:
     return _map(weights, x_mean, y_mean)
 
 
-def procrustes(old: Embeddings, new: Embeddings) -> LinearMap:
+def fit_procrustes(old: Embeddings, new: Embeddings) -> LinearMap:
     """Fit the rotation with the least squared error, around the means.
 
-    Where the dimensions differ it is a rotation of as many as both have.
+    Where the dimensions differ, it rotates as many as both have.
 
     References:
         Schoenemann, A generalized solution of the orthogonal Procrustes problem, Psychometrika 31,
@@ -58,7 +58,7 @@ def procrustes(old: Embeddings, new: Embeddings) -> LinearMap:
     """
     x, y, x_mean, y_mean = _centre(old, new)
     left, strengths, right = np.linalg.svd(x.T @ y, full_matrices=False)
-    # One length for all: with fewer dimensions on one side, rows would else come out too long.
+    # One factor for all rows: with fewer dimensions on one side they would be too long.
     length = float(strengths.sum()) / max(float(((x @ left) ** 2).sum()), 1e-12)
     rotation = np.asarray(left @ right, dtype=np.float64)
     return _map(length * rotation, x_mean, y_mean)
@@ -66,11 +66,11 @@ def procrustes(old: Embeddings, new: Embeddings) -> LinearMap:
 
 def learn_map(
     old: Embeddings, new: Embeddings, held_old: Embeddings, held_new: Embeddings
-) -> Chosen:
-    """Learn several maps and choose by what is lost on held-out photos.
+) -> ChosenMap:
+    """Learn several maps and choose the one that loses the fewest neighbours of held-out photos.
 
-    The squared error, which the maps minimise, is not what is chosen by: a rotation errs more and
-    often keeps more neighbours.
+    The squared error, which the maps minimise, is not the criterion: a rotation has a larger error
+    and yet often keeps more neighbours.
 
     Args:
         old: (n_photos, old_dim) rows to learn from.
@@ -78,14 +78,14 @@ def learn_map(
         held_old: (n_held, old_dim) rows to choose by.
         held_new: (n_held, new_dim) rows of the same photos.
     """
-    candidates = [(f"ridge {penalty:g}", ridge(old, new, penalty)) for penalty in PENALTIES]
-    candidates.append(("procrustes", procrustes(old, new)))
+    candidates = [(f"ridge {penalty:g}", fit_ridge(old, new, penalty)) for penalty in PENALTIES]
+    candidates.append(("procrustes", fit_procrustes(old, new)))
     recalls = [
-        float(neighbour_recall(held_new, found(held_old), held_new).mean())
-        for _, found in candidates
+        float(neighbour_recall(held_new, linear_map(held_old), held_new).mean())
+        for _, linear_map in candidates
     ]
     best = int(np.argmax(recalls))
-    return Chosen(candidates[best][1], candidates[best][0], recalls[best])
+    return ChosenMap(candidates[best][1], candidates[best][0], recalls[best])
 
 
 def neighbour_recall(
@@ -96,14 +96,14 @@ def neighbour_recall(
     own: bool = True,
     k: int = 10,
 ) -> NDArray[np.float64]:
-    """Share of the true k nearest photos that are among the k nearest by mapped rows.
+    """Return the share of the true k nearest photos that are among the k nearest by mapped rows.
 
     Args:
         queries: (n_queries, dim) rows of the new model.
         mapped: (n_photos, dim) mapped rows.
         true: (n_photos, dim) rows of the new model.
-        own: Query i is photo i, which is no neighbour of its own.
-        k: Neighbours; a fifth of the photos where these are few.
+        own: Whether query i is photo i, which is then not counted as its own neighbour.
+        k: Number of neighbours, at most a fifth of the photos.
 
     Returns:
         (n_queries,) shares, 0 to 1.
@@ -125,7 +125,9 @@ def neighbour_recall(
 def refit(kind: str, old: Embeddings, new: Embeddings) -> LinearMap:
     """Learn the chosen kind of map again, from more photos."""
     name, _, penalty = kind.partition(" ")
-    return procrustes(old, new) if name == "procrustes" else ridge(old, new, float(penalty))
+    if name == "procrustes":
+        return fit_procrustes(old, new)
+    return fit_ridge(old, new, float(penalty))
 
 
 def _centre(

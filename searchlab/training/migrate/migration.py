@@ -1,10 +1,10 @@
 """Migrating: serve a new model without embedding every photo again.
 
-A sample of the photos is embedded by the new model. On one part of it a linear map is learnt from
-the stored vectors of the old model to those of the new one, on a second the kind of map is chosen,
-and on a third it is judged what is lost against embedding everything again. Then every stored
-vector is mapped, the sample's are the new model's own, and the library serves them. Queries, and
-photos that come later, are embedded by the new model.
+A sample of the photos is embedded by the new model. On one part of it, a linear map is learnt from
+the stored vectors of the old model to those of the new one. On a second part the kind of map is
+chosen, and on a third the loss is measured against embedding everything again. Then every stored
+vector is mapped, except that the sample keeps the new model's own vectors, and the library serves
+them. Queries, and photos that come later, are embedded by the new model.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from searchlab.training.migrate.losses import LearntMap, caption_queries
 SAMPLE: Final = 2_000
 MIN_SAMPLE: Final = 100
 CHOOSE, JUDGE = 0.15, 0.25
-"""Shares of the sample that the kind of map is chosen by, and that it is judged on."""
+"""Shares of the sample, 0 to 1, that the kind of map is chosen by, and that it is judged on."""
 _BATCH = 4_096
 
 
@@ -51,20 +51,20 @@ class Migration:
     """What migrating did, and what it costs.
 
     Attributes:
-        snapshot_id: The state that is served now; None if nothing was written.
-        folder: Of the migrated model; None if nothing was written.
-        model: Its spec, or that of the new model if nothing was written.
-        kind: The map that was chosen.
+        snapshot_id: The snapshot that is served now; None if nothing was written.
+        folder: Folder of the migrated model; None if nothing was written.
+        model: Spec of the migrated model, or of the new model if nothing was written.
+        kind: The kind of map that was chosen.
         n_photos: Photos in the library.
         n_sample: Photos that the new model has embedded: to learn from, to choose by, to judge on.
-        similar: recall@10 of a picture's neighbours, against the new model's own vectors.
-        told: The same for the captions of the judged photos; None if they have none.
+        picture_recall: recall@10 of a picture's neighbours, against the new model's own vectors.
+        caption_recall: The same for results of the judged photos' captions; None without captions.
         quality: How well captions find their photo by the new model's own vectors (before) and by
             mapped ones (after); None if there are no captions.
         old_quality: The same from the old model to mapped vectors; None if the old model is not
             installed any more, or there are no captions.
-        curve: Photos learnt from -> recall@10 of a picture's neighbours.
-        seconds_a_photo: Of the new model; 0 if the sample was embedded before.
+        curve: Number of photos learnt from -> recall@10 of a picture's neighbours.
+        seconds_per_photo: Time of the new model; 0 if the sample was embedded before.
         problems: Photos of the sample that cannot be read.
     """
 
@@ -74,12 +74,12 @@ class Migration:
     kind: str
     n_photos: int
     n_sample: tuple[int, int, int]
-    similar: Interval
-    told: Interval | None
+    picture_recall: Interval
+    caption_recall: Interval | None
     quality: Gain | None
     old_quality: Gain | None
     curve: dict[int, Interval]
-    seconds_a_photo: float
+    seconds_per_photo: float
     problems: list[Skipped] = field(default_factory=list, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,12 +88,12 @@ class Migration:
             "map": self.kind,
             "n_photos": self.n_photos,
             "n_sample": list(self.n_sample),
-            "similar": _plain(self.similar),
-            "told": None if self.told is None else _plain(self.told),
+            "similar": _plain(self.picture_recall),
+            "told": None if self.caption_recall is None else _plain(self.caption_recall),
             "quality": None if self.quality is None else self.quality.to_dict(),
             "old_quality": None if self.old_quality is None else self.old_quality.to_dict(),
             "curve": {str(size): _plain(interval) for size, interval in self.curve.items()},
-            "seconds_a_photo": round(self.seconds_a_photo, 4),
+            "seconds_a_photo": round(self.seconds_per_photo, 4),
         }
 
     def __str__(self) -> str:
@@ -101,23 +101,24 @@ class Migration:
         lines = [
             f"{self.kind} map from {learnt + chosen:,} photos, judged among {judged:,} others "
             "[95 % by bootstrap]",
-            f"  recall@10 lost, neighbours of a picture  {_lost(self.similar)}",
+            f"  recall@10 lost, neighbours of a picture  {_format_loss(self.picture_recall)}",
         ]
-        if self.told is not None:
-            lines.append(f"  recall@10 lost, results of a caption     {_lost(self.told)}")
+        if self.caption_recall is not None:
+            loss = _format_loss(self.caption_recall)
+            lines.append(f"  recall@10 lost, results of a caption     {loss}")
         for name, gain in (("new model itself", self.quality), ("old model", self.old_quality)):
             if gain is not None:
                 before, after = gain.before["success@10"].macro, gain.after["success@10"].macro
                 lines.append(
                     f"  captions that find their photo in the first 10: {before.mean:.3f} by the "
                     f"{name}, {after.mean:.3f} by mapped vectors, "
-                    f"{_with_sign(gain.difference['success@10'].macro)}"
+                    f"{_format_difference(gain.difference['success@10'].macro)}"
                 )
         sizes = ", ".join(f"{size:,}: {1 - recall.mean:.3f}" for size, recall in self.curve.items())
         lines.append(f"  lost by photos learnt from: {sizes}")
         rest = self.n_photos - sum(self.n_sample)
-        if self.seconds_a_photo and rest > 0:
-            minutes = rest * self.seconds_a_photo / 60
+        if self.seconds_per_photo and rest > 0:
+            minutes = rest * self.seconds_per_photo / 60
             lines.append(f"  embedding the other {rest:,} photos would take {minutes:,.0f} minutes")
         return "\n".join(lines)
 
@@ -141,10 +142,10 @@ def migrate(
         library: Holds vectors of the old model, which need not be installed any more.
         old: Spec or `model_id` of the model that the library is served with.
         new: Spec of a plain model that reads pixels.
-        sample: Photos to embed with the new model, at least 100; all if there are fewer.
-        dry_run: Measure what would be lost, and serve what was served.
-        seed: Of the resampling.
-        progress: Told about everything.
+        sample: Number of photos to embed with the new model, at least 100; all if there are fewer.
+        dry_run: Only measure what would be lost; the library stays as it is.
+        seed: Seed of the resampling.
+        progress: Shows every step.
 
     Returns:
         The report.
@@ -153,10 +154,10 @@ def migrate(
         InputError: A new model that cannot be migrated to, or too few photos.
         MismatchError: The library is served with another model than `old`.
         NotFoundError: Nothing was indexed yet.
-        ConflictError: Somebody else is writing.
+        ConflictError: Another process writes to the library.
     """
     progress = progress or Progress()
-    model = _new(new)
+    model = _load_new(new)
     with library.writing(), library.cache() as cache:
         snapshot = _served_snapshot(library, old, model)
         digests = list(snapshot.table.texts("sha256"))
@@ -167,8 +168,8 @@ def migrate(
         seconds = (time.perf_counter() - began) / fresh if fresh else 0.0
         vectors = cache.vectors(model.model_id, [digests[row] for row in rows], model.dim)
         parts = _parts(len(rows))
-        olds = np.asarray(snapshot.index.vectors[rows])
-        learnt = LearntMap(olds, vectors, parts)
+        old_vectors = np.asarray(snapshot.index.vectors[rows])
+        learnt = LearntMap(old_vectors, vectors, parts)
         queries = caption_queries(
             library_captions(library), [digests[rows[i]] for i in parts[2]], model, cache, progress
         )
@@ -181,7 +182,7 @@ def migrate(
             n_photos=len(digests),
             n_sample=(len(parts[0]), len(parts[1]), len(parts[2])),
             old_quality=old_gain,
-            seconds_a_photo=seconds,
+            seconds_per_photo=seconds,
             problems=problems,
             **report,
         )
@@ -205,7 +206,7 @@ def migrate(
     return replace(migration, snapshot_id=snapshot_id, folder=folder, model=migrated.name)
 
 
-def _new(spec: str) -> Embedder:
+def _load_new(spec: str) -> Embedder:
     model = load_model(spec)
     if len(model.parts) != 1 or model.reads != "image" or isinstance(model, MigratedEmbedder):
         msg = (
@@ -243,7 +244,12 @@ def _embed_sample(
     cache: ContentCache,
     progress: Progress,
 ) -> tuple[NDArray[np.int64], int, list[Skipped]]:
-    """Embed a sample drawn by content, so that a larger one holds the smaller; sorted rows."""
+    """Embed a sample drawn by content, so that a larger sample contains a smaller one.
+
+    Returns:
+        Rows of the sampled photos in the order drawn, how many were embedded now, and the photos
+        that cannot be read.
+    """
     if sample < MIN_SAMPLE or len(digests) < MIN_SAMPLE:
         msg = (
             f"a sample must have at least {MIN_SAMPLE} photos, got {min(sample, len(digests))}; "
@@ -251,13 +257,13 @@ def _embed_sample(
         )
         raise InputError(msg)
     files = dict(zip(digests, map(Path, snapshot.table.texts("file")), strict=True))
-    drawn = sorted(files, key=_lot)[:sample]
-    known = cache.known_vectors(model.model_id, drawn)
-    todo = {digest: files[digest] for digest in drawn if digest not in known}
+    sampled = sorted(files, key=_random_key)[:sample]
+    known = cache.known_vectors(model.model_id, sampled)
+    todo = {digest: files[digest] for digest in sampled if digest not in known}
     problems = embed_pictures(todo, [model], cache, library.thumbnails, progress)
-    embedded = cache.known_vectors(model.model_id, drawn)
-    # A photo that says nothing to a model has no direction that could be learnt from.
-    order = [digest for digest in drawn if digest in embedded]
+    embedded = cache.known_vectors(model.model_id, sampled)
+    # Photos that cannot be read, or that say nothing to the model, have no vector to learn from.
+    order = [digest for digest in sampled if digest in embedded]
     if len(order) < MIN_SAMPLE:
         msg = (
             f"a sample must have at least {MIN_SAMPLE} photos that can be read, got {len(order)}, "
@@ -269,12 +275,12 @@ def _embed_sample(
     return rows, len(todo) - len(problems), problems
 
 
-def _lot(sha256: str) -> str:
+def _random_key(sha256: str) -> str:
     return hashlib.sha256(f"searchlab-migrate:{sha256}".encode()).hexdigest()
 
 
 def _parts(n_sample: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Part positions of a sample in the order of the lot: to learn, to choose, to judge."""
+    """Split positions of a sample, which is in random order: to learn, to choose, to judge."""
     n_judge, n_choose = round(JUDGE * n_sample), round(CHOOSE * n_sample)
     places = np.arange(n_sample)
     judge, choose, train = np.split(places, [n_judge, n_judge + n_choose])
@@ -293,22 +299,22 @@ def _old_gain(
         return None
     if old.model_id != snapshot.config.model_id:
         return None
-    old_queries = replace(queries, texts=old.encode_texts(queries.said))
+    old_queries = replace(queries, texts=old.encode_texts(queries.captions))
     before, after = old_queries.ranks(learnt.judged_old), queries.ranks(learnt.mapped)
     return gain_of_ranks(queries, before, after, len(learnt.true), seed=seed)
 
 
 def _calibration(model: Embedder, learnt: LearntMap) -> Calibration:
-    """The new model's curves, carried over to the lower cosines that mapped rows have."""
-    known = calibrate(Config(model=model.name)).calibration
-    if known is UNCALIBRATED:
+    """Carry the new model's curves over to the lower cosines that mapped rows have."""
+    own = calibrate(Config(model=model.name)).calibration
+    if own is UNCALIBRATED:
         return UNCALIBRATED
-    image = carry_over(known.image, learnt.true, learnt.mapped)
-    # The same line from old to new log-odds serves words, whose cosines shrink alike.
-    factor = image.slope / known.image.slope
-    text = Curve(known.text.slope * factor, known.text.intercept)
+    image = carry_over(own.image, learnt.true, learnt.mapped)
+    # Cosines with texts shrink by about as much, so their slope gets the same factor.
+    factor = image.slope / own.image.slope
+    text = Curve(own.text.slope * factor, own.text.intercept)
     both = Curve((text.slope + image.slope) / 2, (text.intercept + image.intercept) / 2)
-    return Calibration(text=text, image=image, both=both, source=f"{known.source}, mapped")
+    return Calibration(text=text, image=image, both=both, source=f"{own.source}, mapped")
 
 
 def _store_mapped(
@@ -319,7 +325,7 @@ def _store_mapped(
     cache: ContentCache,
     progress: Progress,
 ) -> None:
-    """Write the vector of every photo: the sample's own, mapped ones for the others."""
+    """Write a vector of every photo: the new model's own for the sample, else a mapped one."""
     with progress.step("mapping vectors", len(digests), unit="photos") as step:
         for start in range(0, len(digests), _BATCH):
             rows = np.arange(start, min(start + _BATCH, len(digests)))
@@ -337,9 +343,9 @@ def _plain(interval: Interval) -> list[float]:
     return [round(value, 6) for value in interval]
 
 
-def _lost(recall: Interval) -> str:
+def _format_loss(recall: Interval) -> str:
     return f"{1 - recall.mean:.3f} [{1 - recall.high:.3f}, {1 - recall.low:.3f}]"
 
 
-def _with_sign(interval: Interval) -> str:
+def _format_difference(interval: Interval) -> str:
     return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"

@@ -1,4 +1,4 @@
-"""Write what the towers need at run time, and the record of how they came about."""
+"""Write the files that the towers need at run time, and the record of how they were made."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from searchlab.models.mini.text import (
 )
 from searchlab.training.mini.heads import DIM, Floats, unit
 from searchlab.training.mini.materials import list_materials
-from searchlab.training.mini.photo_tower import Joined
+from searchlab.training.mini.photo_tower import EmbeddingNetwork
 from searchlab.training.mini.quantise import quantise as quantise_network
 from searchlab.training.mini.student import quantise
 
@@ -39,7 +39,7 @@ CANARY_TEXTS = (
     "старый деревянный дом",
 )
 CANARY_SEEDS = (1, 2)
-RECORDED = 16  # Components kept of a canary's row.
+RECORDED = 16  # Components of a canary's row that are recorded.
 
 
 def write(
@@ -48,7 +48,7 @@ def write(
     scores: Mapping[str, float],
     table: Floats,
     mixer: Mixer,
-    network: Joined,
+    network: EmbeddingNetwork,
     pictures: Sequence[Image.Image],
     labels: Mapping[str, Floats],
 ) -> None:
@@ -58,15 +58,15 @@ def write(
         folder: Made if absent; files of an older build are replaced, others stay.
         scores: Pieces with log probabilities, in row order.
         table: (n_pieces, width) vectors of the pieces.
-        mixer: From them to rows.
+        mixer: Makes a text's row of the vectors of its pieces.
         network: Image tower with its head.
-        pictures: Training photos by which the network's numbers are scaled to 8 bits.
+        pictures: RGB training photos from which the ranges of the 8-bit network are taken.
         labels: Readable label -> its (dim,) unit row, for tags.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-        build = Path(made)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        build = Path(temporary)
         for path in folder.glob("*.txt"):  # Licences, which the record lists too.
             shutil.copyfile(path, build / path.name)
         rows, scales = quantise(table)
@@ -86,29 +86,30 @@ def write(
             dim=mixer.direct.shape[1] + 1,
             agreement=measure_agreement(build, table, network, pictures[:100]),
         )
-        # Without a record the model is refused, so old and new files are never taken for one.
+        # A folder without a record is refused, so a mix of old and new files is never loaded.
         (folder / artefacts.RECORD_FILE).unlink(missing_ok=True)
         for path in sorted(build.iterdir(), key=lambda path: path.name == artefacts.RECORD_FILE):
             path.replace(folder / path.name)
 
 
 def measure_agreement(
-    folder: Path, table: Floats, network: Joined, pictures: Sequence[Image.Image]
+    folder: Path, table: Floats, network: EmbeddingNetwork, pictures: Sequence[Image.Image]
 ) -> dict[str, float]:
-    """Cosines between what was trained and what is stored, over table rows and photos."""
+    """Measure cosines between what was trained and what is stored, of table rows and photos."""
     stored = np.load(folder / TABLE_FILE).astype(np.float32)
-    long = np.linalg.norm(table, axis=1) > 1e-3
+    is_nonzero = np.linalg.norm(table, axis=1) > 1e-3
     session = mini.open_session(folder / mini.IMAGE_FILE, threads=2)
     small = mini.embed(session, pictures, DIM + 1)
     large = np.empty_like(small)
     with torch.inference_mode():
         for batch, pixels in framing.batches(pictures, 8):
             large[batch] = network.eval()(torch.from_numpy(pixels)).numpy()
-    photos = (unit(large) * small).sum(axis=1)
+    table_cosines = (unit(stored[is_nonzero]) * unit(table[is_nonzero])).sum(axis=1)
+    photo_cosines = (unit(large) * small).sum(axis=1)
     return {
-        "table, 8 bits, least": float((unit(stored[long]) * unit(table[long])).sum(axis=1).min()),
-        "photos, 8 bits, mean": float(photos.mean()),
-        "photos, 8 bits, least": float(photos.min()),
+        "table, 8 bits, least": float(table_cosines.min()),
+        "photos, 8 bits, mean": float(photo_cosines.mean()),
+        "photos, 8 bits, least": float(photo_cosines.min()),
     }
 
 

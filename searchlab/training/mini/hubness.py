@@ -1,10 +1,10 @@
-"""Hold back photos that lie near to whatever is asked.
+"""Rank photos lower that lie near to all queries.
 
-In spaces of many components some rows are among the nearest of far too many queries: hubs. Instead
-of a photo's cosine its share of the probability is ranked (inverted softmax: Smith et al., ICLR
-2017), that is the cosine less a share of how near the photo lies to captions in general. That
-depends on the photo alone, so it becomes a component of its row, which meets `COMMON` in every
-text's.
+In spaces of many components some rows, called hubs, are among the nearest of far too many queries.
+So photos are not ranked by their cosine but by their share of the probability (inverted softmax:
+Smith et al., ICLR 2017), that is by the cosine less a share of how near the photo lies to captions
+in general. That depends on the photo alone, so it becomes a component of the photo's row, which is
+multiplied with `COMMON` in every text's row.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.student import Student, Table, pack_texts
 from searchlab.training.mini.text_examples import TextExamples
 
-A_LANGUAGE = 1500  # Captions of each language that stand for whatever is asked,
-CENTRES = 256  # and their centres, which the network keeps.
-SHARPNESS = 16.0  # Of the softmax.
-SHARE = 0.75  # Of its logarithm that is taken off a photo's cosines.
-WEIGHED = (1 - COMMON**2) ** 0.5 / COMMON  # Brings a difference of cosines to the last component.
+CAPTIONS_PER_LANGUAGE = 1500  # Captions of each language that stand for all queries.
+CENTRES = 256  # Centres of these captions; the network holds them.
+SHARPNESS = 16.0  # Sharpness of the softmax.
+SHARE = 0.75  # Share of the softmax's logarithm that is subtracted from a photo's cosines.
+WEIGHT = (1 - COMMON**2) ** 0.5 / COMMON  # Makes the last component of a difference of cosines.
 
 
 class DampedHead(torch.nn.Module):
-    """A photo head whose rows end in how much less than others a photo lies near to captions.
+    """A photo head with one more component, negative for photos near to captions in general.
 
     Args:
-        head: From features and logits to (n, DIM) unit rows.
+        head: Maps features and logits to (n, DIM) unit rows.
         centres: (n_centres, DIM) unit rows of typical captions.
-        shares: (n_centres,) shares of the captions, of sum 1.
+        shares: (n_centres,) shares of the captions, which sum to 1.
     """
 
     centres: torch.Tensor
@@ -54,21 +54,21 @@ class DampedHead(torch.nn.Module):
         self.register_buffer("mean", torch.zeros(()))
 
     def nearness(self, rows: torch.Tensor) -> torch.Tensor:
-        """(n, 1) soft means, towards the largest, of (n, DIM) rows' cosines with the captions."""
-        near = SHARPNESS * (rows @ self.centres) + self.logarithms
-        return torch.logsumexp(near, dim=1, keepdim=True) / SHARPNESS
+        """Return soft maxima, (n, 1), of the cosines of (n, DIM) rows with the captions."""
+        logits = SHARPNESS * (rows @ self.centres) + self.logarithms
+        return torch.logsumexp(logits, dim=1, keepdim=True) / SHARPNESS
 
     @torch.no_grad()
     def balance(self, photos: Readings) -> None:
-        """Let the last component be zero on average over some photos."""
+        """Make the last component zero on average over some photos."""
         rows = self.head(torch.from_numpy(photos.features), torch.from_numpy(photos.logits))
         self.mean.fill_(self.nearness(rows).mean())
 
     def forward(self, features: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-        """(n, DIM + 1) unit rows."""
+        """Return (n, DIM + 1) unit rows."""
         rows = self.head(features, logits)
-        back = SHARE * WEIGHED * (self.mean - self.nearness(rows))
-        return functional.normalize(torch.cat([rows, back], dim=1), dim=1)
+        last = SHARE * WEIGHT * (self.mean - self.nearness(rows))
+        return functional.normalize(torch.cat([rows, last], dim=1), dim=1)
 
 
 def damp_hubs(
@@ -87,30 +87,32 @@ def damp_hubs(
         student: The mixer that reads the captions.
         table: The pieces' vectors.
         lessons: Holds the captions.
-        photos: The photos over which the last component is balanced.
-        seed: Of the captions drawn and of their centres.
+        photos: Readings of the photos over which the last component is zero on average.
+        seed: Seed of the captions drawn and of their centres.
     """
-    captions = [
-        lessons.rows[n] for n in _some_of_each(lessons.captions, np.random.default_rng(seed))
-    ]
+    numbers = _draw_captions(lessons.captions, np.random.default_rng(seed))
+    captions = [lessons.rows[number] for number in numbers]
     packed = pack_texts(captions)
     with torch.no_grad():
         rows = student(table.take(packed), packed).numpy()
     means = KMeans(min(CENTRES, len(rows)), n_init=1, random_state=seed).fit(rows)
     counts = np.bincount(means.labels_, minlength=len(means.cluster_centers_))
-    used = counts > 0  # Captions that are alike leave centres without any.
-    damped = DampedHead(head, unit(means.cluster_centers_[used]), counts[used] / len(rows)).eval()
+    has_captions = counts > 0  # A centre may have none where several captions are equal.
+    centres = unit(means.cluster_centers_[has_captions])
+    damped = DampedHead(head, centres, counts[has_captions] / len(rows)).eval()
     damped.balance(photos)
     return damped
 
 
-def _some_of_each(
+def _draw_captions(
     captions: Mapping[str, Mapping[str, list[int]]], rng: np.random.Generator
 ) -> list[int]:
-    """Numbers of some captions of each language."""
+    """Draw the numbers of some captions of each language."""
     languages = sorted({language for own in captions.values() for language in own})
     drawn: list[int] = []
     for language in languages:
         numbers = [n for own in captions.values() for n in own.get(language, [])]
-        drawn += rng.choice(numbers, min(A_LANGUAGE, len(numbers)), replace=False).tolist()
+        drawn += rng.choice(
+            numbers, min(CAPTIONS_PER_LANGUAGE, len(numbers)), replace=False
+        ).tolist()
     return drawn

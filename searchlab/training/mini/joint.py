@@ -1,4 +1,4 @@
-"""Bring both shipped towers into one space: the student to the lessons, and to the photos."""
+"""Train both shipped towers together, so that texts and photos lie in one space."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ HEAD_RATE = 1e-3
 MIXER_RATE = 2e-3
 TEXTS, PHOTOS = 6144, 512
 NAMES, CAPTIONS, PLACES, CONTRAST, TOGETHER = 0.5, 0.75, 1.0, 0.3, 0.1
-"""Weights of: the distance of names to their targets, that of captions to theirs, that of photos to
-where the teaching heads place them, photos against captions, and the captions of one photo against
-those of others."""
-SHARES = (0.5, 0.25, 0.25)  # Of English captions and of the two in other languages.
+"""Weights of the parts of the loss: the distances of names, of captions and of photos from their
+targets, the contrast of photos with captions, and that of a photo's captions with other photos'."""
+SHARES = (0.5, 0.25, 0.25)  # Weights of English captions and of the two in other languages.
 AVERAGED = 0.99  # Share of the past in the averaged weights.
 
 
@@ -47,13 +46,13 @@ def fit(
         table: The pieces' vectors.
         head: The photo head.
         lessons: Texts, targets and captions.
-        views: What the tower says of the training photos, and of crops of them, in equal order.
+        views: The tower's readings of the training photos, and of crops of them, in equal order.
         places: (n_photos, CAPTIONED) caption parts of each view by the teaching heads.
-        steps: Steps of Adam.
-        texts: Names a step.
-        photos: Captioned photos a step, each with an English caption and two in other languages.
-        seed: Of what is drawn.
-        advance: Called with the steps done since the last call.
+        steps: Number of steps of Adam.
+        texts: Names per step.
+        photos: Captioned photos per step, each with an English caption and two in other languages.
+        seed: Seed of everything that is drawn at random.
+        advance: Called with the number of steps done since the last call.
     """
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
@@ -72,37 +71,40 @@ def fit(
     plan = torch.optim.lr_scheduler.LambdaLR(optimiser, pace)
     mean_student, mean_head = copy.deepcopy(student), copy.deepcopy(head)
     targets = np.stack(lessons.targets)
-    draw = _Draw(lessons, views[0].ids, rng)
+    sampler = _Sampler(lessons, views[0].ids, rng)
     student.train()
     head.train()
     for step in range(steps):
-        names = draw.names(texts)
-        drawn, captions = draw.photos(photos)
+        names = sampler.draw_names(texts)
+        photo_numbers, captions = sampler.draw_photos(photos)
         number = int(rng.integers(len(views)))
-        view, place = views[number], torch.from_numpy(places[number][drawn])
+        view, place = views[number], torch.from_numpy(places[number][photo_numbers])
         packed = pack_texts([lessons.rows[text] for text in (*names, *captions)])
         name_rows, caption_rows = student(table.take(packed), packed).split([texts, len(captions)])
         name_targets, caption_targets = (
             torch.from_numpy(targets[numbers].astype(np.float32)) for numbers in (names, captions)
         )
         caption_part, named_part = head.parts(
-            torch.from_numpy(view.features[drawn]), torch.from_numpy(view.logits[drawn])
+            torch.from_numpy(view.features[photo_numbers]),
+            torch.from_numpy(view.logits[photo_numbers]),
         )
-        photo_rows = head.row(caption_part, named_part)
+        photo_rows = head.join(caption_part, named_part)
         english, *others = by_language = caption_rows.chunk(len(SHARES))
-        off_names = _distance(name_rows, name_targets)
-        off_captions = _pool(
+        name_distance = _distance(name_rows, name_targets)
+        caption_distance = _weigh_languages(
             [
                 _distance(*pair)
                 for pair in zip(by_language, caption_targets.chunk(len(SHARES)), strict=True)
             ]
         )
-        off_places = _distance(caption_part, place)
-        apart = _pool([contrast(rows, photo_rows, scales[0]) for rows in by_language])
-        guided = contrast(caption_targets[:photos], photo_rows, scales[1])
-        together = torch.stack([contrast(english, rows, scales[2]) for rows in others]).mean()
-        loss = NAMES * off_names + CAPTIONS * off_captions + PLACES * off_places
-        loss = loss + CONTRAST * (apart + guided) + TOGETHER * together
+        place_distance = _distance(caption_part, place)
+        caption_contrast = _weigh_languages(
+            [contrast(rows, photo_rows, scales[0]) for rows in by_language]
+        )
+        target_contrast = contrast(caption_targets[:photos], photo_rows, scales[1])
+        languages = torch.stack([contrast(english, rows, scales[2]) for rows in others]).mean()
+        loss = NAMES * name_distance + CAPTIONS * caption_distance + PLACES * place_distance
+        loss = loss + CONTRAST * (caption_contrast + target_contrast) + TOGETHER * languages
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
@@ -119,11 +121,11 @@ def fit(
 
 
 def _distance(rows: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """What the mean cosine of unit rows with their targets lacks of 1."""
+    """Return 1 less the mean cosine of unit rows with their targets."""
     return (1 - (rows * targets).sum(dim=1)).mean()
 
 
-def _pool(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+def _weigh_languages(parts: Sequence[torch.Tensor]) -> torch.Tensor:
     total: torch.Tensor = sum(
         (share * part for share, part in zip(SHARES, parts, strict=True)), torch.zeros(())
     )
@@ -134,8 +136,8 @@ def _pool(parts: Sequence[torch.Tensor]) -> torch.Tensor:
 def blend(runs: Sequence[tuple[Student, Table, PhotoHead]]) -> None:
     """Give the first of several runs the mean weights of all (Wortsman et al., ICML 2022).
 
-    Runs that began alike and drew differently end near enough to each other that their mean ranks
-    nearly as well as their scores added up, at the cost of one.
+    Runs that start with the same weights and draw differently end near to each other. Their mean
+    then ranks nearly as well as the sum of their scores, at the cost of one run.
     """
     (student, table, head), *others = runs
     for number, (other_student, other_table, other_head) in enumerate(others, start=1):
@@ -151,7 +153,7 @@ def _average(mean: torch.nn.Module, now: torch.nn.Module, past: float) -> None:
         old.lerp_(new, 1 - past)
 
 
-class _Draw:
+class _Sampler:
     """Draws names, and photos with captions."""
 
     def __init__(
@@ -161,7 +163,7 @@ class _Draw:
         captions = {n for own in lessons.captions.values() for ns in own.values() for n in ns}
         self._names = np.array([n for n in range(len(lessons.rows)) if n not in captions])
         weights = np.array(lessons.weights)[self._names]
-        self._reach = np.cumsum(weights) / weights.sum()
+        self._cumulative = np.cumsum(weights) / weights.sum()
         counts = Counter(
             lang for own in lessons.captions.values() for lang, ns in own.items() for _ in ns
         )
@@ -170,29 +172,28 @@ class _Draw:
             for row, photo in enumerate(photos)
             if photo in lessons.captions
         ]
-        self._turn = np.empty(0, dtype=np.int64)
+        self._order = np.empty(0, dtype=np.int64)
 
-    def names(self, count: int) -> NDArray[np.int64]:
-        """Numbers of texts that are no captions, by their weights."""
-        drawn: NDArray[np.int64] = self._names[
-            np.searchsorted(self._reach, self._rng.random(count))
-        ]
-        return drawn
+    def draw_names(self, count: int) -> NDArray[np.int64]:
+        """Draw numbers of texts that are no captions, by their weights."""
+        places = np.searchsorted(self._cumulative, self._rng.random(count))
+        numbers: NDArray[np.int64] = self._names[places]
+        return numbers
 
-    def photos(self, count: int) -> tuple[list[int], list[int]]:
-        """Rows of photos, each in its turn, and numbers of captions.
+    def draw_photos(self, count: int) -> tuple[list[int], list[int]]:
+        """Draw rows of photos, all once before any comes again, and numbers of captions.
 
         The captions are an English one of each photo, then one in another language, then one in
         yet another. A language is drawn by how many captions there are in it, so that a caption of
         a language with many is read as often as one of a language with few.
         """
-        if len(self._turn) < count:
-            self._turn = self._rng.permutation(len(self._captioned))
-        drawn, self._turn = self._turn[:count], self._turn[count:]
+        if len(self._order) < count:
+            self._order = self._rng.permutation(len(self._captioned))
+        batch, self._order = self._order[:count], self._order[count:]
         rows: list[int] = []
         numbers: tuple[list[int], ...] = tuple([] for _ in SHARES)
-        for number in drawn:
-            row, english, others, chances = self._captioned[number]
+        for place in batch:
+            row, english, others, chances = self._captioned[place]
             rows.append(row)
             order = self._rng.choice(len(others), len(SHARES) - 1, p=chances, replace=False)
             languages = (english, *(others[n] for n in order))
@@ -204,7 +205,7 @@ class _Draw:
 def _others(
     own: Mapping[str, list[int]], counts: Mapping[str, int]
 ) -> tuple[list[list[int]], NDArray[np.float64]]:
-    """Captions of a photo in other languages, English where it has too few, and their chances."""
+    """List a photo's captions in other languages, English if too few, and their chances."""
     languages = [lang for lang in own if lang != "en"]
     languages += ["en"] * max(0, len(SHARES) - 1 - len(languages))
     chances = np.array([counts[lang] for lang in languages], dtype=np.float64)

@@ -1,7 +1,7 @@
 """What kinds of thing the tower's classes are: a beagle is also a hound, a dog and an animal.
 
-Read from WordNet's nouns. The tower says 1,000 names, most of them narrower than what people
-search for; the wider names above them let the named part of a photo's row speak of both.
+The kinds come from WordNet's nouns. The tower knows 1,000 names, most of them narrower than what
+people search for; with the wider names above them, the named part of a photo's row has both.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from searchlab.models.openclip.torchvision_shim import import_torchvision
 from searchlab.training.mini.heads import Floats
 
 FEWEST, MOST = 2, 250
-"""Classes under a kind that is kept: one is no kind, and under hundreds it says nothing."""
+"""A kind is kept if it has so many classes: one class is no kind, and hundreds say nothing."""
 
 
 @dataclass
 class Nouns:
-    """WordNet's nouns as far as they are needed.
+    """WordNet's nouns, with the two fields that are needed.
 
     Attributes:
         names: Offset of a synset -> its first name.
@@ -32,8 +32,8 @@ class Nouns:
     names: dict[str, str] = field(default_factory=dict)
     parents: dict[str, list[str]] = field(default_factory=dict)
 
-    def above(self, synset: str) -> dict[str, int]:
-        """Everything that a synset is a kind of, with the least number of steps to it."""
+    def find_above(self, synset: str) -> dict[str, int]:
+        """Find everything that a synset is a kind of, with the least number of steps to it."""
         steps_to: dict[str, int] = {}
         front = [synset]
         steps = 0
@@ -63,8 +63,8 @@ def read_nouns(path: Path) -> Nouns:
     return nouns
 
 
-def class_synsets() -> list[str]:
-    """Offsets of the 1,000 ImageNet classes in the order of the tower's logits."""
+def list_class_synsets() -> list[str]:
+    """List the offsets of the 1,000 ImageNet classes in the order of the tower's logits."""
     import_torchvision()
     from timm.data import ImageNetInfo
 
@@ -72,18 +72,17 @@ def class_synsets() -> list[str]:
     return [info.index_to_label_name(n)[1:] for n in range(info.num_classes())]
 
 
-def kinds_of(nouns: Nouns, classes: Sequence[str]) -> tuple[list[str], Floats]:
-    """Names of the kinds that classes are of, and who is of which.
+def find_kinds(nouns: Nouns, classes: Sequence[str]) -> tuple[list[str], Floats]:
+    """Find the kinds that classes are of.
 
     Args:
         nouns: WordNet.
         classes: Offsets of the classes.
 
     Returns:
-        Names of the kinds, and (n_classes, n_kinds) ones where a class is of a kind; a class of
-        no kind has a row of zeros.
+        Names of the kinds, and (n_classes, n_kinds) ones where a class is of a kind, else zeros.
     """
-    above = [nouns.above(synset) for synset in classes]
+    above = [nouns.find_above(synset) for synset in classes]
     members = Counter(kind for kinds in above for kind in kinds)
     chosen_kinds = sorted(kind for kind, count in members.items() if FEWEST <= count <= MOST)
     column = {kind: number for number, kind in enumerate(chosen_kinds)}

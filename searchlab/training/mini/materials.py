@@ -14,11 +14,11 @@ class Material:
     """One thing that went into the model.
 
     Attributes:
-        name: How it is called, with the version.
+        name: Its name, with the version.
         kind: `"weights"`, `"words"` or `"photos"`.
-        licence: Its terms.
+        licence: Its licence.
         origin: Where it comes from.
-        file: What is read of it, relative to where it is installed.
+        file: The file that is read, relative to where the package is installed.
         sha256: Checksum of that file; empty for a data set of many files.
     """
 
@@ -92,14 +92,14 @@ CLDR_SHA256 = {
         "4be946ff5815f806ec78b50363d577a769f2fbfb90c6380a44e161a92436996e"
     ),
 }
-"""Of the archives of version 48.2.0 in the npm registry."""
+"""SHA-256 of the archives of version 48.2.0 in the npm registry."""
 TEACHER_WHEEL_SHA256 = "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28"
 ENGLISH_TEACHER_WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 TOWER_WHEEL_SHA256 = "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d"
 
 
 def list_materials() -> list[dict[str, str]]:
-    """The sources as JSON can hold them."""
+    """List `MATERIALS` as plain values, fit for JSON."""
     return [asdict(source) for source in MATERIALS]
 
 
@@ -111,8 +111,8 @@ def locate(source: Material, folder: Path) -> Path:
         folder: Where the package's wheel is unpacked or installed.
 
     Raises:
-        MissingExtraError: It is not there.
-        DataError: It is not the pinned version.
+        MissingExtraError: The file is not there.
+        DataError: The file is not that of the pinned version.
     """
     path = folder / source.file
     if not path.is_file():

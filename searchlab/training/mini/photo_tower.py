@@ -1,8 +1,8 @@
-"""The image tower: EfficientNet-lite2 in our own few layers, and what it says of photos.
+"""The image tower: EfficientNet-lite2 in a few layers of our own, and its readings of photos.
 
-timm's network pads by the size of its input, in nodes that no quantiser sees through. Here batch
-normalisation is folded into the convolutions and the padding is fixed, which is the same function
-for sides divisible by 32 and exports to a plain chain of Conv, Clip and Add.
+timm's network pads by the size of its input, in ONNX nodes that no quantiser understands. Here
+batch normalisation is folded into the convolutions and the padding is fixed. This is the same
+function for sides divisible by 32, and exports to a plain chain of Conv, Clip and Add.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from searchlab.models.openclip.torchvision_shim import import_torchvision
 from searchlab.training.mini.materials import TOWER, locate
 
 BATCH = 8
-TUNED = 5  # Last blocks; fine-tuning leaves those before them alone.
-LEVELS = 64  # On either side of zero, of weights in 7 bits.
+TUNED = 5  # Number of last blocks that are tuned; those before them stay as they are.
+LEVELS = 64  # Levels on either side of zero that a weight of 7 bits can have.
 
 
 class Readings(NamedTuple):
-    """What a tower says of photos.
+    """A tower's outputs for photos.
 
     Attributes:
         ids: Photo ids.
@@ -39,13 +39,13 @@ class Readings(NamedTuple):
     features: NDArray[np.float32]
     logits: NDArray[np.float32]
 
-    def rows(self, some: slice) -> Readings:
-        """Those of some photos."""
-        return Readings(self.ids[some], self.features[some], self.logits[some])
+    def rows(self, photos: slice) -> Readings:
+        """Return the readings of some photos."""
+        return Readings(self.ids[photos], self.features[photos], self.logits[photos])
 
 
 class PhotoReader(Protocol):
-    """A tower as a function: (n, 3, height, width) pixels to features and logits."""
+    """A tower as a function from (n, 3, height, width) pixels to features and logits."""
 
     def __call__(
         self, pixels: NDArray[np.float32]
@@ -57,7 +57,7 @@ class Conv(torch.nn.Module):
     """A convolution with its batch normalisation folded in, padded as TensorFlow's SAME.
 
     Attributes:
-        rounded: Whether it computes with the 7-bit weights that ship; gradients pass as if not.
+        rounded: Whether it computes with the 7-bit weights that ship; gradients ignore that.
     """
 
     def __init__(self, conv: Any, norm: Any, *, bounded: bool) -> None:
@@ -75,7 +75,7 @@ class Conv(torch.nn.Module):
         self.uneven = () if before == after else (before, after, before, after)
 
     def forward(self, cells: torch.Tensor) -> torch.Tensor:
-        """(n, channels, height, width) to the same of the next layer."""
+        """Map (n, channels, height, width) cells to those of the next layer."""
         if self.uneven:
             cells = functional.pad(cells, self.uneven)
         weight = self.weight + self._rounding() if self.rounded else self.weight
@@ -85,8 +85,8 @@ class Conv(torch.nn.Module):
         return functional.relu6(out) if self.bounded else out
 
     @torch.no_grad()
-    def settle(self) -> None:
-        """Make the rounded weights the weights."""
+    def apply_rounding(self) -> None:
+        """Replace the weights by the rounded ones."""
         self.weight.add_(self._rounding())
         self.rounded = False
 
@@ -97,7 +97,7 @@ class Conv(torch.nn.Module):
 
 
 class Block(torch.nn.Module):
-    """Inverted residual: convolutions, the last without bound, around which the input may skip."""
+    """An inverted residual: convolutions, to whose output the input is added in some blocks."""
 
     def __init__(self, block: Any) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class Block(torch.nn.Module):
         self.skips = bool(block.has_skip)
 
     def forward(self, cells: torch.Tensor) -> torch.Tensor:
-        """(n, channels, height, width) to the same of the next block."""
+        """Map (n, channels, height, width) cells to those of the next block."""
         out: torch.Tensor = self.convs(cells)
         return cells + out if self.skips else out
 
@@ -135,18 +135,18 @@ class Tower(torch.nn.Module):
         self.classifier = network.classifier
 
     def blocks(self) -> list[torch.nn.Module]:
-        """Those of all stages, in the order of reading."""
+        """List the blocks of all stages, in the order in which they are computed."""
         return [block for stage in self.stages for block in stage.children()]
 
     def early(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Pixels to the (n, 208, height / 32, width / 32) cells that tuning begins with."""
+        """Map pixels to the (n, 208, height / 32, width / 32) cells that tuning starts from."""
         cells: torch.Tensor = self.stem(pixels)
         for block in self.blocks()[:-TUNED]:
             cells = block(cells)
         return cells
 
     def late(self, cells: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The cells of `early` to features (n, 2560) and logits (n, 1000)."""
+        """Map the cells of `early` to features (n, 2560) and logits (n, 1000)."""
         for block in self.blocks()[-TUNED:]:
             cells = block(cells)
         wide = self.wide(cells)
@@ -154,11 +154,11 @@ class Tower(torch.nn.Module):
         return torch.cat([mean, wide.amax(dim=(2, 3))], dim=1), self.classifier(mean)
 
     def forward(self, pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Features (n, 2560) and logits (n, 1000) of framed pictures."""
+        """Map framed pictures to features (n, 2560) and logits (n, 1000)."""
         return self.late(self.early(pixels))
 
 
-class Early(torch.nn.Module):
+class EarlyTower(torch.nn.Module):
     """The part of a tower that is not tuned, as a network of its own."""
 
     def __init__(self, tower: Tower) -> None:
@@ -170,8 +170,8 @@ class Early(torch.nn.Module):
         return self.tower.early(pixels)
 
 
-class Joined(torch.nn.Module):
-    """Tower and head in one network: (n, 3, height, width) pixels to (n, dim) unit rows."""
+class EmbeddingNetwork(torch.nn.Module):
+    """Tower and head in one network, from (n, 3, height, width) pixels to (n, dim) unit rows."""
 
     def __init__(self, tower: Tower, head: torch.nn.Module) -> None:
         super().__init__()
@@ -197,8 +197,8 @@ def load_tower(packages: Path) -> Tower:
     return Tower(network.eval()).eval()
 
 
-def reader_of(tower: Tower) -> PhotoReader:
-    """The tower in 32 bits as a function of arrays."""
+def make_reader(tower: Tower) -> PhotoReader:
+    """Make a function of arrays from a tower in 32 bits."""
 
     def read(pixels: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         with torch.inference_mode():
@@ -209,7 +209,7 @@ def reader_of(tower: Tower) -> PhotoReader:
 
 
 def read_pictures(read: PhotoReader, pictures: Sequence[Image.Image]) -> tuple[Any, Any]:
-    """Features and logits of RGB pictures, in their order."""
+    """Read RGB pictures; features (n, 2560) and logits (n, 1000) in the pictures' order."""
     features: list[Any] = [None] * len(pictures)
     logits: list[Any] = [None] * len(pictures)
     for batch, pixels in framing.batches(pictures, BATCH):

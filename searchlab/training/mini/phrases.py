@@ -1,8 +1,8 @@
-"""Short phrases for what happens in a photo: what no name of a thing can say.
+"""Short phrases for what happens in a photo, which no name of a thing can express.
 
-Written by hand, so that every one reads well in a generated description. Which of them holds for a
-photo is for the model to say, and how often it is right for
-`benchmarks/descriptions/bench_descriptions.py`.
+They are written by hand, so that each reads well in a generated description. The model decides
+which of them fits a photo; `benchmarks/descriptions/bench_descriptions.py` measures how often it is
+right.
 """
 
 from __future__ import annotations

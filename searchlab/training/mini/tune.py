@@ -1,10 +1,10 @@
 """Tune the end of the image tower on captioned photos: its last five blocks and its widest layer.
 
 The early part stays as ImageNet made it and is read once; tuning then costs a quarter of a full
-pass. What ships is in 8 bits, so the late part is tuned on what the early part says in 8 bits, and
-with its own weights rounded: it learns to live with both. Photos are brought near the teachers'
-vectors of their captions, while the class probabilities are held where those of 32 bits were, for
-the named part of a row lives on them.
+pass. What ships is in 8 bits, so the late part is tuned on the outputs of the early part in 8 bits,
+and with its own weights rounded: it learns to make up for both. Photos are brought near the
+teachers' vectors of their captions, while the class probabilities are held where those of 32 bits
+were, for the named part of a row is made from them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from searchlab.training.mini.heads import Floats, PhotoHead, contrast, train_pai
 from searchlab.training.mini.photo_tower import TUNED, Conv, Readings, Tower
 from searchlab.training.mini.views import Cells
 
-WIDTH, HIDDEN = 256, 512  # Of the head that is trained along and thrown away.
+WIDTH, HIDDEN = 256, 512  # Sizes of a head that is trained together with the tower, then dropped.
 TOWER_RATE, HEAD_RATE = 2e-4, 5e-4
-HELD = 0.5  # Weight of the divergence from the class probabilities as they were.
-SOFTENED = 1.5  # Temperature of those.
+DRIFT_WEIGHT = 0.5  # Weight of the divergence from the class probabilities before tuning.
+TEMPERATURE = 1.5  # Temperature of these probabilities.
 AVERAGED = 0.98  # Share of the past in the averaged weights.
-DRAWN = 3  # Captions of a photo in a step.
-WARMED = 15  # Epochs of the head before the tower is touched.
+CAPTIONS_PER_PHOTO = 3  # Captions of a photo in a step.
+WARMUP_EPOCHS = 15  # Epochs of the head before the tower is changed.
 
 
 def tune(
@@ -42,18 +42,18 @@ def tune(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> None:
-    """Tune the tower's late part in place; it ends as the average over the last steps.
+    """Tune the tower's late part in place; its weights end as averages over the last steps.
 
     Args:
         tower: The tower.
-        cells: What its early part says of the photos' views.
-        views: What the whole tower said of them before.
+        cells: Outputs of its early part for the photos' views.
+        views: Readings of the same views by the whole tower before tuning.
         captions: Photo row -> rows of its captions in `vectors`; no other photo takes part.
         vectors: (n_captions, dim) teacher vectors, centred and of about unit length.
-        epochs: Times each photo is seen.
-        batch: Photos a step.
-        seed: Of what is drawn.
-        progress: Told of the steps.
+        epochs: How often each photo is seen.
+        batch: Photos per step.
+        seed: Seed of everything that is drawn at random.
+        progress: Shows the steps.
     """
     photos = np.array(sorted(captions))
     features = views[0].features[photos]
@@ -66,11 +66,17 @@ def tune(
         hidden=HIDDEN,
     )
     text = torch.nn.Linear(vectors.shape[1], WIDTH, bias=False)
-    most = min(512, len(photos))
-    warm = train_pair(
-        head, views, captions, vectors, width=WIDTH, epochs=WARMED, batch=most, seed=seed
+    text_map = train_pair(
+        head,
+        views,
+        captions,
+        vectors,
+        width=WIDTH,
+        epochs=WARMUP_EPOCHS,
+        batch=min(512, len(photos)),
+        seed=seed,
     )
-    text.weight.data.copy_(torch.from_numpy(warm.T))
+    text.weight.data.copy_(torch.from_numpy(text_map.T))
 
     late = [*tower.blocks()[-TUNED:], tower.wide]
     tuned = [weight for part in late for weight in part.parameters()]
@@ -96,20 +102,22 @@ def tune(
     )
     averages = [weight.detach().clone() for weight in tuned]
     head.train()
-    with (progress or Progress()).step("tuning the tower", steps, unit="steps") as shown:
+    with (progress or Progress()).step("tuning the tower", steps, unit="steps") as progress_step:
         for step in range(steps):
             if step % (len(photos) // batch) == 0:
                 order = rng.permutation(photos)
-            drawn, order = order[:batch], order[batch:]
+            batch_photos, order = order[:batch], order[batch:]
             view = int(rng.integers(len(views)))
-            photo_rows, drift, positions = _look(tower, head, cells[view], views[view], drawn)
-            loss = HELD * drift
-            for _ in range(DRAWN):
-                numbers_of = [captions[photo] for photo in drawn[positions].tolist()]
+            photo_rows, drift, positions = _read_batch(
+                tower, head, cells[view], views[view], batch_photos
+            )
+            loss = DRIFT_WEIGHT * drift
+            for _ in range(CAPTIONS_PER_PHOTO):
+                numbers_of = [captions[photo] for photo in batch_photos[positions].tolist()]
                 rows = [numbers[int(rng.integers(len(numbers)))] for numbers in numbers_of]
                 texts = text(functional.dropout(torch.from_numpy(vectors[rows]), 0.1))
                 texts = functional.normalize(texts, dim=1)
-                loss = loss + contrast(texts, photo_rows, scale) / DRAWN
+                loss = loss + contrast(texts, photo_rows, scale) / CAPTIONS_PER_PHOTO
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
@@ -118,31 +126,32 @@ def tune(
             with torch.no_grad():
                 for average, weight in zip(averages, tuned, strict=True):
                     average.lerp_(weight, 1 - past)
-            shown.advance(1)
-            shown.note(f"loss {float(loss.detach()):.3f}, drift {float(drift.detach()):.3f}")
+            progress_step.advance(1)
+            losses = f"loss {float(loss.detach()):.3f}, drift {float(drift.detach()):.3f}"
+            progress_step.note(losses)
     with torch.no_grad():
         for average, weight in zip(averages, tuned, strict=True):
             weight.copy_(average)
     for convolution in convolutions:
-        convolution.settle()
+        convolution.apply_rounding()
 
 
-def _look(
-    tower: Tower, head: PhotoHead, cells: Cells, before: Readings, drawn: NDArray[np.int64]
+def _read_batch(
+    tower: Tower, head: PhotoHead, cells: Cells, before: Readings, photos: NDArray[np.int64]
 ) -> tuple[torch.Tensor, torch.Tensor, NDArray[np.int64]]:
-    """Rows of some photos, their drift from the former class probabilities, and their order."""
+    """Compute rows of photos, their drift from the former class probabilities, and their order."""
     rows, drifts, order = [], [], []
-    for members, part in cells.groups(drawn):
+    for members, part in cells.groups(photos):
         features, logits = tower.late(part)
         rows.append(head.parts(features, logits)[0])
-        former = torch.from_numpy(before.logits[drawn[members]]) / SOFTENED
+        former = torch.from_numpy(before.logits[photos[members]]) / TEMPERATURE
         drifts.append(
             functional.kl_div(
-                functional.log_softmax(logits / SOFTENED, dim=1),
+                functional.log_softmax(logits / TEMPERATURE, dim=1),
                 functional.softmax(former, dim=1),
                 reduction="sum",
             )
         )
         order.append(members)
-    drift = torch.stack(drifts).sum() / len(drawn)
+    drift = torch.stack(drifts).sum() / len(photos)
     return torch.cat(rows), drift, np.concatenate(order)

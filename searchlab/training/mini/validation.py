@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from searchlab.models.mini.text import Pieces, with_common
+from searchlab.models.mini.text import Pieces, add_common
 from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption
 from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.student import Student, Table, pack_texts
@@ -25,22 +25,22 @@ def held_out_recall(
     photos: Readings,
     captions: Sequence[Caption],
 ) -> Iterator[str]:
-    """Say for each language which share of the captions find their own photo.
+    """Measure for each language which share of the captions find their own photo.
 
     Args:
         student: The mixer.
         table: The pieces' vectors.
-        head: The photo head that holds hubs back.
-        pieces: Cuts texts.
-        photos: What the tower says of the photos; the search is among these alone.
-        captions: Of these photos.
+        head: The photo head that ranks hubs lower.
+        pieces: Cuts texts into pieces.
+        photos: The tower's readings of the photos; only these are searched.
+        captions: Captions of these photos.
 
     Yields:
-        A language with R@1 / R@5 / R@10 in percent.
+        A line for each language with recall@1 / recall@5 / recall@10 in percent.
     """
     student.eval()
     head.eval()
-    placed = head(torch.from_numpy(photos.features), torch.from_numpy(photos.logits))
+    photo_rows = head(torch.from_numpy(photos.features), torch.from_numpy(photos.logits))
     row_of = {photo: row for row, photo in enumerate(photos.ids)}
     for language in CAPTION_LANGUAGES:
         queries = [
@@ -50,8 +50,8 @@ def held_out_recall(
         ]
         packed = pack_texts([rows for _, rows in queries])
         own = torch.tensor([row for row, _ in queries])
-        query_rows = with_common(student(table.take(packed), packed).numpy())
-        scores = torch.from_numpy(query_rows) @ placed.T
+        query_rows = add_common(student(table.take(packed), packed).numpy())
+        scores = torch.from_numpy(query_rows) @ photo_rows.T
         ranks = (scores > scores.gather(1, own[:, None])).sum(dim=1).numpy()
         shares = " / ".join(f"{100 * np.mean(ranks < k):.1f}" for k in CUTOFFS)
         yield f"{language} {shares} of {len(queries)} captions"

@@ -1,4 +1,4 @@
-"""The training photos as the tower sees them: whole, and in random crops, each read once."""
+"""The training photos as the tower reads them, whole and in random crops, each view once."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from searchlab.training.mini.heads import Floats
 from searchlab.training.mini.photo_tower import BATCH, PhotoReader, Readings, open_rgb
 
 OPENED = 64  # Photos held in memory at a time.
-SMALLEST = 0.4  # Share of a photo's area that a crop shows at least.
-CELLS = 64  # Of the largest frame, a 32nd of its sides.
+SMALLEST = 0.4  # Least share of a photo's area that a crop shows.
+CELLS = 64  # Cells of the largest frame; a cell is 32 x 32 pixels.
 
 
 @dataclass
 class Cells:
-    """What the tower's early part says of photos, kept so that its late part can be tuned.
+    """Outputs of the tower's early part for photos, kept so that its late part can be tuned.
 
     Attributes:
-        rows: (n, 64, 208) cells row by row, filled up with zeros; 16 bits.
+        rows: (n, 64, 208) cells row by row, filled up with zeros; float16.
         sizes: (n, 2) rows and columns of each photo's cells.
     """
 
@@ -38,10 +38,10 @@ class Cells:
     sizes: NDArray[np.uint8]
 
     def groups(self, photos: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-        """Cells of some photos, those of one size together.
+        """Yield the cells of some photos, those of one size together.
 
         Args:
-            photos: Their rows.
+            photos: Rows of the photos.
 
         Yields:
             Positions in `photos`, and cells (n, 208, height, width).
@@ -61,17 +61,17 @@ def read_views(
     crops: int,
     progress: Progress | None = None,
 ) -> list[Readings]:
-    """What a tower says of photos: whole first, then of so many random crops of each.
+    """Read photos by a tower: whole first, then in random crops.
 
     Args:
-        read: `reader_of` a tower, or `quantise.reader_of_file`.
+        read: What `make_reader` or `quantise.open_reader` gives.
         photos: Files by photo id.
-        cache: Folder of the answers; made if absent.
-        crops: Random crops of each photo.
-        progress: Told of the photos that are read.
+        cache: Folder that keeps the readings; made if absent.
+        crops: Number of random crops of each photo.
+        progress: Shows how many photos were read.
 
     Raises:
-        InputError: The folder holds answers on other photos.
+        InputError: The folder holds readings of other photos.
     """
 
     def columns(framed: Iterable[tuple[list[int], Floats]]) -> dict[str, NDArray[Any]]:
@@ -81,10 +81,10 @@ def read_views(
             features[rows], logits[rows] = read(pixels)
         return {"features": features, "logits": logits}
 
-    answers = _cached("view", columns, photos, cache, crops, progress or Progress())
+    views = _read_or_compute("view", columns, photos, cache, crops, progress or Progress())
     return [
-        Readings(list(photos), *(one[name].astype(np.float32) for name in ("features", "logits")))
-        for one in answers
+        Readings(list(photos), *(view[name].astype(np.float32) for name in ("features", "logits")))
+        for view in views
     ]
 
 
@@ -95,34 +95,34 @@ def read_cells(
     crops: int,
     progress: Progress | None = None,
 ) -> list[Cells]:
-    """What the tower's early part says of the same views as those of `read_views`.
+    """Read the same views as `read_views` by the tower's early part.
 
     Args:
-        early: `quantise.cells_by_file`.
+        early: What `quantise.open_cell_reader` gives.
         photos: Files by photo id.
-        cache: Folder of the answers; made if absent.
-        crops: Random crops of each photo.
-        progress: Told of the photos that are read.
+        cache: Folder that keeps the cells; made if absent.
+        crops: Number of random crops of each photo.
+        progress: Shows how many photos were read.
 
     Raises:
-        InputError: The folder holds answers on other photos.
+        InputError: The folder holds cells of other photos.
     """
 
     def columns(framed: Iterable[tuple[list[int], Floats]]) -> dict[str, NDArray[Any]]:
-        answers = np.zeros((len(photos), CELLS, 208), dtype=np.float16)
+        cell_rows = np.zeros((len(photos), CELLS, 208), dtype=np.float16)
         sizes = np.zeros((len(photos), 2), dtype=np.uint8)
         for rows, pixels in framed:
             cells = early(pixels)
             sizes[rows] = cells.shape[2:]
             flat = cells.reshape(*cells.shape[:2], -1).transpose(0, 2, 1)
-            answers[rows, : flat.shape[1]] = flat
-        return {"rows": answers, "sizes": sizes}
+            cell_rows[rows, : flat.shape[1]] = flat
+        return {"rows": cell_rows, "sizes": sizes}
 
-    answers = _cached("cells", columns, photos, cache, crops, progress or Progress())
-    return [Cells(one["rows"], one["sizes"]) for one in answers]
+    views = _read_or_compute("cells", columns, photos, cache, crops, progress or Progress())
+    return [Cells(view["rows"], view["sizes"]) for view in views]
 
 
-def _cached(
+def _read_or_compute(
     name: str,
     columns: Callable[[Iterable[tuple[list[int], Floats]]], dict[str, NDArray[Any]]],
     photos: Mapping[str, Path],
@@ -130,7 +130,7 @@ def _cached(
     crops: int,
     progress: Progress,
 ) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """What is said of each view, from its file if it was read before."""
+    """Yield the arrays of each view, from its file if it was computed before."""
     cache.mkdir(parents=True, exist_ok=True)
     for view in range(crops + 1):
         path = cache / f"{name}_{view}.npz"
@@ -143,13 +143,17 @@ def _cached(
             write_atomically(path, file.getvalue())
         stored = np.load(path)
         if stored["ids"].tolist() != list(photos):
-            msg = f"{path} must be of the photos asked for, got others; give a cache of its own"
+            msg = f"{path} must hold these photos, got others; give them another cache folder"
             raise InputError(msg)
         yield stored
 
 
 def crop(image: Image.Image, rng: np.random.Generator) -> Floats:
-    """A random part of an RGB picture, maybe mirrored, in slightly other colours; framed pixels."""
+    """Cut a random part from an RGB picture, maybe mirrored, in slightly other colours.
+
+    Returns:
+        Framed pixels, (3, height, width) in -1..1.
+    """
     width, height = image.size
     left, top, right, bottom = _random_box(rng, width, height)
     if rng.random() < 0.5:
@@ -181,7 +185,7 @@ def _random_box(rng: np.random.Generator, width: int, height: int) -> framing.Bo
 def _frame(
     photos: Mapping[str, Path], view: int, advance: Callable[[int], None]
 ) -> Iterator[tuple[list[int], Floats]]:
-    """Rows and framed pixels of one view, batch by batch; view 0 shows photos whole."""
+    """Yield rows and framed pixels of one view, batch by batch; view 0 is the whole photos."""
     paths = list(photos.values())
     rng = np.random.default_rng(view)
     for start in range(0, len(paths), OPENED):
@@ -199,7 +203,7 @@ def _frame(
 
 def _stack(pixels: list[Floats]) -> Iterator[tuple[list[int], Floats]]:
     for size in framing.SIZES:
-        members = [number for number, one in enumerate(pixels) if one.shape[1:] == size]
+        members = [number for number, framed in enumerate(pixels) if framed.shape[1:] == size]
         for start in range(0, len(members), BATCH):
             batch = members[start : start + BATCH]
             yield batch, np.stack([pixels[number] for number in batch])

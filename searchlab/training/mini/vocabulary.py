@@ -1,8 +1,8 @@
 """Choose the pieces of words that the text tower knows.
 
-The teacher's own vocabulary covers a hundred languages with fragments; what people look for are
-whole words. So the most frequent fragments are kept, and whole words of the training texts are
-added, those first that name a visible thing. A word that is one piece has a vector of its own.
+The teacher's own vocabulary covers a hundred languages with fragments, but people search for whole
+words. So the most frequent fragments are kept, and whole words of the training texts are added,
+first those that name a visible thing. A word that is one piece has a vector of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCRIPTS = frozenset(
     }
 )  # fmt: skip
 LONGEST = 18
-ALWAYS = 100.0  # Worth of a word of the labels: what the model names in one piece it learns best.
+LABEL_VALUE = 100.0  # Value of words in labels: a word of one piece is learnt best.
 
 
 def choose_pieces(
@@ -39,12 +39,12 @@ def choose_pieces(
     """Choose pieces with their log probabilities, in the order of the table's rows.
 
     Args:
-        teacher_pieces: The teacher's pieces with its scores, special ones left out.
+        teacher_pieces: The teacher's pieces with its scores, without special ones.
         annotations: CLDR's names and keywords.
         captions: Training captions.
         class_names: Labels, of the image tower and others.
-        fragments: Pieces kept of the teacher's.
-        words: Whole words added.
+        fragments: How many of the teacher's pieces are kept.
+        words: How many whole words are added.
     """
     base = _fold_pieces(teacher_pieces)
     value = _word_values(annotations, captions, class_names)
@@ -61,16 +61,16 @@ def choose_pieces(
     chosen = {piece: base[piece] for piece in best[:fragments]}
     chosen.update({p: score for p, score in base.items() if len(p) == 1 and score > -15})
     cutter = Pieces(chosen)
-    added = sorted(
+    new_words = sorted(
         (word for word in value if _is_new_word(word, chosen)), key=lambda w: (-value[w], w)
     )
-    whole = {}
-    for word in added[:words]:
+    whole_words = {}
+    for word in new_words[:words]:
         piece = word if is_unspaced(word[0]) else WORD + word
-        cut = sum(chosen.get(part, -60.0) for part in cutter.cut(piece))
+        score = sum(chosen.get(part, -60.0) for part in cutter.cut(piece))
         # A little more probable than its best cut, so that the whole word wins.
-        whole[piece] = min(max(cut, -30.0) if is_unspaced(word[0]) else cut, -7.0) + 1.0
-    chosen.update(whole)
+        whole_words[piece] = min(max(score, -30.0) if is_unspaced(word[0]) else score, -7.0) + 1.0
+    chosen.update(whole_words)
     for symbol in annotations.names["en"]:
         folded = fold(symbol)
         if is_thing(symbol) and len(folded) == 1:
@@ -97,29 +97,30 @@ def _fold_pieces(teacher_pieces: Iterable[tuple[str, float]]) -> dict[str, float
 def _word_values(
     annotations: Annotations, captions: Sequence[Caption], class_names: Sequence[str]
 ) -> dict[str, float]:
-    """Worth of each word: names of visible things first, then keywords and caption words."""
-    named: Counter[str] = Counter()
-    keyed: Counter[str] = Counter()
-    seen: Counter[str] = Counter()
+    """Value each word: names of visible things highest, then keywords and caption words."""
+    thing_names: Counter[str] = Counter()
+    thing_keywords: Counter[str] = Counter()
+    symbols: Counter[str] = Counter()
     for locale in LOCALES:
         times = 4 if locale in ("en", "en-GB") else 1
         keywords = annotations.keywords.get(locale, {})
         for symbol, name in annotations.names.get(locale, {}).items():
             in_name = fold(name).split()
             in_keys = [word for phrase in keywords.get(symbol, []) for word in fold(phrase).split()]
-            seen.update({*in_name, *in_keys})
+            symbols.update({*in_name, *in_keys})
             if is_thing(symbol):
                 for word in set(in_name):
-                    named[word] += times
+                    thing_names[word] += times
                 for word in set(in_keys):
-                    keyed[word] += times
+                    thing_keywords[word] += times
     in_captions = Counter(w for c in captions if c.language != "zh" for w in fold(c.text).split())
     value: dict[str, float] = defaultdict(float)
-    for counts, floor, slope in ((named, 6.0, 2.0), (keyed, 2.0, 2.0), (seen, 1.0, 0.5)):
-        _add(value, counts, floor, slope)
+    _add(value, thing_names, 6.0, 2.0)
+    _add(value, thing_keywords, 2.0, 2.0)
+    _add(value, symbols, 1.0, 0.5)
     _add(value, {word: n - 1 for word, n in in_captions.items() if n >= 3}, 4.0, 1.5)
     labels = (word for name in class_names for word in fold(name).split())
-    _add(value, dict.fromkeys(labels, 0), ALWAYS, 0.0)
+    _add(value, dict.fromkeys(labels, 0), LABEL_VALUE, 0.0)
     return value
 
 
