@@ -6,10 +6,10 @@
 
 Curves are fitted on one half of the judged photos and measured on the other: for each model,
 language and kind of query; with other curves; with answers taken out of the collection. Then a
-threshold is chosen with each model and used with every other. Writes into
-results/calibration/<dataset>/ a <model>.json for each model and threshold_transfer.json, with charts
-beside them. On `demo`, without --smoke, the curves also go to searchlab/models/shipped_calibration, where
-`default_calibration` finds them.
+threshold is chosen with each model and used with every other. Writes
+results/calibration/<dataset>/<model>.json for each model, and threshold_transfer.json, with charts
+beside them. On `demo`, without --smoke, the curves also go to
+searchlab/models/shipped_calibration, where `default_calibration` finds them.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a model is timed with: pictures, stages, peers, charts."""
+"""How fast models embed: `bench_embedding.py` and its pictures, stages, limits and charts."""

@@ -5,7 +5,7 @@
 
 Writes results/embedding/<dataset>/<model>.json for each model, and compared.json with ratios to
 `open_clip eager`, targets and charts; models on record are not measured again (--force does).
-limits.json says what BLAS alone makes of the products of the same towers.
+limits.json has the time that BLAS alone takes for the matrix products of the same towers.
 
 A photo passes four stages: reading its bytes (from the page cache), decoding (a JPEG at 1/2, 1/4 or
 1/8 where that is enough), preprocessing (resize, crop, normalise) and the model. Ours decode and
@@ -14,8 +14,8 @@ weights and those of `openclip:` and ONNX are random: none ship, and trained one
 model has a process of its own for each number of cores (1 and --threads), bound to so many.
 
 Pictures are bundled photos, which are small (`320 px` at most), and drawn JPEGs of 1920 x 1280.
-Reported are photos and texts a second, CPU ms by stage and the peak of memory; the median of --runs
-counts. `no model` is what indexing does with a picture beside embedding it.
+The records have photos and texts per second, CPU ms by stage and the peak of memory, each the
+median of --runs. `no model` is what indexing does with a picture besides embedding it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.common.recording import bench_parser, on_record, record
-from benchmarks.embedding.charts import stages_chart, texts_chart
+from benchmarks.embedding.charts import draw_stages, draw_texts
 from benchmarks.embedding.limits import LIMITS
 from benchmarks.embedding.pictures import draw_pictures, list_bundled
 from benchmarks.embedding.stages import ANALYSIS, EAGER
-from benchmarks.embedding.targets import targets
+from benchmarks.embedding.targets import check_targets
 from searchlab.cli.console import ConsoleProgress
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.provenance.measurement import measurement_path, read_measurement
@@ -68,17 +68,17 @@ TEXTS = (
 BATCHES = (1, 8)
 
 
-def names(options: argparse.Namespace) -> list[str]:
-    """List what is timed here, the peer first."""
+def list_models(options: argparse.Namespace) -> list[str]:
+    """List the models that are timed, the peer first."""
     if options.smoke:
         return ["mini", "palette", "captions"]
     clip = [EAGER, CLIP, *EXPORTS]
     return [*(clip if importlib.util.find_spec("open_clip") else []), *SHIPPED]
 
 
-def slug(name: str) -> str:
-    """Return a name for a file."""
-    return "".join(one if one.isalnum() or one in ".-" else "-" for one in name).strip("-")
+def file_name(name: str) -> str:
+    """Turn a model's name into a file name without suffix."""
+    return "".join(c if c.isalnum() or c in ".-" else "-" for c in name).strip("-")
 
 
 def measure(name: str, spec: str, job: dict[str, Any], options: argparse.Namespace) -> None:
@@ -95,7 +95,7 @@ def measure(name: str, spec: str, job: dict[str, Any], options: argparse.Namespa
         tables["memory"].append({"model": name, "cores": cores, "peak_mib": answer["peak_mib"]})
     values = {
         "parameters": {"spec": name, "runs": options.runs, "photos": options.photos},
-        "metrics": flat(tables) | cached,
+        "metrics": flatten(tables) | cached,
         **tables,
         "manifest": make_manifest(
             BENCHMARK,
@@ -105,11 +105,11 @@ def measure(name: str, spec: str, job: dict[str, Any], options: argparse.Namespa
             packages=_packages(name),
         ),
     }
-    record(options, BENCHMARK, slug(name), values)
+    record(options, BENCHMARK, file_name(name), values)
 
 
-def limit(options: argparse.Namespace) -> None:
-    """Measure what one core allows, and record it."""
+def measure_limit(options: argparse.Namespace) -> None:
+    """Measure the time of the matrix products alone on one core, and record it."""
     batch = 1 if options.smoke else BATCHES[-1]
     job = {"model": LIMITS, "name": LIMITS, "batch": batch, "cores": 1}
     values = {
@@ -117,7 +117,7 @@ def limit(options: argparse.Namespace) -> None:
         "metrics": _run(job | {"runs": options.runs}),
         "manifest": make_manifest(BENCHMARK, seed=options.seed, threads=1),
     }
-    record(options, BENCHMARK, slug(LIMITS), values)
+    record(options, BENCHMARK, file_name(LIMITS), values)
 
 
 def _packages(name: str) -> list[str]:
@@ -129,20 +129,20 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
         json.dump(job, file)
         file.flush()
         threads = str(job["cores"])
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "benchmarks.embedding.worker", file.name],
             capture_output=True,
             text=True,
             check=False,
             env=os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
         )
-    if done.returncode:
-        sys.exit(f"{job['name']} must be timed, got: {done.stderr[-2000:]}")
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    if process.returncode:
+        sys.exit(f"{job['name']} must be timed, got: {process.stderr[-2000:]}")
+    return dict(json.loads(process.stdout.splitlines()[-1]))
 
 
-def flat(tables: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
-    """Name the figures: `photo.1920 px.b8.c1.cpu_ms`, `text.b1.c2.per_s`, `peak_mib.c1`."""
+def flatten(tables: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
+    """Give each figure a name: `photo.1920 px.b8.c1.cpu_ms`, `text.b1.c2.per_s`, `peak_mib.c1`."""
     metrics: dict[str, float] = {}
     for row in tables["images"]:
         where = f"photo.{row['pictures']}.b{row['batch']}.c{row['cores']}"
@@ -155,13 +155,13 @@ def flat(tables: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
 
 def compare(timed: list[str], options: argparse.Namespace) -> None:
     """Put all models side by side, as ratios to the first one."""
-    paths = [measurement_path(options.out, BENCHMARK, options.dataset, slug(n)) for n in timed]
+    paths = [measurement_path(options.out, BENCHMARK, options.dataset, file_name(n)) for n in timed]
     records = {name: read_measurement(path) for name, path in zip(timed, paths, strict=True)}
     base = records[timed[0]]["metrics"]
     metrics, rows = {}, []
     for name, measured in records.items():
         ratios = {
-            figure: round(_times(figure, value, base[figure]), 3)
+            figure: round(_times_as_good(figure, value, base[figure]), 3)
             for figure, value in measured["metrics"].items()
             if figure in base and figure.endswith((".per_s", ".cpu_ms")) and base[figure]
         }
@@ -169,8 +169,8 @@ def compare(timed: list[str], options: argparse.Namespace) -> None:
         ratios["peak_mib.c1"] = round(peak, 3)
         rows.append({"model": name, **ratios})
         metrics |= {f"{name}.{figure}": ratio for figure, ratio in ratios.items()}
-    limits = measurement_path(options.out, BENCHMARK, options.dataset, slug(LIMITS))
-    reached = targets(
+    limits = measurement_path(options.out, BENCHMARK, options.dataset, file_name(LIMITS))
+    reached = check_targets(
         {name: measured["metrics"] for name, measured in records.items()},
         read_measurement(limits)["metrics"],
         EAGER,
@@ -178,11 +178,16 @@ def compare(timed: list[str], options: argparse.Namespace) -> None:
     _show(rows, timed[0])
     for row in reached:
         print(f"{row['target']}: {row['found']:g}, wanted {row['wanted']}: {row['reached']}")
-    images = [row for one in records.values() for row in one["images"] if _plain(row, BATCHES[-1])]
-    texts = [row for one in records.values() for row in one["texts"] if _plain(row, 1)]
+    images = [
+        row
+        for one in records.values()
+        for row in one["images"]
+        if _is_on_one_core(row, BATCHES[-1])
+    ]
+    texts = [row for one in records.values() for row in one["texts"] if _is_on_one_core(row, 1)]
     place = measurement_path(options.out, BENCHMARK, options.dataset, "compared")
-    drawn_files = stages_chart(images, place.with_name("photos"))
-    drawn_files += texts_chart(texts, place.with_name("texts"))
+    drawn_files = draw_stages(images, place.with_name("photos"))
+    drawn_files += draw_texts(texts, place.with_name("texts"))
     values = {
         "parameters": {"base": timed[0], "models": timed},
         "metrics": metrics,
@@ -196,17 +201,17 @@ def compare(timed: list[str], options: argparse.Namespace) -> None:
     record(options, BENCHMARK, "compared", values, beside=drawn_files)
 
 
-def _times(figure: str, value: float, base: float) -> float:
-    """How many times as good as the base: faster, or cheaper."""
+def _times_as_good(figure: str, value: float, base: float) -> float:
+    """Return how many times as good as the base a value is: faster, or cheaper."""
     return value / base if figure.endswith(".per_s") else base / value
 
 
-def _plain(row: dict[str, Any], batch: int) -> bool:
+def _is_on_one_core(row: dict[str, Any], batch: int) -> bool:
     return row["cores"] == 1 and row["batch"] == batch
 
 
 def _show(rows: list[dict[str, Any]], base: str) -> None:
-    """Print ratios on one core for people."""
+    """Print the ratios on one core as a table."""
     figures = [name for name in rows[0] if ".c1" in name and not name.endswith(".cpu_ms")]
     print(f"times as fast as {base} on one core, and as small; above 1 is better")
     heads = [name.replace(".c1", "").replace(".per_s", "") for name in figures]
@@ -220,14 +225,14 @@ def main() -> None:
     """Measure each model, then compare."""
     parser = bench_parser(__doc__, dataset="photos", datasets=("photos",))
     parser.set_defaults(runs=3, threads=min(2, os.cpu_count() or 1))
-    parser.add_argument("--photos", type=int, default=12, help="of each kind")
+    parser.add_argument("--photos", type=int, default=12, help="pictures of each kind")
     options = parser.parse_args()
     size = (1920, 1280)
     if options.smoke:
         options.runs, options.photos, options.threads, size = 1, 2, 1, (480, 320)
     progress = ConsoleProgress(Console(stderr=True))
-    timed = names(options)
-    todo = [name for name in timed if on_record(options, BENCHMARK, slug(name)) is None]
+    timed = list_models(options)
+    todo = [name for name in timed if on_record(options, BENCHMARK, file_name(name)) is None]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         large = draw_pictures(
@@ -243,18 +248,18 @@ def main() -> None:
             "image_batches": BATCHES,
             "text_batches": BATCHES,
         }
-        specs = _exported(todo, place, progress)
+        specs = _export_models(todo, place, progress)
         with progress.step("timing models", len(todo), unit="models") as step:
             for name in todo:
                 step.note(name)
                 measure(name, specs.get(name, name), job, options)
                 step.advance(1)
-        if todo or on_record(options, BENCHMARK, slug(LIMITS)) is None:
-            limit(options)
+        if todo or on_record(options, BENCHMARK, file_name(LIMITS)) is None:
+            measure_limit(options)
     compare(timed, options)
 
 
-def _exported(todo: list[str], place: Path, progress: Progress) -> dict[str, str]:
+def _export_models(todo: list[str], place: Path, progress: Progress) -> dict[str, str]:
     """Export the open_clip model where it is timed; name -> spec."""
     if not set(todo) & set(EXPORTS):
         return {}

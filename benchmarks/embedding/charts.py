@@ -15,21 +15,21 @@ _HATCHES = ("", "///", "...", "xx")
 Rows = Sequence[Mapping[str, Any]]
 
 
-def stages_chart(rows: Rows, path: Path) -> list[Path]:
-    """Draw CPU milliseconds a photo as stacked stages, a panel for each kind of pictures.
+def draw_stages(rows: Rows, path: Path) -> list[Path]:
+    """Draw CPU milliseconds per photo as stacked stages, a panel for each kind of pictures.
 
     Args:
-        rows: Of pictures, for one number of cores and one batch.
-        path: Without a suffix.
+        rows: Rows of pictures, for one number of cores and one batch.
+        path: File to write, without a suffix.
     """
     kinds = list(dict.fromkeys(row["pictures"] for row in rows))
     models = list(dict.fromkeys(row["model"] for row in rows))
     with chart(10, 1.5 + 0.42 * len(models), columns=len(kinds), sharey=True) as (figure, panels):
         for axes, kind in zip(panels, kinds, strict=True):
-            here = {row["model"]: row for row in rows if row["pictures"] == kind}
+            row_of = {row["model"]: row for row in rows if row["pictures"] == kind}
             left = [0.0] * len(models)
             for place, stage in enumerate(IMAGE_STAGES):
-                widths = [here[name][f"{stage}_ms"] for name in models]
+                widths = [row_of[name][f"{stage}_ms"] for name in models]
                 bars = axes.barh(
                     range(len(models)),
                     widths,
@@ -52,12 +52,12 @@ def stages_chart(rows: Rows, path: Path) -> list[Path]:
         return save_chart(figure, path)
 
 
-def texts_chart(rows: Rows, path: Path) -> list[Path]:
-    """Draw CPU milliseconds of a query's text, logarithmic.
+def draw_texts(rows: Rows, path: Path) -> list[Path]:
+    """Draw CPU milliseconds of a query's text on a logarithmic scale.
 
     Args:
-        rows: Of texts, for one number of cores and batches of one.
-        path: Without a suffix.
+        rows: Rows of texts, for one number of cores and batches of one.
+        path: File to write, without a suffix.
     """
     models = [row["model"] for row in rows]
     with chart(7.5, 1.3 + 0.36 * len(models)) as (figure, axes):

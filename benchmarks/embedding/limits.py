@@ -1,8 +1,9 @@
-"""What this machine allows: the products of ViT-B-32 by BLAS, and nothing else of it.
+"""The limit of this machine: the matrix products of ViT-B-32 by BLAS, and nothing else of it.
 
-The weights are as many and as large as the model's, each read anew. Images are bound by products; a
-text has so few tokens that it is bound by reading the weights, which is timed as the products of a
-single token. Attention's own products, one in a hundred, are left out: the limit is the stricter.
+There are as many weights as in the model, of the same sizes, and each is read again. Images are
+bound by products; a text has so few tokens that it is bound by reading the weights, which is timed
+as the products of a single token. Attention's own products, one in a hundred, are left out, which
+makes the limit stricter.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Shape = tuple[int, int, int]
 
 
 def image_products(batch: int) -> list[Shape]:
-    """(rows, inner, columns) of the products of a batch of images."""
+    """List (rows, inner, columns) of the products of a batch of images."""
     return [
         (PATCHES * batch, 3_072, 768),
         *_blocks(IMAGE_TOKENS * batch, 768),
@@ -27,7 +28,7 @@ def image_products(batch: int) -> list[Shape]:
 
 
 def text_products() -> list[Shape]:
-    """(rows, inner, columns) of the products of a single token."""
+    """List (rows, inner, columns) of the products of a single token."""
     return [*_blocks(1, 512), (1, 512, 512)]
 
 
@@ -36,8 +37,8 @@ def _blocks(rows: int, width: int) -> list[Shape]:
     return [(rows, inner, columns) for _ in range(LAYERS) for inner, columns in one]
 
 
-def seconds_of(shapes: list[Shape], runs: int) -> float:
-    """Seconds of a process that all products take, the least of so many runs."""
+def measure_seconds(shapes: list[Shape], runs: int) -> float:
+    """Measure the seconds of processor time that all products take, the least of the runs."""
     rng = np.random.default_rng(0)
     inputs = {shape[:2]: rng.random(shape[:2], dtype=np.float32) for shape in shapes}
     weights = [rng.random(shape[1:], dtype=np.float32) for shape in shapes]
@@ -51,14 +52,14 @@ def seconds_of(shapes: list[Shape], runs: int) -> float:
 
 
 def measure_limits(*, batch: int, runs: int) -> dict[str, Any]:
-    """Measure in this process, bound to one core.
+    """Measure the limits in this process, which must be bound to one core.
 
     Returns:
         CPU milliseconds of the products of an image in a batch, and of reading the weights of the
-        text tower; the rates that follow: billions of operations and of bytes a second.
+        text tower; the rates that follow from them, in billions of operations and bytes per second.
     """
     images, texts = image_products(batch), text_products()
-    image_s, text_s = seconds_of(images, runs) / batch, seconds_of(texts, runs)
+    image_s, text_s = measure_seconds(images, runs) / batch, measure_seconds(texts, runs)
     return {
         "image_ms": round(1e3 * image_s, 4),
         "text_read_ms": round(1e3 * text_s, 4),

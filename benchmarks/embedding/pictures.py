@@ -13,19 +13,19 @@ _OCTAVES = (3, 9, 27, 81, 243)
 
 
 def list_bundled(n: int) -> list[Path]:
-    """Take every so many of the bundled photos, whose long side has at most 320 pixels."""
+    """List n bundled photos, spread over all of them; their long side has at most 320 pixels."""
     files = sorted(Path(str(record["file"])) for record in load_dataset("demo").records)
     return files[:: max(1, len(files) // n)][:n]
 
 
 def draw_pictures(folder: Path, n: int, *, width: int, height: int, seed: int) -> list[Path]:
-    """Draw JPEGs with detail at every scale, as photos have, so that they weigh what photos do.
+    """Draw JPEGs with detail at every scale, as photos have, so that files are as large as photos'.
 
     Args:
-        folder: Where to.
+        folder: Where the files are written.
         n: How many.
-        width: In pixels.
-        height: In pixels.
+        width: Width in pixels.
+        height: Height in pixels.
         seed: The same seed draws the same pictures.
     """
     rng = np.random.default_rng(seed)
@@ -36,7 +36,7 @@ def draw_pictures(folder: Path, n: int, *, width: int, height: int, seed: int) -
             shape = max(2, cells * height // width), cells, 3
             coarse = rng.uniform(0, 255, shape).astype(np.uint8)
             smooth = Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC)
-            # Half the strength at three times the detail, about as natural scenes fall off.
+            # Half the strength at three times the detail, about as in natural scenes.
             picture += (np.asarray(smooth, dtype=np.float32) - 128) * (2 / cells) ** 0.63
         picture += rng.normal(0, 5, picture.shape).astype(np.float32)
         file = folder / f"{number}.jpg"

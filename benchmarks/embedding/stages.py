@@ -1,4 +1,4 @@
-"""Time by stage: a watch that adds up, and what each model does in each stage."""
+"""Time by stage: a watch that adds up times, and what each model does in each stage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANALYSIS = "no model: colours, blur hash, thumbnail"
 
 
 class Watch:
-    """Adds up wall and CPU time by stage; a stage inside another one is taken off the outer one.
+    """Adds up wall and CPU time by stage; an inner stage is not counted to the outer one.
 
     CPU time is that of all threads of the process.
     """
@@ -31,7 +31,7 @@ class Watch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count what happens inside towards a stage."""
+        """Count the time inside the context to a stage."""
         self._lap()
         self._open.append(name)
         try:
@@ -40,19 +40,19 @@ class Watch:
             self._lap()
             self._open.pop()
 
-    def over(self, owner: Any, attribute: str, name: str) -> None:
-        """Count every call of a function, found as `owner.attribute`, towards a stage."""
-        whole = getattr(owner, attribute)
+    def count_calls(self, owner: Any, attribute: str, name: str) -> None:
+        """Count every call of the function `owner.attribute` to a stage, by replacing it."""
+        original = getattr(owner, attribute)
 
-        @wraps(whole)
-        def counted(*args: Any, **kwargs: Any) -> Any:
+        @wraps(original)
+        def timed(*args: Any, **kwargs: Any) -> Any:
             with self.stage(name):
-                return whole(*args, **kwargs)
+                return original(*args, **kwargs)
 
-        setattr(owner, attribute, counted)
+        setattr(owner, attribute, timed)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Set all times to zero."""
         self.wall.clear()
         self.cpu.clear()
 
@@ -65,32 +65,33 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Lane:
-    """The way of a picture or a text through one model.
+class Pipeline:
+    """The functions that a picture or a text passes in one model.
 
     Attributes:
-        decode: Content of a file -> picture.
-        prepare: Picture -> what `embed_images` takes; preprocessing inside of that is watched.
-        embed_images: None for a model that reads no pixels.
-        embed_texts: None for what reads no texts.
-        known_text: Embeds one text and keeps its vector; None for what keeps none.
+        decode: Makes a picture of a file's content.
+        prepare: Makes of a picture what `embed_images` takes. Preprocessing that happens inside
+            `embed_images` is watched there.
+        embed_images: Embeds pictures; None for a model that reads no pixels.
+        embed_texts: Embeds texts; None for a model that reads no texts.
+        embed_cached: Embeds one text and caches its vector; None for a model without a cache.
     """
 
     decode: Callable[[bytes], Any]
     prepare: Callable[[Any], Any]
     embed_images: Callable[[Sequence[Any]], Any] | None
     embed_texts: Callable[[Sequence[str]], Any] | None
-    known_text: Callable[[str], Any] | None = None
+    embed_cached: Callable[[str], Any] | None = None
 
 
-def lane_of(spec: str, watch: Watch) -> Lane:
+def load_pipeline(spec: str, watch: Watch) -> Pipeline:
     """Load what is timed under a name: a model's spec, `EAGER` or `ANALYSIS`."""
     if spec == ANALYSIS:
-        return _analysis()
-    return _eager(watch) if spec == EAGER else _ours(spec, watch)
+        return _load_analysis()
+    return _load_eager(watch) if spec == EAGER else _load_ours(spec, watch)
 
 
-def _ours(spec: str, watch: Watch) -> Lane:
+def _load_ours(spec: str, watch: Watch) -> Pipeline:
     """Decode and scale as `searchlab index` does, then embed."""
     from searchlab.models import load_model
     from searchlab.models.mini import framing
@@ -103,28 +104,28 @@ def _ours(spec: str, watch: Watch) -> Lane:
 
     model = load_model(spec)
     side = max(WORKING_SIDE, model.input_size)
-    watch.over(framing, "pixels_of", "preprocess")
-    watch.over(Preprocess, "pixels", "preprocess")
-    watch.over(Preprocess, "fit", "preprocess")
-    watch.over(Pieces, "encode", "tokenise")
-    watch.over(ClipTokenizer, "__call__", "tokenise")
+    watch.count_calls(framing, "pixels_of", "preprocess")
+    watch.count_calls(Preprocess, "pixels", "preprocess")
+    watch.count_calls(Preprocess, "fit", "preprocess")
+    watch.count_calls(Pieces, "encode", "tokenise")
+    watch.count_calls(ClipTokenizer, "__call__", "tokenise")
     if spec.startswith("openclip:"):
         from open_clip.tokenizer import SimpleTokenizer
 
         from searchlab.models.devices import Feed
 
-        watch.over(SimpleTokenizer, "__call__", "tokenise")
-        watch.over(Feed, "_normalise", "preprocess")
-    return Lane(
+        watch.count_calls(SimpleTokenizer, "__call__", "tokenise")
+        watch.count_calls(Feed, "_normalise", "preprocess")
+    return Pipeline(
         decode=lambda content: open_rgb(content, min_side=side).image,
         prepare=lambda image: for_model(image, model.input_size, resize=fast_resize),
         embed_images=model.encode_images if model.reads == "image" else None,
         embed_texts=model.encode_texts,
-        known_text=TextVectors(model).of,
+        embed_cached=TextVectors(model).of,
     )
 
 
-def _eager(watch: Watch) -> Lane:
+def _load_eager(watch: Watch) -> Pipeline:
     """Do what open_clip's own examples do: Pillow, its transform, torch."""
     from searchlab.models.openclip.torchvision_shim import import_torchvision
 
@@ -137,7 +138,7 @@ def _eager(watch: Watch) -> Lane:
     model.eval()
     transform = open_clip.image_transform(model.visual.image_size, is_train=False)
     tokenizer = open_clip.get_tokenizer("ViT-B-32")
-    watch.over(type(tokenizer), "__call__", "tokenise")
+    watch.count_calls(type(tokenizer), "__call__", "tokenise")
 
     def decode(content: bytes) -> Image.Image:
         return Image.open(io.BytesIO(content)).convert("RGB")
@@ -150,16 +151,16 @@ def _eager(watch: Watch) -> Lane:
         with torch.inference_mode():
             return model.encode_text(tokenizer(list(texts)), normalize=True).numpy()
 
-    return Lane(decode, transform, embed_images, embed_texts)
+    return Pipeline(decode, transform, embed_images, embed_texts)
 
 
-def _analysis() -> Lane:
-    """What indexing does with a picture beside embedding it."""
+def _load_analysis() -> Pipeline:
+    """Do what indexing does with a picture besides embedding it."""
     from searchlab.library.embed import THUMBNAIL_SIDE
     from searchlab.photos.images.decode import WORKING_SIDE, analyse, open_rgb, shrink, thumbnail
     from searchlab.photos.images.resize import fast_resize
 
-    def look(pictures: Sequence[Any]) -> None:
+    def analyse_all(pictures: Sequence[Any]) -> None:
         for decoded in pictures:
             analyse(decoded)
             small = shrink(decoded.image, WORKING_SIDE, resize=fast_resize)
@@ -168,4 +169,4 @@ def _analysis() -> Lane:
     def decode(content: bytes) -> Any:
         return open_rgb(content, min_side=WORKING_SIDE)
 
-    return Lane(decode, lambda decoded: decoded, look, None)
+    return Pipeline(decode, lambda decoded: decoded, analyse_all, None)

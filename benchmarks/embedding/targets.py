@@ -1,6 +1,6 @@
 """The targets of embedding, and whether this run reached them.
 
-Times are CPU milliseconds on one core, so that what else the machine does weighs little; the peer
+Times are CPU milliseconds on one core, so that other work of the machine matters little; the peer
 is open_clip as its examples use it, in the same run.
 """
 
@@ -15,19 +15,19 @@ SMALL = "photo.320 px.b8.c1"
 TEXT = "text.b1.c1"
 
 
-def targets(
-    found: Mapping[str, Mapping[str, float]], limits: Mapping[str, float], eager: str
+def check_targets(
+    figures_of: Mapping[str, Mapping[str, float]], limits: Mapping[str, float], eager: str
 ) -> list[dict[str, Any]]:
-    """List the targets with what was found.
+    """Compare the figures with the targets.
 
     Args:
-        found: Model -> its figures.
+        figures_of: Model -> its figures.
         limits: What `measure_limits` returned.
-        eager: The peer's name in `found`.
+        eager: The peer's name in `figures_of`.
 
     Returns:
-        A row each: `target`, `goal`, `found`, `reached` ("yes" or "no"), and `unit`; without the
-        peer or the exports, the few that can be told.
+        A row for each target: `target`, `wanted`, `found` and `reached` ("yes" or "no"). Without
+        the peer or the exports, only the targets that can be checked.
     """
     rows = []
 
@@ -42,8 +42,8 @@ def targets(
             }
         )
 
-    if {eager, FP32, INT8} <= set(found):
-        base, fp32, int8 = found[eager], found[FP32], found[INT8]
+    if {eager, FP32, INT8} <= set(figures_of):
+        base, fp32, int8 = figures_of[eager], figures_of[FP32], figures_of[INT8]
         for name, model, goal in (("float32", fp32, 8.0), ("int8", int8, 15.0)):
             times = base[f"{TEXT}.cpu_ms"] / model[f"{TEXT}.cpu_ms"]
             row(f"a new text in {name}, times as fast as eager", goal, times, "times")
@@ -57,7 +57,7 @@ def targets(
             times = base[f"{LARGE}.cpu_ms"] / model[f"{LARGE}.cpu_ms"]
             row(f"1920 x 1280 from file to vector in {name}", 1.8, times, "times")
     cached = [
-        figures["cached_text_us"] for figures in found.values() if "cached_text_us" in figures
+        figures["cached_text_us"] for figures in figures_of.values() if "cached_text_us" in figures
     ]
     if cached:
         row("a text asked before, the slowest model", 100.0, max(cached), "us", at_most=True)

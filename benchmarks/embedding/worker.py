@@ -1,8 +1,8 @@
-"""One model on so many cores, timed in a process of its own, so that its peak of memory is its own.
+"""Time one model on so many cores, in a process of its own, so that its memory peak is its own.
 
     python -m benchmarks.embedding.worker JOB.json
 
-The job says `model`, `cores`, `runs`, `pictures` (name -> files), `texts`, `image_batches` and
+The job has `model`, `cores`, `runs`, `pictures` (name -> files), `texts`, `image_batches` and
 `text_batches`; the rows go to standard output as JSON.
 """
 
@@ -24,95 +24,95 @@ TEXT_STAGES = ("tokenise", "model")
 def main() -> None:
     """Read the job, measure, print."""
     job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    # Before numpy and the rest count the CPUs that they may use.
+    # First of all, as numpy and others count the CPUs that they may use when they are imported.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job["cores"]])
     print(json.dumps(measure(job)))
 
 
 def measure(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure pictures and texts; rows of milliseconds for one of them."""
+    """Measure pictures and texts; returns rows with the milliseconds of one picture or text."""
     from benchmarks.common.load.processes import peak_mib
     from benchmarks.embedding.limits import LIMITS, measure_limits
-    from benchmarks.embedding.stages import Watch, lane_of
+    from benchmarks.embedding.stages import Watch, load_pipeline
 
     if job["model"] == LIMITS:
         return measure_limits(batch=job["batch"], runs=job["runs"])
     limit_onnxruntime(job["cores"])
     watch = Watch()
-    lane = lane_of(job["model"], watch)
+    pipeline = load_pipeline(job["model"], watch)
     about = {"model": job["name"], "cores": job["cores"]}
     images, texts = [], []
-    if lane.embed_images is not None:
+    if pipeline.embed_images is not None:
         for pictures, files in job["pictures"].items():
             paths = [Path(file) for file in files]
             for batch in job["image_batches"]:
-                row = _timed(
+                row = _time(
                     watch,
-                    lambda paths=paths, batch=batch: _embed_files(paths, batch, lane, watch),
+                    lambda paths=paths, batch=batch: _embed_files(paths, batch, pipeline, watch),
                     IMAGE_STAGES,
                     len(paths),
                     job["runs"],
                 )
                 images.append({**about, "pictures": pictures, "batch": batch, **row})
-    if lane.embed_texts is not None:
+    if pipeline.embed_texts is not None:
         for batch in job["text_batches"]:
-            row = _timed(
+            row = _time(
                 watch,
-                lambda batch=batch: _embed_texts(job["texts"], batch, lane, watch),
+                lambda batch=batch: _embed_texts(job["texts"], batch, pipeline, watch),
                 TEXT_STAGES,
                 len(job["texts"]),
                 job["runs"],
             )
             texts.append({**about, "batch": batch, **row})
-    answer = {"images": images, "texts": texts, "models": _described(job)}
-    if lane.known_text is not None:
-        answer["cached_text_us"] = _cached_us(lane.known_text, job["texts"])
+    answer = {"images": images, "texts": texts, "models": _describe_models(job)}
+    if pipeline.embed_cached is not None:
+        answer["cached_text_us"] = _cached_us(pipeline.embed_cached, job["texts"])
     return answer | {"peak_mib": peak_mib(os.getpid())}
 
 
-def _cached_us(of: Callable[[str], Any], texts: Sequence[str]) -> float:
+def _cached_us(embed_cached: Callable[[str], Any], texts: Sequence[str]) -> float:
     for text in texts:
-        of(text)
+        embed_cached(text)
     times = []
     for text in list(texts) * 50:
         started = time.perf_counter()
-        of(text)
+        embed_cached(text)
         times.append(time.perf_counter() - started)
     return round(1e6 * statistics.median(times), 3)
 
 
-def _described(job: Mapping[str, Any]) -> list[dict[str, str]]:
+def _describe_models(job: Mapping[str, Any]) -> list[dict[str, str]]:
     from benchmarks.embedding.stages import ANALYSIS, EAGER
     from searchlab.evaluation.provenance.manifest import models_of
 
     if job["model"] in {ANALYSIS, EAGER}:
         return []
-    # An export lies in a folder of this run alone; its name says what it is.
+    # An export lies in a temporary folder, so its spec is replaced by the model's name.
     models = models_of(job["model"])
     return [one | {"spec": job["name"]} if len(models) == 1 else one for one in models]
 
 
 def limit_onnxruntime(threads: int) -> None:
-    """Have every session of this process compute on so many threads.
+    """Make every onnxruntime session of this process compute on so many threads.
 
-    Left to itself, it starts a thread a core of the machine and ties each to its core, whatever the
-    process is allowed.
+    By default, a session starts a thread for each core of the machine and binds it to that core,
+    whatever cores the process may use.
     """
     import onnxruntime
 
-    whole = onnxruntime.InferenceSession
+    original = onnxruntime.InferenceSession
 
-    def limited(path: Any, options: Any, **others: Any) -> Any:
+    def make_session(path: Any, options: Any, **others: Any) -> Any:
         options.intra_op_num_threads = threads
-        return whole(path, options, **others)
+        return original(path, options, **others)
 
-    onnxruntime.InferenceSession = limited
+    onnxruntime.InferenceSession = make_session
 
 
-def _timed(
+def _time(
     watch: Any, work: Callable[[], None], stages: Sequence[str], n: int, runs: int
 ) -> dict[str, float]:
-    work()  # reads files and towers, and checks them
+    work()  # not timed: files and towers are read and checked the first time
     walls, cpus = [], []
     for _ in range(runs):
         watch.reset()
@@ -127,22 +127,22 @@ def _timed(
     return row
 
 
-def _embed_files(paths: Sequence[Path], batch: int, lane: Any, watch: Any) -> None:
+def _embed_files(paths: Sequence[Path], batch: int, pipeline: Any, watch: Any) -> None:
     for part in _parts(paths, batch):
         with watch.stage("read"):
             contents = [path.read_bytes() for path in part]
         with watch.stage("decode"):
-            pictures = [lane.decode(content) for content in contents]
+            pictures = [pipeline.decode(content) for content in contents]
         with watch.stage("preprocess"):
-            ready = [lane.prepare(picture) for picture in pictures]
+            ready = [pipeline.prepare(picture) for picture in pictures]
         with watch.stage("model"):
-            lane.embed_images(ready)
+            pipeline.embed_images(ready)
 
 
-def _embed_texts(texts: Sequence[str], batch: int, lane: Any, watch: Any) -> None:
+def _embed_texts(texts: Sequence[str], batch: int, pipeline: Any, watch: Any) -> None:
     for part in _parts(texts, batch):
         with watch.stage("model"):
-            lane.embed_texts(part)
+            pipeline.embed_texts(part)
 
 
 def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

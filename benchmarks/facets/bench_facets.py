@@ -7,12 +7,12 @@
 Writes results/facets/<dataset>/<n_photos>.json for each size, with a row for every piece of work,
 and summary.json with two charts beside it. Skips what is on record (--force measures again).
 
-The photos are drawn: 9 sources, 40 licences and one photographer for every 20 photos, all with
-long tails; days of 22 years; shades mostly near the axis from black to white, as those of photos
-are, or all over the cube (`any shade`). Every way (see `facet_ways`) gives the same answer before
-it is timed. Times are medians over --runs of the mean of as many calls as take 30 ms, and in
-microseconds per million photos: lower is better. pandas and Arrow are left out where they are not
-installed.
+The photos are drawn at random: 9 sources, 40 licences and one photographer for every 20 photos, all
+with long tails; days of 22 years; shades mostly near the axis from black to white, as those of
+photos are, or all over the cube (`any shade`). Every way (see `benchmarks.facets.ways`) must give
+the same answer before it is timed. Times are medians over --runs of the mean of as many calls as
+take 30 ms, in microseconds per million photos: lower is better. pandas and Arrow are left out where
+they are not installed.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ FILTERS: dict[str, dict[str, Any]] = {
 }
 OURS = "searchlab"
 BUILT = ("made and written s", "opened ms", "bytes a photo")
-DONE = {"counts": "40 counts", "newest": "newest 20"}
-# Counted and sorted is what these leave: about half of the photos, and two times very few.
+FOLLOW_UPS = {"counts": "40 counts", "newest": "newest 20"}
+# The photos that these filters keep are counted and sorted: one keeps about half, two very few.
 COUNTED = ("two of 9 sources", "five conditions, a shade", "one photographer")
 
 
@@ -87,8 +87,8 @@ def main() -> None:
     sys.stdout.write(summarise(options, measured_at) + "\n")
 
 
-def drawn_table(n: int, options: argparse.Namespace) -> PhotoTable:
-    """Draw n photos without texts."""
+def draw_table(n: int, options: argparse.Namespace) -> PhotoTable:
+    """Draw n photos without texts at random."""
     rng = np.random.default_rng(options.seed)
     empty = Texts(np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.uint8))
     numbers = {name: np.zeros(n, dtype=dtype) for name, dtype in NUMBER_COLUMNS.items()}
@@ -108,19 +108,19 @@ def drawn_table(n: int, options: argparse.Namespace) -> PhotoTable:
         "photographer_username": [f"user-{number:07d}" for number in range(n_photographers)],
     }
     codes = {}
-    for name, known in values.items():
-        shares = np.cumsum(1 / np.arange(1, len(known) + 1))
+    for name, names in values.items():
+        shares = np.cumsum(1 / np.arange(1, len(names) + 1))
         rows = np.searchsorted(shares, rng.random(n) * shares[-1]).astype(np.int32)
-        codes[name] = Codes(rows, known)
+        codes[name] = Codes(rows, names)
     return PhotoTable(numbers, codes, dict.fromkeys(TEXT_COLUMNS, empty))
 
 
 def measure(n: int, options: argparse.Namespace) -> dict[str, Any]:
     """Build the facets of n photos and time every piece of work in every way."""
-    table = drawn_table(n, options)
+    table = draw_table(n, options)
     missing = {}
     with tempfile.TemporaryDirectory() as scratch:
-        facets, built = measure_build(table, Path(scratch) / "facets.columns")
+        facets, build_metrics = measure_build(table, Path(scratch) / "facets.columns")
         ways: dict[str, Any] = {OURS: Searchlab(facets)}
         for name, make in OTHERS.items():
             try:
@@ -136,7 +136,7 @@ def measure(n: int, options: argparse.Namespace) -> dict[str, Any]:
     packages = [name for name in ("pandas", "pyarrow") if name in ways]
     return {
         "parameters": {"n_photos": n, "runs": options.runs, "threads": options.threads},
-        "metrics": metrics | built,
+        "metrics": metrics | build_metrics,
         "rows": rows,
         "missing": missing,
         "manifest": make_manifest(
@@ -146,7 +146,7 @@ def measure(n: int, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure_build(table: PhotoTable, path: Path) -> tuple[Facets, dict[str, float]]:
-    """Make, write and open facets; returns them, seconds, and bytes a photo."""
+    """Make, write and open facets; returns them, the times, and bytes per photo."""
     clock = [time.perf_counter()]
     Facets(table).save(path)
     clock.append(time.perf_counter())
@@ -166,37 +166,37 @@ def measure_filter(
     ways: Mapping[str, Any],
     options: argparse.Namespace,
 ) -> Iterator[dict[str, Any]]:
-    """Time a filter in every way, and for some of them what is done with the answer."""
-    work = {what: {name: partial(way.allowed, conditions) for name, way in ways.items()}}
+    """Time a filter in every way; for filters of `COUNTED` also counts and the newest photos."""
+    work = {what: {name: partial(way.select, conditions) for name, way in ways.items()}}
     answers = {name: call() for name, call in work[what].items()}
-    masks = {name: ways[name].plain(some) for name, some in answers.items()}
+    masks = {name: ways[name].to_mask(answer) for name, answer in answers.items()}
     expect_equal(what, masks)
     if what in COUNTED:
-        for done in ("counts", "newest"):
-            calls = {k: partial(getattr(way, done), answers[k]) for k, way in ways.items()}
-            work[f"{DONE[done]} of {what}"] = calls
-            expect_equal(f"{done} of {what}", {name: call() for name, call in calls.items()})
-    for named, calls in work.items():
-        row = {"what": named, "kept": round(float(masks["numpy"].mean()), 6)}
-        yield row | timed(calls, n, options)
+        for method, title in FOLLOW_UPS.items():
+            calls = {k: partial(getattr(way, method), answers[k]) for k, way in ways.items()}
+            work[f"{title} of {what}"] = calls
+            expect_equal(f"{title} of {what}", {name: call() for name, call in calls.items()})
+    for title, calls in work.items():
+        row = {"what": title, "kept": round(float(masks["numpy"].mean()), 6)}
+        yield row | time_calls(calls, n, options)
 
 
 def expect_equal(what: str, answers: Mapping[str, np.ndarray]) -> None:
-    """Stop where two ways do not agree: then there is nothing to compare."""
+    """End the script if two ways do not agree, as their times could not be compared."""
     for name, answer in answers.items():
         if not np.array_equal(answer, answers["numpy"]):
             sys.exit(f"{what}: {name} does not answer as numpy does")
 
 
-def timed(
+def time_calls(
     calls: Mapping[str, Callable[[], object]], n: int, options: argparse.Namespace
 ) -> dict[str, float]:
-    """Time calls in turns, so that a slow moment is shared; microseconds per million photos."""
+    """Time calls in turn, so that a slow moment meets all; microseconds per million photos."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(options.runs):
         for name, call in calls.items():
             seconds[name].append(_mean_seconds(call, 0.002 if options.smoke else 0.03))
-    return {name: round(1e12 * float(np.median(some)) / n, 2) for name, some in seconds.items()}
+    return {name: round(1e12 * float(np.median(runs)) / n, 2) for name, runs in seconds.items()}
 
 
 def _mean_seconds(call: Callable[[], object], budget: float) -> float:
@@ -204,9 +204,9 @@ def _mean_seconds(call: Callable[[], object], budget: float) -> float:
     while True:
         call()
         count += 1
-        passed = time.perf_counter() - started
-        if passed > budget:
-            return passed / count
+        elapsed_s = time.perf_counter() - started
+        if elapsed_s > budget:
+            return elapsed_s / count
 
 
 def summarise(options: argparse.Namespace, measured_at: Mapping[int, Mapping[str, Any]]) -> str:
@@ -238,10 +238,10 @@ def summarise(options: argparse.Namespace, measured_at: Mapping[int, Mapping[str
         times = "".join(f"{row[name]:12,.1f}" for name in names)
         lines.append(f"{row['what']:44}{row['kept']:9.4%}{times}")
     for size in sizes:
-        built = measured_at[size]["metrics"]
+        figures = measured_at[size]["metrics"]
         lines.append(
-            f"{size:>10,} photos: {built['made and written s']:.2f} s to make and write, "
-            f"{built['opened ms']:.1f} ms to open, {built['bytes a photo']:.1f} bytes a photo"
+            f"{size:>10,} photos: {figures['made and written s']:.2f} s to make and write, "
+            f"{figures['opened ms']:.1f} ms to open, {figures['bytes a photo']:.1f} bytes per photo"
         )
     return "\n".join(lines)
 
@@ -274,9 +274,12 @@ def draw_sizes(measured_at: Mapping[int, Mapping[str, Any]], folder: Path) -> li
     sizes = sorted(measured_at)
     with chart(8, 4.6) as (figure, axis):
         for number, what in enumerate(SCALED):
-            of = [next(r for r in measured_at[size]["rows"] if r["what"] == what) for size in sizes]
-            whole = [row[OURS] * size / 1e6 for row, size in zip(of, sizes, strict=True)]
-            axis.plot(sizes, whole, label=what, **look(number))
+            rows = [
+                next(row for row in measured_at[size]["rows"] if row["what"] == what)
+                for size in sizes
+            ]
+            call_us = [row[OURS] * size / 1e6 for row, size in zip(rows, sizes, strict=True)]
+            axis.plot(sizes, call_us, label=what, **look(number))
         axis.set(xscale="log", yscale="log", xlabel="photos", ylabel="microseconds a call")
         axis.set_title("How the time grows")
         figure.legend(loc="outside right center")

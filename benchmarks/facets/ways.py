@@ -1,9 +1,9 @@
 """Four ways to answer conditions over columns of photos: searchlab's, numpy's, pandas', Arrow's.
 
-A way is given the photos once and may prepare what it likes. It then answers a `PhotoFilter`
-(`allowed`), counts the licences of what is allowed (`counts`) and lists the newest 20 of it
-(`newest`). `plain` turns an answer into a mask, so that all can be compared. Shades are kept as
-OKLab by all of them.
+A way gets the photos once and may prepare anything. It then selects the photos that meet a
+`PhotoFilter` (`select`), counts the licences of the selected photos (`counts`) and lists the newest
+20 of them (`newest`). `to_mask` turns a selection into a mask, so that all can be compared. All of
+them keep shades as OKLab.
 """
 
 from __future__ import annotations
@@ -38,51 +38,51 @@ class Searchlab:
     def __init__(self, facets: Facets) -> None:
         self.facets = facets
 
-    def allowed(self, conditions: PhotoFilter) -> Bitmap | None:
-        """Find what meets the conditions."""
+    def select(self, conditions: PhotoFilter) -> Bitmap | None:
+        """Select the photos that meet the conditions."""
         return conditions.allowed(self.facets)
 
     def counts(self, allowed: Bitmap) -> np.ndarray:
         """Count each licence."""
-        # A filter's bitmap is new with every query, so that its rows are counted each time.
+        # In the server every query makes a new bitmap, so here too its rows are counted each time.
         return self.facets.counts("license_type", Bitmap(allowed.words, allowed.n))
 
     def newest(self, allowed: Bitmap) -> np.ndarray:
         """List the newest."""
         return self.facets.newest(Bitmap(allowed.words, allowed.n), PAGE)
 
-    def plain(self, allowed: Bitmap) -> np.ndarray:
+    def to_mask(self, allowed: Bitmap) -> np.ndarray:
         """Turn an answer into a mask."""
         return allowed.mask()
 
 
 class _Columns:
-    """What the other three have in common: a mask of each condition, joined."""
+    """What the other three ways share: a mask for each condition, joined by "and"."""
 
     def __init__(self, table: PhotoTable) -> None:
         self.table = table
 
-    def allowed(self, conditions: PhotoFilter) -> Any:
-        """Find what meets the conditions."""
-        found = None
+    def select(self, conditions: PhotoFilter) -> Any:
+        """Select the photos that meet the conditions."""
+        selected = None
         for mask in self._masks(conditions):
-            found = mask if found is None else self._both(found, mask)
-        return found
+            selected = mask if selected is None else self._both(selected, mask)
+        return selected
 
     def _masks(self, conditions: PhotoFilter) -> Any:
-        wanted = {name: getattr(conditions, name) for name in _LISTED}
+        accepted = {name: getattr(conditions, name) for name in _LISTED}
         if conditions.photographer is not None:
-            wanted["photographer_username"] = (conditions.photographer,)
+            accepted["photographer_username"] = (conditions.photographer,)
         if conditions.color_name is not None and conditions.color_tolerance == DEFAULT_TOLERANCE:
-            wanted["color_name"] = (conditions.color_name,)
+            accepted["color_name"] = (conditions.color_name,)
         elif conditions.color_name is not None:
             yield self._margin_at_most(
                 conditions.color_name, conditions.color_tolerance - DEFAULT_TOLERANCE
             )
-        for name, values in wanted.items():
+        for name, values in accepted.items():
             if values:
-                known = self.table.codes(name).values
-                yield self._any_of(name, [known.index(value) for value in values])
+                names = self.table.codes(name).values
+                yield self._any_of(name, [names.index(value) for value in values])
         if conditions.after_date is not None:
             yield self._since(day_number(conditions.after_date, name="after_date"))
         if conditions.color_hex is not None:
@@ -92,7 +92,7 @@ class _Columns:
     def lab(self) -> np.ndarray:
         return shades_to_oklab(self.table.shades)
 
-    def plain(self, allowed: Any) -> np.ndarray:
+    def to_mask(self, allowed: Any) -> np.ndarray:
         """Turn an answer into a mask."""
         return np.asarray(allowed)
 
@@ -127,7 +127,7 @@ class Numpy(_Columns):
     def newest(self, allowed: np.ndarray) -> np.ndarray:
         """List the newest."""
         rows = np.flatnonzero(allowed)
-        # One number that sorts by day, then by row.
+        # One number per row, by which newer days come first, then lower rows.
         keys = rows - self.table.uploaded_days[rows].astype(np.int64) * len(self.table)
         first = np.argpartition(keys, PAGE)[:PAGE] if len(keys) > PAGE else np.arange(len(keys))
         return rows[first[np.argsort(keys[first])]]
@@ -209,20 +209,20 @@ class Arrow(_Columns):
 
     def counts(self, allowed: Any) -> np.ndarray:
         """Count each licence."""
-        found = self.pc.value_counts(self.columns["license_type"].filter(allowed))
+        pairs = self.pc.value_counts(self.columns["license_type"].filter(allowed))
         counts = np.zeros(len(self.table.codes("license_type").values), dtype=np.int64)
-        counts[found.field("values").to_numpy()] = found.field("counts").to_numpy()
+        counts[pairs.field("values").to_numpy()] = pairs.field("counts").to_numpy()
         return counts
 
     def newest(self, allowed: Any) -> np.ndarray:
         """List the newest."""
         rows = self.pc.indices_nonzero(allowed)
-        some = self.pa.table({"row": rows, "day": self.days.filter(allowed)})
+        table = self.pa.table({"row": rows, "day": self.days.filter(allowed)})
         order = [("day", "descending"), ("row", "ascending")]
-        first = self.pc.select_k_unstable(some, PAGE, sort_keys=order)
+        first = self.pc.select_k_unstable(table, PAGE, sort_keys=order)
         return rows.take(first).to_numpy().astype(np.int64)
 
-    def plain(self, allowed: Any) -> np.ndarray:
+    def to_mask(self, allowed: Any) -> np.ndarray:
         """Turn an answer into a mask."""
         return allowed.to_numpy(zero_copy_only=False)
 
