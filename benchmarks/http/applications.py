@@ -1,4 +1,4 @@
-"""The applications that servers are compared on: some 30 KB, as 20 photo records have."""
+"""The applications that servers are compared on; an answer has some 30 KB, as 20 records have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RECORD = {f"field_{n}": "a value of a photo record, about so long" for n in rang
 
 
 def litestar_app() -> Any:
-    """Answer a body that was encoded beforehand."""
+    """Make an application of Litestar that answers with a body encoded beforehand."""
     import msgspec
     from litestar import Litestar, Request, Response, get
 
@@ -33,7 +33,7 @@ def litestar_app() -> Any:
 
 
 def fastapi_app() -> Any:
-    """Answer 20 records as models, as it is usually written."""
+    """Make an application of FastAPI that answers with 20 records as pydantic models, as usual."""
     from fastapi import FastAPI
     from pydantic import BaseModel, create_model
 
@@ -52,7 +52,7 @@ def fastapi_app() -> Any:
 
 
 def searchlab_app() -> Any:
-    """Answer by the whole API, with the answer to the first search in place of every other.
+    """Make the whole API, which gives every search the answer to the first one.
 
     Key, limits, parameters, cursor, counting, records, headers and log are there: all but a search.
     """
@@ -83,7 +83,7 @@ def searchlab_app() -> Any:
 
 
 def bare_app() -> Any:
-    """Answer the same body without a framework: what the server alone costs."""
+    """Make an application without a framework that answers with the same body: the server alone."""
     body = json.dumps({"success": True, "data": [RECORD] * 20}).encode()
     length = str(len(body)).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", length)]

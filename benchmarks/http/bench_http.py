@@ -1,24 +1,24 @@
-"""What an answer over HTTP costs, by endpoint and filter under concurrency, and beside peers.
+"""What an answer over HTTP costs: by endpoint, by filter, under concurrency, and beside peers.
 
     python -m benchmarks.http.bench_http                    about 6 minutes on two cores
     python -m benchmarks.http.bench_http --smoke --out "$(mktemp -d)"
 
 Writes results/http/<dataset>/{endpoints,filters,servers}.json with charts beside them, and skips
 what is on record (--force measures again). Ratios come first; then milliseconds that clients wait
-(p50, p95, p99), CPU of the workers for a request, requests a second, and what one core could do.
+(p50, p95, p99), CPU of the workers per request, requests per second, and what one core could do.
 
-The API is the real one, with key, limits, counting and log. `servers` compares the servers on one
+The API is the real one, with key, limits, counting and log. `servers` compares servers on one
 application (Litestar with a 27 KB body made beforehand) and on none, the whole API with one answer
-in place of every search, and FastAPI with 20 records as it is usually written where FastAPI and
-uvicorn are installed; all with one worker. It also says what each does with strange clients, and
+for every search, and, where FastAPI and uvicorn are installed, FastAPI with 20 records as it is
+usually written; all with one worker. It also records what each does with strange clients, and
 whether HTTP without the search costs at most 0.45 of FastAPI's CPU, with a fifth of its 99th
 percentile over 64 connections.
 
-All are asked in turn, round after round, and the median round counts. CPU is that of the workers,
-all threads, from the system's accounts; it depends less on what else the machine does than the
-times that clients see. The load is closed: each connection sends its next request when it has its
-answer. `wrk` sends where it is installed, else a small client of our own, which is slower than some
-servers; the file says which.
+All are loaded in turn, round after round, and the median round counts. CPU is that of all threads
+of the workers, as the operating system counts it; it depends less on other work of the machine than
+the times that clients see. The load is closed: each connection sends its next request when it has
+its answer. `wrk` sends where it is installed, else a small client of our own, which is slower than
+some servers; the record says which.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from benchmarks.common.load.servers import granian, uvicorn
 from benchmarks.common.load.targets import show_targets, target
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.http.applications import LIBRARY
-from benchmarks.http.charts import latency_chart
-from benchmarks.http.endpoints import check, endpoints, filters
-from benchmarks.http.strange import STRANGE, strange_clients
+from benchmarks.http.charts import draw_latency
+from benchmarks.http.endpoints import ask_each, list_endpoints, list_filters
+from benchmarks.http.strange import STRANGE, try_strange_clients
 from searchlab.cli.console import ConsoleProgress
 from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.evaluation.provenance.measurement import measurement_path
@@ -88,13 +88,13 @@ def measure(targets: list[Target], options: argparse.Namespace) -> list[dict[str
         seconds=options.seconds,
         progress=ConsoleProgress(Console(stderr=True)),
     )
-    wrong = [row for row in rows if row["errors"]]
-    if wrong:
-        sys.exit(f"every request must be answered with 200, got errors: {wrong}")
+    with_errors = [row for row in rows if row["errors"]]
+    if with_errors:
+        sys.exit(f"every request must be answered with 200, got errors: {with_errors}")
     return rows
 
 
-def keep(
+def record_rows(
     options: argparse.Namespace,
     name: str,
     by: str,
@@ -104,14 +104,14 @@ def keep(
     models: Sequence[str] = (),
     **tables: Any,
 ) -> None:
-    """Show, draw and record rows that `by` tells apart, as ratios to those of `base`."""
+    """Print, draw and record rows with ratios to those of `base`; `by` is the rows' label."""
     rows = with_ratios(rows, by=by, base=base)
-    show(rows, by, base)
+    print_rows(rows, by, base)
     installed = [name for name in PACKAGES if importlib.util.find_spec(name) is not None]
     manifest = make_manifest(BENCHMARK, models=models_of(*models), seed=options.seed)
     manifest["packages"] |= {name: version(name) for name in installed}
     place = measurement_path(options.out, BENCHMARK, options.dataset, name).with_suffix("")
-    drawn = latency_chart(rows, place, by=by, title=f"What a client waits for, by {by}")
+    charts = draw_latency(rows, place, by=by, title=f"What a client waits for, by {by}")
     values = {
         "parameters": {
             "rounds": options.runs,
@@ -124,12 +124,12 @@ def keep(
         "rows": rows,
         "manifest": manifest,
     }
-    record(options, BENCHMARK, name, values | tables, beside=drawn)
+    record(options, BENCHMARK, name, values | tables, beside=charts)
 
 
-def show(rows: list[dict[str, Any]], by: str, base: str) -> None:
-    """Print rows for people, ratios first."""
-    print(f"ratios to {base} over as many connections; ms of clients; CPU us a request; requests/s")
+def print_rows(rows: list[dict[str, Any]], by: str, base: str) -> None:
+    """Print rows as a table, ratios first."""
+    print(f"ratios to {base} over as many connections; ms of clients; CPU us; requests/s")
     print(f"{by:<38}{'conn':>5}" + "".join(f"{name:>11}" for name in FIGURES.values()))
     for row in rows:
         cells = "".join(f"{row[name]:>11,.2f}" for name in FIGURES)
@@ -147,13 +147,13 @@ def measure_api(options: argparse.Namespace) -> None:
         with serving(library.folder, workers=options.workers) as (server, key):
             for name in todo:
                 by, targets = (
-                    ("endpoint", endpoints(library, server.base_url, key, server.workers))
+                    ("endpoint", list_endpoints(library, server.base_url, key, server.workers))
                     if name == "endpoints"
-                    else ("filter", filters(library, server.base_url, key, server.workers))
+                    else ("filter", list_filters(library, server.base_url, key, server.workers))
                 )
-                plans = dict(zip((t.labels[by] for t in targets), check(targets), strict=True))
+                plans = dict(zip((t.labels[by] for t in targets), ask_each(targets), strict=True))
                 rows = [row | {"plan": plans[row[by]]} for row in measure(targets, options)]
-                keep(
+                record_rows(
                     options, name, by, rows, base=rows[0][by], models=[library.engine.config.model]
                 )
 
@@ -168,39 +168,41 @@ def measure_servers(options: argparse.Namespace) -> None:
         library = library_of(options.dataset, folder, progress=progress)
         os.environ[LIBRARY] = str(library.folder)
         headers = {"x-api-key": new_key(library.folder)}
-        served: dict[str, tuple[str, list[int]]] = {}
+        running_servers: dict[str, tuple[str, list[int]]] = {}
         for name, (serve, app) in SERVERS.items():
             needed = ["uvicorn"] * (serve is uvicorn) + ["fastapi"] * (app == "fastapi_app")
-            missing = [one for one in needed if importlib.util.find_spec(one) is None]
+            missing = [package for package in needed if importlib.util.find_spec(package) is None]
             if missing:
                 print(f"{name} needs {', '.join(missing)}, which is not installed")
             else:
-                served[name] = running.enter_context(serve(app))
+                running_servers[name] = running.enter_context(serve(app))
         path = f"/api/v1/search/photos?q={NEW_TEXT}&per_page=20"
         rows = measure(
             [
                 Target(LoadRequest(base + path, headers=headers), pids, {"server": n})
-                for n, (base, pids) in served.items()
+                for n, (base, pids) in running_servers.items()
             ],
             options,
         )
         patience_s = 1.0 if options.smoke else PATIENCE_S
         outcomes = {
-            name: strange_clients(address, patience_s=patience_s)
-            for name, (address, _) in served.items()
+            name: try_strange_clients(address, patience_s=patience_s)
+            for name, (address, _) in running_servers.items()
             if SERVERS[name][1] == "litestar_app"
         }
     strange = [
         {"sent": sent} | {name: outcomes[name][sent] for name in outcomes} for sent in STRANGE
     ]
-    base = PEER if PEER in served else rows[0]["server"]
-    targets = targets_of(with_ratios(rows, by="server", base=base)) if PEER in served else []
+    base = PEER if PEER in running_servers else rows[0]["server"]
+    targets = (
+        check_targets(with_ratios(rows, by="server", base=base)) if PEER in running_servers else []
+    )
     show_targets(targets)
-    keep(options, "servers", "server", rows, base=base, strange=strange, targets=targets)
+    record_rows(options, "servers", "server", rows, base=base, strange=strange, targets=targets)
 
 
-def targets_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Say of HTTP without the search, as such and in the whole API, whether it is cheap enough."""
+def check_targets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Compare CPU and latency of HTTP without searches, alone and in the whole API, with bounds."""
     most = max(row["connections"] for row in rows)
     by_server = {row["server"]: row for row in rows if row["connections"] == most}
     return [
@@ -219,8 +221,8 @@ def main() -> None:
     """Measure, show and record."""
     parser = bench_parser(__doc__, dataset="demo", datasets=("demo", "plain"))
     parser.set_defaults(runs=3)
-    parser.add_argument("--workers", type=int, default=1, help="of the API")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each load")
+    parser.add_argument("--workers", type=int, default=1, help="workers of the API")
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of each load")
     options = parser.parse_args()
     if options.smoke:
         options.dataset, options.runs, options.seconds = "plain", 1, 0.2

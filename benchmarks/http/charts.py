@@ -11,16 +11,16 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from searchlab.evaluation.charts import chart, look, save_chart
 
 
-def latency_chart(
+def draw_latency(
     rows: Sequence[Mapping[str, Any]], path: Path, *, by: str, title: str
 ) -> list[Path]:
     """Draw a line for each endpoint or filter: median to 99th percentile, by connections.
 
     Args:
-        rows: Of `measure_in_turn`.
-        path: Without a suffix.
-        by: What tells the rows apart, `"endpoint"` or `"filter"`.
-        title: What is asked of the figures.
+        rows: What `measure_in_turn` returned.
+        path: File to write, without a suffix.
+        by: The label that distinguishes the rows, such as `"endpoint"` or `"filter"`.
+        title: Title of the chart.
 
     Returns:
         The PNG and the SVG.
@@ -33,10 +33,10 @@ def latency_chart(
         step = 0.8 / len(counts)
         for place, count in enumerate(counts):
             style = look(place)
-            picked = [row for row in rows if row["connections"] == count]
+            rows_at_count = [row for row in rows if row["connections"] == count]
             shift = (place - (len(counts) - 1) / 2) * step
-            heights = [names.index(row[by]) + shift for row in picked]
-            lows, highs = ([row[name] for row in picked] for name in ("p50_ms", "p99_ms"))
+            heights = [names.index(row[by]) + shift for row in rows_at_count]
+            lows, highs = ([row[name] for row in rows_at_count] for name in ("p50_ms", "p99_ms"))
             axes.hlines(heights, lows, highs, color=style["color"], linewidth=1.4)
             label = f"{count} connection{'s' if count > 1 else ''}"
             for values, marker, name in ((lows, style["marker"], label), (highs, "|", None)):

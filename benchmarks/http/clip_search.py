@@ -1,8 +1,8 @@
-"""Search as it is usually written: open_clip eager and a matrix, in one process. A peer, timed.
+"""Search as it is usually written, to be timed as a peer: open_clip and a matrix in one process.
 
-    python load/clip_search.py N_PHOTOS
+    python benchmarks/http/clip_search.py N_PHOTOS
 
-Random weights: starting and embedding take the same time with trained ones, and none ship.
+The weights are random: starting and embedding take the same time with trained ones, and none ship.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the API is asked: every operation, and a text search under every filter."""
+"""The requests that the API gets: every operation, and a text search under every filter."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from searchlab.search.filters.photo_filter import facet_counts
 TEXT = "castle"
 
 
-def endpoints(library: Library, base_url: str, key: str, pids: Sequence[int]) -> list[Target]:
-    """List a request for each operation that a client asks often.
+def list_endpoints(library: Library, base_url: str, key: str, pids: Sequence[int]) -> list[Target]:
+    """List a request for each operation that clients use often.
 
     Args:
-        library: What is served.
-        base_url: Where.
-        key: Of an account.
-        pids: The workers.
+        library: The library that is served.
+        base_url: Address of the server.
+        key: API key of an account.
+        pids: Process ids of the workers.
     """
     api, headers = f"{base_url}/api/v1", {"x-api-key": key}
     table = library.engine.table
     photo_id = table.photo(0).photo_id
     search, photo = f"{api}/search/photos", f"{api}/photos/{photo_id}"
-    upload, form = _upload(thumbnail_path(library.thumbnails, table.photo(0).sha256))
-    album = _collection(api, headers, table.photo_ids(range(5)))
+    upload, form = _make_upload(thumbnail_path(library.thumbnails, table.photo(0).sha256))
+    album = _make_collection(api, headers, table.photo_ids(range(5)))
     requests = {
         "text search, asked before": LoadRequest(f"{search}?q={TEXT}", headers=headers),
         "text search, new text": LoadRequest(f"{search}?q={NEW_TEXT}", headers=headers),
@@ -58,12 +58,12 @@ def endpoints(library: Library, base_url: str, key: str, pids: Sequence[int]) ->
         "usage": LoadRequest(f"{api}/usage", headers=headers),
         "health": LoadRequest(f"{base_url}/health"),
     }
-    # A worker reads two pictures at once and has 16 wait; beyond, it answers 503, as it should.
+    # A worker reads two pictures at once and lets 16 wait; to more it answers 503, as it should.
     most = {"image search by upload": 16}
     return [Target(request, pids, {"endpoint": n}, most.get(n)) for n, request in requests.items()]
 
 
-def filters(library: Library, base_url: str, key: str, pids: Sequence[int]) -> list[Target]:
+def list_filters(library: Library, base_url: str, key: str, pids: Sequence[int]) -> list[Target]:
     """List a text search under each kind of filter, and under several at once."""
     table = library.engine.table
     counts = facet_counts(table, "source")
@@ -91,11 +91,11 @@ def filters(library: Library, base_url: str, key: str, pids: Sequence[int]) -> l
     ]
 
 
-def check(targets: Sequence[Target]) -> list[str]:
-    """Ask each once; returns how each was planned, such as `exact; candidates=349; ...`.
+def ask_each(targets: Sequence[Target]) -> list[str]:
+    """Send each request once; returns how each was planned, such as `exact; candidates=349; ...`.
 
     Raises:
-        RuntimeError: One is not answered with 200, so that its speed would mean nothing.
+        RuntimeError: A request is not answered with 200, so its speed would mean nothing.
     """
     plans = []
     for target in targets:
@@ -111,16 +111,16 @@ def check(targets: Sequence[Target]) -> list[str]:
     return plans
 
 
-def _upload(picture: Path) -> tuple[bytes, dict[str, str]]:
+def _make_upload(picture: Path) -> tuple[bytes, dict[str, str]]:
     request = httpx.Request(
         "POST", "http://local", files={"image": ("a.webp", picture.read_bytes(), "image/webp")}
     )
     return request.read(), {"content-type": request.headers["content-type"]}
 
 
-def _collection(api: str, headers: dict[str, str], photo_ids: Sequence[str]) -> int:
+def _make_collection(api: str, headers: dict[str, str], photo_ids: Sequence[str]) -> int:
     with httpx.Client(base_url=api, headers=headers) as client:
-        made = client.post("/collections", json={"name": "bench"}).json()["data"]["id"]
+        collection_id = client.post("/collections", json={"name": "bench"}).json()["data"]["id"]
         for photo_id in photo_ids:
-            client.post(f"/collections/{made}/photos", json={"photo_id": photo_id})
-    return int(made)
+            client.post(f"/collections/{collection_id}/photos", json={"photo_id": photo_id})
+    return int(collection_id)

@@ -1,4 +1,4 @@
-"""Strange clients: what a server does with what no browser sends."""
+"""Strange clients: what a server does with requests that no browser sends."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ STRANGE = {
 }
 
 
-def strange_clients(address: str, *, patience_s: float) -> dict[str, str]:
-    """Be all strange clients at once; says what came back and how each connection ended."""
+def try_strange_clients(address: str, *, patience_s: float) -> dict[str, str]:
+    """Act as all strange clients at once; returns the answers and how each connection ended."""
     port = urlsplit(address).port or 80
     with ThreadPoolExecutor(len(STRANGE)) as pool:
         answers = {
-            name: pool.submit(_strange_client, port, name, data, patience_s)
+            name: pool.submit(_try_strange_client, port, name, data, patience_s)
             for name, data in STRANGE.items()
         }
         return {name: answer.result() for name, answer in answers.items()}
 
 
-def _strange_client(port: int, name: str, data: bytes, patience_s: float) -> str:
+def _try_strange_client(port: int, name: str, data: bytes, patience_s: float) -> str:
     started, received = time.perf_counter(), b""
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.settimeout(patience_s)

@@ -6,10 +6,10 @@
 
 Writes results/mini/<dataset>/shipped.json, and skips what is on record (--force measures again).
 `metrics` has `recall@10.en` (`success@` where a query has several answers), `recall@10.mean` over
-languages, `palette.recall@10.en` and the like; as fractions. The datasets are looked for in the
-folder that the environment variable `SEARCHLAB_DATASETS` names. `--teacher PACKAGES` measures ConSE
-with the real teachers beside it, from the packages that `searchlab.training.mini.materials` names.
-`--artefacts FOLDER` measures another build of `mini` and writes rebuilt.json.
+languages, `palette.recall@10.en` and the like, as fractions. The environment variable
+`SEARCHLAB_DATASETS` names the folder of the datasets. `--teacher PACKAGES` also measures ConSE with
+the real teachers, from the packages that `searchlab.training.mini.materials` names. `--artefacts
+FOLDER` measures another build of `mini` and writes rebuilt.json.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.common.recording import bench_parser, on_record, record
-from benchmarks.mini.tasks import LOADERS, Query, Rows, Task, ranks, read_tsv, with_interval
+from benchmarks.mini.tasks import LOADERS, Query, Rows, Task, rank_answers, read_tsv, with_interval
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.models.mini.artefacts import RECORD_FILE
 from searchlab.models.mini.embedder import MINI_DATA, MiniEmbedder
@@ -38,30 +38,31 @@ CUTOFFS = {"flickr8k": (1, 5, 10), "stamps": (1, 5)}
 
 
 def score(task: Task, texts: Rows, photos: Rows, queries: list[Query]) -> dict[str, object]:
-    """Success@k of each language, and the mean over languages."""
-    ranks_of = ranks(texts, photos, queries)
+    """Measure success@k of each language, and the mean over languages."""
+    ranks_of = rank_answers(texts, photos, queries)
     languages = np.array([query.language for query in queries])
     first = np.array([query.answers[0] for query in queries])
     table: dict[str, object] = {}
     for language in sorted(set(languages.tolist())):
-        of = languages == language
-        groups = np.unique(first[of], return_inverse=True)[1]
-        table[language] = {"queries": int(of.sum())} | {
-            f"success@{k}": with_interval(ranks_of[of] < k, groups) for k in CUTOFFS[task.name]
+        in_language = languages == language
+        groups = np.unique(first[in_language], return_inverse=True)[1]
+        table[language] = {"queries": int(in_language.sum())} | {
+            f"success@{k}": with_interval(ranks_of[in_language] < k, groups)
+            for k in CUTOFFS[task.name]
         }
     means: dict[str, object] = {"languages": len(table)}
     groups = np.unique(first, return_inverse=True)[1]
     for k in CUTOFFS[task.name]:
-        per = [float((ranks_of[languages == name] < k).mean()) for name in table]
+        shares = [float((ranks_of[languages == name] < k).mean()) for name in table]
         means[f"success@{k}"] = {
-            "mean over languages": round(100 * float(np.mean(per)), 2),
+            "mean over languages": round(100 * float(np.mean(shares)), 2),
             "over all queries": with_interval(ranks_of < k, groups),
         }
     return {"mean": means, "by_language": table}
 
 
 def measure_graded(folder: Path, model: MiniEmbedder, photos: Rows) -> dict[str, object]:
-    """nDCG@10 of the graded judgments by language, gain linear in the grade, test photos alone."""
+    """Measure nDCG@10 by language on the graded judgments of test photos; gain is the grade."""
     test = [row["photo_id"] for row in read_tsv(folder / "photos.tsv") if row["split"] == "test"]
     number = {photo: n for n, photo in enumerate(test)}
     grades: dict[str, NDArray[np.float64]] = defaultdict(lambda: np.zeros(len(test)))
@@ -87,8 +88,8 @@ def measure_graded(folder: Path, model: MiniEmbedder, photos: Rows) -> dict[str,
     }
 
 
-def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[str, object]:
-    """ConSE with the real teachers, on these queries; MiniLM reads English alone."""
+def score_conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[str, object]:
+    """Score ConSE with the real teachers on these queries; MiniLM only reads English."""
     import torch
 
     from searchlab.training.mini.encoders import read_minilm
@@ -115,11 +116,11 @@ def conse(task: Task, queries: list[Query], args: argparse.Namespace) -> dict[st
     ):
         classes = encode([f"a photo of a {label}" for label in IMAGENET_CLASSNAMES])
         mean = classes.mean(axis=0)
-        seen = weights @ (classes - mean)
-        seen /= np.linalg.norm(seen, axis=1, keepdims=True)
+        photo_rows = weights @ (classes - mean)
+        photo_rows /= np.linalg.norm(photo_rows, axis=1, keepdims=True)
         texts = encode([query.text for query in questions]) - mean
         texts /= np.linalg.norm(texts, axis=1, keepdims=True)
-        scores[name] = score(task, texts, seen, questions)
+        scores[name] = score(task, texts, photo_rows, questions)
     return scores
 
 
@@ -130,35 +131,37 @@ MiniEmbedder(pathlib.Path(sys.argv[1])).encode_texts(["a dog"])
 """
 
 
-def timings(model: MiniEmbedder, texts: list[str], pictures: list[Image.Image]) -> dict[str, float]:
-    """Median milliseconds of one query and of one photo, each alone, after a first one.
+def time_model(
+    model: MiniEmbedder, texts: list[str], pictures: list[Image.Image]
+) -> dict[str, float]:
+    """Measure the median milliseconds of one query and of one photo, each alone and warmed up.
 
-    `first_text_ms` is a process from its start to its end that embeds one query.
+    `first_text_ms` is the time of a whole process that embeds one query.
     """
     model.encode_texts(texts[:1])
     model.encode_images(pictures[:1])
 
-    def cold() -> None:
+    def run_fresh_process() -> None:
         subprocess.run([sys.executable, "-c", COLD, model.folder], check=True)
 
-    def clock(call: Callable[[], object]) -> float:
+    def time_ms(call: Callable[[], object]) -> float:
         started = time.perf_counter()
         call()
         return 1000 * (time.perf_counter() - started)
 
     return {
         "text_ms": round(
-            float(np.median([clock(lambda t=t: model.encode_texts([t])) for t in texts])), 4
+            float(np.median([time_ms(lambda t=t: model.encode_texts([t])) for t in texts])), 4
         ),
         "image_ms": round(
-            float(np.median([clock(lambda p=p: model.encode_images([p])) for p in pictures])), 2
+            float(np.median([time_ms(lambda p=p: model.encode_images([p])) for p in pictures])), 2
         ),
-        "first_text_ms": round(float(np.median([clock(cold) for _ in range(5)])), 1),
+        "first_text_ms": round(float(np.median([time_ms(run_fresh_process) for _ in range(5)])), 1),
     }
 
 
-def beside(name: str, task: Task, pictures: list[Image.Image]) -> dict[str, object]:
-    """Another model of the registry on the same queries."""
+def score_other_model(name: str, task: Task, pictures: list[Image.Image]) -> dict[str, object]:
+    """Score another model of the registry on the same queries."""
     from searchlab.models import load_model
 
     model = load_model(name)
@@ -167,7 +170,7 @@ def beside(name: str, task: Task, pictures: list[Image.Image]) -> dict[str, obje
 
 
 def measure(task: Task, model: MiniEmbedder, args: argparse.Namespace) -> dict[str, object]:
-    """Everything that is written for one dataset."""
+    """Measure everything that is recorded for one dataset."""
     pictures = [Image.open(path).convert("RGB") for path in task.photos]
     photos = model.encode_images(pictures)
     texts = model.encode_texts([query.text for query in task.queries])
@@ -176,7 +179,7 @@ def measure(task: Task, model: MiniEmbedder, args: argparse.Namespace) -> dict[s
         "photos": len(pictures),
         "queries": len(task.queries),
         "scores": score(task, texts, photos, task.queries),
-        "speed": timings(model, [q.text for q in task.queries[:200]], pictures[:30])
+        "speed": time_model(model, [q.text for q in task.queries[:200]], pictures[:30])
         | {"threads": args.threads},
         "bytes": {
             path.name: path.stat().st_size
@@ -187,22 +190,22 @@ def measure(task: Task, model: MiniEmbedder, args: argparse.Namespace) -> dict[s
     if task.name == "flickr8k":
         measured["graded nDCG@10"] = measure_graded(task.photos[0].parents[1], model, photos)
     for name in args.beside:
-        measured.setdefault("beside", {})[name] = beside(name, task, pictures)
+        measured.setdefault("beside", {})[name] = score_other_model(name, task, pictures)
     if args.teacher:
         rng = np.random.default_rng(0)
-        chosen = rng.permutation(len(task.queries))[: args.teacher_queries]
-        sample = [task.queries[number] for number in chosen]
+        numbers = rng.permutation(len(task.queries))[: args.teacher_queries]
+        sample = [task.queries[number] for number in numbers]
         measured["same_sample"] = {
             "queries": len(sample),
-            "mini": score(task, texts[chosen], photos, sample),
-            **conse(task, sample, args),
+            "mini": score(task, texts[numbers], photos, sample),
+            **score_conse(task, sample, args),
         }
     measured["compared"] = compare_scores(measured)
     return measured
 
 
 def compare_scores(measured: dict[str, Any]) -> dict[str, dict[str, object]]:
-    """The models of one measurement side by side, by language, at the largest cutoff."""
+    """Put the models of one measurement side by side, by language, at the largest cutoff."""
     sample = measured.get("same_sample") or {"mini": measured["scores"]}
     tables = {name: table for name, table in sample.items() if name != "queries"}
     if measured["queries"] == sample.get("queries", measured["queries"]):
@@ -216,7 +219,7 @@ def compare_scores(measured: dict[str, Any]) -> dict[str, dict[str, object]]:
 
 
 def metrics_of(task: Task, measured: dict[str, object]) -> dict[str, float]:
-    """Name the figures that prose may quote, as fractions; see the head of this file."""
+    """Give names to the figures for prose, as fractions; see the docstring of this file."""
     kind = "recall" if all(len(query.answers) == 1 for query in task.queries) else "success"
     metrics: dict[str, float] = dict(measured["speed"])
     tables = {"": measured["scores"], **measured.get("beside", {})}
@@ -239,9 +242,9 @@ def main() -> None:
     """Measure a dataset."""
     parser = bench_parser(__doc__, dataset="flickr8k", datasets=("drawn", *sorted(LOADERS)))
     parser.add_argument("--teacher", type=Path, help="folder with the teacher's packages")
-    parser.add_argument("--teacher-queries", type=int, default=30_000, help="of them at most")
-    parser.add_argument("--beside", nargs="*", default=["palette"], help="other models")
-    parser.add_argument("--cache", type=Path, default=Path("cache"), help="the teacher's answers")
+    parser.add_argument("--teacher-queries", type=int, default=30_000, help="most queries of it")
+    parser.add_argument("--beside", nargs="*", default=["palette"], help="other models to measure")
+    parser.add_argument("--cache", type=Path, default=Path("cache"), help="folder of its vectors")
     parser.add_argument("--artefacts", type=Path, help="folder of another build of mini")
     args = parser.parse_args()
     if args.smoke:
@@ -254,7 +257,7 @@ def main() -> None:
     model = MiniEmbedder(args.artefacts or MINI_DATA, threads=args.threads)
     if args.dataset == "drawn":
         pictures = [Image.new("RGB", (320, 320), color) for color in ("red", "navy", "olive")]
-        metrics, measured = timings(model, ["a dog", "eine Katze"], pictures), {}
+        metrics, measured = time_model(model, ["a dog", "eine Katze"], pictures), {}
     else:
         root = Path(os.environ.get("SEARCHLAB_DATASETS", ""))
         if not (root / args.dataset).is_dir():

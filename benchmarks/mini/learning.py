@@ -22,17 +22,17 @@ from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.recipe import Ingredients, Recipe
 from searchlab.training.mini.views import read_views
 
-STEPS = 275  # At least, so that few photos are not learnt from in fewer steps than 3,000 are.
+STEPS = 275  # Least number of steps: few photos get as many as 3,000 do.
 BATCH = 256
-LEANT_ON = 1500  # Training captions by which hubs are held back.
+HUB_CAPTIONS = 1500  # Training captions by which hubs are ranked lower.
 
 
-class Told(NamedTuple):
+class CaptionVectors(NamedTuple):
     """Captions in one language.
 
     Attributes:
         photos: (n,) row of each caption's photo.
-        vectors: (n, dim) what the teachers say of it.
+        vectors: (n, dim) teacher vectors of the captions.
     """
 
     photos: NDArray[np.int64]
@@ -40,125 +40,128 @@ class Told(NamedTuple):
 
 
 class Material(NamedTuple):
-    """What heads learn from and are asked.
+    """What heads learn from, and what they are tested on.
 
     Attributes:
-        views: What the tower says of the training photos: whole, then in crops.
-        test: What it says of the test photos.
-        captions: Those of the training photos, by language.
-        asked: Those of the test photos.
+        views: The tower's readings of the training photos: whole, then in crops.
+        test: Its readings of the test photos.
+        captions: Captions of the training photos, by language.
+        queries: Captions of the test photos, by language.
     """
 
     views: Sequence[Readings]
     test: Readings
-    captions: dict[str, Told]
-    asked: dict[str, Told]
+    captions: dict[str, CaptionVectors]
+    queries: dict[str, CaptionVectors]
 
 
 def read_material(root: Path, args: Namespace, progress: Progress) -> Material:
-    """Take what tower and teachers say from the cache of a build, or make it."""
+    """Read the tower's readings and the teachers' vectors from a build's cache, or make them."""
     ingredients = Ingredients(args.packages, args.cldr, root, args.wordnet)
     ingredients.check()
     words, _, (_, read, views) = read_inputs(ingredients, Recipe(), args.cache, progress)
     task = load_flickr8k(root)
     tower = hashlib.sha256(views[0].features.tobytes()).hexdigest()[:12]
-    shown = {path.stem: path for path in task.photos}
-    (test,) = read_views(read, shown, args.cache / f"test-{tower}", 0, progress)
+    test_photos = {path.stem: path for path in task.photos}
+    (test,) = read_views(read, test_photos, args.cache / f"test-{tower}", 0, progress)
     row = {photo: number for number, photo in enumerate(views[0].ids)}
-    captions, asked = {}, {}
+    captions, queries = {}, {}
     for language in LANGUAGES:
         encode = words.teacher.encode_english if language == "en" else words.teacher.encode
         own = [c for c in words.captions if c.language == language]
-        captions[language] = Told(
+        captions[language] = CaptionVectors(
             np.array([row[c.photo_id] for c in own]), encode([c.text for c in own])
         )
-        queries = [query for query in task.queries if query.language == language]
-        asked[language] = Told(
-            np.array([query.answers[0] for query in queries]),
-            encode([query.text for query in queries]),
+        of_test = [query for query in task.queries if query.language == language]
+        queries[language] = CaptionVectors(
+            np.array([query.answers[0] for query in of_test]),
+            encode([query.text for query in of_test]),
         )
-    return Material(views, test, captions, asked)
+    return Material(views, test, captions, queries)
 
 
-def made_up(seed: int) -> Material:
-    """Photos and captions that agree in a few directions of many."""
+def make_material(seed: int) -> Material:
+    """Make random photos and captions that agree in a few directions of many."""
     rng = np.random.default_rng(seed)
-    towards = rng.normal(size=(16, 48))
+    text_map = rng.normal(size=(16, 48))
 
-    def photos(count: int) -> tuple[Readings, Told]:
+    def draw_photos(count: int) -> tuple[Readings, CaptionVectors]:
         features = rng.normal(size=(count, 16)).astype(np.float32)
         logits = rng.normal(size=(count, 8)).astype(np.float32)
-        texts = (features @ towards + 8 * rng.normal(size=(count, 48))).astype(np.float32)
+        texts = (features @ text_map + 8 * rng.normal(size=(count, 48))).astype(np.float32)
         readings = Readings([str(n) for n in range(count)], features, logits)
-        return readings, Told(np.arange(count), texts)
+        return readings, CaptionVectors(np.arange(count), texts)
 
-    (view, captions), (test, asked) = photos(400), photos(60)
-    return Material([view], test, {"en": captions, "zh": captions}, {"en": asked, "zh": asked})
+    (view, captions), (test, queries) = draw_photos(400), draw_photos(60)
+    return Material([view], test, {"en": captions, "zh": captions}, {"en": queries, "zh": queries})
 
 
-def learn(material: Material, language: str, size: int, *, heads: int, seed: int) -> dict[str, Any]:
-    """R@1 and R@10 on the test photos, of heads that learnt from so many captioned photos.
+def measure_learning(
+    material: Material, language: str, size: int, *, heads: int, seed: int
+) -> dict[str, Any]:
+    """Train heads on so many captioned photos, and measure R@1 and R@10 on the test photos.
 
-    The tower under them was tuned on all photos but those spared, whatever the size.
+    The tower under them was tuned on nearly all photos, whatever the size.
 
     Args:
         material: Photos and captions.
-        language: Of the captions that are learnt from and asked.
+        language: Language of the captions, both to learn from and to search by.
         size: Photos to learn from; all that have such captions if they are fewer.
         heads: Pairs of heads whose scores are added up.
-        seed: Of the first of them.
+        seed: Seed of the first pair.
     """
-    told, asked = material.captions[language], material.asked[language]
-    photos = np.unique(told.photos)[:size]
-    kept = np.isin(told.photos, photos)
-    mean = told.vectors[kept].mean(axis=0)
-    scale = 1 / np.linalg.norm(told.vectors[kept] - mean, axis=1).mean()
-    vectors = (told.vectors[kept] - mean) * scale
+    captions, queries = material.captions[language], material.queries[language]
+    photos = np.unique(captions.photos)[:size]
+    is_used = np.isin(captions.photos, photos)
+    mean = captions.vectors[is_used].mean(axis=0)
+    scale = 1 / np.linalg.norm(captions.vectors[is_used] - mean, axis=1).mean()
+    vectors = (captions.vectors[is_used] - mean) * scale
     own: dict[int, list[int]] = defaultdict(list)
-    for number, photo in enumerate(np.searchsorted(photos, told.photos[kept]).tolist()):
+    for number, photo in enumerate(np.searchsorted(photos, captions.photos[is_used]).tolist()):
         own[photo].append(number)
     views = [
         Readings([view.ids[n] for n in photos], view.features[photos], view.logits[photos])
         for view in material.views
     ]
-    some = np.random.default_rng(seed).permutation(len(vectors))[:LEANT_ON]
-    scores = np.zeros((len(asked.photos), len(material.test.ids)), dtype=np.float32)
+    sample = np.random.default_rng(seed).permutation(len(vectors))[:HUB_CAPTIONS]
+    scores = np.zeros((len(queries.photos), len(material.test.ids)), dtype=np.float32)
     for number in range(seed, seed + heads):
         torch.manual_seed(number)
-        head, batch = fresh_head(views[0]), min(BATCH, len(photos) // 2)
+        head, batch = make_head(views[0]), min(BATCH, len(photos) // 2)
         epochs = max(25, -(-STEPS // (len(photos) // batch)))
-        mapped = train_pair(
+        text_map = train_pair(
             head, views, own, vectors, width=TAUGHT, epochs=epochs, batch=batch, seed=number
         )
         test = torch.from_numpy(material.test.features), torch.from_numpy(material.test.logits)
         with torch.no_grad():
-            seen, _ = head.parts(*test)
-        near = SHARPNESS * seen @ torch.from_numpy(unit(vectors[some] @ mapped)).T
-        lean = (torch.logsumexp(near, dim=1) - np.log(len(some))).numpy() / SHARPNESS
-        scores += unit((asked.vectors - mean) * scale @ mapped) @ seen.numpy().T - SHARE * lean
-    own_scores = scores[np.arange(len(scores)), asked.photos][:, np.newaxis]
-    found = (scores >= own_scores).sum(axis=1) - 1
+            photo_rows, _ = head.parts(*test)
+        logits = SHARPNESS * photo_rows @ torch.from_numpy(unit(vectors[sample] @ text_map)).T
+        nearness = (torch.logsumexp(logits, dim=1) - np.log(len(sample))).numpy() / SHARPNESS
+        text_rows = unit((queries.vectors - mean) * scale @ text_map)
+        scores += text_rows @ photo_rows.numpy().T - SHARE * nearness
+    own_scores = scores[np.arange(len(scores)), queries.photos][:, np.newaxis]
+    ranks = (scores >= own_scores).sum(axis=1) - 1
     return {
         "photos": len(photos),
-        "queries": len(found),
-        **{f"recall@{k}": with_interval(found < k, asked.photos) for k in (1, 10)},
+        "queries": len(ranks),
+        **{f"recall@{k}": with_interval(ranks < k, queries.photos) for k in (1, 10)},
     }
 
 
-def fresh_head(view: Readings) -> PhotoHead:
-    """A wide head without a named part."""
+def make_head(view: Readings) -> PhotoHead:
+    """Make a wide head without a named part."""
     unnamed = np.zeros((view.logits.shape[1], 1), dtype=np.float32)
     spread = view.features.std(axis=0) + np.float32(1e-3)
     return PhotoHead(unnamed, view.features.mean(axis=0), spread, width=TAUGHT, hidden=WIDE_HIDDEN)
 
 
-def doublings(curve: Sequence[dict[str, Any]], aim: float) -> float | None:
-    """How often the photos would have to double for an aim (percent of R@10) at the last slope.
+def count_doublings(curve: Sequence[dict[str, Any]], aim: float) -> float | None:
+    """Compute how often the photos must double to reach an aim, percent of R@10, at the last slope.
 
     None where the last doubling gained nothing.
     """
     before, last = curve[-2:]
     gain = last["recall@10"]["mean"] - before["recall@10"]["mean"]
     slope = gain / np.log2(last["photos"] / before["photos"])
-    short = aim - last["recall@10"]["mean"]
-    return None if slope <= 0 else round(max(0.0, short / slope), 2)
+    gap = aim - last["recall@10"]["mean"]
+    return None if slope <= 0 else round(max(0.0, gap / slope), 2)

@@ -1,4 +1,4 @@
-"""What `mini` is asked: captions of test photos, and labels of stamps, in many languages."""
+"""The queries that `mini` gets: captions of test photos and labels of stamps, in many languages."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Task(NamedTuple):
 
 
 def read_tsv(path: Path) -> Iterator[dict[str, str]]:
-    """Rows of a tab-separated file without quoting."""
+    """Read the rows of a tab-separated file with a header and no quoting."""
     with path.open(encoding="utf-8", newline="") as file:
         yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
 def load_flickr8k(root: Path) -> Task:
-    """The 1,000 test photos; every caption is a query, answered by its own photo."""
+    """Load the 1,000 test photos; every caption is a query, answered by its own photo."""
     folder = root / "flickr8k"
     photos = [row for row in read_tsv(folder / "photos.tsv") if row["split"] == "test"]
     number = {row["photo_id"]: n for n, row in enumerate(photos)}
@@ -54,7 +54,7 @@ def load_flickr8k(root: Path) -> Task:
 
 
 def load_stamps(root: Path) -> Task:
-    """296 cut-outs; every distinct label of a locale is a query, answered by all that bear it."""
+    """Load 296 cut-outs; each different label of a locale is a query for all that have it."""
     folder = root / "stamps"
     photos = list(read_tsv(folder / "photos.tsv"))
     number = {row["photo_id"]: n for n, row in enumerate(photos)}
@@ -69,15 +69,15 @@ def load_stamps(root: Path) -> Task:
     for query in queries:
         covered[query.language].update(query.answers)
     best = sorted(covered, key=lambda language: (-len(covered[language]), language))[:BEST_COVERED]
-    chosen = [query for query in queries if query.language in best]
-    return Task("stamps", [folder / row["file"] for row in photos], chosen)
+    in_best = [query for query in queries if query.language in best]
+    return Task("stamps", [folder / row["file"] for row in photos], in_best)
 
 
 LOADERS: dict[str, Callable[[Path], Task]] = {"flickr8k": load_flickr8k, "stamps": load_stamps}
 
 
-def ranks(texts: Rows, photos: Rows, queries: list[Query]) -> NDArray[np.int64]:
-    """Rank from 0 of each query's best answer; the answer comes last among equal scores."""
+def rank_answers(texts: Rows, photos: Rows, queries: list[Query]) -> NDArray[np.int64]:
+    """Rank each query's best answer, (n_queries,) from 0; it comes last among equal scores."""
     best_ranks = np.empty(len(queries), dtype=np.int64)
     for start in range(0, len(queries), 1024):
         scores = texts[start : start + 1024] @ photos.T
@@ -92,7 +92,7 @@ def ranks(texts: Rows, photos: Rows, queries: list[Query]) -> NDArray[np.int64]:
 def with_interval(
     hits: NDArray[np.bool_] | NDArray[np.float64], groups: NDArray[np.int64]
 ) -> dict[str, float | list[float]]:
-    """Mean in percent with a 95 % bootstrap interval; the queries of one photo are one group."""
+    """Return the mean in percent with a 95 % bootstrap interval over groups of queries."""
     rng = np.random.default_rng(0)
     sums, sizes = np.bincount(groups, weights=hits), np.bincount(groups)
     drawn = rng.integers(len(sums), size=(RESAMPLES, len(sums)))

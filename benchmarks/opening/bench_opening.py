@@ -7,9 +7,9 @@ Writes results/opening/<dataset>/first_query.json, and skips what is on record (
 again). A library is written as `searchlab index` writes one, with the clustered index, facets, and
 the vectors of `searchlab.studies.vectors.scenes` as if `mini` had made them; its photos differ in
 date, source and licence. Then a new process opens it and answers a text query, one with a filter,
-and a thousand of both; that is done --runs times and the median counts. Files are in the page
-cache, as the second start of a day finds them; `cold` is the first run, after the system was told
-to let them go.
+and a thousand of both kinds. This is done --runs times and the median counts. Files are in the page
+cache, as at the second start of a day; `cold` is the first run, for which the operating system was
+told to drop them.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def make_library(folder: Path, n: int, cache: Path, seed: int) -> dict[str, floa
     }
 
 
-def first_query(folder: Path) -> dict[str, float]:
-    """Open a library and ask; in a process of its own."""
+def measure_first_query(folder: Path) -> dict[str, float]:
+    """Open a library and search it; runs in a process of its own."""
     started = time.perf_counter()
     library = open_library(folder)
     engine = library.engine
@@ -85,14 +85,14 @@ def first_query(folder: Path) -> dict[str, float]:
     query = Query(text=_TEXTS[0])
     library.search(query)
     answered = time.perf_counter()
-    some = Query(text=_TEXTS[1], filter=PhotoFilter(source=("source-03",)))
-    library.search(some)
+    filtered_query = Query(text=_TEXTS[1], filter=PhotoFilter(source=("source-03",)))
+    library.search(filtered_query)
     filtered = time.perf_counter()
     memory = psutil.Process().memory_info()
     times = []
-    for attempt in _many():
+    for query in _make_queries():
         before = time.perf_counter()
-        engine.search(attempt)
+        engine.search(query)
         times.append(time.perf_counter() - before)
     later = psutil.Process().memory_info()
     return {
@@ -106,15 +106,15 @@ def first_query(folder: Path) -> dict[str, float]:
     }
 
 
-def _many() -> Iterator[Query]:
+def _make_queries() -> Iterator[Query]:
     for number in range(1_000):
         text = _TEXTS[number % len(_TEXTS)]
         source = (f"source-{number % 20:02}",) if number % 2 else ()
         yield Query(text=text, filter=PhotoFilter(source=source))
 
 
-def forget_files(folder: Path) -> None:
-    """Tell the system to let the library's pages go, where it can be told."""
+def drop_from_cache(folder: Path) -> None:
+    """Tell the operating system to drop the library's files from the page cache, if it can."""
     if not hasattr(os, "posix_fadvise"):
         return
     for path in folder.rglob("*"):
@@ -129,15 +129,15 @@ def measure(n: int, cache: Path, runs: int, seed: int, progress: Progress) -> di
     with tempfile.TemporaryDirectory(dir=cache) as scratch:
         folder = Path(scratch) / "library"
         costs = in_fresh_process(make_library, folder, n, cache, seed, threads=os.cpu_count() or 1)
-        forget_files(folder)
+        drop_from_cache(folder)
         rows = []
         with progress.step("opening", runs + 1, unit="runs") as step:
             for _ in range(runs + 1):
-                rows.append(in_fresh_process(first_query, folder))
+                rows.append(in_fresh_process(measure_first_query, folder))
                 step.advance(1)
     cold, *warm = rows
     metrics = costs | {f"cold {name}": cold[name] for name in ("open_s", "first_s")}
-    metrics |= {name: float(np.median([one[name] for one in warm])) for name in cold}
+    metrics |= {name: float(np.median([run[name] for run in warm])) for name in cold}
     return {name: round(value, 4) for name, value in metrics.items()}
 
 

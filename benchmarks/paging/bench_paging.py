@@ -6,8 +6,8 @@
 Writes results/paging/<dataset>/walks.json and its chart, and skips what is on record (--force
 measures again). Datasets: `synthetic-600`, 200 walks through all pages of 600 made-up photos for
 each rate of change, by searchlab's cursors and by four ways of paging that are in use elsewhere;
-`demo`, the bundled photos as a real library whose snapshots change on disk. What is counted stands
-in `searchlab.studies.paging.walks`.
+`demo`, the bundled photos as a real library whose snapshots change on disk.
+`searchlab.studies.paging.walks` says what is counted.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def main() -> None:
     """Measure and write what is not on record, and print it."""
     options = bench_parser(__doc__, dataset="all", datasets=["all", *DATASETS]).parse_args()
     for dataset in DATASETS if options.dataset == "all" else [options.dataset]:
-        one = argparse.Namespace(**vars(options) | {"dataset": dataset})
-        values = on_record(one, BENCHMARK, NAME) or measure_and_record(one)
+        of_dataset = argparse.Namespace(**vars(options) | {"dataset": dataset})
+        values = on_record(of_dataset, BENCHMARK, NAME) or measure_and_record(of_dataset)
         (print_library if dataset == "demo" else print_churn)(values)
 
 
@@ -39,11 +39,11 @@ def measure_and_record(options: argparse.Namespace) -> dict[str, Any]:
     """Measure one dataset, draw it and write it."""
     path = measurement_path(options.out, BENCHMARK, options.dataset, NAME)
     if options.dataset == "demo":
-        little = {"texts": ("animal",), "per_page": 100} if options.smoke else {}
-        values, beside, models = measure_library(seed=options.seed, **little), [], models_of("mini")
+        smoke = {"texts": ("animal",), "per_page": 100} if options.smoke else {}
+        values, beside, models = measure_library(seed=options.seed, **smoke), [], models_of("mini")
     else:
-        little = {"n_histories": 2, "n_queries": 2} if options.smoke else {}
-        values = measure_churn(seed=options.seed, **little)
+        smoke = {"n_histories": 2, "n_queries": 2} if options.smoke else {}
+        values = measure_churn(seed=options.seed, **smoke)
         beside, models = draw_churn(values, path.with_name("churn")), []
     values |= {"manifest": make_manifest(BENCHMARK, models=models, seed=options.seed, threads=1)}
     record(options, BENCHMARK, NAME, values, beside=beside)
@@ -78,20 +78,20 @@ def print_library(values: dict[str, Any]) -> None:
 
 
 def draw_churn(values: dict[str, Any], path: Path) -> list[Path]:
-    """Draw duplicates and gaps against what changes, and what another model between pages does."""
+    """Draw duplicates and gaps by the share of changes, and gaps where the model changes."""
     rows, metrics = values["rows"], values["metrics"]
     ways = list(dict.fromkeys(row["way"] for row in rows))
     with chart(12, 4.4, columns=3, sharey=True) as (figure, (first, second, third)):
         for axes, rate in ((first, "duplicates"), (second, "gaps")):
             for number, way in reversed(list(enumerate(ways))):
-                mine = [row for row in rows if row["way"] == way and not row["swaps"]]
-                x = [100 * row["changes"] for row in mine]
-                axes.errorbar(x, *bars(mine, rate), label=way, capsize=2, **look(number))
-            axes.set(xlabel="% of the photos that leave and come, a page", title=rate)
+                of_way = [row for row in rows if row["way"] == way and not row["swaps"]]
+                x = [100 * row["changes"] for row in of_way]
+                axes.errorbar(x, *error_bars(of_way, rate), label=way, capsize=2, **look(number))
+            axes.set(xlabel="% of the photos that leave and come per page", title=rate)
         swapped = [row for row in rows if row["swaps"] and not row["changes"]]
         for number, row in enumerate(swapped):
             style = look(number) | {"linestyle": "none"}
-            third.errorbar([number], *bars([row], "gaps"), capsize=2, **style)
+            third.errorbar([number], *error_bars([row], "gaps"), capsize=2, **style)
         third.set_title("gaps where 1 page in 10 meets a new model")
         third.set_xticks(
             range(len(swapped)), [row["way"] for row in swapped], rotation=30, ha="right"
@@ -107,14 +107,14 @@ def draw_churn(values: dict[str, Any], path: Path) -> list[Path]:
         return save_chart(figure, path)
 
 
-def bars(rows: list[dict[str, Any]], rate: str) -> tuple[list[float], list[list[float]]]:
-    """Means in percent, and how far their intervals reach below and above."""
+def error_bars(rows: list[dict[str, Any]], rate: str) -> tuple[list[float], list[list[float]]]:
+    """Return means in percent, and how far their intervals reach below and above."""
     intervals = [row[rate] for row in rows]
     reach = [
-        [100 * (one["mean"] - one["low"]) for one in intervals],
-        [100 * (one["high"] - one["mean"]) for one in intervals],
+        [100 * (interval["mean"] - interval["low"]) for interval in intervals],
+        [100 * (interval["high"] - interval["mean"]) for interval in intervals],
     ]
-    return [100 * one["mean"] for one in intervals], reach
+    return [100 * interval["mean"] for interval in intervals], reach
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How well every configuration that can run here finds photos, per language, with intervals.
+"""How well every configuration that can run here finds photos, by language, with intervals.
 
     python -m benchmarks.search_quality.bench_search_quality --dataset demo
     SEARCHLAB_DATASETS=... python -m benchmarks.search_quality.bench_search_quality \
@@ -36,38 +36,38 @@ MODELS = (
 METRICS = ("ndcg@10", "success@5", "recall@10", "mrr@10")
 
 
-def sample(dataset: Dataset, *, least: int, most: int) -> Dataset:
+def sample_languages(dataset: Dataset, *, least: int, most: int) -> Dataset:
     """Keep the languages with `least` queries, and at most `most` queries of each."""
     counts = Counter(query.lang for query in dataset.queries)
     languages = sorted(lang for lang, count in counts.items() if count >= least)
     return dataset.sample(languages, most, seed=0)
 
 
-def configurations(dataset: Dataset) -> list[Config]:
-    """List what can answer: every model, and the graph, made to work where there are few photos."""
-    described = any(record.get("source_description") for record in dataset.records)
-    models = [spec for spec in MODELS if described or "captions" not in spec]
+def list_configs(dataset: Dataset) -> list[Config]:
+    """List the configurations: every model, and the graph with settings for few photos."""
+    has_descriptions = any(record.get("source_description") for record in dataset.records)
+    models = [spec for spec in MODELS if has_descriptions or "captions" not in spec]
     return grid(models, ["exact"]) + grid(["mini"], ["hnsw"], step_rows=0, depth=50)
 
 
 def main() -> None:
     """Evaluate, write the table."""
     parser = bench_parser(__doc__, dataset="demo")
-    parser.add_argument("--data", type=Path, help="folder to work in, kept")
+    parser.add_argument("--data", type=Path, help="folder to work in, which is kept")
     parser.add_argument("--least", type=int, default=60, help="queries that a language must have")
     parser.add_argument("--most", type=int, help="queries of a language (60 of demo, else 1000)")
     options = parser.parse_args()
     options.most = options.most or (60 if options.dataset == "demo" else 1000)
 
     dataset = load_dataset(options.dataset)
-    configs = configurations(dataset)
+    configs = list_configs(dataset)
     if options.smoke:
         dataset = dataset.sample(
             ["en" if "en" in dataset.languages else dataset.languages[0]], 20, 0
         )
         configs = [config for config in configs if config.model == "palette"]
     else:
-        dataset = sample(dataset, least=options.least, most=options.most)
+        dataset = sample_languages(dataset, least=options.least, most=options.most)
     experiment = Experiment(
         dataset, configs, METRICS, cache=options.data, out=options.out, seed=options.seed
     )

@@ -1,21 +1,22 @@
-"""Cold start and memory: of serving, of one search from a terminal, and of importing.
+"""Cold start and memory of a server, of one search from a terminal, and of imports.
 
     python -m benchmarks.serving.bench_serving  about 10 minutes on two cores, 3 GB of disk
     python -m benchmarks.serving.bench_serving --smoke --out "$(mktemp -d)"
 
 Writes results/serving/<dataset>/cold.json with a chart beside it, and skips what is on record
-(--force measures again). Measured are, on the bundled photos and on synthetic libraries made from
+(--force measures again). It measures, on the bundled photos and on synthetic libraries made from
 their records and vectors:
 
 - `searchlab serve` with one and two workers: ms from the command until `/health` and until the
   first search is answered, and the memory of its processes then and 200 searches later;
 - `searchlab search`: a whole process for one answer, beside the usual script that loads open_clip's
-  ViT-B-32 (random weights, which load no slower) and multiplies by a matrix;
+  ViT-B-32 (random weights load as fast) and multiplies by a matrix;
 - what `import` costs, beside torch and open_clip;
-- `searchlab serve` over a million photos with the clustered index: the same, what each worker has
-  of its own, and new texts over 16 connections. Aimed at are 2 s and 1.2 GB until the first answer.
+- `searchlab serve` over a million photos with the clustered index: the same, the memory that each
+  worker does not share, and new texts over 16 connections. The targets are 2 s and 1.2 GB until the
+  first answer.
 
-Files are in the page cache, as the second start of a day finds them. The median of --runs counts.
+Files are in the page cache, as at the second start of a day. The median of --runs counts.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from benchmarks.common.load.libraries import library_of, synthetic_library
 from benchmarks.common.load.searchlab_server import MAIN, new_key
 from benchmarks.common.load.targets import show_targets, target
 from benchmarks.common.recording import bench_parser, on_record, record
-from benchmarks.serving.cold import medians, python, serve_once
+from benchmarks.serving.cold import medians, python_command, serve_once
 from searchlab.cli.console import ConsoleProgress
 from searchlab.evaluation.charts import COLORS, chart, save_chart
 from searchlab.evaluation.metrics import latency
@@ -59,23 +60,23 @@ PEER_IMPORTS = {
 }
 
 
-def imports(runs: int, progress: Progress, *, peers: bool) -> list[dict[str, Any]]:
+def measure_imports(runs: int, progress: Progress, *, peers: bool) -> list[dict[str, Any]]:
     """Time imports, each in a fresh process."""
-    known = {
+    installed = {
         name: code
         for name, code in PEER_IMPORTS.items()
         if peers and importlib.util.find_spec(name)
     }
     rows = []
-    with progress.step("importing", len(IMPORTS) + len(known)) as step:
-        for name, code in {**IMPORTS, **known}.items():
+    with progress.step("importing", len(IMPORTS) + len(installed)) as step:
+        for name, code in {**IMPORTS, **installed}.items():
             step.note(name)
-            rows.append({"imported": name, **medians(python(code), runs)})
+            rows.append({"imported": name, **medians(python_command(code), runs)})
             step.advance(1)
     return rows
 
 
-def searches(
+def measure_searches(
     libraries: dict[int, Library], runs: int, progress: Progress, *, peers: bool
 ) -> list[dict[str, Any]]:
     """Time one search from a terminal, ours and the usual script's."""
@@ -86,7 +87,7 @@ def searches(
     if peers and importlib.util.find_spec("open_clip"):
         for n, words in commands.items():
             words["open_clip eager and numpy"] = (
-                python("")[0],
+                python_command("")[0],
                 str(HERE / "http" / "clip_search.py"),
                 str(n),
             )
@@ -100,10 +101,10 @@ def searches(
     return with_ratios(rows)
 
 
-def serving(
+def measure_servers(
     libraries: dict[int, Library], runs: int, queries: int, progress: Progress
 ) -> list[dict[str, Any]]:
-    """Start servers, ask and look at their memory."""
+    """Start servers, send searches and measure their memory."""
     rows = []
     with progress.step("serving", 2 * runs * len(libraries)) as step:
         for n, library in libraries.items():
@@ -116,15 +117,15 @@ def serving(
                         serve_once(library.folder, key, workers=workers, queries=queries)
                     )
                     step.advance(1)
-                middle = {name: _median([one[name] for one in figures]) for name in figures[0]}
-                rows.append({"photos": n, "workers": workers, **middle})
+                medians_of = {name: _median([run[name] for run in figures]) for name in figures[0]}
+                rows.append({"photos": n, "workers": workers, **medians_of})
     return rows
 
 
-def large(
+def measure_large(
     library: Library, options: argparse.Namespace, progress: Progress
 ) -> list[dict[str, Any]]:
-    """Serve a large library with one and two workers, and load it."""
+    """Serve a large library with one and two workers under load, and measure."""
     n, key, rows = len(library.engine.table), new_key(library.folder), []
     with progress.step(f"serving {n:,} photos", 2 * options.runs) as step:
         for workers in (1, 2):
@@ -140,13 +141,13 @@ def large(
                     )
                 )
                 step.advance(1)
-            middle = {name: _median([one[name] for one in figures]) for name in figures[0]}
-            rows.append({"photos": n, "workers": workers, **middle})
+            medians_of = {name: _median([run[name] for run in figures]) for name in figures[0]}
+            rows.append({"photos": n, "workers": workers, **medians_of})
     return rows
 
 
-def targets_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Say of one worker over a large library whether it is soon ready and small enough."""
+def check_targets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Compare start and memory of one worker over a large library with their bounds."""
     row = next(row for row in rows if row["workers"] == 1)
     photos = f"{row['photos']:,} photos"
     seconds, gigabytes = row["first_search_ms"] / 1e3, row["worker_rss_mib"] * 2**20 / 1e9
@@ -161,7 +162,7 @@ def _median(values: list[float]) -> float:
 
 
 def with_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add `ms_ratio` and `peak_ratio`: to `searchlab search` on as many photos."""
+    """Add `ms_ratio` and `peak_ratio`, relative to `searchlab search` on as many photos."""
     ours = {row["photos"]: row for row in rows if row["command"] == "searchlab search"}
     return [
         row
@@ -174,7 +175,7 @@ def with_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def metrics_of(tables: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
-    """Name what prose may quote, ratios first."""
+    """Give names to the figures for prose, ratios first."""
     metrics = {
         f"{row['command']}.{row['photos']}.{name}": row[name]
         for row in tables["searches"]
@@ -227,8 +228,8 @@ def draw(tables: dict[str, list[dict[str, Any]]], path: Path, queries: int) -> l
         return save_chart(figure, path)
 
 
-def show(tables: dict[str, list[dict[str, Any]]]) -> None:
-    """Print for people."""
+def print_tables(tables: dict[str, list[dict[str, Any]]]) -> None:
+    """Print the tables."""
     for rows in tables.values():
         names = list(rows[0])
         widths = [max(len(str(cell)) for cell in (n, *(row[n] for row in rows))) for n in names]
@@ -241,10 +242,14 @@ def main() -> None:
     """Measure, show and record."""
     parser = bench_parser(__doc__, dataset="demo", datasets=("demo", "plain"))
     parser.set_defaults(runs=3)
-    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="synthetic libraries")
-    parser.add_argument("--large", type=int, default=1_000_000, help="of the largest library")
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each load")
-    parser.add_argument("--queries", type=int, default=200, help="between two looks at memory")
+    parser.add_argument(
+        "--sizes", type=int, nargs="*", default=SIZES, help="photos of the synthetic libraries"
+    )
+    parser.add_argument("--large", type=int, default=1_000_000, help="photos of the largest one")
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of each load")
+    parser.add_argument(
+        "--queries", type=int, default=200, help="searches before memory is read again"
+    )
     options = parser.parse_args()
     if options.smoke:
         options.dataset, options.runs, options.sizes, options.queries = "plain", 1, [200], 20
@@ -253,8 +258,8 @@ def main() -> None:
         return
     model, tables = measure(options)
     metrics = metrics_of(tables)
-    targets = targets_of(tables["large"])
-    show(tables)
+    targets = check_targets(tables["large"])
+    print_tables(tables)
     show_targets(targets)
     place = measurement_path(options.out, BENCHMARK, options.dataset, NAME).with_suffix("")
     values = {
@@ -273,7 +278,7 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace) -> tuple[str, dict[str, list[dict[str, Any]]]]:
-    """Make the libraries and measure all three; returns the model, too."""
+    """Make the libraries and measure all; returns the spec of the model, and the tables."""
     progress = ConsoleProgress(Console(stderr=True))
     with tempfile.TemporaryDirectory() as folder:
         first = library_of(options.dataset, Path(folder), progress=progress)
@@ -282,10 +287,12 @@ def measure(options: argparse.Namespace) -> tuple[str, dict[str, list[dict[str, 
             with progress.step(f"making a library of {n:,} photos"):
                 libraries[n] = synthetic_library(first, Path(folder) / str(n), n)
         return first.engine.config.model, {
-            "searches": searches(libraries, options.runs, progress, peers=not options.smoke),
-            "imports": imports(options.runs, progress, peers=not options.smoke),
-            "serving": serving(libraries, options.runs, options.queries, progress),
-            "large": large(
+            "searches": measure_searches(
+                libraries, options.runs, progress, peers=not options.smoke
+            ),
+            "imports": measure_imports(options.runs, progress, peers=not options.smoke),
+            "serving": measure_servers(libraries, options.runs, options.queries, progress),
+            "large": measure_large(
                 _large_library(first, Path(folder), options, progress), options, progress
             ),
         }

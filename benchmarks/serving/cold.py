@@ -1,4 +1,4 @@
-"""Cold starts: how long a fresh process takes to be of use, and how much memory it then holds."""
+"""Cold starts: how long a new process takes until it answers, and how much memory it then holds."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Run:
     """A process that ran to its end.
 
     Attributes:
-        seconds: Wall clock.
-        cpu_s: Of all its threads and children.
+        seconds: Wall-clock time.
+        cpu_s: CPU time of all its threads and children.
         peak_mib: The most memory that it held.
     """
 
@@ -44,7 +44,7 @@ class Run:
     peak_mib: float
 
 
-# A process inherits the peak of the one that started it, which is why a small one starts it here.
+# A process inherits the memory peak of the one that started it, so a small process starts it here.
 _LAUNCHER = """
 import json, os, subprocess, sys, time
 started = time.perf_counter()
@@ -57,11 +57,11 @@ sys.exit(process.returncode)
 """
 
 
-def run(words: Sequence[str]) -> Run:
-    """Run a command once; its output is thrown away.
+def run_command(words: Sequence[str]) -> Run:
+    """Run a command once and ignore its output.
 
     Raises:
-        RuntimeError: It ends with another code than 0.
+        RuntimeError: The command ends with another code than 0.
     """
     launcher = (sys.executable, "-I", "-S", "-c", _LAUNCHER)
     process = subprocess.run([*launcher, *words], capture_output=True, text=True, check=False)
@@ -72,16 +72,16 @@ def run(words: Sequence[str]) -> Run:
 
 
 def medians(words: Sequence[str], runs: int) -> dict[str, float]:
-    """Run a command again and again; the median of each figure, in ms and MiB."""
-    figures = [run(words) for _ in range(runs)]
+    """Run a command several times; returns the median of each figure, in ms and MiB."""
+    figures = [run_command(words) for _ in range(runs)]
     return {
-        "ms": round(1e3 * statistics.median(one.seconds for one in figures), 1),
-        "cpu_ms": round(1e3 * statistics.median(one.cpu_s for one in figures), 1),
-        "peak_mib": round(statistics.median(one.peak_mib for one in figures), 1),
+        "ms": round(1e3 * statistics.median(run.seconds for run in figures), 1),
+        "cpu_ms": round(1e3 * statistics.median(run.cpu_s for run in figures), 1),
+        "peak_mib": round(statistics.median(run.peak_mib for run in figures), 1),
     }
 
 
-def python(code: str) -> tuple[str, ...]:
+def python_command(code: str) -> tuple[str, ...]:
     """Return the words that run a piece of Python in a fresh process."""
     return (sys.executable, "-c", code)
 
@@ -89,21 +89,22 @@ def python(code: str) -> tuple[str, ...]:
 def serve_once(
     data: Path, key: str, *, workers: int, queries: int, seconds: float = 0.0
 ) -> dict[str, float]:
-    """Start `searchlab serve`, ask, look at its memory, and stop it.
+    """Start `searchlab serve`, send searches, read its memory, and stop it.
 
     Args:
         data: Folder of the library.
-        key: Of an account.
-        workers: Of the server.
-        queries: Searches for texts between the two looks.
-        seconds: Of a load of new texts over 16 connections at the end; none if left out.
+        key: API key of an account.
+        workers: Workers of the server.
+        queries: Text searches between the two readings of memory.
+        seconds: Length of a load of new texts over 16 connections at the end; none if left out.
 
     Returns:
-        `health_ms` and `first_search_ms` from the start of the command until the answer was there;
+        `health_ms` and `first_search_ms` from the start of the command until the answer arrived;
         `worker_rss_mib` and `total_pss_mib` after the first search, the same with `_later` after
-        `queries` more, and `supervisor_rss_mib`. RSS counts what processes share in full, PSS
-        shares it out, so that a sum over processes is right; what a worker has written to is its
-        own whatever it maps. With a load also `new_text_p50_ms`, `new_text_cpu_us` and so on.
+        `queries` more, and `supervisor_rss_mib`. RSS counts shared memory in full for each process,
+        PSS divides it among them, so that its sum over processes is right. `worker_written_mib` is
+        memory that only this worker has. With a load also `new_text_p50_ms`, `new_text_cpu_us` and
+        so on.
     """
     port = free_port()
     words = ["--data", str(data), "--port", str(port), "--workers", str(workers), *UNLIMITED]
@@ -115,23 +116,25 @@ def serve_once(
     )
     try:
         _until_healthy(port, process)
-        healthy = time.perf_counter() - started
+        healthy_s = time.perf_counter() - started
         _search(port, key, "castle")
-        first = time.perf_counter() - started
+        first_s = time.perf_counter() - started
         before = _memory(process.pid)
         for number in range(queries):
             _search(port, key, f"{WORDS[number % len(WORDS)]}+{number}")
         after = _memory(process.pid)
-        loaded = _measure_load(port, key, children_of(process.pid), seconds) if seconds else {}
+        load_figures = (
+            _measure_load(port, key, children_of(process.pid), seconds) if seconds else {}
+        )
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
     return {
-        "health_ms": round(1e3 * healthy, 1),
-        "first_search_ms": round(1e3 * first, 1),
+        "health_ms": round(1e3 * healthy_s, 1),
+        "first_search_ms": round(1e3 * first_s, 1),
         **before,
         **{f"{name}_later": value for name, value in after.items()},
-        **loaded,
+        **load_figures,
     }
 
 
@@ -164,7 +167,7 @@ def _until_healthy(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def _search(port: int, key: str, text: str) -> None:
-    # A connection of its own each time, so that every worker gets its share.
+    # A new connection for each search, so that every worker gets its share.
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", f"/api/v1/search/photos?q={text}", headers={"x-api-key": key})

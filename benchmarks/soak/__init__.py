@@ -1,1 +1,1 @@
-"""Everything at once against a real server: who does what, and what must then hold."""
+"""A soak test: everything at once against a real server, and checks of what must hold then."""

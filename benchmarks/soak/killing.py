@@ -1,4 +1,4 @@
-"""Killers: workers are killed, the server is stopped, killed and started; memory is watched."""
+"""Killers: they kill workers, stop, kill and start the server, and watch the workers' memory."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TURNS = 8
 _MOST_GROWTH_MIB = 300
 
 
-async def kill(world: World) -> None:
+async def kill_in_turns(world: World) -> None:
     """Kill a worker, stop the server, kill a worker, kill the server, and so on."""
     turn, pause = 0, max(3.0, world.left_s / _TURNS)
-    while not world.over:
+    while not world.is_over:
         await asyncio.sleep(pause)
         if world.left_s < 3:
             return
@@ -29,7 +29,7 @@ async def kill(world: World) -> None:
         if turn % 4 == 2:
             code = await asyncio.to_thread(world.server.stop, signal.SIGTERM)
             if code:
-                world.ledger.blame(f"a stopped server must end with 0, got {code}")
+                world.ledger.report_broken(f"a stopped server must end with 0, got {code}")
             await asyncio.to_thread(world.server.start)
             world.ledger.events["server stopped and started"] += 1
         elif turn % 4 == 0:
@@ -41,25 +41,25 @@ async def kill(world: World) -> None:
                 os.kill(world.random.choice(workers), signal.SIGKILL)
             world.ledger.events["workers killed"] += 1
         if turn % 2 == 0:
-            world.away_s.append(time.monotonic() - began)
+            world.downtimes_s.append(time.monotonic() - began)
 
 
-async def watch(world: World) -> None:
-    """Note how much memory the workers hold."""
-    while not world.over:
+async def watch_memory(world: World) -> None:
+    """Record how much memory the largest worker holds, twice a second."""
+    while not world.is_over:
         sizes = [resident_mib(pid) for pid in world.server.workers]
         if sizes:
             world.memory_mib.append(max(sizes))
         await asyncio.sleep(0.5)
 
 
-def memory(world: World) -> dict[str, float]:
-    """Return the memory of the largest worker: in the first and last quarter, and the most."""
+def summarise_memory(world: World) -> dict[str, float]:
+    """Return the memory of the largest worker: first and last quarter's median, and the most."""
     quarter = max(1, len(world.memory_mib) // 4)
     first = float(np.median(world.memory_mib[:quarter]))
     last = float(np.median(world.memory_mib[-quarter:]))
     if last > first + _MOST_GROWTH_MIB:
-        world.ledger.blame(f"workers grew by more than {_MOST_GROWTH_MIB} MiB")
+        world.ledger.report_broken(f"workers grew by more than {_MOST_GROWTH_MIB} MiB")
     most = max(world.memory_mib)
     return {
         "worker MiB at first": round(first, 1),

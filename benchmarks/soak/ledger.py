@@ -1,4 +1,4 @@
-"""The ledger of a soak: what was asked and answered, and what went wrong."""
+"""The ledger of a soak: requests, answers, and what went wrong."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _MOST_NOTED = 50
 
 
 class Ledger:
-    """What was asked and answered.
+    """Counts of requests and answers, and the promises that were broken.
 
     Attributes:
-        acknowledged: Searches that each account got an answer to.
-        unknown: Searches whose connection broke: counted or not, nobody can tell.
-        answers: How often each operation gave each status.
-        broken: Promises that were not kept.
-        events: What else happened, by name.
-        took_s: Seconds of each answer.
+        acknowledged: Account -> searches that were answered.
+        unknown: Account -> searches whose connection broke: they may have been counted or not.
+        answers: (operation, status) -> how often it was the answer.
+        broken: Descriptions of promises that were not kept.
+        events: Name -> how often something else happened.
+        latencies_s: Seconds of each answer.
     """
 
     def __init__(self) -> None:
@@ -29,31 +29,31 @@ class Ledger:
         self.answers: Counter[tuple[str, int]] = Counter()
         self.events: Counter[str] = Counter()
         self.broken: list[str] = []
-        self.took_s: list[float] = []
+        self.latencies_s: list[float] = []
 
-    def blame(self, message: str) -> None:
-        """Note a promise that was not kept."""
+    def report_broken(self, message: str) -> None:
+        """Record and print a promise that was not kept."""
         if len(self.broken) < _MOST_NOTED:
             self.broken.append(message)
             sys.stdout.write(f"BROKEN: {message}\n")
 
     @property
     def requests(self) -> int:
-        """Answers that came."""
+        """Number of answers."""
         return self.answers.total()
 
     def counts(self) -> dict[str, float]:
-        """Return the figures that go on record."""
+        """Return the figures for the record."""
         return {
             "requests": self.requests,
             "searches acknowledged": self.acknowledged.total(),
             "searches broken off": self.unknown.total(),
             **dict(sorted(self.events.items())),
-            **{name: round(value, 2) for name, value in latency(self.took_s or [0.0]).items()},
+            **{name: round(value, 2) for name, value in latency(self.latencies_s or [0.0]).items()},
         }
 
     def tables(self) -> dict[str, Any]:
-        """Return what else goes on record: statuses, answers by operation, broken promises."""
+        """Return the tables for the record: statuses, answers by operation, broken promises."""
         statuses: Counter[int] = Counter()
         for (_, status), count in self.answers.items():
             statuses[status] += count

@@ -1,4 +1,4 @@
-"""Settling: once all is over, usage must be what was acknowledged, neither more nor less."""
+"""Settling: at the end, usage must be what was acknowledged, neither more nor less."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ async def settle(world: World) -> None:
 async def _settle(world: World, account: str) -> None:
     async with world.client(account) as client:
         answer = by_key = None
-        for _ in range(100):  # a worker may just have been replaced
+        for _ in range(100):  # a worker may just be starting again
             answer = answer or await world.request(client, account, "GET", "/api/v1/usage")
             by_key = by_key or await world.request(client, account, "GET", "/api/v1/usage/by-key")
     if answer is None or by_key is None:
-        world.ledger.blame(f"usage of {account} could not be asked")
+        world.ledger.report_broken(f"usage of {account} could not be asked")
         return
     used = answer.json()["data"]["requests"]["used"]
     keys = sum(key["requests_this_month"] for key in by_key.json()["data"]["keys"])
     acknowledged = world.ledger.acknowledged[account]
     unknown = world.ledger.unknown[account]
     if not acknowledged <= used <= acknowledged + unknown:
-        world.ledger.blame(
+        world.ledger.report_broken(
             f"{account} was acknowledged {acknowledged} searches and {unknown} broke off, "
             f"its usage says {used}"
         )
     if keys != used:
-        world.ledger.blame(f"{account} used {used}, its keys together {keys}")
+        world.ledger.report_broken(f"{account} used {used}, its keys together {keys}")
     world.ledger.events["searches counted"] += used

@@ -3,13 +3,13 @@
     python -m benchmarks.soak.soak_http                     a minute and a half
     python -m benchmarks.soak.soak_http --smoke --out "$(mktemp -d)"
 
-For --seconds (60; the smoke 10) a server with two workers on the bundled photos is asked for
-everything that the API has, while photos come and go, keys are made and revoked, workers are
-killed and the whole server is stopped, killed and started again. Checked are:
+For --seconds (60; the smoke 10) a server with two workers on the bundled photos gets every request
+that the API has, while photos come and go, keys are made and revoked, workers are killed and the
+whole server is stopped, killed and started again. It checks:
 
-- counting: an account's usage is the searches that were acknowledged to it, none lost, none extra
-  but of those whose connection broke before an answer came;
-- paging: a walk through a ranking meets every photo of its snapshot once, deleted ones excepted;
+- counting: an account's usage is the searches that were acknowledged to it, none lost, and none
+  extra except of those whose connection broke before an answer came;
+- paging: a walk through a ranking meets every photo of its snapshot once, except deleted ones;
 - keys: a new one works at once and a revoked one no more, on every connection;
 - deletion: a photo that was deleted is gone, cursors included;
 - idempotency: a POST that is sent again does nothing twice;
@@ -35,9 +35,9 @@ from benchmarks.common.load.libraries import library_of
 from benchmarks.common.load.searchlab_server import Server
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.soak.changing import change_photos, draw
-from benchmarks.soak.killing import kill, memory, watch
-from benchmarks.soak.paging import page
-from benchmarks.soak.reading import read
+from benchmarks.soak.killing import kill_in_turns, summarise_memory, watch_memory
+from benchmarks.soak.paging import walk_rankings
+from benchmarks.soak.reading import read_at_random
 from benchmarks.soak.settling import settle
 from benchmarks.soak.world import World
 from benchmarks.soak.writing import make_collections, make_keys
@@ -52,13 +52,21 @@ from searchlab.library.roots import check_root
 WORKERS = 2
 
 
-async def everything(world: World) -> None:
-    """Let all go on at once until it is over, then settle the accounts."""
-    actors = [*[read] * 4, *[page] * 2, make_collections, make_keys, change_photos, kill, watch]
+async def run_all(world: World) -> None:
+    """Run all actors at once until time is over, then check the accounts."""
+    actors = [
+        *[read_at_random] * 4,
+        *[walk_rankings] * 2,
+        make_collections,
+        make_keys,
+        change_photos,
+        kill_in_turns,
+        watch_memory,
+    ]
     outcomes = await asyncio.gather(*(actor(world) for actor in actors), return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
-            world.ledger.blame(f"an actor ended early: {outcome!r}")
+            world.ledger.report_broken(f"an actor ended early: {outcome!r}")
     await settle(world)
 
 
@@ -74,8 +82,8 @@ def prepare(library: Library, photos: Path) -> None:
     database.close()
 
 
-def soak(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, Any]]:
-    """Run, and return figures and tables."""
+def run_soak(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, Any]]:
+    """Run the soak; returns figures and tables."""
     progress = ConsoleProgress(Console(stderr=True))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -92,14 +100,14 @@ def soak(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, Any]]
                     seconds=options.seconds,
                     seed=options.seed,
                 )
-                asyncio.run(everything(world))
-            grown = memory(world)
+                asyncio.run(run_all(world))
+            memory_figures = summarise_memory(world)
         finally:
             server.stop()
             errors = [line for line in (folder / "server.log").open() if '"error"' in line]
     sys.stdout.writelines(error[:1500] + "\n" for error in errors[:5])
-    figures = world.ledger.counts() | grown
-    figures["most s to stop and start the server"] = round(max(world.away_s, default=0.0), 1)
+    figures = world.ledger.counts() | memory_figures
+    figures["most s to stop and start the server"] = round(max(world.downtimes_s, default=0.0), 1)
     figures["errors in the log"] = len(errors)
     figures["promises broken"] = len(world.ledger.broken)
     return figures, world.ledger.tables()
@@ -108,13 +116,13 @@ def soak(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, Any]]
 def main() -> None:
     """Run, show and record."""
     parser = bench_parser(__doc__, dataset="demo", datasets=("demo", "plain"))
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long")
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of the soak")
     options = parser.parse_args()
     if options.smoke:
         options.dataset, options.seconds = "plain", 10.0
     if on_record(options, "http", "soak") is not None:
         return
-    figures, tables = soak(options)
+    figures, tables = run_soak(options)
     for name, value in figures.items():
         print(f"{name:<40}{value:>12,}")
     values = {

@@ -1,4 +1,4 @@
-"""What all who take part in a soak share: the server, the library, accounts and the ledger."""
+"""What all actors of a soak share: the server, the library, accounts and the ledger."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _MOST_REQUESTS = 200_000
 
 
 class World:
-    """What all who take part share.
+    """What all actors of a soak share.
 
     Attributes:
         data: Folder of the library.
         photos: Folder of the pictures that come and go.
-        server: That all of them ask.
-        ledger: Where all of them write.
-        random: Of one seed, though not of one order.
-        ends: When it is over.
-        database: Of accounts and keys.
-        keys: Account -> key.
-        snapshots: Name -> the photos that it holds.
-        order: Names of the snapshots, oldest first.
-        memory_mib: Of the largest worker, look by look.
-        away_s: Seconds that each stop and start of the server took.
+        server: The server that gets all requests.
+        ledger: Counts what all actors do.
+        random: Seeded; but the order in which actors draw differs between runs.
+        ends: When the soak is over, by `time.monotonic`.
+        database: Database of accounts and keys.
+        keys: Account -> API key.
+        snapshots: Id of a snapshot -> ids of its photos.
+        order: Ids of the snapshots, oldest first.
+        memory_mib: Memory of the largest worker, every half second.
+        downtimes_s: Seconds that each stop and start of the server took.
     """
 
     def __init__(
@@ -55,17 +55,17 @@ class World:
         self.snapshots: dict[str, frozenset[str]] = {}
         self.order: list[str] = []
         self.memory_mib: list[float] = []
-        self.away_s: list[float] = []
+        self.downtimes_s: list[float] = []
         self.note_snapshot()
 
     @property
-    def over(self) -> bool:
-        """Whether it has run for long enough."""
+    def is_over(self) -> bool:
+        """Whether the soak has run for long enough."""
         return time.monotonic() > self.ends or self.ledger.requests > _MOST_REQUESTS
 
     @property
     def left_s(self) -> float:
-        """Seconds until it is over."""
+        """Seconds until the soak is over."""
         return self.ends - time.monotonic()
 
     @property
@@ -74,18 +74,18 @@ class World:
         return self.snapshots[self.order[-1]]
 
     def note_snapshot(self) -> None:
-        """Remember which photos the snapshot in force holds."""
+        """Remember the photos of the snapshot that is served now."""
         snapshot = open_library(self.data).snapshot()
         if snapshot is not None and snapshot.snapshot_id not in self.snapshots:
             self.snapshots[snapshot.snapshot_id] = frozenset(snapshot.table.texts("photo_id"))
             self.order.append(snapshot.snapshot_id)
 
     def client(self, account: str) -> httpx.AsyncClient:
-        """Return a client of its own connections."""
+        """Return a client with an account's key and connections of its own."""
         return self.client_of(self.keys[account])
 
     def client_of(self, key: str) -> httpx.AsyncClient:
-        """Return a client that shows a key."""
+        """Return a client that sends a key."""
         return httpx.AsyncClient(
             base_url=self.server.base_url, headers={"x-api-key": key}, timeout=60
         )
@@ -97,20 +97,20 @@ class World:
         method: str,
         path: str,
         *,
-        may: tuple[int, ...] = (200,),
+        allowed: tuple[int, ...] = (200,),
         searches: bool = False,
         **options: Any,
     ) -> httpx.Response | None:
-        """Ask once; None where the connection broke or the server had no room.
+        """Send a request once; returns None if the connection broke, or for a 429 or 503.
 
-        A 429 or 503 must say when to come again, and any status besides those in `may` is a broken
-        promise.
+        A 429 or 503 must have Retry-After, and any other status that is not in `allowed` is a
+        broken promise.
         """
         name = f"{method} {re.sub(r'[0-9a-f-]{36}|[0-9]+', '*', path)}"
         started = time.perf_counter()
         try:
             answer = await client.request(method, path, **options)
-        except (httpx.ConnectError, httpx.ConnectTimeout):  # nothing was asked
+        except (httpx.ConnectError, httpx.ConnectTimeout):  # nothing was sent
             self.ledger.events["connections refused"] += 1
             await asyncio.sleep(0.2)
             return None
@@ -120,16 +120,16 @@ class World:
                 self.ledger.unknown[account] += 1
             await asyncio.sleep(0.1)
             return None
-        self.ledger.took_s.append(time.perf_counter() - started)
+        self.ledger.latencies_s.append(time.perf_counter() - started)
         self.ledger.answers[name, answer.status_code] += 1
         if searches and answer.status_code == 200:
             self.ledger.acknowledged[account] += 1
         if answer.status_code in {429, 503}:
             wait = answer.headers.get("retry-after", "")
             if not wait.isdigit():
-                self.ledger.blame(f"{name}: {answer.status_code} without Retry-After")
+                self.ledger.report_broken(f"{name}: {answer.status_code} without Retry-After")
             await asyncio.sleep(min(float(wait or 1), 2))
             return None
-        if answer.status_code not in may:
-            self.ledger.blame(f"{name}: {answer.status_code} {answer.text[:300]}")
+        if answer.status_code not in allowed:
+            self.ledger.report_broken(f"{name}: {answer.status_code} {answer.text[:300]}")
         return answer

@@ -4,10 +4,10 @@
     python -m benchmarks.sources.bench_sources --dataset drawn --photos 1000000
     python -m benchmarks.sources.bench_sources --smoke --out "$(mktemp -d)"
 
-`bulk` are 7,543 recorded credits of Flickr photos, a JSONL and a CSV; `drawn` are lines in the same
-shape, every thousandth one malformed. Writes results/sources/<dataset>/reading.json with seconds
-(the median of --runs), records a second, and the most memory that Python held meanwhile, measured
-in a run of its own because measuring slows it down; skips what is on record (--force measures
+`bulk` are 7,543 recorded credits of Flickr photos, a JSONL and a CSV; `drawn` are random lines in
+the same format, every thousandth one malformed. Writes results/sources/<dataset>/reading.json with
+seconds (the median of --runs), records per second, and the peak of Python's memory, which is
+measured in a separate run because it slows reading down; skips what is on record (--force measures
 again).
 """
 
@@ -29,8 +29,8 @@ from searchlab.sources.dump import DumpRecord, read_dump
 BULK = ("flickr_landscapes_ml5.jsonl", "openimages_xm3600_attributions.csv")
 
 
-def bulk() -> list[Path]:
-    """The recorded dumps."""
+def list_bulk() -> list[Path]:
+    """List the files of the recorded dumps."""
     root = external_root()
     if root is None:
         sys.exit("set SEARCHLAB_DATASETS to a folder that holds upstream-records")
@@ -38,7 +38,7 @@ def bulk() -> list[Path]:
 
 
 def write_dumps(folder: Path, n: int, seed: int) -> list[Path]:
-    """A dump of n lines, each thousandth of them cut short."""
+    """Write a dump of n lines, every thousandth of them cut short."""
     rng = random.Random(seed)
     path = folder / "drawn.jsonl"
     with path.open("w", encoding="utf-8") as file:
@@ -58,8 +58,8 @@ def write_dumps(folder: Path, n: int, seed: int) -> list[Path]:
     return [path]
 
 
-def read(paths: list[Path]) -> tuple[int, int]:
-    """Read every record; returns how many were good and how many were reported."""
+def read_records(paths: list[Path]) -> tuple[int, int]:
+    """Read every record; returns how many were good and how many were reported as malformed."""
     good = reported = 0
     for path in paths:
         for photo in read_dump(path, SOURCES["flickr"]):
@@ -71,7 +71,7 @@ def read(paths: list[Path]) -> tuple[int, int]:
 def main() -> None:
     """Read dumps, time it, and record the figures."""
     parser = bench_parser(__doc__, dataset="bulk", datasets=("bulk", "drawn"))
-    parser.add_argument("--photos", type=int, default=100_000, help="lines that are drawn")
+    parser.add_argument("--photos", type=int, default=100_000, help="lines of the drawn dump")
     options = parser.parse_args()
     if options.smoke:
         options.dataset, options.photos, options.runs = "drawn", 2_000, 1
@@ -79,13 +79,13 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         paths = (
-            bulk()
+            list_bulk()
             if options.dataset == "bulk"
             else write_dumps(Path(folder), options.photos, options.seed)
         )
-        seconds = median_ms(lambda: read(paths), options.runs) / 1_000
+        seconds = median_ms(lambda: read_records(paths), options.runs) / 1_000
         tracemalloc.start()
-        good, reported = read(paths)
+        good, reported = read_records(paths)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         n_bytes = sum(path.stat().st_size for path in paths)

@@ -4,9 +4,10 @@
     SEARCHLAB_DATASETS=... python -m benchmarks.steering.bench_steering --dataset flickr8k
     python -m benchmarks.steering.bench_steering --smoke --out "$(mktemp -d)"
 
-Photos are asked for together with words that do not describe them. Writes
-results/steering/<dataset>/<model>.json: look kept against text obeyed at every weight, by language,
-for other ways to mix, and where the words describe the photo, too; and charts beside it.
+Queries are a photo together with words that do not describe it. Writes
+results/steering/<dataset>/<model>.json: how much of the photo's look results keep and how far they
+follow the words, at every weight, by language, for other ways to mix, and for words that do
+describe the photo; and charts beside it.
 """
 
 from __future__ import annotations

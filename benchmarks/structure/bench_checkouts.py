@@ -48,7 +48,7 @@ def main() -> None:
     checkouts = {"before": options.before.resolve(), "now": ROOT}
     with tempfile.TemporaryDirectory() as scratch:
         turns = take_turns(checkouts, Path(scratch), options)
-    measured = [summary(what, figures) for what, figures in turns.items()]
+    measured = [summarise(what, figures) for what, figures in turns.items()]
     metrics = {f"{row['what']}, now / before": row["ratio"] for row in measured}
     cpu = [row["ratio"] for row in measured if row["what"].endswith("CPU us")]
     metrics |= {"requests, CPU, median": statistics.median(cpu), "requests, CPU, most": max(cpu)}
@@ -97,7 +97,7 @@ def take_turns(
     return turns
 
 
-def summary(what: str, figures: dict[str, list[float]]) -> dict[str, Any]:
+def summarise(what: str, figures: dict[str, list[float]]) -> dict[str, Any]:
     """Give the medians of both checkouts, and the median of the ratios turn by turn."""
     before, now = (statistics.median(figures[name]) for name in ("before", "now"))
     ratio = statistics.median(y / x for x, y in zip(figures["before"], figures["now"], strict=True))
@@ -124,8 +124,8 @@ def searches(checkout: Path, folder: Path, n: int) -> dict[str, float]:
 def commit_of(checkout: Path) -> str:
     """Return the commit that a checkout is at; `+` where it was changed since."""
     git = ["git", "-C", str(checkout), "describe", "--always", "--abbrev=12", "--dirty=+"]
-    done = subprocess.run(git, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    process = subprocess.run(git, capture_output=True, text=True, check=False)
+    return process.stdout.strip()
 
 
 def _index(checkout: Path, folder: Path, index: str) -> None:

@@ -1,4 +1,4 @@
-"""The plan of the house in numbers: lines, files, rooms, and how many files one query enters.
+"""The structure of the code in numbers: lines, files, rooms, and how many files a query enters.
 
     python -m benchmarks.structure.bench_structure
     python -m benchmarks.structure.bench_structure --checkout ../before --name before
@@ -39,8 +39,8 @@ def main() -> None:
     options = parser.parse_args()
     if on_record(options, BENCHMARK, options.name) is not None:
         return
-    entered = files_entered(options.checkout.resolve())
-    metrics = counts(options.checkout) | {
+    entered = list_entered_files(options.checkout.resolve())
+    metrics = count_files(options.checkout) | {
         "files entered by a text query": len(entered["request"]),
         "with the threads for all requests": len({*entered["request"], *entered["apart"]}),
     }
@@ -55,8 +55,8 @@ def main() -> None:
         print(f"{value:>8,}  {name}")
 
 
-def counts(checkout: Path) -> dict[str, int]:
-    """Count lines and files of each tree, and what stands at the root of the package."""
+def count_files(checkout: Path) -> dict[str, int]:
+    """Count lines and files of each tree, modules and rooms at the root, and repeated names."""
     package = checkout / "searchlab"
     files = {tree: sorted((checkout / tree).rglob("*.py")) for tree in TREES}
     figures = {f"lines of {tree}": sum(map(_lines, files[tree])) for tree in TREES}
@@ -66,8 +66,8 @@ def counts(checkout: Path) -> dict[str, int]:
     return figures | {
         "modules at the root": len(list(package.glob("*.py"))),
         "rooms at the root": len(list(package.glob("*/__init__.py"))),
-        "class names that stand more than once": _repeated(classes),
-        "file names that stand more than once": _repeated(path.name for path in modules),
+        "class names that stand more than once": _count_repeated(classes),
+        "file names that stand more than once": _count_repeated(path.name for path in modules),
     }
 
 
@@ -80,11 +80,11 @@ def _classes(path: Path) -> list[str]:
     return [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
 
 
-def _repeated(names: Iterable[str]) -> int:
+def _count_repeated(names: Iterable[str]) -> int:
     return sum(n > 1 for n in collections.Counter(names).values())
 
 
-def files_entered(checkout: Path) -> dict[str, list[str]]:
+def list_entered_files(checkout: Path) -> dict[str, list[str]]:
     """Serve some bundled photos by the code of a checkout, and list the files one query enters."""
     with tempfile.TemporaryDirectory() as scratch:
         library = Path(scratch) / "library"
@@ -104,12 +104,12 @@ def files_entered(checkout: Path) -> dict[str, list[str]]:
 
 def _run(checkout: Path, command: list[str]) -> str:
     environment: dict[str, Any] = {**os.environ, "PYTHONPATH": str(checkout)}
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=checkout, env=environment, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        sys.exit(f"{' '.join(command[:4])} must end with 0, got: {done.stderr[-2000:]}")
-    return done.stdout
+    if process.returncode:
+        sys.exit(f"{' '.join(command[:4])} must end with 0, got: {process.stderr[-2000:]}")
+    return process.stdout
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def _room(room: str, does: str, top: int) -> str:
 
 
 def _foundation(ground: int) -> list[str]:
-    """Draw what stands under all rooms: the modules at the root."""
+    """Draw the modules at the root of the package, below all rooms."""
     stems = sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
     return [
         f'<rect x="{LEFT - 8}" y="{ground}" width="{RIGHT - LEFT + 16}" height="32" '
@@ -92,7 +92,7 @@ def _foundation(ground: int) -> list[str]:
 
 
 def _arrow(pair: tuple[str, str], tops: dict[str, int], shown: list[tuple[str, str]]) -> str:
-    """Draw an arc on the right side of the house, the wider the more floors it passes."""
+    """Draw an arc on the right side of the house; it is wider if it passes more floors."""
     hue = HUES.get(pair[0], PLAIN)
     y1, y2 = (tops[room] + _port(pair, room, shown) for room in pair)
     x = RIGHT + 10
@@ -105,11 +105,11 @@ def _arrow(pair: tuple[str, str], tops: dict[str, int], shown: list[tuple[str, s
 
 
 def _port(pair: tuple[str, str], room: str, shown: list[tuple[str, str]]) -> float:
-    """Say how far below the top of a room an arrow begins or ends there, so that none cross."""
-    # What comes in stands over what goes out; of both, the short ones stand on the outside.
-    comes = [ends for ends in reversed(shown) if ends[1] == room]
-    goes = [ends for ends in reversed(shown) if ends[0] == room]
-    ports = comes + goes
+    """Return how far below a room's top an arrow begins or ends there, so that none cross."""
+    # Arrows that end here are above those that begin here; short ones are on the outside.
+    incoming = [ends for ends in reversed(shown) if ends[1] == room]
+    outgoing = [ends for ends in reversed(shown) if ends[0] == room]
+    ports = incoming + outgoing
     return round(ROOM * (ports.index(pair) + 1) / (len(ports) + 1), 1)
 
 

@@ -3,8 +3,9 @@
     PYTHONPATH=CHECKOUT python entered.py LIBRARY KEY
 
 Prints their paths as JSON, by thread: every file with a function that is called between the request
-and its answer. The thread that commits the counts of all requests together, and the one that writes
-the log, go by the name `apart`. Only public names are used, so that it runs in other checkouts too.
+and its answer. `apart` are the thread that commits the counts of all requests together, and the one
+that writes the log; all others are `request`. Only public names are used, so that it runs in other
+checkouts too.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def _note(frame: FrameType, event: str, _: Any) -> None:
 
 
 def main() -> None:
-    """Serve a library, warm it, and ask one query under a profile of every thread."""
-    threading.setprofile(_note)  # before the app, for threads take it over when they start
+    """Serve a library, warm it up, and send one query while every thread is profiled."""
+    threading.setprofile(_note)  # before the app, because threads get it only when they start
     from litestar.testing import TestClient
 
     import searchlab

@@ -23,14 +23,14 @@ MODULES = {_name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def room_of(module: str) -> str:
-    """Name the room of a module; of one at the root, nothing."""
+    """Return the room of a module; "" for a module at the root."""
     first = module.split(".")[1]
     return first if (PACKAGE / first).is_dir() else ""
 
 
 @functools.cache
 def tree_of(path: Path) -> ast.Module:
-    """Parse a file of Python, once."""
+    """Parse a Python file; each file is parsed once."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
@@ -77,10 +77,10 @@ def arrows() -> set[tuple[str, str]]:
 
 
 def shortest_arrows(pairs: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Leave out the arrows whose end is reached through a room between as well.
+    """Leave out the arrows whose end can also be reached through a room between.
 
     Args:
-        pairs: Of rooms, each the one that imports and the one that it imports from.
+        pairs: Pairs of rooms: one that imports, and one that it imports from.
     """
     order = list(ROOMS)
     reach: dict[str, set[str]] = {}

@@ -2,8 +2,8 @@
 
     PYTHONPATH=CHECKOUT python searched.py LIBRARY N
 
-Prints them as JSON, one for each of N texts that are not asked twice. Only public names are used,
-so that it runs in other checkouts too.
+Prints them as JSON, one for each of N different texts. Only public names are used, so that it runs
+in other checkouts too.
 """
 
 from __future__ import annotations

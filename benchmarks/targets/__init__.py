@@ -1,1 +1,1 @@
-"""Parts of `bench_targets.py`."""
+"""Targets of performance beside what was measured: `bench_targets.py` and its goals."""

@@ -1,11 +1,11 @@
-"""Target by target: what was aimed at, what was measured, reached or not.
+"""Target by target: the bound, what was measured, and whether it was reached.
 
     python -m benchmarks.targets.bench_targets  # seconds; it reads what is recorded
     python -m benchmarks.targets.bench_targets --smoke --out "$(mktemp -d)"
 
-Writes results/targets/<dataset>/table.json. Measures nothing itself: `benchmarks/targets/goals.py`
-names the file that holds each figure and the bound. What nobody has measured stands in the table as
-such, and what was measured on another machine than the rest is named.
+Writes results/targets/<dataset>/table.json. It measures nothing: `benchmarks/targets/goals.py`
+names the record of each figure, and the bound. Figures that are not on record are "not measured" in
+the table, and different machines are named.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "results"
 
 
 def row_of(goal: Goal, results: Results) -> dict[str, Any]:
-    """Look one figure up; `figure` and `over_bound` are left out where there is none."""
+    """Look one figure up; without a record the row has no `figure` and no `over_bound`."""
     about = {
         "target": goal.target,
         "what": goal.what,
@@ -49,7 +49,7 @@ def row_of(goal: Goal, results: Results) -> dict[str, Any]:
 
 
 def format_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Lay the table out as text."""
+    """Format the table as text."""
     lines = [f"{'':3}{'':62}{'wanted':>16}{'figure':>10}  reached"]
     for row in rows:
         figure = f"{row['figure']:g}" if "figure" in row else "-"

@@ -1,4 +1,4 @@
-"""The six targets of performance as data: what is measured where, and what was aimed at."""
+"""The six targets of performance as data: which record has each figure, and its bound."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ RECALL = 0.99
 
 @dataclass(frozen=True)
 class Goal:
-    """One figure that was aimed at.
+    """A figure and its bound.
 
     Attributes:
-        target: Which of the six it belongs to.
-        what: In words.
+        target: Number of the target that it belongs to, 1 to 6.
+        what: The figure in words.
         read: Finds the figure among the results.
         sense: Whether the figure should be at most or at least the bound.
-        bound: What was aimed at.
-        where: The file that holds it.
+        bound: The bound.
+        where: The record that holds the figure, below the folder of results.
     """
 
     target: int
@@ -44,7 +44,7 @@ class Goal:
     where: str
 
     def reached(self, figure: float) -> bool:
-        """Whether a figure is as good as was aimed at."""
+        """Whether a figure meets the bound."""
         return figure <= self.bound if self.sense == "<=" else figure >= self.bound
 
 
@@ -53,7 +53,7 @@ def _of(reference: str) -> Read:
 
 
 def _ms(reference: str) -> Read:
-    """The value of microseconds, in milliseconds."""
+    """Read a figure in microseconds, and give it in milliseconds."""
     return lambda results: float(results.find(reference)) / 1000
 
 
@@ -72,25 +72,25 @@ def _cost(system: str, row: dict[str, Any], cost: str) -> float:
 
 
 def _share(cost: str) -> Read:
-    """Our cost over hnswlib's."""
+    """Divide our cost by hnswlib's."""
     return lambda results: (
         _cost(OURS, _row(results, OURS), cost) / _cost(GRAPH, _row(results, GRAPH), cost)
     )
 
 
 def _captions(results: Results) -> float:
-    """Our time at the recall over hnswlib's where it comes nearest to it."""
+    """Divide our time at the recall by hnswlib's time where it comes nearest to that recall."""
     point = "points[queries=text & filter=none & effort=1024].p50_ms"
     graph = float(results.find(f"scale/scenes-512/{GRAPH}-1M.json {point}"))
     return _cost(OURS, _row(results, OURS), "p50_ms text none") / graph
 
 
 def _speed_up(within: str, *, ef_by_kind: bool = False) -> Read:
-    """The least of hnswlib's times over ours with one setting, of both kinds of queries.
+    """Divide hnswlib's time by ours with one setting; the least over both kinds of queries counts.
 
-    Ours has one setting for all filters and kinds. hnswlib is taken at the least `ef` by which it
-    finds enough under this very filter: one for both kinds, or with `ef_by_kind` one for each;
-    where none is enough, at the least that was tried, which favours it.
+    Ours has one setting for all filters and kinds. hnswlib has the least `ef` by which it finds
+    enough under this filter: one for both kinds, or with `ef_by_kind` one for each. Where none is
+    enough, it has the least that was tried, which favours it.
     """
 
     def read(results: Results) -> float:
@@ -100,9 +100,13 @@ def _speed_up(within: str, *, ef_by_kind: bool = False) -> Read:
         efforts = sorted({effort for _, effort in point_of})
 
         def ef_for(*kinds: str) -> int:
-            tried = [ef for ef in efforts if all((kind, ef) in point_of for kind in kinds)]
-            enough = [ef for ef in tried if all(point_of[k, ef]["recall"] >= RECALL for k in kinds)]
-            return int(min(enough or tried))
+            measured = [ef for ef in efforts if all((kind, ef) in point_of for kind in kinds)]
+            reaching = [
+                ef
+                for ef in measured
+                if all(point_of[kind, ef]["recall"] >= RECALL for kind in kinds)
+            ]
+            return int(min(reaching or measured))
 
         return min(
             float(point_of[kind, ef_for(kind) if ef_by_kind else ef_for(*KINDS)]["p50_ms"])
@@ -114,7 +118,7 @@ def _speed_up(within: str, *, ef_by_kind: bool = False) -> Read:
 
 
 def _slowest(*filters: str) -> Read:
-    """Our slowest median with one setting under some filters, both kinds of queries."""
+    """Find our slowest median with one setting under some filters, over both kinds of queries."""
     return _extreme(max, "p50_ms", filters)
 
 
