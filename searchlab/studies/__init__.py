@@ -1,1 +1,1 @@
-"""Labs: what searchlab promises about colour, paging, steering and more, measured."""
+"""Studies: measurements of colour, paging, steering and more, for benchmarks and notebooks."""

@@ -21,9 +21,9 @@ class QuerySet:
     """The judged queries of a collection.
 
     Attributes:
-        text: By words.
-        similar: By a photo; None where there are none.
-        steered: By a photo and words.
+        text: Queries by words.
+        similar: Queries by a photo; None if there are none.
+        steered: Queries by a photo and words; None if there are none.
     """
 
     text: Dataset
@@ -35,10 +35,10 @@ class QuerySet:
         """Load a collection whose image queries are called `<name>-similar` and `<name>-steered`.
 
         Args:
-            name: Of the text queries.
-            least: Text queries that a language must have, to be asked at all.
-            most: Text queries of a language that are drawn.
-            seed: Of the drawing.
+            name: Name of the dataset of the text queries.
+            least: Least number of text queries of a language; languages with fewer are left out.
+            most: Most text queries to draw of each language.
+            seed: Seed of the drawing.
         """
         everything = load_dataset(name)
         counts = Counter(query.lang for query in everything.queries)
@@ -50,7 +50,7 @@ class QuerySet:
         )
 
     def halves(self, seed: int) -> tuple[QuerySet, QuerySet]:
-        """Divide all queries in two, those about one photo together."""
+        """Divide all queries into two halves, keeping queries about the same photo together."""
         text = halves(self.text, seed=seed)
         similar = (None, None) if self.similar is None else halves(self.similar, seed=seed)
         steered = (None, None) if self.steered is None else halves(self.steered, seed=seed)
@@ -61,12 +61,12 @@ class QuerySet:
         return first, second
 
     def each(self) -> Iterator[Dataset]:
-        """Yield the datasets that there are: text, image, both."""
+        """Yield the datasets that are not None: text, similar, steered."""
         yield from (one for one in (self.text, self.similar, self.steered) if one is not None)
 
 
 def engine_of(library: Library, config: Config, query_set: QuerySet) -> SearchEngine:
-    """Build an engine over the photos of a collection, as its queries may see them."""
+    """Build an engine over the photos of a collection, without the fields that queries are from."""
     return library.engine_for(
         config, withheld=query_set.text.withheld, photo_ids=query_set.text.photo_ids
     )

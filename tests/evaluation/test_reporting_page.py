@@ -215,7 +215,7 @@ def test_a_picture_that_cannot_be_read_is_left_out(tmp_path):
 def test_samples_say_plainly_what_is_not_at_hand(tmp_path):
     one = result(MINI)
     names = {one.config_id: "mini"}
-    assert "no samples" in samples_html([(one, {})], names, dataset=None, pictures=Pictures())
+    assert "No samples" in samples_html([(one, {})], names, dataset=None, pictures=Pictures())
     run = {query_id: [PHOTO] for query_id in one.scores.query_ids}
     bare = samples_html([(one, run)], names, dataset=None, pictures=Pictures())
     assert "There are no pictures" in bare

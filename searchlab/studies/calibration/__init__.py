@@ -1,1 +1,1 @@
-"""Does a relevance score keep what it promises?"""
+"""Whether a relevance score is the probability of relevance that it claims to be."""

@@ -1,4 +1,4 @@
-"""Charts of what the calibration lab measured."""
+"""Charts of the calibration study."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TITLES = {"text": "words", "image": "a photo", "both": "a photo and words"}
 
 
 def draw_reliability(axes: Axes, bars: Sequence[Mapping[str, Any]], *, title: str) -> None:
-    """Draw what scores keep against what they promise, each with its number of photos.
+    """Draw the share of relevant photos against the score, each with its number of photos.
 
     Args:
-        axes: Where to.
-        bars: As in `Diagram.to_dict()["bars"]`; those of fewer than 30 photos are drawn hollow.
-        title: Of these axes.
+        axes: Axes to draw on.
+        bars: `Diagram.to_dict()["bars"]`; bins of fewer than 30 photos are drawn hollow.
+        title: Title of the axes.
     """
     axes.plot([0, 1], [0, 1], color="#777777", linestyle=":", linewidth=1, label="kept exactly")
     style = look(0) | {"linestyle": "none", "capsize": 3}
@@ -44,14 +44,14 @@ def draw_reliability(axes: Axes, bars: Sequence[Mapping[str, Any]], *, title: st
 
 
 def draw_transfer(axes: Axes, rows: Sequence[Mapping[str, Any]], *, title: str) -> None:
-    """Draw what thresholds keep after a swap of models, calibrated beside bare cosines.
+    """Draw the precision of thresholds after a swap of models, for calibrated scores and cosines.
 
-    A pair without a mark shows nothing at all.
+    A pair of models has no mark if nothing scores above the threshold.
 
     Args:
-        axes: Where to.
-        rows: Of `measure_transfer`, for one share asked for.
-        title: Of these axes.
+        axes: Axes to draw on.
+        rows: Rows of `measure_transfer` for one precision.
+        title: Title of the axes.
     """
     swaps = [row for row in rows if row["chosen_on"] != row["used_with"]]
     pairs = sorted({(row["chosen_on"], row["used_with"]) for row in swaps})
@@ -72,7 +72,7 @@ def draw_transfer(axes: Axes, rows: Sequence[Mapping[str, Any]], *, title: str) 
 
 
 def draw_unanswerable(axes: Axes, thresholds: Sequence[Mapping[str, Any]], *, title: str) -> None:
-    """Draw the shares of queries that show anything, with their answers there and taken away."""
+    """Draw the shares of queries that show any photo, with and without their answers."""
     x = [row["threshold"] for row in thresholds]
     series = (("answered", "its answers are there"), ("false_answers", "taken away"))
     for number, (name, label) in enumerate(series):

@@ -1,4 +1,4 @@
-"""Held-out queries read with a curve: by language, with other curves, with more or less text."""
+"""Reliability of scores on held-out queries: by language, with other curves, by `text_alpha`."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def read(
 
     Args:
         scored: The queries.
-        pairs: Of these queries.
-        curve: Cosine to score.
-        samples: Resamples; queries about one photo are drawn together.
-        seed: Of the resampling.
+        pairs: Pairs of these queries with photos.
+        curve: Curve from cosine to score.
+        samples: Number of resamples; queries about the same photo are drawn together.
+        seed: Seed of the resampling.
     """
     _, cluster_of = np.unique(scored.cluster_ids, return_inverse=True)
     return measure_reliability(
@@ -49,7 +49,7 @@ def read(
 def by_language(
     scored: ScoredQueries, pairs: ScoredPairs, curve: Curve, *, samples: int, seed: int
 ) -> dict[str, Diagram]:
-    """Measure all queries together, named `all`, and each language where there are several."""
+    """Measure all queries together, named `all`, and each language if there are several."""
     diagrams = {"all": read(scored, pairs, curve, samples=samples, seed=seed)}
     langs = np.array(scored.langs)
     for lang in sorted(set(scored.langs)) if len(set(scored.langs)) > 1 else ():
@@ -69,23 +69,23 @@ def flat(diagram: Diagram) -> dict[str, Any]:
 
 def read_with(
     calibrations: Mapping[str, Calibration],
-    held: Sequence[ScoredQueries],
+    held_out: Sequence[ScoredQueries],
     *,
     judged_too: bool,
     samples: int,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Read the same queries with several calibrations.
+    """Measure the same queries with several calibrations.
 
     Args:
-        calibrations: By the name that stands as `recipe` in the rows.
-        held: Queries by kind.
-        judged_too: Read also each query's ten nearest photos that somebody judged.
-        samples: Resamples.
-        seed: Of the resampling.
+        calibrations: Name, which is `recipe` in the rows -> calibration.
+        held_out: Queries, one entry for each kind.
+        judged_too: Whether to measure each query's ten nearest judged photos as well.
+        samples: Number of resamples.
+        seed: Seed of the resampling.
     """
     rows = []
-    for scored in held:
+    for scored in held_out:
         readings = {"top10": scored.top()}
         if judged_too:
             readings["judged10"] = scored.judged().top()
@@ -101,11 +101,11 @@ def read_with(
 def read_at_alphas(
     engine: SearchEngine, steered: Dataset, calibration: Calibration, *, samples: int, seed: int
 ) -> list[dict[str, Any]]:
-    """Read steered queries where the text counts less or more than usual.
+    """Measure steered queries whose text counts less or more than usual.
 
     Returns:
-        A row for each `text_alpha`, as read with the curve that goes over into those of image and
-        text; `ece_fixed` is read with the curve of the usual `text_alpha` throughout.
+        A row for each `text_alpha`, measured with the curve that moves between those of image and
+        text; `ece_fixed` is measured with the curve of the usual `text_alpha`.
     """
     rows = []
     for alpha in ALPHAS:

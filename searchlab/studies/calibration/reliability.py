@@ -1,9 +1,9 @@
-"""How far scores are the probabilities that they claim to be, with what chance does to the figures.
+"""How far scores are from the probabilities that they claim to be, with the effect of chance.
 
-Pairs of one query, and queries about one photo, ask nearly the same thing: they are drawn together,
-as `searchlab.evaluation.significance` does. The expected calibration error is never below zero, so
+Pairs of one query, and queries about one photo, are not independent: they are drawn together, as
+`searchlab.evaluation.significance` does. The expected calibration error is never below zero, so
 chance alone makes it positive, the more the fewer queries there are. Reported are the error as it
-is usually computed, what perfect scores would show on as many queries, and the error without bias.
+is usually computed, the error of perfect scores on as many queries, and the error without bias.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from searchlab.errors import InputError
 from searchlab.evaluation.significance import Interval
 
 BINS = 10
-_CELLS = 8_000_000  # draws of clusters held at once
+_CELLS = 8_000_000  # counts of clusters held in memory at once
 
 
 class Bar(NamedTuple):
-    """Scores between two bounds, and how many of their photos are relevant.
+    """The query-photo pairs whose scores lie between two bounds.
 
     Attributes:
-        mean_score: What they promise.
-        share_relevant: What they keep.
+        mean_score: Mean of their scores, 0 to 1.
+        share_relevant: Share of them that is relevant, 0 to 1.
         low: Lower end of the share's interval.
-        high: Upper end.
-        n_pairs: How many there are.
+        high: Upper end of the share's interval.
+        n_pairs: Number of pairs.
     """
 
     mean_score: float
@@ -45,16 +45,16 @@ class Diagram:
 
     Attributes:
         ece: Expected calibration error without its bias, 0 to 1; 0 is best.
-        ece_plain: As usually computed, which chance alone makes positive.
-        ece_chance: What perfect scores would show on as many queries.
+        ece_plain: The error as usually computed, which chance alone makes positive.
+        ece_chance: The plain error that perfect scores would have on as many queries.
         brier: Mean squared error; 0 is best.
-        skill: Share of the squared error that the scores save beside always saying the base rate;
-            1 is best, 0 is worth nothing, less than 0 misleads.
+        skill: Share of the squared error that the scores save compared with the base rate as every
+            score; 1 is best, 0 is useless, less than 0 misleads.
         base_rate: Share of relevant pairs.
-        mean_score: What the scores promise on average.
-        bars: Bins of equal width that hold any scores, from low to high.
-        n_queries: How many.
-        n_pairs: How many.
+        mean_score: Mean of the scores.
+        bars: The bins of equal width that are not empty, from low to high.
+        n_queries: Number of queries.
+        n_pairs: Number of pairs.
     """
 
     ece: Interval
@@ -69,7 +69,7 @@ class Diagram:
     n_pairs: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, round_floats to six digits."""
+        """Return plain values, rounded to six digits."""
         values: dict[str, Any] = asdict(self)
         values["ece"], values["brier"] = self.ece._asdict(), self.brier._asdict()
         values["bars"] = [bar._asdict() for bar in self.bars]
@@ -89,28 +89,28 @@ def measure_reliability(
 ) -> Diagram:
     """Compare scores with the shares of relevant pairs, with intervals by bootstrap over clusters.
 
-    The bias of the error is taken off as the bootstrap estimates it, and the interval is turned
-    about the estimate (a basic bootstrap interval). It begins at 0 where perfect scores would show
-    as large an error in more than 5 % of draws (at a confidence of 95 %).
+    The bootstrap estimates the bias of the error, which is subtracted, and the interval is
+    reflected about the estimate (a basic bootstrap interval). It begins at 0 if perfect scores
+    would have as large an error in more than 5 % of draws (at a confidence of 95 %).
 
     Args:
-        scores: (n,) values from 0 to 1.
-        relevant: (n,) bool.
-        clusters: (n,) names or numbers of what each pair belongs to, such as the photo that its
-            query is about.
-        n_queries: How many queries the pairs are of, for the record; the clusters if left out.
-        bins: Bins of equal width, at least 1.
-        confidence: Of the intervals, above 0 and below 1.
-        samples: Resamples.
-        seed: Of the resampling.
+        scores: (n,) scores from 0 to 1.
+        relevant: (n,) whether each pair is relevant.
+        clusters: (n,) name or number of each pair's cluster, such as the photo that its query is
+            about.
+        n_queries: Number of queries, to be recorded; the number of clusters if left out.
+        bins: Number of bins of equal width, at least 1.
+        confidence: Confidence of the intervals, above 0 and below 1.
+        samples: Number of resamples.
+        seed: Seed of the resampling.
 
     Raises:
-        InputError: Wrong shapes, or a score outside 0 to 1.
+        InputError: Shapes differ, or a score is outside 0 to 1.
 
     References:
         Naeini, Cooper and Hauskrecht, Obtaining well calibrated probabilities, AAAI 2015.
         Broecker and Smith, Increasing the reliability of reliability diagrams, Weather and
-        Forecasting 22, 2007 (what perfect scores would show).
+        Forecasting 22, 2007 (the error of perfect scores).
         Kumar, Liang and Ma, Verified uncertainty calibration, NeurIPS 2019 (the bias).
     """
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=np.bool_)
@@ -148,13 +148,13 @@ def measure_reliability(
     brier = drawn[3].sum(axis=-1) / drawn[2].sum(axis=-1)
     base = float(y.mean())
     squared = float(whole[3].sum() / len(x))
-    chaff = base * (1 - base)
+    base_error = base * (1 - base)  # squared error of the base rate as every score
     return Diagram(
         ece=ece,
         ece_plain=plain,
         ece_chance=float(chance.mean()),
         brier=Interval(squared, *map(float, np.percentile(brier, ends))),
-        skill=1 - squared / chaff if chaff else 0.0,
+        skill=1 - squared / base_error if base_error else 0.0,
         base_rate=base,
         mean_score=float(x.mean()),
         bars=tuple(_bars(whole, drawn, ends)),
@@ -164,7 +164,7 @@ def measure_reliability(
 
 
 def _gaps(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Promised minus kept in each bin, as shares of all pairs: (..., bins)."""
+    """Return (..., bins) sums of scores minus relevant pairs, as shares of all pairs."""
     return np.asarray((sums[0] - sums[1]) / sums[2].sum(axis=-1, keepdims=True))
 
 
@@ -173,16 +173,16 @@ def _bars(
 ) -> list[Bar]:
     bars = []
     for column in np.flatnonzero(whole[2]):
-        promised, relevant, count, _ = whole[:, column]
-        there = drawn[2, :, column] > 0
-        shares = drawn[1, there, column] / drawn[2, there, column]
+        score_sum, relevant, count, _ = whole[:, column]
+        filled = drawn[2, :, column] > 0
+        shares = drawn[1, filled, column] / drawn[2, filled, column]
         low, high = np.percentile(shares, ends) if len(shares) else (relevant / count,) * 2
-        bars.append(Bar(promised / count, relevant / count, float(low), float(high), round(count)))
+        bars.append(Bar(score_sum / count, relevant / count, float(low), float(high), round(count)))
     return bars
 
 
 def _draw(parts: NDArray[np.float64], samples: int, seed: int) -> NDArray[np.float64]:
-    """Draw clusters with replacement; (n_parts, samples, bins) sums of what was drawn."""
+    """Draw clusters with replacement; returns (n_parts, samples, bins) sums over them."""
     n_parts, n_clusters, bins = parts.shape
     rng = np.random.default_rng(seed)
     table = parts.transpose(1, 0, 2).reshape(n_clusters, -1)
@@ -193,7 +193,7 @@ def _draw(parts: NDArray[np.float64], samples: int, seed: int) -> NDArray[np.flo
 def cluster_draws(
     n_clusters: int, samples: int, rng: np.random.Generator
 ) -> list[NDArray[np.float64]]:
-    """Draw how often each cluster is in each resample: blocks of (n, n_clusters) counts."""
+    """Draw how often each cluster is in each resample; returns blocks of (n, n_clusters) counts."""
     step = max(1, _CELLS // n_clusters)
     shares = np.full(n_clusters, 1 / n_clusters)
     return [
@@ -203,7 +203,7 @@ def cluster_draws(
 
 
 def round_floats(values: Any, digits: int = 6) -> Any:
-    """Round the floats in plain values, so that what is recorded is short and stays the same."""
+    """Round the floats in plain values, so that records are short and reproducible."""
     if isinstance(values, dict):
         return {key: round_floats(value, digits) for key, value in values.items()}
     if isinstance(values, list | tuple):

@@ -1,8 +1,8 @@
-"""Whether a `relevance_score` keeps what it promises, as it is recorded.
+"""Whether a `relevance_score` is the probability of relevance that it claims to be.
 
-Curves are fitted on one half of the judged photos and read on the other, for each kind of query.
-`measure` is what `benchmarks/calibration/bench_calibration.py` writes down for a model, and
-`measure_transfer` what it writes down for all models together.
+Curves are fitted on one half of the judged photos and measured on the other, for each kind of
+query. `benchmarks/calibration/bench_calibration.py` records `measure` for each model, and
+`measure_transfer` for all models together.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ def measure(
     samples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Fit on one half of the queries, and read the scores of the other.
+    """Fit on one half of the queries, and measure the scores of the other.
 
-    Scores are read on each query's ten nearest photos (`top10`); where photos were judged not
-    relevant, also on its ten nearest that somebody judged (`judged10`), with curves fitted on
-    such; and over all pairs (`all`). Where nobody judged, a photo counts as not relevant.
+    Scores are measured on each query's ten nearest photos (`top10`); if photos were judged not
+    relevant, also on its ten nearest judged photos (`judged10`), with curves fitted on such; and
+    over all pairs (`all`). Unjudged photos count as not relevant.
 
     Args:
-        engine: Its calibration is not used.
+        engine: Engine, whose calibration is not used.
         query_set: Judged queries.
-        others: Calibrations by name to compare with, such as those of another collection.
-        samples: Resamples of the intervals.
-        seed: Of halves and resampling.
+        others: Further calibrations by name, such as those of another collection.
+        samples: Number of resamples of the intervals.
+        seed: Seed of halves and resampling.
 
     Returns:
         `calibration` and `metrics`; tables `reliability` by kind, reading and language, `diagrams`
@@ -73,12 +73,12 @@ def measure(
     first, second = query_set.halves(seed)
     draw = {"samples": samples, "seed": seed}
     fitted = fit(engine, first)
-    held = [score_queries(engine, dataset) for dataset in second.each()]
-    has_refused = all((one.grades == 0).any() for one in held)
-    judged = fit(engine, first, judged_only=True) if has_refused else None
+    held_out = [score_queries(engine, dataset) for dataset in second.each()]
+    has_irrelevant = all((scored.grades == 0).any() for scored in held_out)
+    judged = fit(engine, first, judged_only=True) if has_irrelevant else None
     rows, diagrams = [], []
     metrics: dict[str, float] = {}
-    for scored in held:
+    for scored in held_out:
         readings = [("top10", scored.top(), fitted), ("all", scored.pairs(), fitted)]
         if judged is not None:
             readings.append(("judged10", scored.judged().top(), judged))
@@ -88,17 +88,17 @@ def measure(
             rows += [label | {"lang": lang} | flat(one) for lang, one in diagrams_of.items()]
             diagrams.append(label | {"bars": diagrams_of["all"].to_dict()["bars"]})
             metrics |= _headline(f"{scored.kind}.{reading}", diagrams_of["all"])
-    known = {"fitted": fitted, _MEAN: _with_mean(fitted)}
-    known |= {} if judged is None else {"judged photos": judged}
-    known |= {"uncalibrated": UNCALIBRATED, **(others or {})}
+    calibrations = {"fitted": fitted, _MEAN: _with_mean(fitted)}
+    calibrations |= {} if judged is None else {"judged photos": judged}
+    calibrations |= {"uncalibrated": UNCALIBRATED, **(others or {})}
     recipes = [
         row
-        for row in read_with(known, held, judged_too=judged is not None, **draw)
+        for row in read_with(calibrations, held_out, judged_too=judged is not None, **draw)
         if row["kind"] == "both" or row["recipe"] != _MEAN
     ]
     for row in recipes:
         metrics[f"ece.{row['kind']}.{row['reading']} by {row['recipe']}"] = row["ece"]["mean"]
-    by_lang, thresholds = unanswerable(held[0], fitted.text, **draw)
+    by_lang, thresholds = unanswerable(held_out[0], fitted.text, **draw)
     metrics["auc"] = by_lang[0]["auc"]["mean"]
     for row in thresholds:
         metrics[f"answered@{row['threshold']}"] = row["answered"]["mean"]
@@ -132,22 +132,21 @@ def measure_transfer(
 ) -> dict[str, Any]:
     """Choose a threshold with one model and use it with another, for every ordered pair.
 
-    The threshold is chosen on one half of the text queries, where also the curves are fitted, such
-    that of the photos shown (of the ten nearest) a given share is relevant; the share is then
-    measured on the other half. Once with calibrated scores, once with bare cosines.
+    The threshold is chosen on one half of the text queries, on which the curves are fitted too, so
+    that a given share of the photos above it (of the ten nearest) is relevant; the share is then
+    measured on the other half, once with calibrated scores, once with plain cosines.
 
     Args:
-        engines: By name; their calibrations are not used.
-        query_set: Judged queries; the text queries are taken.
-        precisions: Shares to choose thresholds for.
-        samples: Resamples of the intervals.
-        seed: Of halves and resampling.
+        engines: Name -> engine, whose calibration is not used.
+        query_set: Judged queries, of which the text queries are used.
+        precisions: Shares of relevant photos to choose thresholds for.
+        samples: Number of resamples of the intervals.
+        seed: Seed of halves and resampling.
 
     Returns:
         `rows`, as `searchlab.studies.calibration.thresholds.transfer` makes them, each with its
-        `scale`; and
-        `metrics`: over ordered pairs of different models, the mean distance from the share asked
-        for, and how many intervals hold it.
+        `scale`; and `metrics`: over ordered pairs of different models, the mean distance from the
+        share that the threshold was chosen for, and how many intervals hold it.
     """
     first, second = halves(query_set.text, seed=seed)
     shown: dict[tuple[str, str], dict[str, Shown]] = {}
@@ -175,7 +174,7 @@ def measure_transfer(
 
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure again what is on record, with the parameters that it names."""
+    """Compute the figures of a record again, with the recorded parameters."""
     from searchlab.evaluation.datasets.dataset_library import dataset_library
 
     parameters = measurement["parameters"]
@@ -208,7 +207,7 @@ def _transfer_metrics(name: str, swaps: Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def _with_mean(fitted: Calibration) -> Calibration:
-    """Guess the curve of steered queries from the other two instead of fitting it."""
+    """Replace the curve of steered queries by the mean of the other two."""
     return replace(
         fitted,
         both=Curve(

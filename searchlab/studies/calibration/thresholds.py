@@ -1,4 +1,4 @@
-"""What a score threshold means: after a model swap, and for queries that nothing answers."""
+"""The effect of a score threshold after a model swap, and for queries without an answer."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from searchlab.studies.calibration.reliability import cluster_draws
 
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 LEAST_SHOWN = 30
-"""Photos that a threshold must show, for its precision to be more than luck."""
+"""Least number of photos above a threshold, for its precision to be more than chance."""
 
 _ENDS = (2.5, 97.5)
 
 
 class Shown(NamedTuple):
-    """The photos that one model would show, before a threshold.
+    """The photos that one model would show without a threshold.
 
     Attributes:
-        scores: (n,) on any scale, higher is better.
-        relevant: (n,) bool.
+        scores: (n,) scores on any scale, higher is better.
+        relevant: (n,) whether each photo is relevant to its query.
         clusters: (n,) name of the photo that the query is about.
     """
 
@@ -36,15 +36,18 @@ class Shown(NamedTuple):
 
 
 def threshold_for(shown: Shown, precision: float, *, least: int = LEAST_SHOWN) -> float | None:
-    """Find the lowest threshold above which a share of the photos is relevant.
+    """Find the lowest threshold at which at least a given share of the photos is relevant.
 
     Args:
         shown: Photos of one model.
         precision: The share, above 0 and at most 1.
-        least: Photos that the threshold must show.
+        least: Least number of photos that the threshold must show.
 
     Returns:
-        A score that was seen; None where no threshold shows enough photos so precisely.
+        One of the scores; None if no threshold shows enough photos with this precision.
+
+    Raises:
+        InputError: The precision is out of range.
     """
     if not 0 < precision <= 1:
         msg = f"precision must be above 0 and at most 1, got {precision}"
@@ -64,10 +67,10 @@ def bootstrap_share(
     """Estimate a share, with its percentile bootstrap interval over clusters.
 
     Args:
-        hits: (n,) at least one.
-        clusters: (n,) names; those of one name are drawn together.
-        samples: Resamples.
-        seed: Of the resampling.
+        hits: (n,) booleans, at least one.
+        clusters: (n,) names; entries of one name are drawn together.
+        samples: Number of resamples.
+        seed: Seed of the resampling.
     """
     names, cluster_of = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     sums = np.stack([np.bincount(cluster_of, weights=hits), np.bincount(cluster_of)], axis=1)
@@ -88,16 +91,16 @@ def transfer(
     """Choose a threshold with each model, and use it with every model.
 
     Args:
-        chosen_on: What each model shows for some queries; here the threshold is chosen.
-        used_with: The same models on other queries; here it is judged.
+        chosen_on: Model -> photos for the queries that thresholds are chosen on.
+        used_with: Model -> photos for the queries that thresholds are measured on.
         precision: Share of relevant photos that the threshold is chosen for.
-        samples: Resamples of the intervals.
-        seed: Of the resampling.
+        samples: Number of resamples of the intervals.
+        seed: Seed of the resampling.
 
     Returns:
-        A row for each ordered pair: `threshold` (None where the first model reaches the precision
-        nowhere), and what the second model shows above it: `n_shown`, `precision` with interval,
-        `error` (that share less the one asked for), `within` (whether the interval holds it).
+        A row for each ordered pair: `threshold` (None if the first model never reaches the
+        precision), and for the photos of the second model above it: `n_shown`, `precision` with its
+        interval, `error` (that share minus `precision`), `within` (whether the interval holds it).
     """
     rows: list[dict[str, Any]] = []
     for chosen, before in chosen_on.items():
@@ -128,14 +131,14 @@ def separation(
     samples: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """Area under the ROC curve: how often an answerable query scores above one that is not.
+    """Return the area under the ROC curve: how often an answerable query scores above another one.
 
     Args:
         answerable: (n_queries,) best score with the answers in the collection.
         unanswerable: (n_queries,) best score of the same queries without them.
-        clusters: (n_queries,) queries of one name are drawn together.
-        samples: Resamples.
-        seed: Of the resampling.
+        clusters: (n_queries,) names; queries of one name are drawn together.
+        samples: Number of resamples.
+        seed: Seed of the resampling.
 
     Returns:
         0 to 1; 0.5 is chance. Ties count half.
@@ -148,7 +151,7 @@ def separation(
     order = np.argsort(unanswerable, kind="stable")
     ranked = unanswerable[order]
     beaten = np.zeros((len(names), len(names)))
-    # How many of each cluster lie below a score, and not above it; the mean counts ties half.
+    # How many scores of each cluster lie below a score, and not above it; the mean halves ties.
     steps = np.zeros((len(ranked) + 1, len(names)), dtype=np.float32)
     steps[np.arange(1, len(ranked) + 1), cluster_of[order]] = 1
     np.cumsum(steps, axis=0, out=steps)
@@ -168,36 +171,36 @@ def separation(
 def unanswerable(
     scored: ScoredQueries, curve: Curve, *, samples: int, seed: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Take the answers out of the collection, and see whether the best score tells.
+    """Measure whether the best score shows that a collection holds no answer.
 
-    Photos that nobody judged stay in. Some may be answers after all, so the two are told apart at
-    least as well as it seems here.
+    The answers of each query are removed. Unjudged photos stay; some of them may be answers too, so
+    the score separates the two cases at least as well as measured here.
 
     Args:
-        scored: Queries; their photos of grade 1 and above are taken out.
-        curve: Cosine to score.
-        samples: Resamples; queries about one photo are drawn together.
-        seed: Of the resampling.
+        scored: Queries, whose photos of grade 1 and above are removed.
+        curve: Curve from cosine to score.
+        samples: Number of resamples; queries about the same photo are drawn together.
+        seed: Seed of the resampling.
 
     Returns:
         Rows by language, `all` first: `auc` of the best score with and without the answers, and
-        the shares of queries that show anything at a `score_threshold` of 0.5; and rows by
-        threshold, `answered` and `false_answers` being these shares with and without.
+        the shares of queries that show any photo at a `score_threshold` of 0.5; and rows by
+        threshold, with these shares as `answered` (with the answers) and `false_answers` (without).
     """
     draw = {"samples": samples, "seed": seed}
-    best, left = curve(scored.best()), curve(scored.without_answers().best())
+    best, best_without = curve(scored.best()), curve(scored.without_answers().best())
     langs, clusters = np.array(scored.langs), np.array(scored.cluster_ids)
     rows = []
     for lang in ("all", *sorted(set(scored.langs))):
         mine = np.ones(len(langs), dtype=np.bool_) if lang == "all" else langs == lang
-        area = separation(best[mine], left[mine], clusters[mine].tolist(), **draw)
+        area = separation(best[mine], best_without[mine], clusters[mine].tolist(), **draw)
         rows.append(
             {
                 "lang": lang,
                 "n_queries": int(mine.sum()),
                 "auc": area._asdict(),
                 "answered@0.5": float((best[mine] >= 0.5).mean()),
-                "false_answers@0.5": float((left[mine] >= 0.5).mean()),
+                "false_answers@0.5": float((best_without[mine] >= 0.5).mean()),
             }
         )
     thresholds = [
@@ -205,7 +208,7 @@ def unanswerable(
             "threshold": threshold,
             "answered": bootstrap_share(best >= threshold, scored.cluster_ids, **draw)._asdict(),
             "false_answers": bootstrap_share(
-                left >= threshold, scored.cluster_ids, **draw
+                best_without >= threshold, scored.cluster_ids, **draw
             )._asdict(),
         }
         for threshold in THRESHOLDS
@@ -214,7 +217,7 @@ def unanswerable(
 
 
 def show_nearest(scored: ScoredQueries, curve: Curve | None) -> Shown:
-    """Return each query's ten nearest photos with their scores; with bare cosines for no curve."""
+    """Return each query's ten nearest photos with their scores, or cosines if there is no curve."""
     near = scored.top(TOP)
     scores = near.cosines if curve is None else curve(near.cosines)
     return Shown(scores, near.grades >= 1, [scored.cluster_ids[row] for row in near.query])

@@ -1,1 +1,1 @@
-"""What a colour tolerance and a colour name mean to people."""
+"""How colour tolerances and colour names agree with people's judgments."""

@@ -1,9 +1,9 @@
-"""Tolerance curves: what a colour tolerance keeps, held against CIEDE2000 and simpler metrics.
+"""Tolerance curves: the shades within a tolerance, compared with CIEDE2000 and simpler metrics.
 
-For a reference shade and a tolerance, `within_hex` keeps a set of shades. The judge is given a set
-of the same size, the nearest by CIEDE2000: how far that one reaches is what the tolerance means
-there, and how much the two share (Jaccard's overlap) is how well they agree. Beside that stands the
-share of pairs of shades of which the two say alike which one is nearer.
+For a reference shade and a tolerance, `within_hex` keeps a set of shades. It is compared with the
+set of as many shades that are nearest by CIEDE2000: the radius of that set is the meaning of the
+tolerance there, and the overlap of both sets (Jaccard's) shows how well they agree. Also measured
+is the share of pairs of shades that both metrics order in the same way by nearness.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from searchlab.photos.colors import Shades, format_hex, shades_to_oklab, within_
 from searchlab.studies.color.metrics import METRICS, ciede2000, euclid, shades_to_cielab
 
 TOLERANCES = (5, 10, 15, 20, 30, 40, 60, 80, 120)
-_FEWEST = 10  # shades that a set must have for its overlap to say anything
-_ORDERED_WITHIN = 60
-_ORDERED = 500
+_FEWEST = 10  # least shades of a set for its overlap to be meaningful
+_ORDERED_WITHIN = 60  # tolerance within which shades are near enough to compare their order
+_ORDERED = 500  # most shades whose order is compared
 REGIONS: dict[str, tuple[float, ...]] = {
     "lightness": (0, 25, 50, 75, 101),
     "chroma": (0, 15, 40, 70, 140),
     "hue": (0, 45, 90, 135, 180, 225, 270, 315, 360),
 }
-"""Bounds of the parts of CIELAB that are told apart: L*, C*, and h in degrees."""
+"""Bounds of the regions of CIELAB that are reported separately: L*, C*, and h in degrees."""
 
 
 def cube(steps: int) -> Shades:
-    """Return (steps^3,) shades spread evenly over the sRGB cube, its corners among them."""
+    """Return (steps^3,) shades spread evenly over the sRGB cube, including its corners."""
     if not 2 <= steps <= 256:
         msg = f"steps must be from 2 to 256, got {steps}"
         raise InputError(msg)
@@ -44,7 +44,7 @@ def cube(steps: int) -> Shades:
 
 
 def mean_interval(values: NDArray[np.float64]) -> dict[str, float]:
-    """Return the mean of what is no NaN with its 95 % interval, to four digits."""
+    """Return the mean of the values that are not NaN with its 95 % interval, to four digits."""
     known = values[~np.isnan(values)]
     interval = bootstrap_interval(known)
     return {part: round(value, 4) for part, value in interval._asdict().items()}
@@ -52,17 +52,17 @@ def mean_interval(values: NDArray[np.float64]) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class ToleranceCurves:
-    """What tolerances mean around many reference shades; NaN where too few shades are near.
+    """Tolerances around many reference shades; NaN where too few shades are near.
 
     Attributes:
-        references: (n,) uint32.
-        tolerances: (n_tolerances,) ascending.
-        share: (n, n_tolerances) share of the pool that is kept, 0 to 1.
-        ciede2000: (n, n_tolerances) CIEDE2000 within which as many shades lie.
-        surely: (n, n_tolerances) CIEDE2000 of the nearest shade that is not kept.
-        at_most: (n, n_tolerances) CIEDE2000 of the farthest shade that is kept.
+        references: (n,) uint32 shades.
+        tolerances: (n_tolerances,) tolerances, ascending.
+        share: (n, n_tolerances) share of the pool within the tolerance, 0 to 1.
+        ciede2000: (n, n_tolerances) radius in CIEDE2000 that holds as many shades.
+        surely: (n, n_tolerances) CIEDE2000 of the nearest shade outside the tolerance.
+        at_most: (n, n_tolerances) CIEDE2000 of the farthest shade within the tolerance.
         overlap: Metric -> (n, n_tolerances) Jaccard's overlap with as many shades by CIEDE2000.
-        order: Metric -> (n,) share of pairs that it and CIEDE2000 order alike, 0.5 by chance.
+        order: Metric -> (n,) share of pairs that it orders as CIEDE2000 does, 0.5 by chance.
     """
 
     references: Shades
@@ -75,10 +75,10 @@ class ToleranceCurves:
     order: dict[str, NDArray[np.float64]]
 
     def column(self, tolerance: int) -> int:
-        """Return the position of a tolerance.
+        """Return the position of a tolerance in `tolerances`.
 
         Raises:
-            InputError: It was not measured.
+            InputError: The tolerance was not measured.
         """
         if tolerance not in self.tolerances:
             msg = f"tolerance must be one of {self.tolerances}, got {tolerance}"
@@ -99,7 +99,7 @@ class ToleranceCurves:
         for region, values in (("lightness", lab[:, 0]), ("chroma", chroma), ("hue", hue)):
             for low, high in zip(REGIONS[region], REGIONS[region][1:], strict=False):
                 here = (values >= low) & (values < high)
-                if region == "hue":  # grays have none
+                if region == "hue":  # grays have no hue
                     here &= chroma >= REGIONS["chroma"][1]
                 if not np.isnan(self.ciede2000[here, place]).all():
                     rows.append({"region": region, "from": low, "to": high})
@@ -111,7 +111,7 @@ class ToleranceCurves:
         return {name: mean_interval(values) for name, values in self.order.items()}
 
     def gain_rows(self, tolerance: int) -> dict[str, dict[str, float]]:
-        """Return how much more overlap and order each other metric has than ours, paired.
+        """Return how much higher overlap and order are with other metrics than with ours, paired.
 
         Returns:
             `overlap of METRIC` and `order of METRIC` -> mean difference with its 95 % interval.
@@ -129,13 +129,13 @@ class ToleranceCurves:
         return np.argsort(self.overlap[COLOR_METRIC][:, self.column(tolerance)])[:n]
 
     def _row(self, place: int, here: Any = slice(None)) -> dict[str, Any]:
-        meant = self.ciede2000[here, place]
-        known = meant[~np.isnan(meant)]
+        radii = self.ciede2000[here, place]
+        known = radii[~np.isnan(radii)]
         p5, p50, p95 = np.percentile(known, [5, 50, 95])
         return {
             "n_shades": len(known),
             "share": mean_interval(self.share[here, place]),
-            "ciede2000": mean_interval(meant),
+            "ciede2000": mean_interval(radii),
             "ciede2000_p5": round(float(p5), 4),
             "ciede2000_p50": round(float(p50), 4),
             "ciede2000_p95": round(float(p95), 4),
@@ -150,15 +150,15 @@ class ToleranceCurves:
 def tolerance_curves(
     references: Shades, *, pool: Shades, tolerances: Sequence[int] = TOLERANCES
 ) -> ToleranceCurves:
-    """Measure what tolerances mean around reference shades; some 40 ms a shade and 36,000 of pool.
+    """Measure tolerances around reference shades; takes about 40 ms a shade with a pool of 36,000.
 
     Args:
-        references: (n,) uint32 shades that a user might ask for.
-        pool: (n_pool,) uint32 shades that are kept or not.
-        tolerances: Ascending, above 0.
+        references: (n,) uint32 shades that a user might search for.
+        pool: (n_pool,) uint32 shades to test.
+        tolerances: Tolerances, ascending and above 0.
 
     Raises:
-        InputError: No references, no pool, or tolerances that are not ascending from above 0.
+        InputError: There are no references or no pool, or tolerances do not ascend from above 0.
     """
     steps = tuple(tolerances)
     ascend = bool(steps) and steps[0] > 0 and list(steps) == sorted(set(steps))
@@ -169,7 +169,7 @@ def tolerance_curves(
         )
         raise InputError(msg)
     shape = (len(references), len(steps))
-    share, meant, surely, at_most = (np.full(shape, np.nan) for _ in range(4))
+    share, radius, surely, at_most = (np.full(shape, np.nan) for _ in range(4))
     overlap = {name: np.full(shape, np.nan) for name in METRICS}
     order = {name: np.full(len(references), np.nan) for name in METRICS}
     oklab = shades_to_oklab(pool)
@@ -183,29 +183,30 @@ def tolerance_curves(
             share[row, place] = n_kept / len(pool)
             if not _FEWEST <= n_kept < len(pool):
                 continue
-            meant[row, place] = judged[nearest[n_kept - 1]]
+            radius[row, place] = judged[nearest[n_kept - 1]]
             surely[row, place] = judged[~inside].min()
             at_most[row, place] = judged[inside].max()
             for name, away in distances.items():
                 mine = inside if name == COLOR_METRIC else np.argpartition(away, n_kept)[:n_kept]
                 n_both = int(np.count_nonzero(rank[mine] < n_kept))
                 overlap[name][row, place] = n_both / (2 * n_kept - n_both)
-        for name, agreed in _orders(judged, rank, distances).items():
-            order[name][row] = agreed
+        for name, agreement in _orders(judged, rank, distances).items():
+            order[name][row] = agreement
     return ToleranceCurves(
-        references, steps, share, meant, surely, at_most, overlap=overlap, order=order
+        references, steps, share, radius, surely, at_most, overlap=overlap, order=order
     )
 
 
 def _distances(
     references: Shades, pool: Shades
 ) -> Iterator[tuple[int, NDArray[np.float64], dict[str, NDArray[np.float64]]]]:
-    """Give each reference with its distances to the pool: by CIEDE2000, and by each metric."""
-    there = {name: coordinates(pool) for name, coordinates in METRICS.items()}
-    here = {name: coordinates(references) for name, coordinates in METRICS.items()}
+    """Yield each reference with its distances to the pool, by CIEDE2000 and by each metric."""
+    points = {name: coordinates(pool) for name, coordinates in METRICS.items()}
+    centres = {name: coordinates(references) for name, coordinates in METRICS.items()}
     for row, reference in enumerate(references.tolist()):
-        judged = ciede2000(there["cielab"], here["cielab"][row])
-        yield reference, judged, {name: euclid(there[name], here[name][row]) for name in METRICS}
+        judged = ciede2000(points["cielab"], centres["cielab"][row])
+        distances = {name: euclid(points[name], centres[name][row]) for name in METRICS}
+        yield reference, judged, distances
 
 
 def _orders(
@@ -213,11 +214,11 @@ def _orders(
     rank: NDArray[np.int64],
     distances: Mapping[str, NDArray[np.float64]],
 ) -> dict[str, float]:
-    """Share of pairs near a reference that each metric orders as CIEDE2000 does."""
+    """Return the share of pairs near a reference that each metric orders as CIEDE2000 does."""
     from scipy.stats import kendalltau
 
     ours = distances[COLOR_METRIC] <= _ORDERED_WITHIN
-    # As many by the judge, so that neither of the two alone says which shades are near.
+    # Also as many by CIEDE2000, so that neither metric alone decides which shades are near.
     near = np.flatnonzero(ours | (rank < np.count_nonzero(ours)))
     some = near[:: max(1, -(-len(near) // _ORDERED))]
     if len(some) < _FEWEST:

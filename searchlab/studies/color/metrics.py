@@ -1,8 +1,8 @@
-"""Colour metrics to hold searchlab's own against: CIEDE2000 as the judge, simple ones as peers.
+"""Colour metrics to compare searchlab's own with: CIEDE2000 as the reference, and simple ones.
 
-CIEDE2000 is the difference that the CIE recommends. It was fitted to people's judgments of small
-differences, up to some 5 units between surface colours; 1 is about what a trained eye just tells
-apart. Farther apart it still orders shades sensibly, but its numbers mean less.
+CIEDE2000 is the colour difference that the CIE recommends. It was fitted to people's judgments of
+small differences, up to about 5 units between surface colours; a trained eye just notices 1. For
+larger differences it still orders shades sensibly, but its numbers mean less.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def shades_to_cielab(shades: Shades) -> Coordinates:
 
 
 def ciede2000(first: Any, second: Any) -> NDArray[np.float64]:
-    """Difference between CIELAB colours, with all weights 1.
+    """Return the CIEDE2000 difference of CIELAB colours, with all weights 1.
 
     Args:
-        first: (..., 3) CIELAB.
-        second: (..., 3) CIELAB, of a shape that broadcasts.
+        first: (..., 3) CIELAB colours.
+        second: (..., 3) CIELAB colours, of a shape that broadcasts.
 
     Returns:
-        (...) float64, 0 or more.
+        (...) float64 differences, 0 or more.
 
     References:
         Sharma, Wu and Dalal, The CIEDE2000 color-difference formula: implementation notes,
@@ -74,12 +74,12 @@ def ciede2000(first: Any, second: Any) -> NDArray[np.float64]:
     turn = hue_2 - hue_1
     d_hue = np.where(gray, 0, turn - 360 * (turn > 180) + 360 * (turn < -180))
     d_big_hue = 2 * np.sqrt(chroma_1 * chroma_2) * np.sin(np.radians(d_hue / 2))
-    # Eq. 12 to 14: the mean hue lies on the shorter way round.
+    # Eq. 12 to 14: the mean hue lies on the shorter arc.
     lightness, chroma = (lightness_1 + lightness_2) / 2, (chroma_1 + chroma_2) / 2
     total = hue_1 + hue_2
     over = np.where(total < 360, total + 360, total - 360)
     hue = np.where(gray, total, np.where(np.abs(turn) > 180, over, total) / 2)
-    # Eq. 15 to 21: weights of lightness, chroma and hue, and the turn of the blue region.
+    # Eq. 15 to 21: weights of lightness, chroma and hue, and the rotation in the blue region.
     t = (
         1
         - 0.17 * np.cos(np.radians(hue - 30))
@@ -93,7 +93,7 @@ def ciede2000(first: Any, second: Any) -> NDArray[np.float64]:
     by_hue = d_big_hue / (1 + 0.015 * chroma * t)
     blue = np.radians(30 * np.exp(-(((hue - 275) / 25) ** 2)))
     rotation = -2 * np.sqrt(chroma**7 / (chroma**7 + _POW7)) * np.sin(2 * blue)
-    # Eq. 22. The rotation may take a hair more than there is.
+    # Eq. 22. Rounding may make the sum slightly negative.
     squared = by_lightness**2 + by_chroma**2 + by_hue**2 + rotation * by_chroma * by_hue
     return np.asarray(np.sqrt(np.maximum(squared, 0)))
 
@@ -112,5 +112,5 @@ METRICS: dict[str, Callable[[Shades], Coordinates]] = {
 
 
 def euclid(points: Coordinates, point: Coordinates) -> NDArray[np.float64]:
-    """Distances of (n, 3) points to a (3,) point; (n,)."""
+    """Return the (n,) distances of (n, 3) points to a (3,) point."""
     return np.asarray(np.sqrt(((points - point) ** 2).sum(axis=1)))

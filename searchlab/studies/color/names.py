@@ -1,11 +1,11 @@
-"""How often colour families and metrics agree with what people call a shade.
+"""How often colour families and metrics agree with the names that people give to shades.
 
-A name says a family when its last word is the family's word and no other family's word occurs in
-it: "dark forest green" is green, "blue green" is left out, as is whatever has a noun of its own
+A name says a family if its last word is the family's word and no other family's word occurs in it:
+"dark forest green" is green; "blue green" is left out, as are names without a family's word
 ("sage"). Since most prototypes come from the survey, a shade is never judged by itself: its own
-prototype is taken away first (leave one out). The CSS names that became prototypes are left out
-altogether. People's names are also a judge of metrics that no formula had a part in: of the shades
-nearest to a shade, how many do people give the same family?
+prototype is removed first (leave one out). The CSS names that became prototypes are left out.
+People's names also judge metrics, without any formula: of the shades nearest to a shade, how many
+do people give the same family?
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class JudgedShades:
     """Shades that people put into a family by naming them.
 
     Attributes:
-        names: What people said.
-        shades: (n,) uint32.
-        families: The family that each name says.
-        n_two: Names left out because they say two families.
-        n_none: Names left out because they say none.
+        names: (n,) names that people gave.
+        shades: (n,) uint32 shades.
+        families: (n,) family that each name says.
+        n_two: Number of names left out because they say two families.
+        n_none: Number of names left out because they say no family.
     """
 
     names: tuple[str, ...]
@@ -72,7 +72,7 @@ def find_family_words(name: str, survey: str) -> set[str]:
     """
     words = {family: family for family in FAMILY_NAMES} | {"grey": "gray"}
     parts = name.replace("/", " ").split()
-    if survey == "css4":  # Names in one word: "darkslateblue".
+    if survey == "css4":  # names without spaces, such as "darkslateblue"
         if not name.endswith(tuple(words)):
             return set()
         return {family for word, family in words.items() if word in name}
@@ -86,13 +86,13 @@ def read_judged_shades(survey: str) -> JudgedShades:
     prototypes = {parse_hex(shade) for shades in PROTOTYPES.values() for shade in shades}
     chosen, n_two, n_none = [], 0, 0
     for name, shade in zip(*read_survey(survey), strict=True):
-        said = find_family_words(name, survey)
+        families_said = find_family_words(name, survey)
         if survey == "css4" and int(shade) in prototypes:
             continue
-        n_two += len(said) > 1
-        n_none += not said
-        if len(said) == 1:
-            chosen.append((name, shade, said.pop()))
+        n_two += len(families_said) > 1
+        n_none += not families_said
+        if len(families_said) == 1:
+            chosen.append((name, shade, families_said.pop()))
     names, shades, families = zip(*chosen, strict=True)
     return JudgedShades(names, np.array(shades, dtype=np.uint32), families, n_two, n_none)
 
@@ -110,14 +110,14 @@ def name_families(shades: Shades) -> list[str]:
 
 
 def measure_neighbours(judged: JudgedShades, *, k: int = 10) -> dict[str, NDArray[np.float64]]:
-    """Measure how many of the nearest shades people give the same family.
+    """Measure the share of the nearest shades that people give the same family.
 
     Args:
-        judged: The shades; each one's neighbours are among the others.
-        k: Neighbours looked at.
+        judged: The shades; the neighbours of each are among the others.
+        k: Number of neighbours.
 
     Returns:
-        Metric, `ciede2000` among them -> (n,) shares, 0 to 1.
+        Metric, including `ciede2000` -> (n,) shares, 0 to 1.
 
     Raises:
         InputError: There are not more than k shades.
@@ -146,10 +146,10 @@ def measure_neighbours(judged: JudgedShades, *, k: int = 10) -> dict[str, NDArra
 def measure_within_tolerance(
     judged: JudgedShades, *, tolerances: Sequence[int] = WITHIN
 ) -> dict[int, NDArray[np.float64]]:
-    """Measure how many of the shades within a tolerance people give the same family.
+    """Measure the share of the shades within a tolerance that people give the same family.
 
     Returns:
-        Tolerance -> (n,) shares, 0 to 1; NaN where no other shade is so near.
+        Tolerance -> (n,) shares, 0 to 1; NaN if no other shade is within the tolerance.
     """
     lab = shades_to_oklab(judged.shades)
     families = np.array(judged.families)
@@ -169,13 +169,13 @@ def measure(survey: str, *, samples: int = 10_000, seed: int = 0) -> dict[str, A
 
     Args:
         survey: `xkcd` or `css4`.
-        samples: Resamples behind the intervals.
-        seed: Of the resampling.
+        samples: Number of resamples of the intervals.
+        seed: Seed of the resampling.
 
     Returns:
         `parameters`, `metrics`, and tables: `agreement` with its interval, `per_family`,
-        `confusions`, `alike`, the judgment on metrics and, paired, on what each has over ours, and
-        `within`, the share of alike shades by tolerance.
+        `confusions`, `alike` (the shares of `measure_neighbours` for each metric and, paired, how
+        much higher they are than with ours) and `within` (the same by tolerance).
     """
     judged = read_judged_shades(survey)
     families = name_families(judged.shades)
@@ -220,7 +220,7 @@ def measure(survey: str, *, samples: int = 10_000, seed: int = 0) -> dict[str, A
 
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure again what is on record, with the parameters that it names."""
+    """Compute the figures of a record again, with the recorded parameters."""
     parameters = measurement["parameters"]
     return measure(parameters["survey"], samples=parameters["samples"], seed=parameters["seed"])
 

@@ -1,7 +1,7 @@
-"""What a colour tolerance means, as it is recorded: in CIEDE2000, in photos kept, in regions.
+"""The meaning of a colour tolerance: in CIEDE2000, in the share of photos, and by region.
 
-`measure` is what `benchmarks/color/bench_color_tolerance.py` writes down; the curves behind it are
-made by `searchlab.studies.color.curves`.
+`benchmarks/color/bench_color_tolerance.py` records the results of `measure`;
+`searchlab.studies.color.curves` computes the curves.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ PHOTO_TOLERANCES = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 255)
 
 
 class Extremes(NamedTuple):
-    """Where a tolerance and CIEDE2000 part most about one shade.
+    """The greatest disagreement of a tolerance and CIEDE2000 around one shade.
 
     Attributes:
-        kept: The shade that is kept though it is farthest by CIEDE2000.
-        kept_ciede2000: How far.
-        left_out: The shade that is left out though it is nearest by CIEDE2000.
-        left_out_ciede2000: How far.
+        kept: The shade within the tolerance that is farthest by CIEDE2000.
+        kept_ciede2000: Its CIEDE2000 distance.
+        left_out: The shade outside the tolerance that is nearest by CIEDE2000.
+        left_out_ciede2000: Its CIEDE2000 distance.
     """
 
     kept: str
@@ -51,10 +51,10 @@ class Extremes(NamedTuple):
 
 
 def extremes(reference: str, tolerance: int, *, pool: Shades) -> Extremes:
-    """Find the shades that a tolerance judges most unlike CIEDE2000 does.
+    """Find the shades on which a tolerance and CIEDE2000 disagree most.
 
     Raises:
-        InputError: The tolerance keeps all of the pool or nothing.
+        InputError: The tolerance keeps all of the pool, or nothing.
     """
     inside = within_hex(pool, reference, tolerance=tolerance)
     if inside.all() or not inside.any():
@@ -74,7 +74,7 @@ def extremes(reference: str, tolerance: int, *, pool: Shades) -> Extremes:
 
 @cache
 def read_bundled_shades() -> Shades:
-    """Return the dominant colours of the bundled photos, (349,) uint32; reads them all, 3 s."""
+    """Return the dominant colours of the bundled photos, (349,) uint32; takes 3 s to read them."""
     files = [Path(record["file"] or "") for record in load_dataset("demo").records]
     analyses = [analyse(open_rgb(file.read_bytes(), min_side=WORKING_SIDE)) for file in files]
     return np.array([parse_hex(seen.color_hex) for seen in analyses], dtype=np.uint32)
@@ -87,12 +87,12 @@ def measure_kept(
 
     Args:
         shades: (n_photos,) uint32 dominant colours.
-        references: (n,) uint32 shades to ask for, beside the families' names.
-        tolerances: Ascending.
+        references: (n,) uint32 shades to filter by, beside the families' names.
+        tolerances: Tolerances, ascending.
 
     Returns:
-        `rows`: for each tolerance the share kept about shades and about names, with percentiles;
-        `n_lost`: photos that a larger tolerance dropped, over all conditions, which must be 0.
+        `rows`: for each tolerance the share kept by shades and by names, with percentiles;
+        `n_lost`: number of photos that a larger tolerance dropped, which must be 0.
     """
     lab = shades_to_oklab(shades)
     about = {"hex": [format_hex(int(shade)) for shade in references], "name": [*FAMILY_NAMES]}
@@ -123,14 +123,14 @@ def measure(
     tolerances: Sequence[int] = TOLERANCES,
     at: int = DEFAULT_TOLERANCE,
 ) -> dict[str, Any]:
-    """Measure curves as they are recorded.
+    """Measure the curves of a set of reference shades.
 
     Args:
         source: Reference shades: those of the survey `xkcd`, or a `cube` of 9 steps a channel.
-        stride: Takes every so many-th of them.
-        pool_steps: Steps a channel of the shades that are kept or not.
-        tolerances: As for `tolerance_curves`.
-        at: The tolerance that regions and worst cases are shown for, one of these.
+        stride: Step through the reference shades; 1 takes all.
+        pool_steps: Steps per channel of the pool of shades.
+        tolerances: Tolerances, ascending and above 0.
+        at: The tolerance that regions and worst cases are reported for, one of `tolerances`.
 
     Returns:
         `parameters`, `metrics`, and tables: `rows` by tolerance, `regions`, `order`, `gains`,
@@ -178,10 +178,10 @@ def measure(
 
 
 def measure_photos(*, stride: int = 1) -> dict[str, Any]:
-    """Measure what tolerances keep of the bundled photos, as it is recorded.
+    """Measure the share of the bundled photos within each tolerance.
 
     Args:
-        stride: Asks for every so many-th shade of the colour survey.
+        stride: Step through the shades of the colour survey; 1 takes all.
 
     Returns:
         `parameters`, `metrics`, and `rows` by tolerance.
@@ -200,7 +200,7 @@ def measure_photos(*, stride: int = 1) -> dict[str, Any]:
 
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure again what is on record, with the parameters that it names."""
+    """Compute the figures of a record again, with the recorded parameters."""
     parameters = dict(measurement["parameters"])
     if parameters["source"] == "photos":
         return measure_photos(stride=parameters["stride"])

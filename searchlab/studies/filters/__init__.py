@@ -1,1 +1,1 @@
-"""Search under filters of every strictness."""
+"""Search with filters of every strictness."""

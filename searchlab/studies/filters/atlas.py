@@ -1,9 +1,9 @@
-"""Filter atlas: search under filters of every strictness, related to the query in every way.
+"""Filter atlas: search with filters of every strictness, and of every relation to the query.
 
-A filter's share of photos says little about how hard it is. Where the photos that it keeps lie near
-the query, a graph finds them as without a filter; where they lie elsewhere, it walks through photos
-that it may not return. The atlas lays both out, with one, two and three conditions, over photos
-whose attributes are made so that each cell keeps exactly the share of photos it is named for:
+A filter's share of photos says little about how hard it is. If the photos that it keeps lie near
+the query, a graph finds them as easily as without a filter; if they lie elsewhere, it walks through
+photos that it may not return. The atlas covers both, with one, two and three conditions, on photos
+whose attributes are made so that each cell keeps exactly the share of photos in its name:
 
 day          rises with the nearness to one of three photos (`trend`), or is random (`chance`)
 source       one of 20, random
@@ -11,8 +11,8 @@ license      one of 10, random
 
 The day carries the relation to the query; sources and licences are independent of everything.
 
-Queries are like photos or like captions. Over made vectors both are made of a photo; over real ones
-they are photos held out and captions, and the relation is that of their true neighbours.
+Queries resemble photos or captions. For made vectors both are derived from a photo; for real ones
+they are held-out photos and captions, and their relation is that of their true neighbours.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ _POLES = 3
 
 @dataclass(frozen=True)
 class Cell:
-    """One place of the atlas.
+    """One cell of the atlas: a kind of filter and a kind of query.
 
     Attributes:
         share: Share of photos that the filter keeps, 0 to 1; 1 is no filter.
-        relation: Where the photos that it keeps lie, seen from the query.
-        n_conditions: Conditions that must hold together, 0 to 3.
-        kind: What the queries are like.
+        relation: Whether the photos that it keeps lie near the query (`aligned`), far from it
+            (`opposed`), or independently of it.
+        n_conditions: Number of conditions that must all hold, 0 to 3.
+        kind: Whether the queries resemble photos (`image`) or captions (`text`).
     """
 
     share: float
@@ -69,10 +70,9 @@ class Cell:
 
 
 def cells(shares: Sequence[float] = SHARES, *, kinds: Sequence[Kind] = ("image",)) -> list[Cell]:
-    """List the places of the atlas; without a filter there is one for each relation and kind.
+    """List the cells of the atlas; without a filter there is one for each relation and kind.
 
-    How many conditions there are is another question than what the query is like, so texts are
-    asked with one.
+    Text queries have one condition only, since the number of conditions is varied for images.
     """
     return [
         Cell(share, relation, n, kind)
@@ -85,13 +85,13 @@ def cells(shares: Sequence[float] = SHARES, *, kinds: Sequence[Kind] = ("image",
 
 @dataclass(frozen=True)
 class Condition:
-    """A filter as plain numbers, for systems that know nothing of photos.
+    """A filter as plain numbers, for systems that do not know `PhotoFilter`.
 
     Attributes:
-        day: The column that `first_day` is about: `chance` or `trend`.
-        first_day: That day and later.
-        sources: Numbers of the sources, any of them; all if empty.
-        licenses: Numbers of the licences, any of them; all if empty.
+        day: The column that `first_day` applies to: `chance` or `trend`.
+        first_day: First day that passes.
+        sources: Numbers of the sources that pass; all if empty.
+        licenses: Numbers of the licences that pass; all if empty.
     """
 
     day: Literal["chance", "trend"]
@@ -100,7 +100,7 @@ class Condition:
     licenses: tuple[int, ...] = ()
 
     def filter(self) -> PhotoFilter:
-        """Return the same as a filter of photos."""
+        """Return the same filter as a `PhotoFilter`."""
         return PhotoFilter(
             after_date=iso_day(self.first_day),
             source=tuple(SOURCES[number] for number in self.sources),
@@ -108,7 +108,7 @@ class Condition:
         )
 
     def mask(self, columns: Mapping[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
-        """Say for each photo whether it meets the condition, without a PhotoFilter: the oracle.
+        """Return (n_photos,) whether each photo passes, computed without `PhotoFilter`: the oracle.
 
         Args:
             columns: `chance`, `trend`, `source` and `license`, each (n_photos,).
@@ -126,8 +126,8 @@ class Atlas:
     Attributes:
         vectors: (n_photos, dim) unit rows.
         columns: `chance`, `trend`, `source` and `license`, each (n_photos,) int64.
-        queries: Relation -> (n_queries, dim) unit rows like photos.
-        texts: Relation -> (n_queries, dim) unit rows like captions.
+        queries: Relation -> (n_queries, dim) unit rows that resemble photos.
+        texts: Relation -> (n_queries, dim) unit rows that resemble captions.
     """
 
     def __init__(
@@ -142,10 +142,10 @@ class Atlas:
 
         Args:
             vectors: (n_photos, dim) unit rows.
-            n_queries: Of each relation, at most.
-            seed: Of all random draws.
-            real: Kind -> (n, dim) queries to choose from, `image` and `text`; they are made of
-                photos if left out.
+            n_queries: Most queries of each relation.
+            seed: Seed of all random choices.
+            real: Kind, `image` and `text` -> (n, dim) queries to choose from; queries are made
+                from the vectors if left out.
         """
         n = len(vectors)
         rng = np.random.default_rng(seed)
@@ -189,7 +189,7 @@ class Atlas:
         }
         return {name: pool[rng.permutation(rows)[:n_queries]] for name, rows in places.items()}
 
-    def asked(self, cell: Cell) -> Embeddings:
+    def queries_of(self, cell: Cell) -> Embeddings:
         """Return the queries of a cell, (n_queries, dim)."""
         return (self.queries if cell.kind == "image" else self.texts)[cell.relation]
 
@@ -197,7 +197,10 @@ class Atlas:
         """Make the filter of a cell; None for no filter.
 
         Each condition keeps about the same share; the day is chosen last, so that exactly the
-        cell's share of the photos (round_floats, at least one) meets all of them.
+        cell's share of the photos (rounded, at least one) meets all of them.
+
+        Raises:
+            InputError: Too few photos meet the other conditions.
         """
         if not cell.n_conditions:
             return None
@@ -216,14 +219,14 @@ class Atlas:
         return Condition(day, int(days[-n_allowed]), sources, licenses)
 
     def truth(self, cell: Cell, k: int, n_queries: int) -> tuple[Neighbors, int]:
-        """Score every photo that a cell allows, without any index; the oracle.
+        """Find the nearest photos that a cell's filter allows, without any index: the oracle.
 
         Returns:
             (n_queries, k) best rows and cosines, padded, and the number of photos allowed.
         """
         condition = self.condition(cell)
         mask = None if condition is None else condition.mask(self.columns)
-        queries = self.asked(cell)[:n_queries]
+        queries = self.queries_of(cell)[:n_queries]
         if mask is None:
             return true_neighbors(self.vectors, queries, k, masks={"": None})[""], len(self.vectors)
         rows = np.flatnonzero(mask)
@@ -241,25 +244,24 @@ def measure_cell(
     budget_s: float = 0.6,
     least: int = 3,
 ) -> dict[str, Any]:
-    """Ask a system the queries of one cell, and hold its answers against exact search.
+    """Ask a system the queries of one cell, and compare its answers with exact search.
 
     Args:
-        answer: Answers a query, (dim,), with at most k rows that meet the condition, best first.
+        answer: Answers a (dim,) query with at most k rows that pass the filter, best first.
         atlas: Vectors, attributes and queries.
-        cell: Where in the atlas.
-        k: Neighbours wanted.
-        budget_s: No further query is asked when this much time has passed,
-        least: but at least so many are.
+        cell: Cell of the atlas.
+        k: Number of neighbours.
+        budget_s: Seconds after which no further query is asked.
+        least: Least number of queries, whatever the budget.
 
     Returns:
-        `share`, `relation`, `n_conditions`, `queries` (what they are like), `n_allowed`,
-        `n_queries`; `recall` against exact search; `short` and `wrong`, the shares of answers with
-        fewer photos than min(k, allowed) and with one that the filter forbids; `p50_ms`, `p95_ms`,
-        `p99_ms`.
+        `share`, `relation`, `n_conditions`, `queries` (the cell's kind), `n_allowed`, `n_queries`;
+        `recall` against exact search; `short` and `wrong`, the shares of answers with fewer photos
+        than min(k, n_allowed) and with one that the filter excludes; `p50_ms`, `p95_ms`, `p99_ms`.
     """
     condition = atlas.condition(cell)
-    queries = atlas.asked(cell)
-    answer(queries[-1], k, condition)
+    queries = atlas.queries_of(cell)
+    answer(queries[-1], k, condition)  # untimed, to warm up
     answered: list[NDArray[np.int64]] = []
     seconds: list[float] = []
     for query in queries:

@@ -1,4 +1,4 @@
-"""The served engine as a system of the filter atlas, over photos that have its attributes."""
+"""searchlab's engine as a system of the filter atlas, with photos that have its attributes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _DAYS: tuple[Literal["chance"], Literal["trend"]] = ("chance", "trend")
 def photo_table(
     columns: Mapping[str, NDArray[np.int64]], day: Literal["chance", "trend"]
 ) -> PhotoTable:
-    """Make photos that have an atlas's attributes and are otherwise alike.
+    """Make photos that have an atlas's attributes and are otherwise equal.
 
     Args:
-        columns: As an `Atlas` has them.
-        day: Which of them is the day of upload.
+        columns: The columns of an `Atlas`.
+        day: Column to use as the day of upload.
     """
     n = len(columns[day])
     numbers = {name: np.zeros(n, dtype=dtype) for name, dtype in NUMBER_COLUMNS.items()}
@@ -46,23 +46,23 @@ def photo_table(
 
 
 class Served:
-    """The engine as a system of the atlas: it filters, plans and ranks just as it serves.
+    """The engine as a system of the atlas: it filters, plans and ranks exactly as a server does.
 
     Attributes:
-        engines: One for each column of days, over the same index; a photo has one upload date, so
-            each column is a collection of its own.
-        plan: How the last query was answered: `exact` or `graph`.
+        engines: An engine for each column of days, over the same index: a photo has one upload
+            date, so each column needs a collection of its own.
+        plan: Mode in which the last query was answered: `exact` or `graph`.
     """
 
     def __init__(
         self, columns: Mapping[str, NDArray[np.int64]], index: VectorIndex, config: Config
     ) -> None:
-        """Put engines over an index.
+        """Make the engines over an index.
 
         Args:
-            columns: As an `Atlas` has them.
-            index: Over its vectors.
-            config: What the planner goes by; its model is not asked.
+            columns: The columns of an `Atlas`.
+            index: Index over the atlas's vectors.
+            config: Configuration for the planner; its model is not used.
         """
         model = GivenVectors({}, index.vectors.shape[1])
         config = config.with_model_id(model.model_id)
@@ -72,10 +72,10 @@ class Served:
         }
 
     def __call__(self, query: Embeddings, k: int, condition: Condition | None) -> NDArray[np.int64]:
-        """Rank as the server ranks, for a picture whose vector is known already."""
+        """Rank as a server does, for a picture whose vector is given."""
         engine = self.engines["chance" if condition is None else condition.day]
         photo_filter = PhotoFilter() if condition is None else condition.filter()
-        # A picture that is never opened, as its vector is given.
+        # The empty picture is never opened, since its vector is given.
         ranking = engine.rank(Query(image=b"", filter=photo_filter), k, reference=query)
         self.plan = ranking.plan.mode
         return ranking.rows

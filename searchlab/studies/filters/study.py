@@ -1,4 +1,4 @@
-"""The filter atlas of searchlab's own engine, computed again from what was recorded."""
+"""The filter atlas of searchlab's own engine, computed again from a record."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Ask the recorded number of queries in every recorded cell again.
 
     Args:
-        measurement: As `benchmarks/filters/bench_filters.py` records a system.
+        measurement: A system's record by `benchmarks/filters/bench_filters.py`.
 
     Returns:
         `cells`, without their times.
 
     Raises:
-        NotFoundError: It is of another system, whose package is not ours to ask.
-        InputError: Its vectors are those of photos, which are not here.
+        NotFoundError: It is of another system, whose package searchlab does not install.
+        InputError: Its vectors are those of photos, which do not ship.
     """
     system = own_system(measurement)
     parameters, seed = measurement["parameters"], int(measurement["manifest"]["seed"])

@@ -1,1 +1,1 @@
-"""What an index finds, and how fast."""
+"""Recall and speed of indexes."""

@@ -1,4 +1,4 @@
-"""Recall of an index and the time it takes: one is never reported without the other."""
+"""Recall of an index and its time: one is never reported without the other."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Answer: TypeAlias = Callable[[Embeddings, int], ArrayLike]
 def scored(
     vectors: Embeddings, queries: Embeddings, rows_of: Sequence[ArrayLike], k: int
 ) -> Neighbors:
-    """Score what some index returned by our own cosines, whatever scores it gave itself.
+    """Score the answers of any index by our own cosines, whatever scores it gave itself.
 
     Args:
         vectors: (n_photos, dim) unit rows.
         queries: (n_queries, dim) unit rows.
-        rows_of: For each query at most k rows, best first; -1 stands for nothing.
-        k: Rows asked for.
+        rows_of: For each query at most k rows, best first; -1 is padding.
+        k: Number of requested rows.
 
     Returns:
         (n_queries, k) rows and cosines, padded.
 
     Raises:
-        InputError: More than k rows, or one that there is not.
+        InputError: An answer has more than k rows, or a row that does not exist.
     """
     answers = empty_neighbors(len(queries), k)
     for place, (query, some) in enumerate(zip(queries, rows_of, strict=True)):
@@ -57,20 +57,20 @@ def measure_search(
     *,
     runs: int = 3,
 ) -> dict[str, float]:
-    """Ask one query after the other, and say how much was found in which time.
+    """Ask one query after the other, and measure recall and time.
 
     Args:
         answer: The index.
-        vectors: (n_photos, dim) unit rows that it holds.
+        vectors: (n_photos, dim) unit rows of the index.
         queries: (n_queries, dim) unit rows.
-        exact: (n_queries, k) answers of `ExactIndex` to them; k is taken from here.
-        runs: Each query is asked so often; its median counts.
+        exact: (n_queries, k) answers of `ExactIndex` to them, which also set k.
+        runs: How often each query is asked; the median of its times counts.
 
     Returns:
         `recall` (ties count as found), `p50_ms`, `p95_ms`, `p99_ms` over the queries.
     """
     k = exact.rows.shape[1]
-    answer(queries[0], k)
+    answer(queries[0], k)  # untimed, to warm up
     seconds = np.zeros((runs, len(queries)))
     answers: list[NDArray[np.int64]] = []
     for run in range(runs):
@@ -94,22 +94,22 @@ def measure_within(
     runs: int = 3,
     least: int = 3,
 ) -> dict[str, float]:
-    """Measure as `measure_search` does, for a time: slow systems are asked fewer queries.
+    """Measure as `measure_search` does, within a budget of time: slow systems get fewer queries.
 
     Args:
         answer: The index.
-        vectors: (n_photos, dim) unit rows that it holds.
+        vectors: (n_photos, dim) unit rows of the index.
         queries: (n_queries, dim) unit rows.
-        exact: (n_queries, k) true answers; k is taken from here.
-        budget_s: No further query is asked when this much time has passed,
-        runs: nor when each was asked so often; its median counts.
-        least: Queries that are asked at least.
+        exact: (n_queries, k) true answers, which also set k.
+        budget_s: Seconds after which no further query is asked.
+        runs: How often each query is asked at most; the median of its times counts.
+        least: Least number of queries, whatever the budget.
 
     Returns:
-        `recall`, `p50_ms`, `p95_ms`, `p99_ms`, and `n_queries` that they are of.
+        `recall`, `p50_ms`, `p95_ms`, `p99_ms`, and the number of queries, `n_queries`.
     """
     k = exact.rows.shape[1]
-    answer(queries[-1], k)
+    answer(queries[-1], k)  # untimed, to warm up
     answers: list[NDArray[np.int64]] = []
     seconds: list[list[float]] = []
     spent = 0.0
@@ -142,13 +142,13 @@ def true_neighbors(
     *,
     masks: Mapping[str, NDArray[np.bool_] | None],
 ) -> dict[str, Neighbors]:
-    """Score every row for every query, without any index; the oracle of many filters at once.
+    """Score every row for every query, without any index: the oracle for several filters at once.
 
     Args:
         vectors: (n_photos, dim) unit rows; may be memory-mapped, and is read once.
         queries: (n_queries, dim) unit rows.
-        k: Rows wanted.
-        masks: Name -> (n_photos,) rows that may be found, all if None.
+        k: Number of nearest rows.
+        masks: Name of a filter -> (n_photos,) rows that pass, all if None.
 
     Returns:
         Name -> (n_queries, k) best rows and cosines, padded; ties by row.
@@ -196,12 +196,12 @@ def sweep(
     Args:
         vectors: (n_photos, dim) unit rows.
         queries: Kind -> (n_queries, dim) unit rows.
-        k: Neighbours wanted.
-        Ms: Links of a node; a graph is built for each.
-        ef_searches: Candidates looked at while searching.
-        ef_construction: Candidates looked at while building.
-        runs: See `measure_search`.
-        seed: Of the graph's levels.
+        k: Number of neighbours.
+        Ms: Links per node; a graph is built for each.
+        ef_searches: Numbers of candidates while searching.
+        ef_construction: Number of candidates while building.
+        runs: How often each query is asked; the median of its times counts.
+        seed: Seed of the graph's levels.
 
     Returns:
         For each M, ef_search and kind: `M`, `ef_search`, `queries` (the kind), `recall`, `p50_ms`,
@@ -212,28 +212,28 @@ def sweep(
     for M in Ms:
         started = time.perf_counter()
         index = HnswIndex(vectors, M=M, ef_construction=ef_construction, seed=seed)
-        about = {"build_s": time.perf_counter() - started, "size_mib": index.size_bytes / 2**20}
+        build = {"build_s": time.perf_counter() - started, "size_mib": index.size_bytes / 2**20}
         for ef_search in ef_searches:
             index.ef_search = ef_search
             for kind, rows in queries.items():
                 measured = measure_search(one_by_one(index), vectors, rows, exact[kind], runs=runs)
-                table.append({"M": M, "ef_search": ef_search, "queries": kind, **measured, **about})
+                table.append({"M": M, "ef_search": ef_search, "queries": kind, **measured, **build})
     return table
 
 
 def one_by_one(index: ExactIndex | HnswIndex) -> Answer:
-    """Ask one of our own indexes as `measure_search` asks."""
+    """Wrap one of our own indexes as an `Answer`, for `measure_search`."""
     return lambda query, k: index.search(query[np.newaxis], k).rows[0]
 
 
 def fastest_at(points: Sequence[Mapping[str, Any]], recall: float) -> Mapping[str, Any] | None:
-    """Return the point of least `p50_ms` among those that find enough; None if none does."""
+    """Return the point of least `p50_ms` among those with enough recall; None if there is none."""
     enough = [point for point in points if point["recall"] >= recall]
     return min(enough, key=lambda point: point["p50_ms"], default=None)
 
 
 def pareto(points: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Keep the points than which no other one finds as much in less time, by rising recall."""
+    """Return the points that no other one beats in recall and time, by rising recall."""
     front: list[Mapping[str, Any]] = []
     for point in sorted(points, key=lambda point: (-point["recall"], point["p50_ms"])):
         if not front or point["p50_ms"] < front[-1]["p50_ms"]:

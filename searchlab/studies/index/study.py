@@ -1,4 +1,4 @@
-"""Recall of searchlab's own indexes, computed again from what was recorded."""
+"""Recall of searchlab's own indexes, computed again from a record."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from searchlab.studies.vectors.made import made_vectors
 
 
 def own_system(measurement: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a system of ours that was measured.
+    """Return the recorded settings of a system, if it is searchlab's own.
 
     Raises:
-        NotFoundError: It is none of ours.
+        NotFoundError: It is another system.
     """
     system: dict[str, Any] = measurement["parameters"].get("system", {})
     if "step_rows" not in system:
@@ -32,14 +32,14 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Build an index again and ask it all queries again.
 
     Args:
-        measurement: As `benchmarks/index/bench_index.py` records a system.
+        measurement: A system's record by `benchmarks/index/bench_index.py`.
 
     Returns:
         `points`, without their times.
 
     Raises:
-        NotFoundError: It is of another system, whose package is not ours to ask.
-        InputError: Its vectors are those of photos, which are not here.
+        NotFoundError: It is of another system, whose package searchlab does not install.
+        InputError: Its vectors are those of photos, which do not ship.
     """
     system = own_system(measurement)
     parameters, seed = measurement["parameters"], int(measurement["manifest"]["seed"])

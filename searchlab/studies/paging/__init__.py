@@ -1,1 +1,1 @@
-"""Does paging repeat or skip while a library changes?"""
+"""Whether paging repeats or skips photos while a library changes."""

@@ -1,7 +1,7 @@
-"""A collection of made-up photos that changes: what paging is tried on.
+"""A changing collection of made-up photos, for measurements of paging.
 
-Photos cluster as real ones do, and some look exactly like another one. Between two states photos
-leave and others come; at times everything is embedded anew by another version of the model.
+Photos cluster as real ones do, and some look exactly like another one. Between two states some
+photos leave and others come; sometimes another version of the model embeds everything again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Photos = NDArray[np.int64]
 DIM = 32
 _CLUSTERS = 20
 _COPIES = 0.05  # share of photos that look exactly like another one
-_TURN = 0.15  # how far another version of the model sees things differently
+_TURN = 0.15  # size of the difference between two versions of the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +28,10 @@ class CollectionState:
     """A collection at one moment.
 
     Attributes:
-        photos: (n_photos,) int64 numbers, ascending; a number is never given to another photo.
-        looks: (n_photos, dim) what is to be seen in them.
-        turn: (dim, dim) how the model of this moment sees it.
-        version: Of the model, from 0.
+        photos: (n_photos,) int64 numbers, ascending; a number is never used for another photo.
+        looks: (n_photos, dim) contents of the photos, before the model.
+        turn: (dim, dim) the model of this moment, which maps looks to vectors.
+        version: Version of the model, from 0.
     """
 
     photos: Photos
@@ -41,31 +41,31 @@ class CollectionState:
 
     @cached_property
     def vectors(self) -> Embeddings:
-        """(n_photos, dim) unit rows."""
+        """The vectors of the photos, (n_photos, dim) unit rows."""
         return unit_rows(self.looks @ self.turn)
 
-    def seen(self, looks: NDArray[np.float64]) -> Embeddings:
-        """Embed what is looked for, (n, dim), by the model of this moment."""
+    def embed(self, looks: NDArray[np.float64]) -> Embeddings:
+        """Embed (n, dim) looks with the model of this moment."""
         return unit_rows(looks @ self.turn)
 
 
 def history(
     n_photos: int, n_states: int, *, changes: float, swaps: float, seed: int
 ) -> tuple[list[CollectionState], NDArray[np.float64]]:
-    """Draw a collection and what becomes of it, one state for each page turn.
+    """Draw a collection and its changes, one state for each page.
 
     Args:
-        n_photos: In every state.
-        n_states: At least 1.
+        n_photos: Number of photos in every state.
+        n_states: Number of states, at least 1.
         changes: Share of the photos that leave between two pages; as many come.
-        swaps: Chance that between two pages everything is embedded anew by another model.
-        seed: Of everything.
+        swaps: Chance that the model changes between two pages.
+        seed: Seed of all random choices.
 
     Returns:
-        The states, and the (20, dim) centres about which photos cluster.
+        The states, and the (20, dim) centres of the clusters of photos.
 
     Raises:
-        InputError: A number out of range.
+        InputError: A number is out of range.
     """
     if n_photos < 2 or n_states < 1 or not (0 <= changes <= 1 and 0 <= swaps <= 1):
         msg = (
@@ -76,10 +76,10 @@ def history(
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((_CLUSTERS, DIM))
 
-    def drawn(n: int) -> NDArray[np.float64]:
+    def draw(n: int) -> NDArray[np.float64]:
         return centres[rng.integers(_CLUSTERS, size=n)] + 0.8 * rng.standard_normal((n, DIM))
 
-    looks = drawn(n_photos)
+    looks = draw(n_photos)
     copies = rng.random(n_photos) < _COPIES
     looks[copies] = looks[rng.integers(n_photos, size=int(copies.sum()))]
     states = [CollectionState(np.arange(n_photos), looks, np.eye(DIM), 0)]
@@ -88,15 +88,15 @@ def history(
         before = states[-1]
         turn, version = before.turn, before.version
         stay = np.ones(n_photos, dtype=np.bool_)
-        # Rounded at random, so that a tenth of a photo is one photo every tenth time.
+        # Rounded randomly, so that a tenth of a photo is one photo in a tenth of the cases.
         n_gone = min(n_photos, int(changes * n_photos + rng.random()))
         stay[rng.choice(n_photos, n_gone, replace=False)] = False
-        came = np.arange(next_number, next_number + n_gone)
+        new = np.arange(next_number, next_number + n_gone)
         next_number += n_gone
         if rng.random() < swaps:
             turn = turn + _TURN * rng.standard_normal((DIM, DIM))
             version += 1
-        photos = np.concatenate([before.photos[stay], came])
-        looks = np.concatenate([before.looks[stay], drawn(n_gone)])
+        photos = np.concatenate([before.photos[stay], new])
+        looks = np.concatenate([before.looks[stay], draw(n_gone)])
         states.append(CollectionState(photos, looks, turn, version))
     return states, centres

@@ -1,4 +1,4 @@
-"""Walks over a real library on disk, whose state in force changes between two pages."""
+"""Walks over a real library on disk, whose snapshot changes between two pages."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def library_walks(
 ) -> tuple[dict[str, list[Walk]], NDArray[np.bool_]]:
     """Walk through all pages of some queries while the library changes.
 
-    Each change writes a snapshot that lacks some of the photos, drawn anew, so that others are
-    back. **The library is changed**, and in the end holds again what it held.
+    Each change writes a snapshot that lacks some of the photos, drawn anew, so that earlier ones
+    come back. **The library is changed**; at the end it holds all its photos again.
 
     Args:
-        library: One to try things on, with nobody else at work.
-        texts: One reader each.
-        changed_after: Pages after which there is a new state, counted from 1.
-        leave: Share of the photos that each new state lacks.
-        per_page: Results a page.
-        seed: Of what leaves.
+        library: A library to experiment on, which nobody else uses.
+        texts: Queries; each has a reader.
+        changed_after: Pages after which there is a new snapshot, counted from 1.
+        leave: Share of the photos that each new snapshot lacks.
+        per_page: Results per page.
+        seed: Seed of the photos that leave.
 
     Returns:
-        For each way, `searchlab` (its cursors) and `offset` (places in the ranking of the state in
-        force), a walk a text, with photos as rows of the library as it was; and (n_states, n_rows)
-        which photos were there at each page.
+        For each way, `searchlab` (its cursors) and `offset` (places in the current ranking), a walk
+        for each text, with photos as rows of the library at the start; and (n_states, n_rows)
+        whether each photo was in the library at each page.
 
     Raises:
-        InputError: No texts, or a share out of range.
+        InputError: There are no texts, or the share is out of range.
     """
     if not texts or not 0 <= leave < 1:
         msg = f"texts must not be empty and leave be 0 to below 1, got {len(texts)} and {leave}"
@@ -59,8 +59,8 @@ def library_walks(
     try:
         while any(reader.reads_on for some in readers.values() for reader in some):
             number += 1
-            there = library.engine.table.texts("photo_id")
-            states.append(np.array([row_of[photo_id] for photo_id in there]))
+            photo_ids = library.engine.table.texts("photo_id")
+            states.append(np.array([row_of[photo_id] for photo_id in photo_ids]))
             for some in readers.values():
                 for reader in some:
                     if reader.reads_on:

@@ -1,8 +1,8 @@
 """Paging while a library changes: how often a reader sees a photo twice, or never.
 
 `measure_churn` walks over made-up collections in all ways of `searchlab.studies.paging.walks`, and
-`measure_library` over a real library, whose snapshots change on disk between two pages. Both are
-what `benchmarks/paging/bench_paging.py` writes down.
+`measure_library` over a real library, whose snapshots change on disk between two pages.
+`benchmarks/paging/bench_paging.py` records both.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ SCENARIOS = (
     (0.0, 0.1),
     (0.01, 0.1),
 )
-"""Share of the photos that leave and come between two pages, and chance of another model."""
+"""Share of the photos that change between two pages, and chance that the model changes."""
 LIBRARY_SCENARIOS = ((), (2,), (2, 7), tuple(range(1, 18)))
-"""Pages after which a library is in a new state: never, once, twice, after every page."""
+"""Pages after which a library has a new snapshot: never, once, twice, after every page."""
 LIBRARY_TEXTS = ("animal", "flower", "a tree", "water", "red", "food", "a car", "house")
 _RATES = ("duplicates", "gaps", "gone", "new")
 
@@ -65,19 +65,19 @@ def measure_churn(
     scenarios: Sequence[Sequence[float]] = SCENARIOS,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Measure duplicates and gaps of every way of paging, as they are recorded.
+    """Measure duplicates and gaps of every way of paging.
 
     Args:
-        n_photos: In each collection.
-        per_page: Results a page.
-        n_histories: Collections, each with changes of its own, for each scenario.
-        n_queries: Readers of each collection.
-        scenarios: Pairs of changes and swaps, as `history` takes them.
-        seed: Of everything.
+        n_photos: Number of photos in each collection.
+        per_page: Results per page.
+        n_histories: Number of collections, each with its own changes, for each scenario.
+        n_queries: Number of readers of each collection.
+        scenarios: Pairs of `changes` and `swaps` for `history`.
+        seed: Seed of all random choices.
 
     Returns:
-        `parameters`, `metrics`, and `rows`: one for each scenario and way, rates as means over
-        walks with 95 % intervals that draw the walks of one collection together.
+        `parameters`, `metrics`, and `rows`: one for each scenario and way, with rates as means over
+        walks and 95 % intervals that draw the walks of one collection together.
     """
     rows = []
     for changes, swaps in scenarios:
@@ -98,8 +98,8 @@ def measure_churn(
     metrics |= {
         "searchlab walks": sum(row["n_walks"] for row in ours),
         "searchlab walks with a fault": sum(row["n_faulty"] for row in ours),
-        # The share of collections that may see one though none of so many did, at 95 %: walks over
-        # one collection are no independent evidence.
+        # Upper bound, at 95 %, of the share of collections with a fault if none of these has one;
+        # walks over one collection are not independent evidence.
         "faulty at most where none was": round(1 - 0.05 ** (1 / n_collections), 6),
     }
     return {
@@ -123,8 +123,8 @@ def _walk(
     n_states = -(-n_photos // per_page)
     states, centres = history(n_photos, n_states, changes=changes, swaps=swaps, seed=seed)
     rng = np.random.default_rng([seed, 1])
-    about = centres[rng.integers(len(centres), size=n_queries)]
-    looks = about + 0.5 * rng.standard_normal((n_queries, DIM))
+    nearest = centres[rng.integers(len(centres), size=n_queries)]
+    looks = nearest + 0.5 * rng.standard_normal((n_queries, DIM))
     indexes = zip(OURS, ("exact", "hnsw"), strict=True)
     ways = {
         name: make_pinned_turn(states[0], looks, index=index) for name, index in indexes
@@ -152,20 +152,20 @@ def measure_library(
     seed: int = 0,
     library: Library | None = None,
 ) -> dict[str, Any]:
-    """Measure walks over a real library, as they are recorded.
+    """Measure duplicates and gaps of walks over a real library.
 
     Args:
-        texts: One reader each.
-        per_page: Results a page.
-        leave: Share of the photos that each new state lacks.
-        scenarios: For each the pages after which there is a new state.
-        seed: Of what leaves.
-        library: As for `library_walks`; one of the bundled photos in a temporary folder if left
+        texts: Queries; each has a reader.
+        per_page: Results per page.
+        leave: Share of the photos that each new snapshot lacks.
+        scenarios: For each scenario, the pages after which there is a new snapshot.
+        seed: Seed of the photos that leave.
+        library: A library to experiment on; one of the bundled photos in a temporary folder if left
             out.
 
     Returns:
         `parameters`, `metrics`, and `rows`: one for each scenario and way. `gaps` are those of the
-        walks that came to an end, None where all were cut short.
+        walks that came to an end, None if all were cut short.
     """
     with ExitStack() as stack:
         if library is None:
@@ -225,7 +225,7 @@ def _bundled_library(folder: Path) -> Library:
 
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure again what is on record, with the parameters that it names."""
+    """Compute the figures of a record again, with the recorded parameters."""
     parameters = dict(measurement["parameters"])
     if parameters.pop("kind") == "library":
         return measure_library(**parameters)

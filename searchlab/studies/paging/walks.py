@@ -1,14 +1,14 @@
 """Walks through all pages of a query while the collection changes, in several ways of paging.
 
-Photos come and go between pages and, at times, everything is embedded anew by another version of
-the model. A *duplicate* is a result that the reader was given before; a *gap* is a photo that was
-there on every page and was never given. Beside searchlab's cursors, over exact search and over the
-graph, the same walks are done in the ways of paging that are in use elsewhere:
+Photos come and go between pages, and sometimes another version of the model embeds everything
+again. A *duplicate* is a result that the reader got before; a *gap* is a photo that was in the
+collection at every page and that the reader never got. Beside searchlab's cursors, over exact
+search and over the graph, the walks use the ways of paging that are common elsewhere:
 
-- `offset`: page n is the places n x size onwards of today's ranking;
-- `after score`: what scores below the last result of the page before;
-- `after score and id`: the same, and of equal scores what has a higher id;
-- `growing k`: the graph is asked for k = 20, then for 40, of which the first 20 are dropped.
+- `offset`: page n is the places from n x size on of the current ranking;
+- `after score`: the photos that score below the last result of the page before;
+- `after score and id`: the same, and of equal scores the photos with a higher id;
+- `growing k`: the graph returns k = 20, then 40 photos, of which the first 20 are dropped.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from searchlab.search.indexes.exact import nearest_rows
 from searchlab.search.queries import Query
 from searchlab.studies.paging.history import DIM, CollectionState, Photos
 
-# Small on purpose: a graph this loose shows at 600 photos what others show at millions.
+# Small on purpose: so sparse a graph shows with 600 photos what others show with millions.
 _GRAPH: dict[str, Any] = {"M": 6, "ef_construction": 40, "ef_search": 20, "step_rows": 0}
 
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """What a page is made from: the first state, the present one, and the present one's graph."""
+    """The first state of a collection, the current one, and the graph of the current one."""
 
     first: CollectionState
     now: CollectionState
@@ -44,16 +44,16 @@ class Moment:
 
 
 Turn = Callable[[Moment, NDArray[np.float64], int, Any], tuple[Photos, Any]]
-"""Gives a page and the token of the next, None after the last.
+"""A way of paging: returns a page, and the token of the next page, None after the last.
 
-Takes the moment, the (dim,) look that is searched for, results a page, and a token, None at first.
+Takes the moment, the (dim,) look to search for, results per page, and a token, None at first.
 """
 
 
 def offset(
     moment: Moment, look: NDArray[np.float64], per_page: int, token: int | None
 ) -> tuple[Photos, int | None]:
-    """Cut places out of today's exact ranking."""
+    """Return a range of places of the current exact ranking."""
     start = token or 0
     ranked, _ = _rank(moment.now, look)
     end = start + per_page
@@ -63,11 +63,11 @@ def offset(
 def after_score(
     moment: Moment, look: NDArray[np.float64], per_page: int, token: float | None
 ) -> tuple[Photos, float | None]:
-    """Go on below the last score, on today's exact ranking."""
+    """Go on below the last score, in the current exact ranking."""
     ranked, scores = _rank(moment.now, look)
-    behind = np.ones(len(ranked), dtype=np.bool_) if token is None else scores < token
-    page, left = ranked[behind][:per_page], scores[behind]
-    return page, float(left[per_page - 1]) if len(left) > per_page else None
+    is_later = np.ones(len(ranked), dtype=np.bool_) if token is None else scores < token
+    page, later_scores = ranked[is_later][:per_page], scores[is_later]
+    return page, float(later_scores[per_page - 1]) if len(later_scores) > per_page else None
 
 
 def after_score_and_id(
@@ -76,37 +76,37 @@ def after_score_and_id(
     per_page: int,
     token: tuple[float, int] | None,
 ) -> tuple[Photos, tuple[float, int] | None]:
-    """Go on below the last score, and among equal scores behind the last id."""
+    """Go on below the last score, and among equal scores after the last id."""
     ranked, scores = _rank(moment.now, look)
-    behind = np.ones(len(ranked), dtype=np.bool_)
+    is_later = np.ones(len(ranked), dtype=np.bool_)
     if token is not None:
-        behind = (scores < token[0]) | ((scores == token[0]) & (ranked > token[1]))
-    page, left = ranked[behind][:per_page], scores[behind]
-    if len(left) <= per_page:
+        is_later = (scores < token[0]) | ((scores == token[0]) & (ranked > token[1]))
+    page, later_scores = ranked[is_later][:per_page], scores[is_later]
+    if len(later_scores) <= per_page:
         return page, None
-    return page, (float(left[per_page - 1]), int(page[-1]))
+    return page, (float(later_scores[per_page - 1]), int(page[-1]))
 
 
 def growing_k(
     moment: Moment, look: NDArray[np.float64], per_page: int, token: int | None
 ) -> tuple[Photos, int | None]:
-    """Ask today's graph for more and more, and drop what was given."""
+    """Ask the current graph for more and more photos, and drop the first ones."""
     start = token or 0
     end = start + per_page
-    rows = moment.graph.search(moment.now.seen(look[np.newaxis]), end).rows[0]
+    rows = moment.graph.search(moment.now.embed(look[np.newaxis]), end).rows[0]
     page = rows[start:end]
     page = page[page >= 0]
     return moment.now.photos[page], end if end < len(moment.now.photos) else None
 
 
 def _rank(state: CollectionState, look: NDArray[np.float64]) -> tuple[Photos, NDArray[np.float32]]:
-    query = state.seen(look[np.newaxis])[0]
+    query = state.embed(look[np.newaxis])[0]
     rows, scores = nearest_rows(state.vectors, query, len(state.photos))
     return state.photos[rows], scores
 
 
 class _LooksModel:
-    """Stands for a model: the text `17` lies where the 17th look does."""
+    """In place of a model: the vector of the text `17` is that of look 17."""
 
     name = "looks"
     model_id = "looks"
@@ -133,18 +133,18 @@ class _LooksModel:
 
 
 def make_pinned_turn(first: CollectionState, looks: NDArray[np.float64], *, index: str) -> Turn:
-    """Page as searchlab does: through the state of page 1, past what has left since.
+    """Make searchlab's way of paging: through the state of page 1, without photos that have left.
 
     Args:
-        first: CollectionState of page 1.
-        looks: (n_queries, dim) all that will be searched for.
+        first: State of the collection at page 1.
+        looks: (n_queries, dim) all looks that will be searched for.
         index: `exact` or `hnsw`.
     """
     config = Config(model="looks", model_id="looks", index=index, depth=50, **_GRAPH)
     engine = SearchEngine(
         _table(first.photos),
         build_index(first.vectors, config),
-        _LooksModel(first.seen(looks)),
+        _LooksModel(first.embed(looks)),
         config,
     )
     texts = {look.tobytes(): str(number) for number, look in enumerate(looks)}
@@ -173,27 +173,27 @@ def _table(photos: Photos) -> PhotoTable:
 
 @dataclass
 class Walk:
-    """What one reader was given.
+    """The pages that one reader got.
 
     Attributes:
-        pages: Photos of each page, as the reader came to them.
-        cut_short: Whether a page was refused, with an error that says so.
+        pages: Photos of each page, in order.
+        cut_short: Whether a page was refused with an error, so that the walk ended early.
     """
 
     pages: list[Photos] = field(default_factory=list)
     cut_short: bool = False
 
     def rates(self, present: NDArray[np.bool_]) -> dict[str, float]:
-        """Say what went wrong.
+        """Return the rates of faults.
 
         Args:
-            present: (n_states, n_numbers) which photos were there; see `presence`.
+            present: (n_states, n_numbers) whether each photo was there; see `presence`.
 
         Returns:
-            `duplicates` and `gone`, shares of the results that were given before, or of photos
-            that had left; `gaps`, the share of the photos that were there on every page and were
-            never given; `new`, the share of those that came on the way, and were there at the
-            end, that were given.
+            `duplicates` and `gone`: shares of the results that the reader got before, or that had
+            left the collection; `gaps`: the share of the photos that were there at every page and
+            that the reader never got; `new`: the share that the reader got of the photos that came
+            during the walk and were there at its end.
         """
         times = np.minimum(np.arange(len(self.pages)), len(present) - 1)
         times_shown = np.zeros(present.shape[1], dtype=np.int64)
@@ -201,19 +201,19 @@ class Walk:
         for page, time in zip(self.pages, times, strict=True):
             np.add.at(times_shown, page, 1)
             n_gone += int(np.count_nonzero(~present[time, page]))
-        there = present[times] if self.pages else present[:1]
-        always, came = there.all(axis=0), there[-1] & ~there[0]
-        n_given = max(1, int(times_shown.sum()))
+        at_pages = present[times] if self.pages else present[:1]
+        always, new = at_pages.all(axis=0), at_pages[-1] & ~at_pages[0]
+        n_results = max(1, int(times_shown.sum()))
         return {
-            "duplicates": float(np.maximum(times_shown - 1, 0).sum()) / n_given,
+            "duplicates": float(np.maximum(times_shown - 1, 0).sum()) / n_results,
             "gaps": int(np.count_nonzero(always & (times_shown == 0))) / max(1, int(always.sum())),
-            "gone": n_gone / n_given,
-            "new": int(np.count_nonzero(came & (times_shown > 0))) / max(1, int(came.sum())),
+            "gone": n_gone / n_results,
+            "new": int(np.count_nonzero(new & (times_shown > 0))) / max(1, int(new.sum())),
         }
 
 
 def presence(states: Sequence[Photos]) -> NDArray[np.bool_]:
-    """Return (n_states, n_numbers) bool: whether the photo of a number was there."""
+    """Return (n_states, n_numbers) whether the photo of each number was in each state."""
     present = np.zeros((len(states), 1 + max(int(state.max()) for state in states)), dtype=np.bool_)
     for row, photos in zip(present, states, strict=True):
         row[photos] = True
@@ -227,16 +227,16 @@ def walk_history(
     *,
     per_page: int,
 ) -> dict[str, list[Walk]]:
-    """Let readers walk through all pages, a page a state, each look in every way.
+    """Walk through all pages of each look in every way, with one state for each page.
 
     Args:
-        states: The last one stays for as long as somebody reads.
-        looks: (n_queries, dim) what is searched for.
-        ways: Name -> how pages are turned.
-        per_page: Results a page.
+        states: States of the collection; the last one stays until all walks end.
+        looks: (n_queries, dim) looks to search for.
+        ways: Name -> way of paging.
+        per_page: Results per page.
 
     Returns:
-        For each way one walk a look.
+        For each way, a walk for each look.
     """
     walks = {name: [Walk() for _ in looks] for name in ways}
     tokens: dict[tuple[str, int], Any] = {

@@ -1,1 +1,1 @@
-"""What words do to a search by picture, at every weight."""
+"""The effect of words on a search by picture, at every weight of the words."""

@@ -1,4 +1,4 @@
-"""Charts of what the steering study measured."""
+"""Charts of the steering study."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def draw_steering(axes: Axes, curve: Sequence[Mapping[str, Any]], *, title: str)
     """Draw look kept and text obeyed over `text_alpha`, with the default marked.
 
     Args:
-        axes: Where to.
-        curve: Of `searchlab.studies.steering.study.measure`.
-        title: Of these axes.
+        axes: Axes to draw on.
+        curve: Rows `curve` of `searchlab.studies.steering.study.measure`.
+        title: Title of the axes.
     """
     x = [row["text_alpha"] for row in curve]
     for number, (name, label) in enumerate(_SERIES):
@@ -36,7 +36,7 @@ def draw_steering(axes: Axes, curve: Sequence[Mapping[str, Any]], *, title: str)
 
 
 def draw_agreeing(axes: Axes, rows: Sequence[Mapping[str, Any]], *, title: str) -> None:
-    """Draw nDCG@10 over `text_alpha` where the words describe the photo, too."""
+    """Draw nDCG@10 over `text_alpha` for words that do describe the photo."""
     mixed = [row for row in rows if row["text_alpha"] is not None]
     x = [row["text_alpha"] for row in mixed]
     means, lows, highs = ([row[METRIC][end] for row in mixed] for end in ("mean", "low", "high"))
@@ -45,7 +45,7 @@ def draw_agreeing(axes: Axes, rows: Sequence[Mapping[str, Any]], *, title: str) 
     axes.axhline(alone, color="#d55e00", linestyle="--", label="words alone")
     axes.axhline(means[0], color="#009e73", linestyle="-.", label="photo alone")
     _finish(axes)
-    # Room for the legend above whatever is found.
+    # Leaves room for the legend above the curves.
     axes.set(ylim=(0, 1.5 * max(highs)), title=title, ylabel=METRIC)
 
 

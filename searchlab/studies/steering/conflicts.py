@@ -1,4 +1,4 @@
-"""Conflicts: a photo and words that pull apart, ranked at every weight of the words."""
+"""Conflicts: a photo and words that do not describe it, ranked at every weight of the words."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ class SteeringConflict:
 
     Attributes:
         conflict_id: The id of the text query.
-        photo_id: The reference.
+        photo_id: The reference photo.
         text: The words.
-        lang: Their language.
-        cluster_id: The photo that the words are about; conflicts about one are drawn together.
-        alike: photo_id -> grade, of photos like the reference.
-        meant: photo_id -> grade, of photos that the words describe.
+        lang: Language of the words.
+        cluster_id: The photo that the words are about; conflicts about the same photo are drawn
+            together.
+        alike: photo_id -> grade of photos that resemble the reference.
+        meant: photo_id -> grade of photos that the words describe.
     """
 
     conflict_id: str
@@ -55,10 +56,10 @@ def draw_conflicts(text: Dataset, similar: Dataset, *, seed: int) -> list[Steeri
     Args:
         text: Text queries.
         similar: Photo queries over the same photos; their photos are the references.
-        seed: Of the drawing, which depends on nothing but it and the query.
+        seed: Seed of the drawing, which depends only on it and on the query.
 
     Raises:
-        InputError: No query has such a photo.
+        InputError: For no query there is such a photo.
     """
     conflicts = []
     references = [(query.query_id, query.photo_id or "") for query in similar.queries]
@@ -87,12 +88,12 @@ class SteeringScores:
     """nDCG@10 of conflicts at each weight of the text.
 
     Attributes:
-        alphas: (n_alphas,) ascending, the first is 0.
-        look: (n_alphas, n_conflicts) of photos like the reference.
-        text: (n_alphas, n_conflicts) of photos that the words describe.
-        text_alone: (n_conflicts,) what the words reach alone.
-        overlap: (n_alphas, n_conflicts) share of the ten that the photo alone finds, too.
-        cluster_ids: (n_conflicts,) what is drawn together.
+        alphas: (n_alphas,) weights, ascending from 0.
+        look: (n_alphas, n_conflicts) nDCG@10 of photos that resemble the reference.
+        text: (n_alphas, n_conflicts) nDCG@10 of photos that the words describe.
+        text_alone: (n_conflicts,) nDCG@10 of the words alone.
+        overlap: (n_alphas, n_conflicts) share of the ten results that the photo alone finds too.
+        cluster_ids: (n_conflicts,) conflicts of one name are drawn together.
         langs: (n_conflicts,) languages of the words.
     """
 
@@ -105,13 +106,13 @@ class SteeringScores:
     langs: tuple[str, ...]
 
     def curves(self, *, samples: int, seed: int) -> dict[str, NDArray[np.float64]]:
-        """Average and draw: (1 + samples, n_alphas) each, the estimates first.
+        """Return the curves and their resamples: (1 + samples, n_alphas) each, estimates first.
 
         Returns:
             `look_kept` and `text_obeyed` as ratios of means, and `balance`, their harmonic mean.
         """
         names, cluster_of = np.unique(np.asarray(self.cluster_ids), return_inverse=True)
-        columns = np.vstack([self.look, self.text, self.text_alone]).T  # (n_pulls, ...)
+        columns = np.vstack([self.look, self.text, self.text_alone]).T  # (n_conflicts, ...)
         sums = np.zeros((len(names), columns.shape[1]))
         np.add.at(sums, cluster_of, columns)
         draws = cluster_draws(len(names), samples, np.random.default_rng(seed))
@@ -125,7 +126,7 @@ class SteeringScores:
         return {"look_kept": look, "text_obeyed": text, "balance": balance}
 
     def best(self, *, samples: int, seed: int) -> dict[str, float]:
-        """Return the weight of the best balance, `mean` with the interval of draws."""
+        """Return the weight of the best balance as `mean`, with its bootstrap interval."""
         balance = self.curves(samples=samples, seed=seed)["balance"]
         peaks = self.alphas[balance.argmax(axis=1)]
         low, high = np.percentile(peaks[1:], _ENDS)
@@ -163,10 +164,10 @@ class SteeringScores:
 def steer(
     engine: SearchEngine, conflicts: Sequence[SteeringConflict], *, alphas: Sequence[float] = ALPHAS
 ) -> SteeringScores:
-    """Rank every conflict at every weight, as it is served, and score the ten nearest.
+    """Rank every conflict at every weight, as a server does, and score the ten nearest photos.
 
     Args:
-        engine: Its `steering` scales the weights.
+        engine: Engine, whose `steering` scales the weights.
         conflicts: Photos and words.
         alphas: Values of `text_alpha`, 0 to 10, ascending from 0.
 
@@ -198,9 +199,9 @@ def score_conflicts(
         conflicts: Photos and words.
         alphas: (n_alphas,) weights of the words, ascending from 0.
         runs: conflict_id -> photo_ids, for each weight.
-        text_alone: (n_conflicts,) nDCG@10 that the words reach alone, in the order of the ids.
+        text_alone: (n_conflicts,) nDCG@10 of the words alone, in the order of the ids.
     """
-    # As `per_query` returns scores.
+    # In the order in which `per_query` returns scores.
     ordered = sorted(conflicts, key=lambda conflict: conflict.conflict_id)
     alike = {conflict.conflict_id: conflict.alike for conflict in ordered}
     meant = {conflict.conflict_id: conflict.meant for conflict in ordered}
@@ -224,7 +225,7 @@ def score_conflicts(
 
 
 def rank_ids(engine: SearchEngine, photo_id: str, text: str, text_alpha: float | None) -> list[str]:
-    """Rank for a photo and words; without a weight for the words alone, which must not find it."""
+    """Rank for a photo and words, or for the words alone if there is no weight; omits the photo."""
     if text_alpha is not None:
         query = Query(text=text, photo_id=photo_id, text_alpha=text_alpha)
         return engine.table.photo_ids(engine.rank(query, TOP).rows)
@@ -233,7 +234,7 @@ def rank_ids(engine: SearchEngine, photo_id: str, text: str, text_alpha: float |
 
 
 def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide; 0 of nothing is 0."""
+    """Divide; the result is 0 where `whole` is 0."""
     return np.divide(
         part, whole, out=np.zeros_like(part), where=np.broadcast_to(whole > 0, part.shape)
     )

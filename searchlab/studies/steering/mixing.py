@@ -1,4 +1,4 @@
-"""Other ways to mix a picture with words than to add their vectors."""
+"""Ways to mix a picture with words other than adding their vectors."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Mixing: TypeAlias = Callable[[Scores, Scores, float], Scores]
 def mixings(calibration: Calibration) -> dict[str, Mixing]:
     """Return the ways to mix, by name.
 
-    `sum` ranks as the engine does, for the mixed vector of a query is the same for every photo.
+    `sum` ranks as the engine does, since cosines to a sum of vectors are sums of cosines.
     `standardised` first gives both cosines the same mean and spread over the photos. `probability`
-    multiplies the calibrated scores, the words' one raised to the weight.
+    multiplies the calibrated scores, with that of the words raised to the weight.
     """
 
-    def added(picture: Scores, words: Scores, weight: float) -> Scores:
+    def add(picture: Scores, words: Scores, weight: float) -> Scores:
         return picture + weight * words
 
-    def standardised(picture: Scores, words: Scores, weight: float) -> Scores:
-        return _standard(picture) + weight * _standard(words)
+    def add_standardised(picture: Scores, words: Scores, weight: float) -> Scores:
+        return _standardise(picture) + weight * _standardise(words)
 
-    def probability(picture: Scores, words: Scores, weight: float) -> Scores:
+    def multiply_probabilities(picture: Scores, words: Scores, weight: float) -> Scores:
         alike = _log_probability(calibration.image, picture)
         return alike + weight * _log_probability(calibration.text, words)
 
-    return {"sum": added, "standardised": standardised, "probability": probability}
+    return {"sum": add, "standardised": add_standardised, "probability": multiply_probabilities}
 
 
 def run_mixing(
@@ -51,7 +51,7 @@ def run_mixing(
     """Rank every conflict at every weight, exactly; one run for each weight.
 
     Args:
-        engine: Its index is exact.
+        engine: Engine with an exact index.
         conflicts: Photos and words.
         alphas: Weights of the words.
         mixing: One of `mixings`.
@@ -75,7 +75,7 @@ def _vector(engine: SearchEngine, query: Query) -> NDArray[np.float32]:
     return np.zeros(engine.model.dim, dtype=np.float32) if vector is None else vector
 
 
-def _standard(cosines: NDArray[np.float64]) -> Scores:
+def _standardise(cosines: NDArray[np.float64]) -> Scores:
     spread = float(cosines.std())
     return np.asarray((cosines - cosines.mean()) / (spread if spread > 0 else 1.0))
 

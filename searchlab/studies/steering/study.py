@@ -1,10 +1,10 @@
-"""What `text_alpha` does to an image query: the look that is kept against the text that is obeyed.
+"""The effect of `text_alpha` on an image query: how much it keeps of the look, and obeys the text.
 
-A photo is asked for together with words that do not describe it, so the two pull apart. Look kept
-is the nDCG@10 of photos that people find alike the reference, as a share of what the photo alone
-reaches; text obeyed is the nDCG@10 of photos that the words describe, as a share of what the words
-alone reach. Their harmonic mean is the balance, and its peak is where the default should lie.
-`measure` is what `benchmarks/steering/bench_steering.py` writes down.
+Each query is a photo together with words that do not describe it. Look kept is the nDCG@10 of
+photos that people find similar to the photo, as a share of what the photo alone reaches; text
+obeyed is the nDCG@10 of photos that the words describe, as a share of what the words alone reach.
+Their harmonic mean is the balance, and its peak is a good default.
+`benchmarks/steering/bench_steering.py` records the results of `measure`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from searchlab.search.engine import SearchEngine
 
 LEAST_CONFLICTS = 50
-"""Conflicts that a language must have, to be reported by itself."""
+"""Least number of conflicts of a language that is reported separately."""
 
 
 def measure(
@@ -56,16 +56,16 @@ def measure(
     """Measure the curves of a collection.
 
     Args:
-        engine: Its `steering` scales the weights.
+        engine: Engine, whose `steering` scales the weights.
         query_set: Judged queries, by words and by photos.
-        alphas: Values of `text_alpha`, ascending from 0; the default must be among them.
-        samples: Resamples of the intervals.
-        seed: Of drawing references and of resampling.
+        alphas: Values of `text_alpha`, ascending from 0, including the default.
+        samples: Number of resamples of the intervals.
+        seed: Seed of the references and of resampling.
 
     Returns:
         `metrics`; `curve` by weight; `languages` at the default, with the best weight of each;
-        `mixings` (ways to mix, each at its best); and `agreeing`: nDCG@10 by weight where the words
-        describe the photo, too, that of the words alone last, without a weight.
+        `mixings` (ways to mix, each at its best); and `agreeing`: nDCG@10 by weight for words that
+        do describe the photo, and of the words alone as the last row, without a weight.
 
     Raises:
         InputError: There are no queries by photos, or the default is not among the weights.
@@ -114,11 +114,11 @@ def measure_agreeing(
     samples: int = 1000,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
-    """Score queries whose words describe their photo, too.
+    """Score queries whose words do describe their photo.
 
     Returns:
-        nDCG@10 with its interval for each weight; last that of the words alone, whose `text_alpha`
-        is None.
+        nDCG@10 with its interval for each weight; the last row is that of the words alone, whose
+        `text_alpha` is None.
     """
     queries = sorted(steered.queries, key=lambda query: query.query_id)
     clusters = [cluster_id_of(query, steered) for query in queries]
@@ -136,7 +136,7 @@ def measure_agreeing(
 
 
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure again what is on record, with the parameters that it names."""
+    """Compute the figures of a record again, with the recorded parameters."""
     from searchlab.evaluation.datasets.dataset_library import dataset_library
 
     parameters = measurement["parameters"]
@@ -182,7 +182,7 @@ def _mixings(
     samples: int,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Find the best balance of every way to mix, each over its own weights."""
+    """Find the best balance of every way to mix, at the best weight of each."""
     calibration = fit_calibration(engine, query_set.text, similar=query_set.similar)
     rows = []
     for name, mixing in mixings(calibration).items():

@@ -1,1 +1,1 @@
-"""Collections of vectors to measure on, made and real."""
+"""Collections of made vectors to measure on, and how costs grow with their size."""

@@ -1,9 +1,9 @@
-"""Vectors to measure indexes on: made ones whose structure is known, and queries of two kinds.
+"""Made vectors of known structure to measure indexes on, with queries of two kinds.
 
-Vectors of photos come in clusters, one for each kind of scene; a graph finds its way through them
-less easily than through points without structure. Queries of kind `image` are drawn as the photos
-are. Queries of kind `text` lie in a direction of their own, far from all photos, as captions do in
-every joint space of images and texts (the modality gap).
+Vectors of photos form clusters, one for each kind of scene, which are harder for a graph than
+points without structure. Queries of kind `image` are drawn as the photos are. Queries of kind
+`text` lie in another direction, far from all photos, as captions do in every joint space of images
+and texts (the modality gap).
 
 References:
     Liang et al., Mind the gap: understanding the modality gap in multi-modal contrastive
@@ -26,8 +26,8 @@ from searchlab.errors import InputError, quote
 from searchlab.models.protocol import Embeddings, unit_rows
 from searchlab.studies.vectors.scenes import N_SCENES, Scenes
 
-# Weights of what a photo shows, of the direction that all texts share, and of chance: a text then
-# has a cosine of about 0.3 with the photos that it describes, as CLIP's do.
+# Weights of the photo's vector, of the direction that all texts share, and of chance: a text then
+# has a cosine of about 0.3 with the photos that it describes, as with CLIP.
 _TEXT = (0.35, 0.7, 0.6)
 _NAME = re.compile(r"(clustered|smooth|scenes)-([1-9]\d*)(k?)-([1-9]\d*)")
 _LATENT = 16
@@ -35,13 +35,13 @@ _LATENT = 16
 
 @dataclass(frozen=True)
 class VectorSet:
-    """Vectors of photos, and of queries that are none of them.
+    """Vectors of photos, and of queries that are not among them.
 
     Attributes:
-        name: Such as `clustered-100k-256`.
+        name: Name, such as `clustered-100k-256`.
         photos: (n_photos, dim) unit rows.
-        queries: Kind -> (n_queries, dim) unit rows; `image` and `text`.
-        about: What the vectors are, in words.
+        queries: Kind, `image` and `text` -> (n_queries, dim) unit rows.
+        about: Description of the vectors in words.
     """
 
     name: str
@@ -63,11 +63,11 @@ def made_vectors(name: str, *, n_queries: int = 200, seed: int = 0) -> VectorSet
 
     Args:
         name: `clustered-N-DIM`, `smooth-N-DIM` or `scenes-N-DIM`; N may end in k for thousands.
-        n_queries: Queries of each kind.
-        seed: Of all random draws.
+        n_queries: Number of queries of each kind.
+        seed: Seed of all random choices.
 
     Raises:
-        InputError: The name is no such name.
+        InputError: The name has another form.
     """
     match = _NAME.fullmatch(name)
     if match is None:
@@ -96,10 +96,10 @@ def made_vectors(name: str, *, n_queries: int = 200, seed: int = 0) -> VectorSet
 def clustered(
     n: int, dim: int, *, clusters: int, seed: int
 ) -> tuple[Embeddings, NDArray[np.int64]]:
-    """Draw unit rows about cluster centres.
+    """Draw unit rows around cluster centres.
 
     Returns:
-        (n, dim) unit rows, and (n,) each row's cluster.
+        (n, dim) unit rows, and (n,) the cluster of each row.
     """
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((clusters, dim))
@@ -109,7 +109,7 @@ def clustered(
 
 
 def smooth(n: int, dim: int, *, seed: int) -> Embeddings:
-    """Draw unit rows without clusters, on a curved surface of few dimensions; (n, dim)."""
+    """Draw (n, dim) unit rows without clusters, on a curved surface of few dimensions."""
     rng = np.random.default_rng(seed)
     bend = rng.standard_normal((_LATENT, 2 * dim), dtype=np.float32) / np.sqrt(np.float32(_LATENT))
     flatten = rng.standard_normal((2 * dim, dim), dtype=np.float32)
@@ -118,11 +118,11 @@ def smooth(n: int, dim: int, *, seed: int) -> Embeddings:
 
 
 def text_like(images: Embeddings, *, seed: int) -> Embeddings:
-    """Move vectors of pictures to where texts about such pictures lie.
+    """Move vectors of pictures to the place of texts about such pictures.
 
     Args:
         images: (n, dim) unit rows.
-        seed: Of the direction that all texts share, and of chance.
+        seed: Seed of the direction that all texts share, and of chance.
 
     Returns:
         (n, dim) unit rows.
@@ -134,15 +134,15 @@ def text_like(images: Embeddings, *, seed: int) -> Embeddings:
 
 
 def near(rows: Embeddings, *, seed: int, noise: float = 0.05) -> Embeddings:
-    """Move rows a little: queries that have a photo close by; `noise` is that of a component."""
+    """Move rows a little, to make queries near photos; `noise` is the deviation per component."""
     rng = np.random.default_rng(seed)
     return unit_rows(rows + noise * rng.standard_normal(rows.shape))
 
 
 class GivenVectors:
-    """A model that knows the vectors of some texts and nothing else.
+    """A model that knows the vectors of some texts, and nothing else.
 
-    With it a `SearchEngine` runs over vectors of any origin, with all of its own code and no tower.
+    With it a `SearchEngine` can search vectors of any origin, without a neural network.
     """
 
     name = "given"
@@ -150,11 +150,11 @@ class GivenVectors:
     input_size = 1
 
     def __init__(self, texts: Mapping[str, Embeddings], dim: int) -> None:
-        """Take the vectors.
+        """Store the vectors.
 
         Args:
             texts: Text -> (dim,) unit row.
-            dim: Components of a row.
+            dim: Number of components of a row.
         """
         self.dim = dim
         self._texts = dict(texts)
@@ -165,7 +165,7 @@ class GivenVectors:
 
     @property
     def parts(self) -> tuple[tuple[GivenVectors, float], ...]:
-        """Itself."""
+        """This model, with weight 1; see `Embedder.parts`."""
         return ((self, 1.0),)
 
     def fingerprints(self) -> dict[str, str]:

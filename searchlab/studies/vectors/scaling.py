@@ -1,4 +1,4 @@
-"""How a cost grows with the number of photos, and what it would be beyond what was measured."""
+"""How a cost grows with the number of photos, and its extrapolation to larger numbers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from searchlab.errors import InputError
 
 
 class Estimate(NamedTuple):
-    """A value with the interval that a new measurement would lie in, 19 times in 20.
+    """A value with an interval that holds a new measurement in 19 cases of 20.
 
     Attributes:
         mean: The value.
         low: Lower end, at least 0.
-        high: Upper end; infinite where two measurements are all there are.
+        high: Upper end; infinite if there are only two measurements.
     """
 
     mean: float
@@ -32,10 +32,10 @@ class PowerLaw:
     """cost = scale * n ** exponent.
 
     Attributes:
-        exponent: 1 where twice as many photos cost twice as much; with its 95 % interval.
-        scale: Cost of one photo, if the law held so far down.
-        ns: Sizes that were measured.
-        spread: Standard deviation of a measurement about the law, in natural logarithms.
+        exponent: Exponent with its 95 % interval; 1 if twice as many photos cost twice as much.
+        scale: Cost of a single photo, according to the law.
+        ns: Measured numbers of photos.
+        spread: Standard deviation of a measurement around the law, in natural logarithms.
     """
 
     exponent: Estimate
@@ -44,16 +44,16 @@ class PowerLaw:
     spread: float
 
     def at(self, n: float) -> Estimate:
-        """Return what `n` photos would cost."""
+        """Estimate the cost of `n` photos."""
         logs = np.log(self.ns)
         away = (math.log(n) - logs.mean()) ** 2 / ((logs - logs.mean()) ** 2).sum()
         mean = math.log(self.scale) + self.exponent.mean * math.log(n)
-        reach = _t(len(logs)) * self.spread * math.sqrt(1 + 1 / len(logs) + away)
-        reach = math.inf if math.isnan(reach) else reach
-        return Estimate(*(_exp(mean + part) for part in (0.0, -reach, reach)))
+        half = _t(len(logs)) * self.spread * math.sqrt(1 + 1 / len(logs) + away)
+        half = math.inf if math.isnan(half) else half
+        return Estimate(*(_exp(mean + part) for part in (0.0, -half, half)))
 
     def reaches(self, cost: float) -> float:
-        """Return the number of photos that cost so much; infinite where cost does not grow."""
+        """Return the number of photos of a given cost; infinite if the cost does not grow."""
         if self.exponent.mean <= 0:
             return math.inf
         return _exp((math.log(cost) - math.log(self.scale)) / self.exponent.mean)
@@ -64,10 +64,10 @@ def fit_power_law(ns: Sequence[float], costs: ArrayLike) -> PowerLaw:
 
     Args:
         ns: Numbers of photos, above 0; at least two different ones.
-        costs: (len(ns),) above 0.
+        costs: (len(ns),) costs, above 0.
 
     Raises:
-        InputError: Fewer sizes, other shapes, or a value that is not finite and above 0.
+        InputError: There are fewer sizes, shapes differ, or a value is not finite and above 0.
     """
     x, y = np.asarray(ns, dtype=np.float64), np.asarray(costs, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or len(np.unique(x)) < 2:
@@ -81,12 +81,12 @@ def fit_power_law(ns: Sequence[float], costs: ArrayLike) -> PowerLaw:
     squares = float((centred**2).sum())
     exponent = float(centred @ targets / squares)
     intercept = float(targets.mean() - exponent * logs.mean())
-    left = targets - intercept - exponent * logs
-    spread = math.sqrt(float(left @ left) / (len(x) - 2)) if len(x) > 2 else 0.0
-    reach = _t(len(x)) * spread / math.sqrt(squares)
-    reach = math.inf if math.isnan(reach) else reach
+    residuals = targets - intercept - exponent * logs
+    spread = math.sqrt(float(residuals @ residuals) / (len(x) - 2)) if len(x) > 2 else 0.0
+    half = _t(len(x)) * spread / math.sqrt(squares)
+    half = math.inf if math.isnan(half) else half
     return PowerLaw(
-        exponent=Estimate(exponent, exponent - reach, exponent + reach),
+        exponent=Estimate(exponent, exponent - half, exponent + half),
         scale=math.exp(intercept),
         ns=tuple(x.tolist()),
         spread=spread,
@@ -94,7 +94,7 @@ def fit_power_law(ns: Sequence[float], costs: ArrayLike) -> PowerLaw:
 
 
 def _t(n: int) -> float:
-    # Of two points the spread about the line is unknown: 0 times infinity, which callers look for.
+    # With two points the spread around the line is unknown; callers test for 0 times infinity.
     if n <= 2:
         return math.inf
     from scipy.stats import t

@@ -1,15 +1,14 @@
-"""Vectors of a large collection, made stretch by stretch: scenes of unlike size, spread and shape.
+"""Vectors of a large collection, made block by block, with scenes of different size and shape.
 
-A row is the direction that all pictures share, plus its topic, plus its scene, plus what is its
-own: a few strong axes whose strength differs from scene to scene, and a little of every other one.
-So there are nearer and farther photos at every scale, also where a scene has few. Any stretch is
-made without those before it, so a million rows are made in the memory of some thousand, and the
-first n rows are a sample of the same collection for every n.
+A row is the sum of the direction that all pictures share, its topic, its scene, and a part of its
+own: a few strong axes whose strength differs from scene to scene, and a little of every other axis.
+So there are nearer and farther photos at every scale, also in small scenes. Each block is made
+without the blocks before it, so a million rows need the memory of some thousand, and the first n
+rows are a sample of the same collection for every n.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,24 +23,24 @@ N_SCENES = 2_000
 _TOPICS = 100
 _STRETCH = 16_384
 _AXES = 64
-# Squared lengths: of what all pictures share, of topics, scenes, a row's strong axes, the others.
+# Squared lengths of the shared direction, the topic, the scene, a row's strong axes, and the rest.
 _SHARED, _TOPIC, _SCENE, _OWN, _REST = 0.3, 0.2, 0.2, 0.2, 0.1
 
 
 class Scenes:
-    """A collection of which every stretch of rows can be made on its own.
+    """A collection of vectors, of which any range of rows can be made on its own.
 
     Attributes:
-        dim: Components of a row.
+        dim: Number of components of a row.
     """
 
     def __init__(self, dim: int, *, seed: int = 0, n_scenes: int = N_SCENES) -> None:
         """Draw the scenes.
 
         Args:
-            dim: Components of a row.
-            seed: Of all random draws.
-            n_scenes: How many there are; their sizes differ by a factor of ten and more.
+            dim: Number of components of a row.
+            seed: Seed of all random choices.
+            n_scenes: Number of scenes; their sizes differ by a factor of ten and more.
         """
         rng = np.random.default_rng([seed, 3])
         self.dim = dim
@@ -74,7 +73,7 @@ class Scenes:
         return vectors, np.concatenate([scenes for _, scenes in made])[cut]
 
     def queries(self, n: int) -> Embeddings:
-        """Make rows that are drawn as the photos are and are none of them; (n, dim)."""
+        """Make (n, dim) rows that are drawn as the photos are, but are not among them."""
         return self._draw(n, 0, 2)[0]
 
     def _draw(self, n: int, stretch: int, stream: int) -> tuple[Embeddings, NDArray[np.int32]]:
@@ -105,15 +104,15 @@ class StoredScenes(NamedTuple):
 def open_scenes(
     folder: Path, n: int, dim: int, *, seed: int = 0, progress: Progress | None = None
 ) -> StoredScenes:
-    """Open the first n rows of a collection, made now where they do not lie there yet.
+    """Open the first n rows of a collection, and make them first if they are not on disk yet.
 
     Args:
-        folder: Keeps one file of vectors and one of scenes for each (n, dim, seed); a larger file
-            that is there serves for a smaller n.
-        n: Rows wanted, at least 1.
-        dim: Components of a row.
-        seed: Of all random draws.
-        progress: Told about what is made.
+        folder: Folder with a file of vectors and one of scenes for each (n, dim, seed); a file of
+            more rows is used for fewer.
+        n: Number of rows, at least 1.
+        dim: Number of components of a row.
+        seed: Seed of all random choices.
+        progress: Shows the making.
 
     Raises:
         InputError: n is below 1.
@@ -121,8 +120,7 @@ def open_scenes(
     if n < 1:
         msg = f"n must be at least 1, got {n}"
         raise InputError(msg)
-    there = _there(folder, dim, seed)
-    size = min((size for size in there if size >= n), default=None)
+    size = min((size for size in _list_sizes(folder, dim, seed) if size >= n), default=None)
     if size is None:
         size = n
         _make(folder, n, dim, seed, progress or Progress())
@@ -135,9 +133,9 @@ def _paths(folder: Path, n: int, dim: int, seed: int) -> tuple[Path, Path]:
     return folder / f"{name}.npy", folder / f"{name}.scenes.npy"
 
 
-def _there(folder: Path, dim: int, seed: int) -> Mapping[int, Path]:
+def _list_sizes(folder: Path, dim: int, seed: int) -> list[int]:
     files = folder.glob(f"scenes-*-{dim}-{seed}.scenes.npy")
-    return {int(path.name.split("-")[1]): path for path in files}
+    return [int(path.name.split("-")[1]) for path in files]
 
 
 def _make(folder: Path, n: int, dim: int, seed: int, progress: Progress) -> None:
@@ -159,6 +157,6 @@ def _make(folder: Path, n: int, dim: int, seed: int, progress: Progress) -> None
             step.advance(stop - start)
     for file in files:
         file.flush()
-    # The scenes last: their file says that the vectors are whole.
+    # The scenes last: `_list_sizes` takes their file as the sign that the vectors are complete.
     for old, new in zip(partial, paths, strict=True):
         old.replace(new)
