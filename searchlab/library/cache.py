@@ -189,7 +189,7 @@ class ContentCache:
         """Write a batch, all of it or none.
 
         Args:
-            facts: By content digest.
+            facts: Facts by content digest.
             vectors: (model_id, keys, rows) triples.
         """
         with self._db:

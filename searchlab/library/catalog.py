@@ -39,11 +39,11 @@ def identify(
     a moved or renamed file stays the same photo.
 
     Args:
-        pictures: By path.
+        pictures: The scanned pictures, sorted by path.
         roots: Folders that they lie in.
 
     Returns:
-        Pictures by `photo_id`, pictures that contradict another, and the number of plain copies.
+        Pictures by `photo_id`, pictures that claim another's id, and the number of plain copies.
     """
     by_id: dict[str, Picture] = {}
     problems: list[Skipped] = []
@@ -106,7 +106,7 @@ def build_table(
     """Build the photo table of good pictures.
 
     Args:
-        pictures: By `photo_id`; those whose facts name a problem are left out.
+        pictures: Pictures by `photo_id`; those whose facts name a problem are left out.
         roots: Folders that they lie in.
         cache: Holds their facts and vectors.
         model: Descriptions are made from what its parts name in a picture.

@@ -36,11 +36,11 @@ from searchlab.progress import Progress
 
 THUMBNAIL_SIDE = 400
 PASSING = ("cannot be read", "unreadable", "changed while it was indexed", "needs more memory")
-"""Beginnings of reasons that may no longer hold at the next run."""
+"""How reasons begin that may no longer hold at the next run."""
 BATCH = 16
-"""Photos that are embedded together, unless a model says by `images_at_once` that it wants more."""
+"""Photos that are embedded together; a model may set more by its attribute `images_at_once`."""
 AHEAD = 3
-"""Batches that are decoded, or wait to be embedded, at most."""
+"""Most batches that are being decoded or wait to be embedded."""
 _MANY = 200  # from this many photos on, loading the faster way to resize pays
 _LARGEST_BYTES = 1_500_000_000  # memory that decoding the largest accepted picture takes
 _LOOKUP = 4_096

@@ -63,7 +63,7 @@ class PictureStore:
         return next((path for path in named if path.is_file()), None)
 
     def has(self, record: SourceRecord, url: str) -> bool:
-        """Whether the picture of a record was fetched from this very address."""
+        """Say whether the folder has a record's picture, downloaded from this very address."""
         entry = self._files.get((record.source, record.source_photo_id))
         return entry is not None and entry[1] == url and (self.folder / entry[0]).is_file()
 

@@ -141,8 +141,8 @@ def test_a_first_page_asks_the_clusters_for_a_page_and_no_more(build, monkeypatc
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(query=queries())
-def test_a_recall_that_is_asked_for_is_kept_on_every_page(build, exact, query):
-    # It was measured at half of what is asked for.
+def test_a_required_recall_holds_on_every_page(build, exact, query):
+    # The recall measured is half of the one required.
     config = build(**ENGINES["clustered"]).config
     tuning = always(replace(config, tuning=None), 0.1, recall=0.5)
     engine = build(parts=None, **ENGINES["clustered"])

@@ -167,7 +167,7 @@ def test_a_clustered_index_that_nobody_measured_scores_a_few_photos():
     assert plan(QUERIES["text"], config, 4_000, n_photos=4_000).mode == "exact"
 
 
-# -- a recall that is asked for ---------------------------------------------------------------
+# -- a required recall --------------------------------------------------------------------------
 
 
 @given(
@@ -196,7 +196,7 @@ def test_a_plan_is_never_expected_to_find_less_than_is_asked_for(
     )
 
 
-def test_a_recall_that_is_asked_for_raises_the_effort_or_makes_it_exact():
+def test_a_required_recall_raises_the_effort_or_makes_it_exact():
     config = tuned(recall=0.9)
     plans = {r: plan(replace(QUERIES["text"], min_recall=r), config) for r in (0.91, 0.98, 0.995)}
     assert [query_plan.effort for query_plan in plans.values()] == [0.9, 0.99, None]

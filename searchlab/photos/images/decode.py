@@ -85,8 +85,8 @@ class DecodedImage:
     Attributes:
         image: RGB in sRGB, upright, transparency laid on white. Smaller than `width` x `height`
             where a reduced decode was allowed.
-        width: Of the displayed picture at full size, in pixels.
-        height: Of the displayed picture at full size, in pixels.
+        width: Pixels of the displayed picture at full size.
+        height: Pixels of the displayed picture at full size.
         format: One of `FORMATS`.
         alpha: Opacity, mode "L", of the same size as `image`; None where every pixel is opaque.
     """
@@ -103,8 +103,8 @@ class Analysis:
     """What is computed from a picture without a model.
 
     Attributes:
-        width: Of the displayed picture at full size, in pixels.
-        height: Of the displayed picture at full size, in pixels.
+        width: Pixels of the displayed picture at full size.
+        height: Pixels of the displayed picture at full size.
         orientation: "square" where the sides are equal, else "landscape" or "portrait".
         color_hex: The dominant shade, `#rrggbb`.
         palette: Up to five (shade, share), largest first; the shares sum to 1.

@@ -88,7 +88,7 @@ class PhotoFilter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no condition is set; a tolerance alone is none."""
+        """Whether no condition is set; a tolerance alone is no condition."""
         return not self._conditions()
 
     def _conditions(self) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class ExactIndex(VectorIndex):
         """Find the k best rows of each query, exactly; see `VectorIndex.search`."""
         bits = check_search(self.vectors, queries, k, allowed, recall)
         rows = None if bits is None else bits.rows()
-        by_product = _by_product(len(self.vectors), k, rows)
+        by_product = _is_product_faster(len(self.vectors), k, rows)
         n_read = len(self.vectors) if rows is None or by_product else len(rows)
         answers = empty_neighbors(len(queries), k, rows_read=n_read)
         for start in range(0, len(queries), _QUERIES):
@@ -271,7 +271,7 @@ def nearest_rows(
     """
     if not k:
         rows = np.zeros(0, dtype=np.int64)
-    elif products is not None or _by_product(len(vectors), k, rows, least):
+    elif products is not None or _is_product_faster(len(vectors), k, rows, least):
         products = _multiply(vectors, query[np.newaxis])[0] if products is None else products
         rows = _choose_candidates(products, k, rows, least)
     scores = _score_all(vectors, query) if rows is None else cosines_of(vectors, query, rows)
@@ -283,7 +283,7 @@ def nearest_rows(
     return Nearest(best if rows is None else rows[best], scores[best])
 
 
-def _by_product(
+def _is_product_faster(
     n_photos: int, k: int, rows: NDArray[np.int64] | None, least: float | np.float32 = -np.inf
 ) -> bool:
     """Whether a product with all rows finds candidates faster than scoring each allowed row."""

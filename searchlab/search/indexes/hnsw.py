@@ -224,7 +224,7 @@ class HnswIndex(VectorIndex):
         # k, and asking for more rows does what a larger `ef` would.
         try:
             labels, distances = self._graph.knn_query(query[np.newaxis], k=fetch, num_threads=1)
-        except RuntimeError:  # fewer rows reached than asked for: the caller answers exactly
+        except RuntimeError:  # the walk reached fewer rows than `fetch`: the caller answers exactly
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         return self._row_of_label[labels[0].astype(np.int64)], distances[0]
 

@@ -43,7 +43,7 @@ class RetryLaterError(InputError):
     """A server asks to come back later.
 
     Attributes:
-        response: Its answer, with the headers that tell when.
+        response: The server's answer, whose headers may say when.
     """
 
     def __init__(self, message: str, response: httpx.Response) -> None:

@@ -117,7 +117,7 @@ class Photographers:
             lines = [""] * (2 * len(places))
             usernames = (self._pairs[places] // len(self._sources)).tolist()
             lines[::2] = [self._usernames[code] for code in usernames]
-            lines[1::2] = _texts_at(self._full_names, self._name_rows[places])
+            lines[1::2] = _read_texts(self._full_names, self._name_rows[places])
             yield lines
 
 
@@ -136,7 +136,7 @@ class _Newest(NamedTuple):
         return self.rows[order[last]].astype(np.int32)
 
 
-def _texts_at(column: Texts, rows: NDArray[np.int32]) -> list[str]:
+def _read_texts(column: Texts, rows: NDArray[np.int32]) -> list[str]:
     data = column.data.data
     ends = zip(column.starts[rows].tolist(), column.starts[rows + 1].tolist(), strict=True)
     return [str(data[start:end], "utf-8") for start, end in ends]

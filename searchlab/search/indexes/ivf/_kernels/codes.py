@@ -85,7 +85,7 @@ dot = _dot_vnni if _HAS_VNNI else _dot_plain
 
 @intrinsic
 def prefetch(_context: Any, codes: Any, row: Any) -> Any:
-    """Ask for a row of `codes` (n, length) uint8 before it is needed."""
+    """Load a row of `codes` (n, length) uint8 into the caches before it is needed."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         code, length = _row(context, builder, signature.args[0], args[0], args[1])
@@ -94,7 +94,7 @@ def prefetch(_context: Any, codes: Any, row: Any) -> Any:
             builder.module, ir.FunctionType(ir.VoidType(), kinds), "llvm.prefetch.p0"
         )
         with _chunks(builder, length) as (place, _):
-            # To be read, kept in all caches, data.
+            # Arguments of the intrinsic: to be read, into all caches, as data.
             builder.call(fetch, [builder.gep(code, [place]), _I32(0), _I32(3), _I32(1)])
         return context.get_dummy_value()
 
@@ -107,7 +107,7 @@ def round_query(query: Any, length: Any) -> Any:
 
     Args:
         query: (dim,) float32.
-        length: Of a code, at least dim.
+        length: Length of a code, at least dim.
 
     Returns:
         (length,) integers, the step between them, and the number to subtract from every product.

@@ -17,8 +17,8 @@ def offer(scores: Any, rows: Any, count: Any, score: Any, row: Any) -> Any:
         scores: (size,) scores in the heap, the worst first.
         rows: (size,) row numbers of these scores.
         count: Rows in the heap.
-        score: Of the row offered.
-        row: The row offered.
+        score: Score of the new row.
+        row: Number of the new row.
 
     Returns:
         Rows in the heap afterwards.
