@@ -15,7 +15,9 @@ from urllib.parse import quote
 from searchlab.sources.record import SourceRecord
 
 LIST_NAME = "pictures.jsonl"
-_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".avif", ".gif", ".tif", ".tiff")
+_SUFFIXES = (
+    *(".jpg", ".jpeg", ".png", ".webp", ".avif", ".heic", ".heif", ".gif", ".tif", ".tiff"),
+)
 _LONGEST_NAME = 255
 
 

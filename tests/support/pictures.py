@@ -5,11 +5,14 @@ import struct
 import zlib
 from pathlib import Path
 
+import pillow_heif
 import pytest
 from PIL import Image
 
 from searchlab.errors import ImageError
 from searchlab.photos.images.decode import open_rgb
+
+pillow_heif.register_heif_opener()  # so that Pillow writes HEIF
 
 RED, GREEN, BLUE, WHITE = (220, 30, 30), (30, 160, 60), (40, 60, 200), (255, 255, 255)
 

@@ -23,6 +23,7 @@ TYPES: Final = {
     "PNG": "image/png",
     "WEBP": "image/webp",
     "AVIF": "image/avif",
+    "HEIF": "image/heif",
     "GIF": "image/gif",
     "TIFF": "image/tiff",
 }

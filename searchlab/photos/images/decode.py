@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -57,11 +57,22 @@ MAX_BYTES: Final = 50 * 2**20
 # Above it Pillow refuses a picture as a decompression bomb: 0.5 GB as RGB. Half of it holds for GIF
 # and TIFF, whose decoders warn above that.
 MAX_PIXELS: Final = 178_956_970
+_MAX_HEIF_PIXELS: Final = 128_000_000  # each takes eleven bytes while it is decoded
 _MAX_WEBP_SIDE: Final = 16_383
 
-_DECODERS: Final[dict[str, type[ImageFile.ImageFile]]] = {
+
+def _open_heif(file: io.BytesIO) -> ImageFile.ImageFile:
+    # Late, for it loads 26 MB of libraries that most processes never need.
+    from pillow_heif import HeifImageFile
+
+    picture: ImageFile.ImageFile = HeifImageFile(file)  # type: ignore[no-untyped-call]
+    return picture
+
+
+_DECODERS: Final[dict[str, Callable[[io.BytesIO], ImageFile.ImageFile]]] = {
     "AVIF": AvifImagePlugin.AvifImageFile,
     "GIF": GifImagePlugin.GifImageFile,
+    "HEIF": _open_heif,
     "JPEG": JpegImagePlugin.JpegImageFile,
     "PNG": PngImagePlugin.PngImageFile,
     "TIFF": TiffImagePlugin.TiffImageFile,
@@ -222,6 +233,8 @@ def _decode(content: bytes, kind: str, *, min_side: int | None, max_pixels: int)
     _quiet()
     if kind in {"GIF", "TIFF"} and Image.MAX_IMAGE_PIXELS:  # Pillow warns from here on.
         max_pixels = min(max_pixels, Image.MAX_IMAGE_PIXELS)
+    if kind == "HEIF":
+        max_pixels = min(max_pixels, _MAX_HEIF_PIXELS)
     _check_pixels(*declared_size(content, kind), max_pixels=max_pixels)
     too_much = excess(content, kind)
     if too_much is not None:
@@ -232,10 +245,11 @@ def _decode(content: bytes, kind: str, *, min_side: int | None, max_pixels: int)
     with _DECODERS[kind](io.BytesIO(content)) as image:
         width, height = image.size
         _check_pixels(width, height, max_pixels=max_pixels)
-        if min_side is not None:
-            image.draft(None, (max(1, min_side), max(1, min_side)))  # Only JPEG heeds it.
+        # A HEIF file would give its thumbnail, which may be another picture.
+        if min_side is not None and kind == "JPEG":
+            image.draft(None, (max(1, min_side), max(1, min_side)))
         image.load()
-        if kind == "TIFF":  # Pillow has turned it upright already.
+        if kind in {"TIFF", "HEIF"}:  # Their decoders have turned it upright already.
             width, height = image.size
             orientation = 1
         else:

@@ -6,10 +6,12 @@ import re
 import struct
 from typing import Final
 
+from searchlab.photos.images.heif import decoding_excess
+
 __all__ = ["FORMATS", "declared_size", "excess", "exif_orientation", "sniff"]
 
 # The formats that searchlab decodes, in the order in which messages list them.
-FORMATS: Final = ("JPEG", "PNG", "WEBP", "AVIF", "GIF", "TIFF")
+FORMATS: Final = ("JPEG", "PNG", "WEBP", "AVIF", "HEIF", "GIF", "TIFF")
 
 _PREFIXES: Final = (
     (b"\xff\xd8\xff", "JPEG"),
@@ -33,7 +35,9 @@ _PREFIXES: Final = (
     (b"<svg", "SVG"),
 )
 _AVIF_BRANDS: Final = {b"avif", b"avis"}
-_HEIF_BRANDS: Final = {b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1"}
+_HEIF_BRANDS: Final = {
+    *(b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1")
+}
 
 
 def sniff(content: bytes) -> str | None:
@@ -119,7 +123,7 @@ def excess(content: bytes, kind: str) -> str | None:
         Words such as "more than 100 scans"; None where nothing is too many.
     """
     try:
-        return {"JPEG": _jpeg_excess, "PNG": _png_excess, "AVIF": _avif_excess}[kind](content)
+        return _EXCESSES[kind](content)
     except (KeyError, IndexError, struct.error):
         return None
 
@@ -183,6 +187,18 @@ def _avif_excess(content: bytes) -> str | None:
                 listed -= size
             at += size
     return f"more than {_MAX_LISTED:,} bytes about its items" if listed > _MAX_LISTED else None
+
+
+def _heif_excess(content: bytes) -> str | None:
+    return _avif_excess(content) or decoding_excess(content)
+
+
+_EXCESSES: Final = {
+    "JPEG": _jpeg_excess,
+    "PNG": _png_excess,
+    "AVIF": _avif_excess,
+    "HEIF": _heif_excess,
+}
 
 
 def exif_orientation(exif: bytes) -> int:
