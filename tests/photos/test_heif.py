@@ -13,7 +13,11 @@ from searchlab.photos.images.decode import open_rgb
 from searchlab.photos.images.headers import excess
 from searchlab.photos.images.heif import MAX_DECODED
 from tests.support.heif import assembled, coded, grid, heic, ispe
-from tests.support.pictures import BLUE, RED, near, reason
+from tests.support.pictures import BLUE, RED, reason
+
+
+def near(one, other):
+    return max(abs(a - b) for a, b in zip(one, other, strict=True)) <= 12
 
 
 def halves(size=(96, 64)):
