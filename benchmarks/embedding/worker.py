@@ -40,7 +40,7 @@ def measure(job: Mapping[str, Any]) -> dict[str, Any]:
     limit_onnxruntime(job["cores"])
     watch = Watch()
     pipeline = load_pipeline(job["model"], watch)
-    about = {"model": job["name"], "cores": job["cores"]}
+    labels = {"model": job["name"], "cores": job["cores"]}
     images, texts = [], []
     if pipeline.embed_images is not None:
         for pictures, files in job["pictures"].items():
@@ -53,7 +53,7 @@ def measure(job: Mapping[str, Any]) -> dict[str, Any]:
                     len(paths),
                     job["runs"],
                 )
-                images.append({**about, "pictures": pictures, "batch": batch, **row})
+                images.append({**labels, "pictures": pictures, "batch": batch, **row})
     if pipeline.embed_texts is not None:
         for batch in job["text_batches"]:
             row = _time(
@@ -63,7 +63,7 @@ def measure(job: Mapping[str, Any]) -> dict[str, Any]:
                 len(job["texts"]),
                 job["runs"],
             )
-            texts.append({**about, "batch": batch, **row})
+            texts.append({**labels, "batch": batch, **row})
     answer = {"images": images, "texts": texts, "models": _describe_models(job)}
     if pipeline.embed_cached is not None:
         answer["cached_text_us"] = _cached_us(pipeline.embed_cached, job["texts"])

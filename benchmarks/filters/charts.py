@@ -149,6 +149,6 @@ def _shares(systems: Mapping[str, Mapping[str, Any]]) -> list[float]:
 
 
 def _mean_of(system: Mapping[str, Any], relation: str, share: float, of: str) -> float:
-    here = (relation, share)
-    values = [c[of] for c in system["cells"] if (c["relation"], c["share"]) == here]
+    place = (relation, share)
+    values = [c[of] for c in system["cells"] if (c["relation"], c["share"]) == place]
     return float(np.mean(values)) if values else float("nan")

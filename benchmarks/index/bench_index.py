@@ -130,8 +130,8 @@ def _points(
                     started = time.perf_counter()
                     peer.search_many(queries, k)
                     per_s = len(queries) / (time.perf_counter() - started)
-                    about = {"effort": effort, "queries": kind, "k": k, "batch_per_s": per_s}
-                    points.append({**about, **measured})
+                    labels = {"effort": effort, "queries": kind, "k": k, "batch_per_s": per_s}
+                    points.append({**labels, **measured})
                     step.advance(1)
     return points
 

@@ -27,7 +27,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "results"
 
 def row_of(goal: Goal, results: Results) -> dict[str, Any]:
     """Look one figure up; without a record the row has no `figure` and no `over_bound`."""
-    about = {
+    row = {
         "target": goal.target,
         "what": goal.what,
         "bound": round(goal.bound, 4),
@@ -39,8 +39,8 @@ def row_of(goal: Goal, results: Results) -> dict[str, Any]:
         machine = read_measurement(results.folder / goal.where)["manifest"]["machine"]
     except (SearchlabError, KeyError, TypeError, ZeroDivisionError) as error:
         why = error if isinstance(error, SearchlabError) else f"no {error}"
-        return about | {"reached": "not measured", "why": str(why)[:160]}
-    return about | {
+        return row | {"reached": "not measured", "why": str(why)[:160]}
+    return row | {
         "figure": float(f"{figure:.3g}"),
         "over_bound": float(f"{figure / goal.bound:.3g}"),
         "reached": "yes" if goal.reached(figure) else "no",

@@ -47,15 +47,15 @@ def choose_device(name: str | None = None) -> torch.device:
         InputError: There is no such device here.
     """
     choice = name or os.environ.get(ENVIRONMENT) or "cpu"
-    here = [kind for kind in _ACCELERATORS if _is_here(kind)]
+    accelerators = [kind for kind in _ACCELERATORS if _is_here(kind)]
     if choice == "auto":
-        return torch.device(here[0] if here else "cpu")
+        return torch.device(accelerators[0] if accelerators else "cpu")
     try:
         device = torch.device(choice)
     except RuntimeError:
         device = None
-    if device is None or device.type not in ("cpu", *here) or _lacks_index(device):
-        listed = ", ".join(["auto", "cpu", *here])
+    if device is None or device.type not in ("cpu", *accelerators) or _lacks_index(device):
+        listed = ", ".join(["auto", "cpu", *accelerators])
         msg = f"device must be one that torch has here ({listed}), got {choice!r}"
         raise InputError(msg)
     return device

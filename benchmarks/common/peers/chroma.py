@@ -67,7 +67,7 @@ class ChromaPeer(Peer):
 
 def _where(condition: Condition) -> dict[str, Any]:
     terms: list[dict[str, Any]] = [{condition.day: {"$gte": condition.first_day}}]
-    for name, some in (("source", condition.sources), ("license", condition.licenses)):
-        if some:
-            terms.append({name: {"$in": list(some)}})
+    for name, codes in (("source", condition.sources), ("license", condition.licenses)):
+        if codes:
+            terms.append({name: {"$in": list(codes)}})
     return terms[0] if len(terms) == 1 else {"$and": terms}

@@ -56,8 +56,8 @@ class LancePeer(Peer):
         if condition is None:
             return self.search(query, k)
         terms = [f"{condition.day} >= {condition.first_day}"]
-        for name, some in (("source", condition.sources), ("license", condition.licenses)):
-            if some:
-                terms.append(f"{name} IN ({', '.join(map(str, some))})")
+        for name, codes in (("source", condition.sources), ("license", condition.licenses)):
+            if codes:
+                terms.append(f"{name} IN ({', '.join(map(str, codes))})")
         search = self._query(query, k).where(" AND ".join(terms), prefilter=True)
         return search.to_arrow()["row"].to_numpy()

@@ -70,9 +70,9 @@ class MilvusPeer(Peer):
         if condition is None:
             return self.search(query, k)
         terms = [f"{condition.day} >= {condition.first_day}"]
-        for name, some in (("source", condition.sources), ("license", condition.licenses)):
-            if some:
-                terms.append(f"{name} in {list(some)}")
+        for name, codes in (("source", condition.sources), ("license", condition.licenses)):
+            if codes:
+                terms.append(f"{name} in {list(codes)}")
         return self._query(query, k, " and ".join(terms))
 
     def close(self) -> None:

@@ -101,9 +101,9 @@ class PgvectorPeer(Peer):
         if condition is None:
             return self.search(query, k)
         terms = [f"{condition.day} >= {condition.first_day}"]
-        for name, some in (("source", condition.sources), ("license", condition.licenses)):
-            if some:
-                terms.append(f"{name} IN ({', '.join(map(str, some))})")
+        for name, codes in (("source", condition.sources), ("license", condition.licenses)):
+            if codes:
+                terms.append(f"{name} IN ({', '.join(map(str, codes))})")
         return self._nearest(query, k, f"WHERE {' AND '.join(terms)}")
 
     def close(self) -> None:

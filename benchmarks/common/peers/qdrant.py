@@ -57,8 +57,8 @@ class QdrantPeer(Peer):
 def _filter(condition: Condition) -> Any:
     days = models.Range(gte=condition.first_day)
     must: list[Any] = [models.FieldCondition(key=condition.day, range=days)]
-    for name, some in (("source", condition.sources), ("license", condition.licenses)):
-        if some:
-            any_of = models.MatchAny(any=list(some))
+    for name, codes in (("source", condition.sources), ("license", condition.licenses)):
+        if codes:
+            any_of = models.MatchAny(any=list(codes))
             must.append(models.FieldCondition(key=name, match=any_of))
     return models.Filter(must=must)

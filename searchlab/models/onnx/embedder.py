@@ -74,8 +74,8 @@ class OnnxEmbedder(Embedder):
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _damage(self._folder / MANIFEST, f"{type(error).__name__}: {error}") from error
         if not self._towers:
-            known = " or ".join(sorted(manifest["precisions"]))
-            msg = f"the precision of {self._folder} must be {known}, got {precision!r}"
+            listed = " or ".join(sorted(manifest["precisions"]))
+            msg = f"the precision of {self._folder} must be {listed}, got {precision!r}"
             if self._precision in manifest.get("refused", {}):
                 figures = manifest["refused"][self._precision]
                 agreement = ", ".join(f"{name} {value}" for name, value in figures.items())

@@ -50,9 +50,9 @@ def calibrate(config: Config) -> Config:
 def save_calibration(calibration: Calibration, model_id: str, folder: Path) -> Path:
     """Write a calibration where `default_calibration` finds it, beside those of other model_ids."""
     path = folder / _file_name(model_id)
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    known[model_id] = asdict(calibration)
-    path.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    calibrations = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    calibrations[model_id] = asdict(calibration)
+    path.write_text(json.dumps(calibrations, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     return path
 
 

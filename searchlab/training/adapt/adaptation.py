@@ -245,8 +245,8 @@ def _make_adapted(
     )
     if kept:
         adapted.calibration = make_calibration(parts["validation"], base, image, text)
-        about = report.to_dict() | {"settings": asdict(settings), "data": pairs.fingerprint}
-        write_adapted(working / "model", adapted, about, str(report))
+        details = report.to_dict() | {"settings": asdict(settings), "data": pairs.fingerprint}
+        write_adapted(working / "model", adapted, details, str(report))
         install(working / "model", folder)
     return report
 
@@ -309,8 +309,8 @@ def _store_rows(library: Library, pairs: CaptionPairs, model: Embedder, progress
     snapshot = library.snapshot()
     indexed = [] if snapshot is None else snapshot.table.texts("sha256")
     with library.cache() as cache:
-        known = cache.known_vectors(model.base.model_id, list(indexed))
-        digests = sorted(known | set(pairs.sha256s))
+        with_rows = cache.known_vectors(model.base.model_id, list(indexed))
+        digests = sorted(with_rows | set(pairs.sha256s))
         with progress.step("mapping vectors", len(digests), unit="photos") as step:
             for start in range(0, len(digests), _BATCH):
                 batch = digests[start : start + _BATCH]

@@ -114,13 +114,13 @@ def _nearest(cosines: NDArray[np.float32]) -> NDArray[np.int64]:
     return np.argpartition(-cosines, k - 1, axis=1)[:, :k]
 
 
-def write_adapted(folder: Path, model: AdaptedEmbedder, about: dict[str, Any], text: str) -> None:
+def write_adapted(folder: Path, model: AdaptedEmbedder, details: dict[str, Any], text: str) -> None:
     """Write an adapted model as a folder.
 
     Args:
         folder: Made anew; what is in it is removed first.
         model: The heads, their base and calibration.
-        about: Data, training and gain, as plain values.
+        details: Data, training and gain, as plain values.
         text: The report, for the card.
     """
     heads = io.BytesIO()
@@ -140,7 +140,7 @@ def write_adapted(folder: Path, model: AdaptedEmbedder, about: dict[str, Any], t
         "dim": model.dim,
         "calibration": asdict(model.calibration),
         "canaries": record_canaries(model),
-        **about,
+        **details,
     }
     card = (
         f"# {model.model_id}\n\n"
@@ -156,13 +156,15 @@ def write_adapted(folder: Path, model: AdaptedEmbedder, about: dict[str, Any], t
     write_folder(folder, {HEADS_FILE: heads.getvalue(), CARD_FILE: card.encode()}, values)
 
 
-def write_migrated(folder: Path, model: MigratedEmbedder, about: dict[str, Any], text: str) -> None:
+def write_migrated(
+    folder: Path, model: MigratedEmbedder, details: dict[str, Any], text: str
+) -> None:
     """Write a migrated model as a folder.
 
     Args:
         folder: Made anew; what is in it is removed first.
         model: The map, the new model and the calibration.
-        about: What is lost, as plain values.
+        details: What is lost, as plain values.
         text: The report, for the card.
     """
     file = io.BytesIO()
@@ -175,7 +177,7 @@ def write_migrated(folder: Path, model: MigratedEmbedder, about: dict[str, Any],
         "new_model_id": model.base.model_id,
         "old_model_id": model.old_id,
         "calibration": asdict(model.calibration),
-        "migration": about,
+        "migration": details,
     }
     card = (
         f"# {model.model_id}\n\n"

@@ -47,9 +47,9 @@ class LearntMap:
         train, choose, judge = parts
         self._old, self._new, self._parts = old, new, parts
         chosen = learn_map(old[train], new[train], old[choose], new[choose])
-        known = np.concatenate([train, choose])
+        rows = np.concatenate([train, choose])
         self.kind = chosen.kind
-        self.linear_map: LinearMap = refit(chosen.kind, old[known], new[known])
+        self.linear_map: LinearMap = refit(chosen.kind, old[rows], new[rows])
         self.judged_old, self.true = old[judge], new[judge]
         self.mapped = self.linear_map(self.judged_old)
 

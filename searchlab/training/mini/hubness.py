@@ -109,10 +109,10 @@ def _draw_captions(
 ) -> list[int]:
     """Draw the numbers of some captions of each language."""
     languages = sorted({language for own in captions.values() for language in own})
-    drawn: list[int] = []
+    sample: list[int] = []
     for language in languages:
         numbers = [n for own in captions.values() for n in own.get(language, [])]
-        drawn += rng.choice(
+        sample += rng.choice(
             numbers, min(CAPTIONS_PER_LANGUAGE, len(numbers)), replace=False
         ).tolist()
-    return drawn
+    return sample
