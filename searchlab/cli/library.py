@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option, stderr, stdout, write_text
+from searchlab.cli.options import (
+    EXISTING_FILE,
+    FOLDER,
+    data_option,
+    output_options,
+    stderr,
+    stdout,
+)
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
@@ -178,45 +184,24 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
 @click.option(
     "--per-page", type=int, default=10, show_default=True, help="Results per page, 1 to 100."
 )
+@click.option("--page", type=int, default=1, show_default=True, help="Page of the results to show.")
 @click.option("--cursor", help="Show the next page: the next_cursor that --json printed.")
-@click.option("--fields", help="Fields that --json prints, separated by commas.")
-@click.option("--plan", is_flag=True, help="Explain how the query is answered.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-@click.option("--html", type=EXISTING_FILE, help="Also write the results as a page of pictures.")
+@output_options
 def search(data: Path, **options: Any) -> None:
-    """Search by words, a picture, filters, or all of them."""
-    from searchlab.cli.console import print_page
-    from searchlab.library.library import open_library
-    from searchlab.photos.photo import check_fields
+    """Search by words, a picture, filters, or all of them.
 
-    fields = None
-    if options["fields"] is not None:
-        fields = [name.strip() for name in options["fields"].split(",")]
-        check_fields(fields)
+    Prints a line a photo: its place, its score from 0 to 1, its file, and what is written about it.
+    """
+    from searchlab.cli.results import check_output, show_page
+    from searchlab.library.library import open_library
+
+    output = check_output(options)
     library = open_library(data)
     query = None if options["cursor"] else _query(options)
-    page = library.search(query, per_page=options["per_page"], cursor=options["cursor"])
-    if options["html"] is not None:
-        body = page.to_html(title=options["text"] or "")
-        write_text(options["html"], f'<!doctype html><meta charset="utf-8">{body}')
-    if options["as_json"]:
-        answer = {
-            "data": [hit.to_dict(fields) for hit in page],
-            "pagination": {
-                "per_page": page.per_page,
-                "has_more": page.has_more,
-                "next_cursor": page.next_cursor,
-            },
-        }
-        click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
-        return
-    out = stdout()
-    if options["plan"]:
-        out.print(page.plan.explain(), markup=False, highlight=False, soft_wrap=True)
-    if not page.hits:
-        out.print("no photo meets all conditions")
-        return
-    print_page(page, out)
+    page = library.search(
+        query, per_page=options["per_page"], page=options["page"], cursor=options["cursor"]
+    )
+    show_page(page, output, library)
 
 
 def _query(options: dict[str, Any]) -> Query:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +23,50 @@ data_option = click.option(
     show_default=True,
     help="Folder of the library.",
 )
+
+_OUTPUT = (
+    click.option("-v", "--verbose", is_flag=True, help="Show credit, colour and more of each."),
+    click.option("--paths", is_flag=True, help="Print nothing but the files, a path a line."),
+    click.option("-0", "null", is_flag=True, help="The same, each ended by NUL: for `xargs -0`."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON for machines."),
+    click.option(
+        "--fields", help="Fields that --json prints, separated by commas; file is one of them."
+    ),
+    click.option(
+        "--html",
+        type=EXISTING_FILE,
+        help="Also write the results as a page of pictures, linked to their files.",
+    ),
+    click.option(
+        "--open",
+        "opened",
+        is_flag=True,
+        help="Show the results as a page of pictures in the browser, linked to their files; the "
+        "page of --html if that is given.",
+    ),
+    click.option(
+        "--share",
+        is_flag=True,
+        help="Leave out where the files lie and what they are called, to pass the results on.",
+    ),
+    click.option(
+        "--thumbnails",
+        type=click.Choice(["auto", "kitty", "iterm2", "sixel", "never"]),
+        default="auto",
+        show_default=True,
+        envvar="SEARCHLAB_THUMBNAILS",
+        help="Pictures below the lines, in a terminal that can show them: auto asks it, a protocol "
+        "is taken on trust.",
+    ),
+    click.option("--plan", is_flag=True, help="Explain how the query is answered."),
+)
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say how its results are shown."""
+    for option in reversed(_OUTPUT):
+        command = option(command)
+    return command
 
 
 def count(number: int, noun: str) -> str:

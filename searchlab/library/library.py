@@ -190,18 +190,19 @@ class Library:
         query: Query | str | None = None,
         *,
         per_page: int = DEFAULT_PER_PAGE,
+        page: int = 1,
         cursor: str | None = None,
         audience: str = "",
     ) -> Page:
-        """Answer a query, or go on from a cursor; see `SearchEngine.search`.
+        """Answer a query, a further page of it, or go on from a cursor; see `SearchEngine.search`.
 
         A cursor of an earlier snapshot continues in that snapshot while it exists.
         """
         if cursor is None:
-            return self.engine.search(query, per_page=per_page, audience=audience)
+            return self.engine.search(query, per_page=per_page, page=page, audience=audience)
         opened = self.open_cursor(cursor, audience=audience)
         engine, live = self.open_kept(opened.snapshot_id)
-        return engine.page(engine.slice(cursor=opened, audience=audience, live=live))
+        return engine.page(engine.slice(cursor=opened, page=page, audience=audience, live=live))
 
     def open_cursor(self, token: str, *, audience: str) -> Cursor:
         """Open a token of this library.

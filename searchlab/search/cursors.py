@@ -19,11 +19,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import CursorError, DataError
+from searchlab.errors import CursorError, DataError, ExpiredCursorError, InputError
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.queries import DEFAULT_TEXT_ALPHA, Query
+from searchlab.search.queries import DEFAULT_TEXT_ALPHA, Query, check_count
 
 KEY_BYTES = 32
+MAX_PAGE = 10**9
 _SIGNATURE_BYTES = 16
 
 
@@ -70,6 +71,20 @@ class Cursor:
     config_id: str
     audience: str
 
+    def check_state(self, snapshot_id: str, config_id: str) -> None:
+        """Check that the ranking is still the one whose pages came before.
+
+        Raises:
+            ExpiredCursorError: It is of another snapshot or configuration.
+        """
+        if (self.snapshot_id, self.config_id) != (snapshot_id, config_id):
+            msg = (
+                f"cursor must belong to snapshot and configuration {snapshot_id} {config_id}, got "
+                f"one of {self.snapshot_id} {self.config_id}; the library has changed since, "
+                "search again"
+            )
+            raise ExpiredCursorError(msg)
+
     def seal(self, key: bytes) -> str:
         """Return the token; only `unseal` with the same key and audience opens it."""
         query = self.query
@@ -113,6 +128,33 @@ class Cursor:
         except (AttributeError, KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
             msg = "cursor must be the next_cursor of a page of this search, got another text"
             raise CursorError(msg) from error
+
+
+def check_page(page: int, cursor: str | Cursor | None) -> None:
+    """Check the number of a page, which is 1 wherever a cursor says how to go on.
+
+    Raises:
+        InputError: It is none, or there is a cursor too.
+    """
+    check_count("page", page, MAX_PAGE)
+    if page > 1 and cursor is not None:
+        msg = f"page and cursor cannot be combined, got page {page}; keep one"
+        raise InputError(msg)
+
+
+def check_reached(page: int, total: int, per_page: int) -> None:
+    """Check that a ranking of `total` photos has a page of that number, or that it is the first.
+
+    Raises:
+        InputError: The ranking ends before.
+    """
+    last = max(1, -(-total // per_page))
+    if page > last:
+        msg = (
+            f"page must be at most {last}, which is the last for {total} results at {per_page} "
+            f"a page, got {page}"
+        )
+        raise InputError(msg)
 
 
 def _encode_base64(data: bytes) -> bytes:

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.config.calibration import Curve
-from searchlab.errors import ExpiredCursorError, InputError, MismatchError
+from searchlab.errors import InputError, MismatchError
 from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.photos.photo import Photo
 from searchlab.photos.table import PhotoTable
-from searchlab.search.cursors import Cursor
+from searchlab.search.cursors import Cursor, check_page, check_reached
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex
@@ -274,6 +274,7 @@ class SearchEngine:
         query: Query | str | None = None,
         *,
         per_page: int = DEFAULT_PER_PAGE,
+        page: int = 1,
         cursor: str | Cursor | None = None,
         audience: str = "",
         live: NDArray[np.bool_] | None = None,
@@ -284,12 +285,15 @@ class SearchEngine:
         Args:
             query: The query, or just its words; ignored where a cursor is given.
             per_page: 1 to 100 results a page; with a cursor the size of page 1 stays.
+            page: Which page of the ranking, from 1; not together with a cursor.
             cursor: `next_cursor` of the page before.
             audience: Account and operation that the cursors are bound to.
             live: (n_photos,) bool, photos that are still in the library; all if left out. The
                 others are skipped, and a page is filled without them.
             reference: (dim,) embedding of the query's picture, if it was computed before.
         """
+        check_page(page, cursor)
+        picture = None
         if cursor is not None:
             opened = self._open_cursor(cursor, audience)
         elif query is None:
@@ -299,16 +303,20 @@ class SearchEngine:
             query = Query(text=query) if isinstance(query, str) else query
             if query.image is not None and reference is None:
                 reference = self.reference_vector(query)
+            picture = query.image
+            check_count("per_page", per_page, MAX_PER_PAGE)
             opened = Cursor(
                 query=query,
                 vector=reference,
-                position=0,
-                per_page=check_count("per_page", per_page, MAX_PER_PAGE),
+                position=(page - 1) * per_page,
+                per_page=per_page,
                 snapshot_id=self.snapshot_id,
                 config_id=self.config.config_id,
                 audience=audience,
             )
-        return self._cut_page(opened, live)
+        part = self._cut_page(opened, live)
+        check_reached(page, part.total, part.per_page)
+        return part if picture is None else replace(part, picture=picture)
 
     def _cut_page(self, cursor: Cursor, live: NDArray[np.bool_] | None) -> Slice:
         start, per_page = cursor.position, cursor.per_page
@@ -330,7 +338,9 @@ class SearchEngine:
         return Slice(
             rows=rows[shown],
             scores=ranking.scores[shown],
+            query=cursor.query,
             start=start + 1,
+            total=ranking.total,
             per_page=per_page,
             next_cursor=None if following is None else following.seal(self._key),
             plan=ranking.plan,
@@ -342,27 +352,35 @@ class SearchEngine:
         query: Query | str | None = None,
         *,
         per_page: int = DEFAULT_PER_PAGE,
+        page: int = 1,
         cursor: str | Cursor | None = None,
         audience: str = "",
     ) -> Page:
         """Answer a query page by page; the arguments are those of `slice`.
 
         Raises:
-            InputError: A value out of range, or neither query nor cursor.
+            InputError: A value out of range, a page behind the last, or neither query nor cursor.
             CursorError: A cursor of another library, snapshot, configuration or audience.
             NotFoundError: `photo_id` is not indexed.
         """
-        return self.page(self.slice(query, per_page=per_page, cursor=cursor, audience=audience))
+        part = self.slice(query, per_page=per_page, page=page, cursor=cursor, audience=audience)
+        return self.page(part)
 
     def page(self, part: Slice) -> Page:
         """Read the records of a slice."""
         photos = self.table.photos(part.rows.tolist())
+        picture = part.picture
+        if part.query.photo_id is not None:
+            picture = self._find_thumbnail(self.table.photo(self.table.row_of(part.query.photo_id)))
         return Page(
             hits=tuple(
                 Hit(photo=photo, relevance_score=score, thumbnail=self._find_thumbnail(photo))
                 for photo, score in zip(photos, part.scores.tolist(), strict=True)
             ),
+            query=part.query,
+            picture=picture,
             start=part.start,
+            total=part.total,
             per_page=part.per_page,
             next_cursor=part.next_cursor,
             plan=part.plan,
@@ -374,12 +392,5 @@ class SearchEngine:
     def _open_cursor(self, cursor: str | Cursor, audience: str) -> Cursor:
         if isinstance(cursor, str):
             cursor = Cursor.unseal(cursor, self._key, audience=audience)
-        ours = (self.snapshot_id, self.config.config_id)
-        if (cursor.snapshot_id, cursor.config_id) != ours:
-            theirs = (cursor.snapshot_id, cursor.config_id)
-            msg = (
-                f"cursor must belong to snapshot and configuration {' '.join(ours)}, "
-                f"got one of {' '.join(theirs)}; the library has changed since, search again"
-            )
-            raise ExpiredCursorError(msg)
+        cursor.check_state(self.snapshot_id, self.config.config_id)
         return cursor

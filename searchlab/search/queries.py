@@ -185,20 +185,26 @@ class Slice:
     Attributes:
         rows: (n,) int64 positions in the engine's table.
         scores: (n,) float64 relevance scores, 0 to 1.
+        query: What it answers; of a cursor, without the picture.
         start: Place of the first one in the ranking, counted from 1.
+        total: Photos in the whole ranking.
         per_page: Page size in effect.
         next_cursor: Asks for the next page; None exactly on the last.
         plan: How the query was answered.
         timings: Milliseconds by part: `filter`, `embed`, `search`.
+        picture: That of the query; None where a cursor asked for the page.
     """
 
     rows: NDArray[np.int64]
     scores: NDArray[np.float64]
+    query: Query
     start: int
+    total: int
     per_page: int
     next_cursor: str | None
     plan: QueryPlan
     timings: Mapping[str, float]
+    picture: Picture | str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,8 +221,20 @@ class Hit:
     relevance_score: float
     thumbnail: Path | None = None
 
+    @property
+    def file(self) -> Path | None:
+        """The original on this machine, as it was found last; None for photos without a file."""
+        return Path(self.photo.file) if self.photo.file else None
+
+    @property
+    def caption(self) -> str:
+        """What is written about the photo, in a few words; generated where nobody wrote any."""
+        return self.photo.source_description or self.photo.alt_description
+
     def to_dict(self, fields: list[str] | None = None) -> dict[str, Any]:
         """Return the specification's record, or the named fields of it.
+
+        What is published is made of it, so it says nothing of where `file` lies.
 
         Raises:
             InputError: A name that is no Photo field.
@@ -231,17 +249,24 @@ class Page:
 
     Attributes:
         hits: Results in order.
+        query: What it answers; on a page that a cursor asked for, without the picture.
         start: Place of the first one in the ranking, counted from 1.
+        total: Photos in the whole ranking.
         per_page: Page size in effect, also on a short last page.
         next_cursor: Asks for the next page; None exactly on the last.
         plan: How the query was answered.
+        picture: What was searched by, where it can be shown: the query's picture, or the small
+            picture of its photo.
     """
 
     hits: tuple[Hit, ...]
+    query: Query
     start: int
+    total: int
     per_page: int
     next_cursor: str | None
     plan: QueryPlan
+    picture: Picture | str | None = None
 
     @property
     def has_more(self) -> bool:
@@ -258,25 +283,60 @@ class Page:
         return iter(self.hits)
 
     def __repr__(self) -> str:
-        photos = [(hit.relevance_score, hit.photo) for hit in self.hits]
-        lines = [f"{score:.3f}  {p.source_description or p.alt_description}" for score, p in photos]
+        lines = [f"{hit.relevance_score:.3f}  {hit.caption}" for hit in self]
         more = "more follow" if self.has_more else "the last page"
         return "\n".join([f"<Page of {len(self)} results, {more}>", *lines])
+
+    @property
+    def extent(self) -> str:
+        """Say how much of the ranking this is: `12 of 349`, `13 to 24 of 349`."""
+        if self.start == 1 or not self.hits:
+            return f"{len(self):,} of {self.total:,}"
+        return f"{self.start:,} to {self.start + len(self) - 1:,} of {self.total:,}"
 
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    def to_html(self, *, title: str = "") -> str:
-        """Render the page as one self-contained piece of HTML, under a heading if one is given."""
-        from searchlab.photos.cards import photo_card, sheet_html
+    def to_html(
+        self, *, title: str | None = None, files: bool = False, document: bool = False
+    ) -> str:
+        """Render the page as HTML that needs no other file.
 
-        more = "More pages follow." if self.has_more else "This is the last page."
-        summary = f"{len(self)} of up to {self.per_page} results. {more}"
-        cards = (
-            photo_card(hit.photo, place=place, score=hit.relevance_score, thumbnail=hit.thumbnail)
+        Args:
+            title: Heading; what was searched for if left out.
+            files: Link each photo to its file on this machine, and show the file's name. That is
+                for oneself: what is passed on should not tell where one's photos lie.
+            document: A whole document for a browser; a piece for a notebook if left out.
+        """
+        from searchlab.photos.cards import document_html, embed_picture, photo_card, sheet_html
+
+        cards = [
+            photo_card(
+                hit.photo,
+                place=place,
+                score=hit.relevance_score,
+                thumbnail=hit.thumbnail,
+                file=hit.file if files else None,
+            )
             for place, hit in enumerate(self, start=self.start)
+        ]
+        picture = "" if self.picture is None else embed_picture(self.picture)
+        if title is None:
+            by_what = (
+                "Photos like the query's picture"
+                if self.query.has_reference
+                else self.plan.conditions
+            )
+            title = self.query.text or by_what
+        sheet = sheet_html(
+            cards,
+            title=title,
+            picture=picture,
+            summary=self.extent,
+            details=self.plan.explain(),
+            level=1 if document else 4,
         )
-        return sheet_html(cards, title=title, summary=f"{self.plan.explain()}\n{summary}")
+        return document_html(sheet, title=title) if document else sheet
 
 
 def check_count(name: str, value: int, most: int) -> int:

@@ -2,21 +2,43 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from searchlab.photos.photo import PHOTO_FIELDS
 from tests.support import cli_world
-from tests.support.cli_world import error_of, ids_of
+from tests.support.cli_world import error_of, ids_of, in_a_process, mosaic
 
+mine = cli_world.mine
 search = cli_world.search
 whole = cli_world.whole
 
 
-def test_results_are_a_table_on_standard_output(search):
+def test_results_are_a_line_each_place_score_file_and_caption(search, whole):
     done = search("red", "--per-page", 3)
     assert (done.code, done.err) == (0, "")
-    assert re.findall(r"^ *(\d+) ", done.out, flags=re.MULTILINE)[:3] == ["1", "2", "3"]
+    found = re.findall(r"^(\d)  ([01]\.\d\d)  (\S+)  (photo \d+)$", done.out, re.MULTILINE)
+    assert [place for place, *_ in found] == ["1", "2", "3"]
+    assert len(done.out.splitlines()) == 3
+    for _, _, path, caption in found:
+        assert path == f"{whole}/photos/{int(caption[6:]):02d}.png"
+
+
+@pytest.mark.parametrize("columns", ["1", "20", "60", "200"])
+def test_into_a_pipe_nothing_is_wrapped_or_cut(search, monkeypatch, columns):
+    wide = search("red", "--per-page", 25).out
+    monkeypatch.setenv("COLUMNS", columns)
+    assert search("red", "--per-page", 25).out == wide
+    assert len(wide.splitlines()) == 25
+
+
+def test_verbose_results_show_credit_colour_and_files(search, whole):
+    done = search("red", "--per-page", 2, "-v")
+    [first, *rest] = done.out.splitlines()
+    assert re.fullmatch(r"1  [01]\.\d\d  [█░]{8}     [a-z]+  photo \d+", first)
+    assert [line.split()[0] for line in rest[:4]] == ["credit", "photo", "thumbnail", "photo_id"]
+    assert f"     photo      {whole}/photos/" in done.out
 
 
 def test_json_holds_all_fields_of_every_photo(search):
@@ -25,8 +47,10 @@ def test_json_holds_all_fields_of_every_photo(search):
     answer = json.loads(done.out)
     assert len(answer["data"]) == 10
     for record in answer["data"]:
-        assert tuple(record) == PHOTO_FIELDS
-        assert len(record) == 22
+        assert tuple(record) == (*PHOTO_FIELDS, "file")
+        assert len(record) == 23
+        assert Path(record["file"]).name == f"{int(record['uploaded_on'][-2:]) - 1:02d}.png"
+        assert Path(record["file"]).is_file()
         assert 0 <= record["relevance_score"] <= 1
     assert answer["pagination"]["per_page"] == 10
     assert answer["pagination"]["has_more"] is True
@@ -36,6 +60,14 @@ def test_fields_are_the_asked_ones_in_the_specifications_order(search):
     done = search("red", "--json", "--fields", "relevance_score,photo_id,width")
     assert {tuple(record) for record in json.loads(done.out)["data"]} == {
         ("photo_id", "width", "relevance_score")
+    }
+
+
+@pytest.mark.parametrize("fields", ["file", "width,file", "file,width"])
+def test_the_file_is_a_field_too_and_comes_last(search, fields):
+    done = search("red", "--json", "--fields", fields)
+    assert {tuple(record) for record in json.loads(done.out)["data"]} == {
+        tuple(sorted(fields.split(","), reverse=True))
     }
 
 
@@ -66,6 +98,7 @@ def test_pages_by_cursor_are_the_slices_of_one_large_page(search):
     assert sizes == [7, 7, 7, 4]
     assert json.loads(done.out)["pagination"] == {
         "per_page": 7,
+        "total": 25,
         "has_more": False,
         "next_cursor": None,
     }
@@ -151,9 +184,113 @@ def test_page_2_starts_at_its_place_in_terminal_and_page(search, tmp_path):
     first = json.loads(search("red", "--per-page", 4, "--json").out)
     cursor = first["pagination"]["next_cursor"]
     done = search("--cursor", cursor, "--html", tmp_path / "page.html")
-    assert re.findall(r"^ *(\d+) +\d\.\d{3} ", done.out, re.MULTILINE) == ["5", "6", "7", "8"]
+    assert re.findall(r"^ *(\d+) +\d\.\d\d ", done.out, re.MULTILINE) == ["5", "6", "7", "8"]
     shown = (tmp_path / "page.html").read_text()
     assert re.findall(r"<b>(\d+)\.</b>", shown) == ["5", "6", "7", "8"]
+
+
+def test_pages_by_number_are_the_slices_of_one_large_page(search):
+    large = ids_of(search("red", "--json", "--per-page", 100))
+    pages = [ids_of(search("red", "--json", "--per-page", 7, "--page", n)) for n in (1, 2, 3, 4)]
+    assert pages == [large[:7], large[7:14], large[14:21], large[21:]]
+
+
+def test_a_page_behind_the_last_names_the_last(search):
+    line = error_of(search("red", "--per-page", 7, "--page", 5), 2)
+    assert "page must be at most 4, which is the last for 25 results at 7 a page, got 5" in line
+    assert "page must be an integer from 1" in error_of(search("red", "--page", 0), 2)
+    cursor = json.loads(search("red", "--json").out)["pagination"]["next_cursor"]
+    assert "page and cursor" in error_of(search("--cursor", cursor, "--page", 2), 2)
+
+
+# -- files ------------------------------------------------------------------------------------
+
+
+def test_paths_are_a_file_a_line_and_nothing_else(search):
+    done = search("red", "--paths", "--per-page", 25)
+    assert (done.code, done.err) == (0, "")
+    files = done.out.splitlines()
+    assert files == [
+        r["file"] for r in json.loads(search("red", "--json", "--per-page", 25).out)["data"]
+    ]
+    assert all(Path(file).is_file() for file in files)
+
+
+def test_paths_may_end_in_nul_for_xargs(search):
+    done = search("red", "-0", "--per-page", 3)
+    assert done.out == search("red", "--paths", "--per-page", 3).out.replace("\n", "\0")
+    assert done.out.count("\0") == 3
+
+
+def test_where_nothing_is_found_no_path_is_printed(search):
+    done = search("--photographer", "nobody", "--paths")
+    assert (done.code, done.out, done.err) == (0, "", "no photo meets all conditions\n")
+
+
+def test_the_plan_does_not_come_between_paths_or_into_json(search):
+    assert search("red", "--paths", "--plan").out == search("red", "--paths").out
+    done = search("red", "--json", "--plan")
+    assert json.loads(done.out)
+    assert "filter: " in done.err
+
+
+@pytest.mark.slow
+def test_a_name_of_any_bytes_reaches_a_pipe_as_it_is(tmp_path):
+    names = ["a b", "two\nlines", "-dash", "'quoted\"", "夜", "\x1b[31mred", "%20"]
+    for number, name in enumerate(names):
+        mosaic(tmp_path / "photos" / f"{name}.png", number)
+    data = ["--data", tmp_path / "data"]
+    assert in_a_process("index", tmp_path / "photos", *data, "--model", "palette").code == 0
+    done = in_a_process("search", "red", "-0", *data, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    paths = {str(tmp_path.resolve() / "photos" / f"{name}.png") for name in names}
+    assert {*done.out.split("\0")} == {*paths, ""}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--paths", "--json"], "--paths and --json"),
+        (["-0", "-v"], "--verbose and --paths"),
+        (["-v", "--json"], "--verbose and --json"),
+        (["--paths", "--share"], "--share leaves out where the files lie, got --paths"),
+        (["--json", "--fields", "file", "--share"], "got the field file"),
+    ],
+)
+def test_forms_that_contradict_each_other_are_refused(search, options, words):
+    assert words in error_of(search("red", *options), 2)
+
+
+@pytest.mark.parametrize("form", [[], ["-v"], ["--json"], ["--html", "page.html"]])
+def test_what_is_shared_says_nothing_of_where_the_files_lie(
+    search, whole, tmp_path, monkeypatch, form
+):
+    monkeypatch.chdir(tmp_path)
+    picture = whole / "photos/03.png"
+    for share, is_told in (([], True), (["--share"], False)):
+        done = search("red", "--image", picture, "--plan", *form, *share)
+        told = done.out + done.err + "".join(p.read_text() for p in tmp_path.glob("*.html"))
+        assert (str(whole) in told) is is_told
+        assert (".png" in told) is is_told
+
+
+def test_the_page_is_opened_in_the_browser(search, mine, run, monkeypatch, tmp_path):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    assert run("search", "red", "--open", "--data", mine).code == 0
+    assert opened == [(mine / "search.html").as_uri()]
+    assert "file://" in (mine / "search.html").read_text()
+    assert (mine / "search.html").stat().st_mode & 0o777 == 0o600
+    search("red", "--open", "--html", tmp_path / "page.html")
+    assert opened[1:] == [(tmp_path / "page.html").as_uri()]
+    assert search("red", "--html", tmp_path / "page.html").code == 0
+    assert len(opened) == 2
+
+
+def test_without_a_browser_the_page_is_named(run, mine, monkeypatch):
+    monkeypatch.setattr("webbrowser.open", lambda url: False)
+    done = run("search", "red", "--open", "--data", mine)
+    assert done.code == 2
+    assert str(mine / "search.html") in done.err
 
 
 def test_the_library_may_be_named_by_the_environment(run, whole, monkeypatch):

@@ -100,7 +100,7 @@ def test_a_page_prints_its_photos_in_lines():
 def test_a_page_renders_as_a_grid_of_linked_photos():
     markup = searched(page(PHOTO))._repr_html_()
     assert '<img src="https://example.org/1/thumb" alt="red dune" loading="lazy">' in markup
-    assert "0.750" in markup
+    assert ">0.75<" in markup
     assert '<a href="https://example.org/page/1" rel="noopener">Ann Lee</a>' in markup
     assert "30 × 20, unsplash" in markup
     assert "1 of up to 20 photos. This is the last page." in markup

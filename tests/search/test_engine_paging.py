@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from searchlab.errors import InputError
 from searchlab.search.cursors import CursorError
@@ -97,6 +98,58 @@ def test_every_page_starts_at_its_place_in_the_ranking(engine):
     assert [(page.start, len(page)) for page in pages] == [(1, 10), (11, 10), (21, 5)]
     assert "<b>11.</b>" in pages[1]._repr_html_()
     assert "<b>1.</b>" not in pages[1]._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query(text="sea"),
+        Query(text="sea", limit=25),
+        Query(text="sea", sort_by="newest"),
+        Query(text="sea", score_threshold=0.3),
+        Query(photo_id=photo_id(3)),
+        Query(filter=PhotoFilter(source="unsplash")),
+    ],
+    ids=str,
+)
+def test_a_page_by_its_number_is_the_one_that_cursors_lead_to(engine, query):
+    pages = all_pages(engine, query, 10)
+    jumped = [engine.search(query, per_page=10, page=n + 1) for n in range(len(pages))]
+    assert [ids([page]) for page in jumped] == [ids([page]) for page in pages]
+    assert [page.start for page in jumped] == [page.start for page in pages]
+    assert {page.total for page in jumped + pages} == {len(ids(pages))}
+    assert [page.has_more for page in jumped] == [page.has_more for page in pages]
+    last = len(pages)
+    for behind in (last + 1, last + 7, 10**9):
+        with pytest.raises(InputError, match=f"page must be at most {last}, .* got {behind}$"):
+            engine.search(query, per_page=10, page=behind)
+
+
+def test_the_first_page_is_there_also_where_nothing_is_found(engine):
+    query = Query(text="sea", filter=PhotoFilter(photographer="nobody"))
+    assert engine.search(query, page=1).total == 0
+    with pytest.raises(InputError, match=r"page must be at most 1, .* 0 results"):
+        engine.search(query, page=2)
+
+
+@pytest.mark.parametrize("page", [0, -1, 1.0, True, "2", None, 10**30])
+def test_any_other_number_of_a_page_is_refused(exact, page):
+    with pytest.raises(InputError, match="page must be an integer from 1"):
+        exact.search(Query(text="sea"), page=page)
+
+
+def test_a_page_has_a_number_or_a_cursor(exact):
+    cursor = exact.search(Query(text="sea")).next_cursor
+    with pytest.raises(InputError, match="page and cursor cannot be combined, got page 2"):
+        exact.search(cursor=cursor, page=2)
+
+
+def test_a_page_knows_its_query_and_what_was_searched_by(exact):
+    picture = Image.new("RGB", (8, 8), "red")
+    page = exact.search(Query(image=picture, text="sea"), per_page=10)
+    assert (page.query.text, page.picture) == ("sea", picture)
+    after = exact.search(cursor=page.next_cursor)
+    assert (after.query.text, after.picture) == ("sea", None)
 
 
 def test_eight_threads_page_as_one_does(engine):

@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import math
 from html.parser import HTMLParser
 from pathlib import Path
@@ -255,8 +256,8 @@ def test_selectivity_is_a_share_also_where_there_are_no_photos():
 
 
 def page_of(*hits, **changes):
-    values = {"hits": hits, "start": 1, "per_page": 20, "next_cursor": None, "plan": plan()}
-    return Page(**values | changes)
+    values = {"hits": hits, "query": Query(text="sea"), "start": 1, "total": 349, "per_page": 20}
+    return Page(**values | {"next_cursor": None, "plan": plan()} | changes)
 
 
 def test_a_page_has_more_exactly_where_it_has_a_cursor(make_photo):
@@ -278,12 +279,13 @@ def test_a_hit_gives_the_whole_record_or_the_named_fields_in_order(make_photo):
 class _Tags(HTMLParser):
     def __init__(self, markup):
         super().__init__()
-        self.tags, self.handlers = [], []
+        self.tags, self.handlers, self.values = [], [], []
         self.feed(markup)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        self.values += [value for _, value in attrs]
 
 
 def test_a_page_in_a_notebook_shows_hostile_texts_as_text(make_photo, make_picture, tmp_path):
@@ -301,11 +303,63 @@ def test_a_page_in_a_notebook_shows_hostile_texts_as_text(make_photo, make_pictu
     assert "script" not in read.tags
     assert read.handlers == []
     assert read.tags.count("img") == 1
-    assert "2 of up to 20 results. More pages follow." in page._repr_html_()
+    assert ">2 of 349<" in page._repr_html_()
 
 
 def test_an_empty_page_can_be_shown():
-    assert "0 of up to 20 results. This is the last page." in page_of()._repr_html_()
+    assert ">0 of 0<" in page_of(total=0)._repr_html_()
+
+
+def test_a_further_page_says_where_it_begins_and_ends(make_photo):
+    hits = [Hit(photo=make_photo(i), relevance_score=0.5) for i in range(3)]
+    assert page_of(*hits, total=1_200).extent == "3 of 1,200"
+    assert page_of(*hits, start=1_001, total=1_200).extent == "1,001 to 1,003 of 1,200"
+
+
+def test_a_hit_has_the_file_of_its_photo_and_its_record_has_not(make_photo):
+    here = Hit(photo=make_photo(1, file="/home/ann/a b.jpg"), relevance_score=0.5)
+    assert here.file == Path("/home/ann/a b.jpg")
+    assert "/home" not in json.dumps(here.to_dict())
+    assert Hit(photo=make_photo(1), relevance_score=0.5).file is None
+
+
+def test_files_are_linked_only_in_a_page_for_oneself(make_photo, make_picture, tmp_path):
+    file = make_picture(tmp_path / 'Ann\'s 100% "new" <b>photos</b> #1' / "é ü.webp")
+    hit = Hit(photo=make_photo(1, file=str(file)), relevance_score=0.5, thumbnail=file)
+    page = page_of(hit, query=Query(image=file), picture=file)
+    for markup in (page.to_html(), page.to_html(document=True), page._repr_html_(), repr(page)):
+        assert not any(part in markup for part in ("file:", "Ann's", "é ü", "%C3%A9", "pytest"))
+    own = _Tags(page.to_html(files=True))
+    assert own.values.count(file.as_uri()) == 2  # of the picture and of its name
+    assert "é ü.webp" in page.to_html(files=True)
+
+
+def test_a_document_has_title_language_viewport_and_the_plan_below_the_photos(make_photo):
+    hit = Hit(photo=make_photo(1), relevance_score=0.5)
+    text = page_of(hit, query=Query(text="<sea> & sky")).to_html(document=True)
+    assert text.startswith('<!doctype html>\n<html lang="en">')
+    assert "<title>&lt;sea&gt; &amp; sky · searchlab</title>" in text
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
+    above, _, below = text.partition("<figure")
+    assert ">1 of 349<" in above
+    assert "calibration" not in above
+    assert "few photos" in below.partition("<details")[2]
+
+
+def test_a_page_shows_the_picture_it_was_searched_by(make_photo, make_picture, tmp_path):
+    picture = make_picture(tmp_path / "query.png")
+    query = Query(image=picture)
+    shown = page_of(query=query, picture=picture).to_html()
+    assert 'src="data:image/webp;base64,' in shown
+    assert "Photos like the query&#x27;s picture" in shown
+    assert page_of(query=query, picture=picture.read_bytes()).to_html() == shown
+    picture.unlink()
+    assert "<img" not in page_of(query=query, picture=picture).to_html()
+
+
+def test_a_page_of_conditions_alone_is_headed_by_them():
+    query = Query(filter=PhotoFilter(source=("nasa",)))
+    assert ">source is nasa</h4>" in page_of(query=query).to_html()
 
 
 # -- plans in words, filters of the right kind, places ----------------------------------------

@@ -1,0 +1,264 @@
+"""Results of a search: a line each, all that is known of each, paths, JSON, or a page of pictures.
+
+What is printed for a terminal is made for eyes; what goes into a pipe is whole and has no links.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import webbrowser
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote as quote_url
+
+import click
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from searchlab.cli.console import escape, print_plain
+from searchlab.cli.graphics import choose_protocol, draw
+from searchlab.cli.options import count, stderr, stdout, write_text
+from searchlab.errors import InputError, NotFoundError
+from searchlab.files import write_atomically
+from searchlab.library.library import Library
+from searchlab.photos.photo import PHOTO_FIELDS, check_fields
+from searchlab.search.queries import Hit, Page
+
+_FILE = "file"
+_SHEET = "search.html"
+_LEAST_CAPTION = 16
+_NOTHING = "no photo meets all conditions"
+
+
+@dataclass(frozen=True)
+class Output:
+    """How results are shown.
+
+    Attributes:
+        form: `lines`, `details`, `paths` or `json`.
+        ending: Of a path.
+        fields: Of the JSON; all if None.
+        html: File for the page of pictures, if one is to be written.
+        is_opened: Whether the page of pictures is opened in the browser.
+        has_files: Whether it may be seen where the photos lie.
+        thumbnails: `auto`, `never` or a protocol of terminals.
+        has_plan: Whether the plan is explained.
+    """
+
+    form: str
+    ending: bytes
+    fields: tuple[str, ...] | None
+    html: Path | None
+    is_opened: bool
+    has_files: bool
+    thumbnails: str
+    has_plan: bool
+
+
+def check_output(options: Mapping[str, Any]) -> Output:
+    """Read `output_options`.
+
+    Raises:
+        InputError: Options that contradict each other, or an unknown field.
+    """
+    forms = {
+        "--verbose": ("details", options["verbose"]),
+        "--paths": ("paths", options["paths"] or options["null"]),
+        "--json": ("json", options["as_json"]),
+    }
+    chosen = [name for name, (_, is_set) in forms.items() if is_set]
+    if len(chosen) > 1:
+        msg = f"results can be printed in one form, got {' and '.join(chosen)}; keep one"
+        raise InputError(msg)
+    form = forms[chosen[0]][0] if chosen else "lines"
+    fields = None if options["fields"] is None else _read_fields(options["fields"])
+    if options["share"] and (form == "paths" or (fields and _FILE in fields)):
+        which = "--paths" if form == "paths" else "the field file"
+        msg = f"--share leaves out where the files lie, got {which} too; keep one"
+        raise InputError(msg)
+    return Output(
+        form=form,
+        ending=b"\0" if options["null"] else b"\n",
+        fields=fields,
+        html=options["html"],
+        is_opened=options["opened"],
+        has_files=not options["share"],
+        thumbnails=options["thumbnails"],
+        has_plan=options["plan"],
+    )
+
+
+def _read_fields(text: str) -> tuple[str, ...]:
+    names = [name.strip() for name in text.split(",")]
+    unknown = sorted({*names} - {*PHOTO_FIELDS, _FILE})
+    if unknown:
+        msg = f"fields must be names among {', '.join(PHOTO_FIELDS)}, {_FILE}, got {unknown}"
+        raise InputError(msg)
+    known = check_fields([name for name in names if name != _FILE])
+    return (*known, _FILE) if _FILE in names else known
+
+
+def show_page(page: Page, output: Output, library: Library) -> None:
+    """Print a page of results, and write and open it as pictures where that is asked for.
+
+    Raises:
+        InputError: The file of `--html` cannot be written.
+        NotFoundError: There is no browser to open it in.
+    """
+    sheet = _write_sheet(page, output, library)
+    out = stdout()
+    if output.has_plan:
+        print_plain(stderr() if output.form in ("json", "paths") else out, page.plan.explain())
+    if output.form == "json":
+        click.echo(json.dumps(_answer(page, output), ensure_ascii=False, indent=2))
+    elif output.form == "paths":
+        _print_paths(page, output.ending)
+    elif not page.hits:
+        print_plain(out, _NOTHING)
+    else:
+        _print_hits(page, out, output)
+    if sheet is not None and output.is_opened:
+        _open(sheet)
+
+
+def _answer(page: Page, output: Output) -> dict[str, Any]:
+    return {
+        "data": [_record(hit, output) for hit in page],
+        "pagination": {
+            "per_page": page.per_page,
+            "total": page.total,
+            "has_more": page.has_more,
+            "next_cursor": page.next_cursor,
+        },
+    }
+
+
+def _record(hit: Hit, output: Output) -> dict[str, Any]:
+    fields = output.fields
+    names = None if fields is None else [name for name in fields if name != _FILE]
+    record = hit.to_dict(names)
+    if output.has_files and (fields is None or _FILE in fields):
+        record[_FILE] = None if hit.file is None else str(hit.file)
+    return record
+
+
+def _print_paths(page: Page, ending: bytes) -> None:
+    is_seen = stdout().file.isatty()
+    files = [hit.file for hit in page if hit.file is not None]
+    for file in files:
+        # As bytes, so that no encoding of the terminal changes a name.
+        name = (
+            escape(str(file)).encode("utf-8", "backslashreplace") if is_seen else os.fsencode(file)
+        )
+        click.echo(name + ending, nl=False)
+    if not page.hits:
+        print_plain(stderr(), _NOTHING)
+    elif len(files) < len(page):
+        n_without = len(page) - len(files)
+        print_plain(stderr(), f"{count(n_without, 'result')} without a file on this machine")
+
+
+def _print_hits(page: Page, out: Console, output: Output) -> None:
+    is_seen = out.file.isatty()
+    protocol = choose_protocol(output.thumbnails) if is_seen else None
+    digits = len(str(page.start + len(page) - 1))
+    for place, hit in enumerate(page, start=page.start):
+        head = f"{place:>{digits}}  {hit.relevance_score:.2f}  "
+        if output.form == "details":
+            _print_details(head, hit, out, has_files=output.has_files)
+        else:
+            line = _line(head, hit, has_files=output.has_files, width=out.width if is_seen else 0)
+            out.print(line, highlight=False, soft_wrap=True)
+        if protocol is not None and hit.thumbnail is not None:
+            draw(hit.thumbnail, protocol, out, indent=digits + 2)
+    if is_seen:
+        more = ""
+        if page.has_more and (page.start - 1) % page.per_page == 0:
+            more = f"; more with --page {(page.start - 1) // page.per_page + 2}"
+        print_plain(out, f"{page.extent}{more}")
+
+
+def _line(head: str, hit: Hit, *, has_files: bool, width: int) -> Text:
+    """Write a result on one line.
+
+    Args:
+        head: Place and score.
+        hit: The result.
+        has_files: Whether its path is shown.
+        width: Of the terminal, 0 for a pipe: only what is written about a photo is ever cut.
+    """
+    file = hit.file if has_files else None
+    caption = Text(escape(" ".join(hit.caption.split())))
+    line = Text(head)
+    if file is None:
+        line.append(hit.photo.source_image_url or hit.photo.photo_id)
+    else:
+        line.append(_shown(file, is_seen=width > 0), style=_link(file) if width else "")
+    line.append("  ")
+    if width:
+        caption.truncate(max(width - line.cell_len, _LEAST_CAPTION), overflow="ellipsis")
+    return line.append_text(caption)
+
+
+def _shown(file: Path, *, is_seen: bool) -> str:
+    here = Path.cwd()
+    if is_seen and file.is_relative_to(here):
+        return escape(str(file.relative_to(here)))
+    return escape(str(file))
+
+
+def _link(file: Path) -> Style:
+    # With the host's name, so that a terminal on another machine does not look on its own disk.
+    return Style(link=f"file://{socket.gethostname()}{quote_url(os.fsencode(file))}")
+
+
+def _print_details(head: str, hit: Hit, out: Console, *, has_files: bool) -> None:
+    photo = hit.photo
+    line = Text(head).append_text(_bar(hit.relevance_score)).append("  ").append_text(_chip(hit))
+    out.print(line.append(f"  {escape(hit.caption)}"), highlight=False, soft_wrap=True)
+    lines = [
+        ("credit", photo.attribution["plain"]),
+        ("photo", str(hit.file) if has_files and hit.file else photo.source_image_url),
+        ("thumbnail", str(hit.thumbnail) if has_files and hit.thumbnail else ""),
+        ("photo_id", photo.photo_id),
+    ]
+    for name, value in lines:
+        if value:
+            print_plain(out, f"     {name:9}  {value}")
+
+
+def _bar(score: float) -> Text:
+    filled = round(8 * score)
+    return Text("█" * filled + "░" * (8 - filled))
+
+
+def _chip(hit: Hit) -> Text:
+    chip = Text("  ", style=f"on {hit.photo.color_hex}")
+    return chip.append(f" {hit.photo.color_name}", style="not on default")
+
+
+def _write_sheet(page: Page, output: Output, library: Library) -> Path | None:
+    if output.html is None and not output.is_opened:
+        return None
+    text = page.to_html(files=output.has_files, document=True)
+    if output.html is not None:
+        write_text(output.html, text)
+        return output.html.resolve()
+    # Not among temporary files, which a browser in a sandbox cannot read.
+    sheet = library.folder / _SHEET
+    write_atomically(sheet, text.encode(), mode=0o600)
+    return sheet
+
+
+def _open(sheet: Path) -> None:
+    if not webbrowser.open(sheet.as_uri()):
+        msg = (
+            f"--open must find a browser, got none on this machine; open {sheet} elsewhere, or "
+            "name one in the variable BROWSER"
+        )
+        raise NotFoundError(msg)
