@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from PIL import Image
 
 from searchlab.cli import main
@@ -19,6 +20,13 @@ from tests.support.commands import Done
 
 SLOW_FILE = "\npytestmark = pytest.mark.slow\n"
 PLAIN = ("#e50000", "#15b01a", "#0343df", "#ffff14", "#000000", "#ffffff")
+
+
+def pytest_configure(config):
+    """Let quick runs draw fewer examples, where a test does not say how many it needs."""
+    if config.option.markexpr == "not slow":
+        settings.register_profile("quick", settings.default, max_examples=30)
+        settings.load_profile("quick")
 
 
 def pytest_ignore_collect(collection_path, config):

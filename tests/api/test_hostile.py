@@ -186,7 +186,16 @@ QUERIES = [
 
 
 @pytest.mark.parametrize(
-    ("method", "target", "name"), QUERIES, ids=[f"{m}-{t[8:22]}-{n}" for m, t, n in QUERIES]
+    ("method", "target", "name"),
+    [
+        # The filters of a search by photo are read as those of a search by text are.
+        pytest.param(
+            *query,
+            id=f"{query[0]}-{query[1][8:22]}-{query[2]}",
+            marks=[pytest.mark.slow] if query[0] == "POST" and query[2] in FILTERS else [],
+        )
+        for query in QUERIES
+    ],
 )
 def test_any_text_as_a_parameter(api, photo_id, method, target, name):
     target = target.format(photo_id=photo_id) + name

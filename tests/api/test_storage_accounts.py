@@ -257,7 +257,7 @@ def test_threads_may_ask_at_once_while_keys_come_and_go(database, ring):
     threads = [threading.Thread(target=ask) for _ in range(3)]
     for thread in threads:
         thread.start()
-    for _ in range(10):
+    for _ in range(4):
         record, other = create_key(database, account="acme", name="b")
         assert ring.find(other)
         revoke_key(database, record.key_id)

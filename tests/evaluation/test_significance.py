@@ -207,6 +207,7 @@ def test_equal_systems_stand_in_the_order_of_their_names():
     assert tie_groups({}) == []
 
 
+@pytest.mark.slow
 def test_twenty_thousand_queries_take_seconds():
     rng = np.random.default_rng(0)
     values = rng.random(20_000)

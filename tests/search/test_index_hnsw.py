@@ -1,5 +1,6 @@
 """The graph: its recall, its growth, its files, and hnswlib's traps."""
 
+import functools
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -310,12 +311,19 @@ def spread_asked(unit_vectors):
     return unit_vectors(60, 32, clusters=2_000, seed=99)
 
 
+@pytest.fixture(scope="module")
+def spread_graph(spread):
+    """Builds a graph over `spread`, each only once."""
+    return functools.cache(lambda ef_search: HnswIndex(spread, M=6, ef_search=ef_search))
+
+
 @pytest.mark.parametrize("k", [1, 10, 60])
 @pytest.mark.parametrize("ef_search", [1, 15, 40, 300])
-def test_ef_search_of_a_query_does_what_that_of_the_index_does(spread, spread_asked, k, ef_search):
-    index = HnswIndex(spread, M=6, ef_search=77)
-    built_so = HnswIndex(spread, M=6, ef_search=ef_search)
-    neighbors = index.search(spread_asked, k, effort=ef_search)
+def test_ef_search_of_a_query_does_what_that_of_the_index_does(
+    spread_graph, spread_asked, k, ef_search
+):
+    built_so = spread_graph(ef_search)
+    neighbors = spread_graph(77).search(spread_asked, k, effort=ef_search)
     check_same(neighbors, built_so.search(spread_asked, k))
 
 

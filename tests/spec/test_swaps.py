@@ -11,6 +11,8 @@ from searchlab.cli import searchlab
 from tests.support.independent_client import Api, check_failure, check_page
 from tests.support.served import Served
 
+pytestmark = pytest.mark.slow
+
 SHADES = ["#e50000", "#c00000", "#a00000", "#800000", "#600000", "#400000"]
 
 

@@ -1,6 +1,7 @@
 """Migrating: a library changes models without embedding all photos again, and says the loss."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from PIL import Image
 import searchlab
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
 from searchlab.library.ingest import index_photos
-from searchlab.library.library import create_library
+from searchlab.library.library import create_library, open_library
 from searchlab.library.prune import prune
 from searchlab.models import load_model
 from searchlab.models.adapted import MODEL_FILE
@@ -27,12 +28,18 @@ from searchlab.training.migrate.migration import migrate
 OLD, NEW = "tiles:1", "tiles:2"
 
 
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    """The folder of a library that is indexed once, by the first test that needs it."""
+    return tmp_path_factory.mktemp("indexed") / "library"
+
+
 @pytest.fixture
-def library(tmp_path, tiles_models, tiles_photos):
+def library(indexed, tmp_path, tiles_models, tiles_photos):
     """240 pictures, indexed by the old model, of which the new one is a rotation."""
-    library = create_library(tmp_path / "library")
-    index_photos(library, [tiles_photos], model=OLD)
-    return library
+    if not indexed.exists():
+        index_photos(create_library(indexed), [tiles_photos], model=OLD)
+    return open_library(shutil.copytree(indexed, tmp_path / "library"))
 
 
 # -- maps -------------------------------------------------------------------------------------
@@ -149,9 +156,9 @@ def test_pruning_keeps_the_mapped_vectors(library, tiles_models):
     np.testing.assert_array_equal(np.asarray(library.engine.index.vectors), before)
 
 
-def test_the_old_model_need_not_be_installed(library, tiles_models, monkeypatch):
+def test_the_old_model_need_not_be_installed(library):
     model_id = library.snapshot().config.model_id
-    tiles_models[OLD].model_id = "tiles-aaaaaaaaaaaa"  # its weights have changed
+    load_model(OLD).model_id = "tiles-aaaaaaaaaaaa"  # its weights have changed
     report = migrate(library, model_id, NEW, sample=120)
     assert report.old_quality is None
     assert report.picture_recall.mean > 0.95
