@@ -65,6 +65,9 @@ STUDIES: dict[str, Study] = {
         ("searchlab.photos", "searchlab.models", "searchlab.evaluation.datasets"),
         sealed="its photos do not ship",
     ),
+    "dominant_color": Study(
+        ("searchlab.studies.color.dominant",), sealed="most of its photos do not ship"
+    ),
     "embedding": Study(
         (
             "searchlab.library.embed",

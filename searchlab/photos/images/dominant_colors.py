@@ -1,9 +1,10 @@
 """The colours a person would name in a picture: one dominant shade and a small palette.
 
-The mean colour of a picture is mud, and its largest flat area is often just the background. So the
-pixels are clustered in OKLab, and the clusters vote for their colour families: strong colours,
-light and the middle of the picture count a little more than greys, shadows and the rim. The shade
-is that of the winning family's largest cluster.
+The mean colour of a picture is mud, and its largest flat area is often just the background. So
+clusters of its colours vote for their colour families: a vote is worth more the larger the cluster,
+the stronger its colour and the nearer it lies to the middle, and less where it is grey, black,
+beige or brown. How much is learnt from photos whose colour was judged by eye; the study is
+`searchlab.studies.color.dominant`.
 """
 
 from __future__ import annotations
@@ -15,23 +16,48 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.photos.colors import (
+    FAMILY_NAMES,
+    Lab,
     distance,
     format_hex,
     nearest_family,
     oklab_to_shades,
-    srgb_to_oklab,
 )
+from searchlab.photos.images.color_clusters import Clusters, find_clusters
 
-__all__ = ["Palette", "dominant_and_palette"]
+__all__ = [
+    "MAX_COLORS",
+    "VOTE_WEIGHTS",
+    "Palette",
+    "describe_clusters",
+    "dominant_and_palette",
+]
 
 Palette = tuple[tuple[str, float], ...]
 
-_SIDE: Final = 48  # The picture is scaled down until its longer side has this many pixels.
-_CLUSTERS: Final = 12
-_ROUNDS: Final = 6
-_PALETTE: Final = 5
+MAX_COLORS: Final = 5
+"""Colours of a palette at most."""
+
+_NEUTRAL: Final = ("black", "white", "gray", "beige", "brown")
+VOTE_WEIGHTS: Final[dict[str, float]] = {
+    "area": 0.82,
+    "pale": 0.18,
+    "coloured": 1.74,
+    "strong": 0.2,
+    "middle": 0.17,
+    "black": -0.24,
+    "white": 0.33,
+    "gray": -1.23,
+    "beige": -0.78,
+    "brown": -0.44,
+}
+"""What each column of `describe_clusters` adds to the logarithm of a cluster's vote.
+
+Learnt by `python -m benchmarks.color.bench_dominant_color --fit`, which prints this table.
+"""
+
 _MERGE: Final = 22.0  # Shades of a palette are at least this far apart, in units of `distance`.
-_LEAST: Final = 0.02  # Clusters with a smaller share come from edges, and are left out.
+_LEAST: Final = 0.02  # Colours with a smaller share come from edges, and are left out.
 
 
 def dominant_and_palette(
@@ -39,145 +65,79 @@ def dominant_and_palette(
 ) -> tuple[str, Palette]:
     """Find the shade that stands for a picture, and its palette.
 
-    Transparent pixels do not count, nor does the white background of a cut-out: near-white pixels
-    that are connected to the rim, where the rim is mostly white. A picture that is white all over
-    stays white.
-
     Args:
         image: RGB, at least 1 x 1.
-        alpha: Opacity, mode "L", of the same size as `image`; opaque if left out.
+        alpha: Opacity, mode "L", the size of `image`; opaque if left out.
 
     Returns:
-        The dominant shade, and up to five shades with their shares, largest first; shares sum to 1.
+        The dominant shade, and up to five shades with their shares of the picture, largest first;
+        every part of the picture counts for the shade that is nearest to it, so that shares sum
+        to 1.
     """
-    pixels, opacity = _downsample(image, alpha)
-    height, width = opacity.shape
-    weight = np.where(_find_background(pixels), 0.0, opacity).ravel()
-    if weight.sum() < 0.01 * weight.size:  # Nothing but background, or next to nothing.
-        weight = opacity.ravel()
-        if not weight.any():
-            weight = np.ones(weight.size)
-    weight = weight * _weigh_places(height, width).ravel()
-    counted = weight > 0
-    lab = srgb_to_oklab(pixels.reshape(-1, 3)[counted])
-    centres, shares = _find_clusters(lab, weight[counted] / weight[counted].sum())
-    dominant = int(oklab_to_shades(_main_color(centres, shares))[0])
-    return format_hex(dominant), _make_palette(centres, shares)
+    clusters = find_clusters(image, alpha)
+    votes = _count_votes(clusters)
+    shade = int(oklab_to_shades(_main_color(clusters, votes))[0])
+    return format_hex(shade), _make_palette(clusters, votes)
 
 
-def _downsample(
-    image: Image.Image, alpha: Image.Image | None
-) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Return (height, width, 3) pixels and (height, width) opacity, 0 to 1."""
-    scale = min(1.0, _SIDE / max(image.size))
-    size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
-    # Each pixel is an average: noise and texture blur as they do for the eye.
-    small = image.resize(size, Image.Resampling.BOX, reducing_gap=2.0)
-    pixels = np.asarray(small)
-    if alpha is None:
-        return pixels, np.ones((size[1], size[0]))
-    opacity = np.asarray(alpha.resize(size, Image.Resampling.BOX)) / 255.0
-    return pixels, np.where(opacity >= 0.5, opacity, 0.0)
+def describe_clusters(clusters: Clusters) -> NDArray[np.float64]:
+    """Say of each cluster what its vote depends on.
 
-
-def _find_background(pixels: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Mask the white around a cut-out, (height, width); nothing if the rim is not mostly white."""
-    white = pixels.min(axis=2) >= 244
-    rim = np.concatenate([white[0], white[-1], white[:, 0], white[:, -1]])
-    if rim.mean() < 0.6:
-        return np.zeros_like(white)
-    ground = np.zeros_like(white)
-    ground[0], ground[-1], ground[:, 0], ground[:, -1] = (
-        white[0],
-        white[-1],
-        white[:, 0],
-        white[:, -1],
+    Returns:
+        (n, n_weights) float64, the columns in the order of `VOTE_WEIGHTS`: the logarithm of its
+        area; three ranges of chroma, each from 0 to 1; the logarithm of how much more of the middle
+        it covers than of the whole; and whether it is of each neutral family.
+    """
+    chroma = np.hypot(clusters.centres[:, 1], clusters.centres[:, 2]).astype(np.float64)
+    families = nearest_family(clusters.centres)
+    return np.stack(
+        [
+            np.log(clusters.areas),
+            np.clip(chroma / 0.06, 0, 1),
+            np.clip((chroma - 0.06) / 0.08, 0, 1),
+            np.clip((chroma - 0.14) / 0.1, 0, 1),
+            np.log((clusters.middles + 0.003) / (clusters.areas + 0.003)),
+            *((families == FAMILY_NAMES.index(name)).astype(np.float64) for name in _NEUTRAL),
+        ],
+        axis=1,
     )
-    while True:  # Grow by one pixel into the white, until nothing changes.
-        grown = ground.copy()
-        grown[1:] |= ground[:-1]
-        grown[:-1] |= ground[1:]
-        grown[:, 1:] |= ground[:, :-1]
-        grown[:, :-1] |= ground[:, 1:]
-        grown &= white
-        if (grown == ground).all():
-            return _with_fringe(ground)
-        ground = grown
 
 
-def _with_fringe(ground: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Add the pixels next to the background, whose colour is mixed with it."""
-    fringe = ground.copy()
-    fringe[1:] |= ground[:-1]
-    fringe[:-1] |= ground[1:]
-    fringe[:, 1:] |= ground[:, :-1]
-    fringe[:, :-1] |= ground[:, 1:]
-    # A thin object would be all fringe, so its fringe is left.
-    return fringe if (~fringe).sum() > 0.5 * (~ground).sum() else ground
+def _count_votes(clusters: Clusters) -> NDArray[np.float64]:
+    # Summed column by column, without BLAS, so that every machine counts alike.
+    columns = zip(describe_clusters(clusters).T, VOTE_WEIGHTS.values(), strict=True)
+    return np.exp(sum(column * weight for column, weight in columns))
 
 
-def _weigh_places(height: int, width: int) -> NDArray[np.float64]:
-    """Return what each pixel counts, (height, width): 1 in the middle, 0.5 in the corners."""
-    down = (np.arange(height) + 0.5) / height * 2 - 1
-    across = (np.arange(width) + 0.5) / width * 2 - 1
-    return 1.0 - 0.25 * (down[:, None] ** 2 + across[None, :] ** 2)
+def _main_color(clusters: Clusters, votes: NDArray[np.float64]) -> Lab:
+    """Return the shade, (1, 3), of the winning family: its best cluster and those alike."""
+    families = nearest_family(clusters.centres)
+    winner = np.bincount(families, votes).argmax()
+    best = int(np.where(families == winner, votes, -1.0).argmax())
+    shade = clusters.centres[best : best + 1]
+    alike = (families == winner) & (distance(clusters.centres, shade[0]) < _MERGE)
+    areas = clusters.areas[alike, None]
+    mean = ((clusters.centres[alike] * areas).sum(axis=0) / areas.sum()).astype(np.float32)[None]
+    return mean if nearest_family(mean)[0] == winner else shade
 
 
-def _find_clusters(
-    lab: NDArray[np.float32], weight: NDArray[np.float64]
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """Run a weighted k-means from starts far apart; return centres and shares, largest first."""
-    first = int(distance(lab, np.average(lab, axis=0, weights=weight).astype(np.float32)).argmin())
-    starts = [first]
-    nearest = distance(lab, lab[first])
-    while len(starts) < min(_CLUSTERS, len(lab)):
-        # Weighted, so that no start is a lone pixel.
-        furthest = int((nearest * np.sqrt(weight)).argmax())
-        if nearest[furthest] < _MERGE / 2:
-            break
-        starts.append(furthest)
-        nearest = np.minimum(nearest, distance(lab, lab[furthest]))
-    centres = lab[starts]
-    for _ in range(_ROUNDS):
-        near = np.stack([distance(lab, centre) for centre in centres]).argmin(axis=0)
-        total = np.bincount(near, weight, minlength=len(centres))
-        sums = np.stack(
-            [np.bincount(near, weight * lab[:, i], minlength=len(centres)) for i in range(3)],
-            axis=1,
+def _make_palette(clusters: Clusters, votes: NDArray[np.float64]) -> Palette:
+    """Keep the clusters with most votes that do not look alike; others count for the nearest."""
+    chosen: list[int] = []
+    for place in np.argsort(-votes, kind="stable").tolist():
+        others = clusters.centres[chosen]
+        near = distance(others, clusters.centres[place]) < _MERGE
+        if len(chosen) < MAX_COLORS and not near.any():
+            chosen.append(place)
+    while True:
+        centres = clusters.centres[chosen]
+        nearest = np.stack([distance(clusters.centres, centre) for centre in centres]).argmin(
+            axis=0
         )
-        is_used = total > 0
-        centres = (sums[is_used] / total[is_used, None]).astype(np.float32)
-    shares = total[is_used]
-    order = np.argsort(-shares, kind="stable")
-    return centres[order], shares[order].astype(np.float64)
-
-
-def _main_color(centres: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the largest cluster, (1, 3), of the family with the most votes."""
-    chroma = np.hypot(centres[:, 1], centres[:, 2])
-    light = centres[:, 0]
-    # A grey counts a third of a strong colour, and a shade that is nearly black half of that.
-    voice = 0.3 + 0.7 * np.clip(chroma / 0.12, 0, 1)
-    voice *= 0.5 + 0.5 * np.clip((light - 0.15) / 0.2, 0, 1)
-    votes = shares * voice
-    family = nearest_family(centres)
-    winner = np.bincount(family, votes).argmax()
-    best = int(np.where(family == winner, votes, -1.0).argmax())
-    return centres[best : best + 1]
-
-
-def _make_palette(centres: NDArray[np.float32], shares: NDArray[np.float64]) -> Palette:
-    """Join clusters that look alike, and keep the five largest."""
-    joined: list[tuple[NDArray[np.float32], float]] = []
-    for centre, share in zip(centres, shares.tolist(), strict=True):
-        for i, (other, weight) in enumerate(joined):
-            if distance(centre[None], other)[0] < _MERGE:
-                joined[i] = (other, weight + share)
-                break
-        else:
-            joined.append((centre, share))
-    joined = sorted(joined, key=lambda entry: -entry[1])[:_PALETTE]
-    joined = [entry for entry in joined if entry[1] >= min(_LEAST, joined[0][1])]
-    names = [format_hex(int(oklab_to_shades(centre[None])[0])) for centre, _ in joined]
-    whole = sum(share for _, share in joined)
-    return tuple((name, share / whole) for name, (_, share) in zip(names, joined, strict=True))
+        shares = np.bincount(nearest, clusters.areas, minlength=len(chosen))
+        if shares.min() >= _LEAST or len(chosen) == 1:
+            break
+        del chosen[int(shares.argmin())]
+    names = [format_hex(shade) for shade in oklab_to_shades(centres).tolist()]
+    order = np.argsort(-shares, kind="stable").tolist()
+    return tuple((names[place], float(shares[place])) for place in order)
