@@ -20,6 +20,8 @@ from searchlab.errors import ConflictError, DataError, SearchlabError
 from searchlab.models.protocol import Embeddings
 
 _VERSION = 1
+_FACTS_VERSION = 2
+"""Of how facts are computed. Facts of another version are computed again, vectors are kept."""
 _CHUNK = 500
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
@@ -112,10 +114,11 @@ class ContentCache:
             self._db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
 
     def facts(self, digests: Sequence[str]) -> dict[str, Facts]:
-        """Return what is known of some contents."""
+        """Return what is known of some contents, as this version of searchlab computes it."""
         sql = "SELECT sha256, facts FROM contents WHERE sha256 IN ({})"
         try:
-            return {digest: _facts(text) for digest, text in self._by_keys(sql, digests)}
+            known = {digest: _facts(text) for digest, text in self._by_keys(sql, digests)}
+            return {digest: facts for digest, facts in known.items() if facts is not None}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             msg = f"{self._path} must hold facts as JSON, got: {error}; delete it and index again"
             raise DataError(msg) from error
@@ -195,7 +198,7 @@ class ContentCache:
         with self._db:
             self._db.executemany(
                 "INSERT OR REPLACE INTO contents VALUES (?, ?)",
-                ((digest, json.dumps(asdict(one))) for digest, one in (facts or {}).items()),
+                ((digest, _facts_text(one)) for digest, one in (facts or {}).items()),
             )
             for model_id, keys, rows in vectors:
                 self._db.executemany(
@@ -222,7 +225,13 @@ def _describe_error(path: Path, error: sqlite3.DatabaseError) -> SearchlabError:
     return DataError(msg)
 
 
-def _facts(text: str | bytes) -> Facts:
+def _facts_text(facts: Facts) -> str:
+    return json.dumps({"version": _FACTS_VERSION, **asdict(facts)})
+
+
+def _facts(text: str | bytes) -> Facts | None:
     values = json.loads(text)
+    if values.pop("version", 1) != _FACTS_VERSION:
+        return None
     values["palette"] = tuple((shade, share) for shade, share in values["palette"])
     return Facts(**values)

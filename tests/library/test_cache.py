@@ -211,6 +211,23 @@ def test_facts_that_cannot_be_read_are_a_data_error_with_file_and_remedy(path):
         cache.facts(["d1"])
 
 
+@pytest.mark.parametrize(
+    "old", ["json_remove(facts, '$.version')", "json_set(facts, '$.version', 1)"]
+)
+def test_facts_of_another_version_are_not_known_and_vectors_are(path, old):
+    with ContentCache(path) as cache:
+        cache.keep({"d1": FOX, "d2": FOX}, [("m1", ["d1"], RED)])
+    db = sqlite3.connect(path)
+    with db:
+        db.execute(f"UPDATE contents SET facts={old} WHERE sha256='d1'")
+    db.close()
+    with ContentCache(path) as cache:
+        assert cache.facts(["d1", "d2"]) == {"d2": FOX}
+        assert cache.known_vectors("m1", ["d1"]) == {"d1"}
+        cache.keep({"d1": FOX})
+        assert cache.facts(["d1"]) == {"d1": FOX}
+
+
 # -- a file in use, a full disk ---------------------------------------------------------------
 
 

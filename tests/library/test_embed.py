@@ -1,5 +1,6 @@
 import hashlib
 import io
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -149,6 +150,20 @@ def test_a_lost_thumbnail_is_made_anew_without_embedding(put, embed, tmp_path):
     small.unlink()
     embed([(digest, path)], model)
     assert small.exists()
+    assert len(model.seen) == 1
+
+
+def test_facts_of_another_version_are_computed_again_without_embedding(put, embed, cache, tmp_path):
+    model = MeanColour()
+    digest, path = put("a.png", picture("#ff0000"))
+    embed([(digest, path)], model)
+    db = sqlite3.connect(tmp_path / "cache.db")
+    with db:
+        db.execute("UPDATE contents SET facts=json_set(facts, '$.version', 1, '$.shade', 7)")
+    db.close()
+    assert cache.facts([digest]) == {}
+    embed([(digest, path)], model)
+    assert cache.facts([digest])[digest].shade == 0xFF0000
     assert len(model.seen) == 1
 
 
