@@ -9,6 +9,7 @@ import click
 from searchlab import __version__
 from searchlab.cli.evaluation import datasets, evaluate, verify
 from searchlab.cli.extras import explain_missing
+from searchlab.cli.info import info
 from searchlab.cli.keys import keys
 from searchlab.cli.library import check, demo, index, search
 from searchlab.cli.models import models
@@ -36,7 +37,7 @@ def searchlab() -> None:
 
 
 for _command in (
-    *(demo, fetch, index, search, check, tune, promote, models, serve, keys),
+    *(demo, fetch, index, search, info, check, tune, promote, models, serve, keys),
     *(datasets, evaluate, verify),
     *(report, diff, power),
 ):

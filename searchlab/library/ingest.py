@@ -12,6 +12,7 @@ from searchlab.errors import InputError
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_table, identify
 from searchlab.library.embed import PASSING, embed_pictures
+from searchlab.library.info import record_run
 from searchlab.library.library import Library
 from searchlab.library.roots import Root, check_root, is_library
 from searchlab.library.scan import Picture, Scan, scan_roots
@@ -123,6 +124,9 @@ def index_photos(
         snapshot_id = library.write(
             table, config, covered, cache, before=before.snapshot, progress=progress
         )
+        skipped = sorted(scan.problems + problems, key=lambda problem: problem.where)
+        missing = [root.place for root in scan.missing]
+        record_run(library.folder, skipped, missing)
     ids = set(table.texts("photo_id"))
     old_ids = set() if before.table is None else set(before.table.texts("photo_id"))
     return IndexReport(
@@ -131,8 +135,8 @@ def index_photos(
         added=len(ids - old_ids),
         removed=len(old_ids - ids),
         copies=copies,
-        problems=sorted(scan.problems + problems, key=lambda problem: problem.where),
-        missing=[root.place for root in scan.missing],
+        problems=skipped,
+        missing=missing,
     )
 
 

@@ -2,10 +2,12 @@
 
 DIR/library.json      format, and when it was made
 DIR/CURRENT           name of the snapshot in force
+DIR/indexed.json      when it was indexed last, and what was skipped
 DIR/snapshots/NAME/   photos, facets, vectors, the index's files, manifest.json; never changed
 DIR/cache.db          facts and vectors by content, so that nothing is embedded twice
 DIR/thumbnails/       small pictures by content
 DIR/renditions/       larger ones that a server has made on demand
+DIR/search.html       the page that `searchlab search --open` shows
 DIR/models/           models of one's own: `searchlab models adapt` and `migrate`
 DIR/secret.key        signs cursors
 DIR/writer.lock       held by the process that writes

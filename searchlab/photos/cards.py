@@ -134,7 +134,7 @@ def photo_card(
         score=score,
         color_name=photo.color_name,
         color_hex=photo.color_hex,
-        name=photo.source_description or photo.alt_description,
+        name=photo.title or photo.source_description or photo.alt_description,
         lines=[named, size, photo.attribution["html"]],
     )
 

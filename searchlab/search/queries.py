@@ -228,8 +228,9 @@ class Hit:
 
     @property
     def caption(self) -> str:
-        """What is written about the photo, in a few words; generated where nobody wrote any."""
-        return self.photo.source_description or self.photo.alt_description
+        """Title or description of the photo; a generated one where nobody wrote any."""
+        photo = self.photo
+        return photo.title or photo.source_description or photo.alt_description
 
     def to_dict(self, fields: list[str] | None = None) -> dict[str, Any]:
         """Return the specification's record, or the named fields of it.

@@ -31,7 +31,7 @@ def test_help_is_quick_and_loads_nothing_heavy():
     assert min(times) < 1.5
 
 
-@pytest.mark.parametrize("command", ["index", "search", "check", "demo", "models"])
+@pytest.mark.parametrize("command", ["index", "search", "info", "check", "demo", "models"])
 def test_every_command_has_help(run, command):
     done = run(command, "--help")
     assert (done.code, done.err) == (0, "")

@@ -47,7 +47,7 @@ def _made(temporary):
                 "license_type": "cc0",
                 "photographer_username": f"user{i % 3}",
                 "source_description": NASTY if i == 7 else f"photo {i}",
-                "title": "a" if i != 7 else NASTY,
+                "title": NASTY if i == 7 else f"photo {i}",
                 "uploaded_on": f"2024-01-{i + 1:02d}",
             }
         )
