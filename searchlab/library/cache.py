@@ -18,9 +18,10 @@ import numpy as np
 
 from searchlab.errors import ConflictError, DataError, SearchlabError
 from searchlab.models.protocol import Embeddings
+from searchlab.photos.sidecar import NO_RECORD, Record
 
 _VERSION = 1
-_FACTS_VERSION = 2
+_FACTS_VERSION = 3
 """Of how facts are computed. Facts of another version are computed again, vectors are kept."""
 _CHUNK = 500
 _SCHEMA = """
@@ -45,6 +46,7 @@ class Facts:
         palette: Up to five (hex, share) pairs.
         blur_hash: Compact placeholder.
         problem: Why the picture is refused; empty for a good one.
+        record: What the file says of the photo: its XMP, IPTC and EXIF.
     """
 
     width: int = 0
@@ -53,6 +55,7 @@ class Facts:
     palette: tuple[tuple[str, float], ...] = ()
     blur_hash: str = ""
     problem: str = ""
+    record: Record = NO_RECORD
 
 
 class ContentCache:
@@ -234,4 +237,6 @@ def _facts(text: str | bytes) -> Facts | None:
     if values.pop("version", 1) != _FACTS_VERSION:
         return None
     values["palette"] = tuple((shade, share) for shade, share in values["palette"])
+    record = values["record"]
+    values["record"] = Record(**{**record, "tags": tuple(record["tags"])})
     return Facts(**values)

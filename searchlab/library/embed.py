@@ -87,6 +87,7 @@ class _Decoder:
             shade=int(analysis.color_hex[1:], 16),
             palette=analysis.palette,
             blur_hash=analysis.blur_hash,
+            record=decoded.metadata.record(),
         )
         scaled = shrink(decoded.image, self.side, resize=self.resize)
         self._keep_thumbnail(digest, scaled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ class Root:
     @property
     def is_there(self) -> bool:
         """Whether it can be reached."""
-        return self.folder.is_dir() and (not self.is_dump or self.place.is_file())
+        return _is_folder(self.folder) and (not self.is_dump or _is_file(self.place))
 
     @property
     def is_empty(self) -> bool:
@@ -57,12 +58,20 @@ class Root:
         if self.records is not None:
             return self.records
         sidecar = self.folder / SIDECAR_NAME
-        return sidecar if sidecar.is_file() else None
+        return sidecar if _is_file(sidecar) else None
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - pathlib raises where looking is forbidden
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113
 
 
 def is_library(folder: Path) -> bool:
-    """Whether a folder holds a searchlab library."""
-    return (folder / LIBRARY_FILE).is_file() and (folder / KEY_FILE).is_file()
+    """Whether a folder holds a searchlab library; not one that cannot be looked into."""
+    return all(_is_file(folder / name) for name in (LIBRARY_FILE, KEY_FILE))
 
 
 def check_root(folder: Path, *, records: Path | None = None, source: str = "") -> Root:
@@ -71,7 +80,7 @@ def check_root(folder: Path, *, records: Path | None = None, source: str = "") -
     Raises:
         InputError: It is no folder, or the records are no file.
     """
-    if not folder.is_dir():
+    if not _is_folder(folder):
         msg = f"a source must be a folder of photos or a file of records, got {folder}, not found"
         raise InputError(msg)
     if records is not None and not records.is_file():

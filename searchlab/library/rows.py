@@ -9,6 +9,7 @@ from searchlab.library.cache import Facts
 from searchlab.library.scan import Picture
 from searchlab.photos.colors import color_name
 from searchlab.photos.descriptions import describe
+from searchlab.photos.metadata import merge_records
 from searchlab.photos.photo import URL_SIZES, Photo, attribution_of, orientation_of, web_url
 from searchlab.photos.sidecar import Record
 from searchlab.photos.table import row_of_photo
@@ -43,6 +44,8 @@ def row_of_picture(
     """
     record = picture.record
     upstream = record if isinstance(record, SourceRecord) else None
+    if upstream is None:
+        record = merge_records([record, picture.beside, facts.record])
     width, height = _size(upstream, facts)
     color_hex = (upstream and upstream.color_hex) or f"#{facts.shade:06x}"
     families = [color_name(shade) for shade, share in facts.palette if share >= 0.1]
@@ -106,4 +109,5 @@ def _credit(record: Record, license_type: str, photographer: str) -> dict[str, s
         page=record.source_image_url,
         profile=record.photographer_url,
         license_url=record.license_url,
+        copyright_notice=record.copyright,
     )

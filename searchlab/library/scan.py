@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from searchlab.errors import InputError
 from searchlab.library.cache import ContentCache
 from searchlab.library.dumps import pictures_of_dumps
-from searchlab.library.roots import Root, is_library
+from searchlab.library.roots import Root
+from searchlab.library.walk import walk_files
 from searchlab.photos.images.decode import MAX_BYTES
-from searchlab.photos.sidecar import Record, Skipped, read_records
+from searchlab.photos.metadata import merge_records
+from searchlab.photos.metadata.xmp import read_xmp_sidecar
+from searchlab.photos.sidecar import NO_RECORD, Record, Skipped, read_records
 from searchlab.progress import Progress
 
 _BATCH = 256
@@ -27,11 +29,13 @@ class Picture:
         path: Absolute path.
         sha256: Hex digest of its bytes.
         record: Its line of a sidecar file or its record of a dump; an empty one if it has none.
+        beside: What the `.xmp` files beside it say.
     """
 
     path: Path
     sha256: str
     record: Record
+    beside: Record = NO_RECORD
 
 
 @dataclass
@@ -79,12 +83,14 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
     with progress.step("looking for photos", unit="files") as step:
         for root in folders:
             new_files: list[tuple[str, int, int, str]] = []
-            for path in _files(root.folder, scan.problems):
+            for file in walk_files(root.folder, scan.problems):
+                path = file.path
                 if path in seen or path in sidecars:
                     continue
                 seen.add(path)
                 step.advance(1)
-                _add_picture(path, records.get(path, Record()), scan, cache, new_files)
+                beside = _read_xmp(file.xmp, scan.problems)
+                _add_picture(path, records.get(path, NO_RECORD), beside, scan, cache, new_files)
             cache.keep_files(new_files)
     reason = "named in the records, not in the folder"
     scan.problems += [Skipped(str(path), reason) for path in records if path not in seen]
@@ -106,19 +112,20 @@ def _scan_dumps(
             continue
         path, record = item
         seen.add(path)
-        _add_picture(path, record, scan, cache, new_files)
+        _add_picture(path, record, NO_RECORD, scan, cache, new_files)
     cache.keep_files(new_files)
 
 
 def _add_picture(
     path: Path,
     record: Record,
+    beside: Record,
     scan: Scan,
     cache: ContentCache,
     new_files: list[tuple[str, int, int, str]],
 ) -> None:
     try:
-        scan.pictures.append(Picture(path, _digest(path, cache, new_files), record))
+        scan.pictures.append(Picture(path, _digest(path, cache, new_files), record, beside))
     except OSError as error:
         scan.problems.append(Skipped(str(path), f"cannot be read: {error.strerror}"))
     except InputError as error:
@@ -126,6 +133,18 @@ def _add_picture(
     if len(new_files) >= _BATCH:
         cache.keep_files(new_files)
         new_files.clear()
+
+
+def _read_xmp(paths: Sequence[Path], problems: list[Skipped]) -> Record:
+    records = []
+    for path in paths:
+        try:
+            records.append(read_xmp_sidecar(path))
+        except OSError as error:
+            problems.append(Skipped(str(path), f"cannot be read: {error.strerror}"))
+        except InputError as error:
+            problems.append(Skipped(str(path), str(error)))
+    return merge_records(records)
 
 
 def _read_sidecar(root: Root, problems: list[Skipped]) -> dict[Path, Record]:
@@ -141,35 +160,6 @@ def _read_sidecar(root: Root, problems: list[Skipped]) -> dict[Path, Record]:
             continue
         records[path] = record
     return records
-
-
-def _files(folder: Path, problems: list[Skipped]) -> Iterator[Path]:
-    def refused(error: OSError) -> None:
-        problems.append(Skipped(str(error.filename), f"cannot be read: {error.strerror}"))
-
-    try:
-        yield from _walk(folder, problems, refused)
-    except RecursionError:
-        problems.append(Skipped(str(folder), "folders are nested too deeply to be walked"))
-
-
-def _walk(
-    folder: Path, problems: list[Skipped], refused: Callable[[OSError], None]
-) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder, onerror=refused):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and not is_library(Path(parent, name))
-        )
-        for name in sorted(names):
-            path = Path(parent, name)
-            if name.startswith(".") or not path.is_file():
-                continue
-            if any("\ud800" <= c <= "\udfff" for c in str(path)):
-                problems.append(Skipped(ascii(str(path)), "its name is not Unicode; rename it"))
-                continue
-            yield path
 
 
 def _digest(path: Path, cache: ContentCache, new_files: list[tuple[str, int, int, str]]) -> str:

@@ -185,7 +185,14 @@ def web_url(value: str) -> str:
 
 
 def attribution_of(
-    *, title: str, photographer: str, license_type: str, page: str, profile: str, license_url: str
+    *,
+    title: str,
+    photographer: str,
+    license_type: str,
+    page: str,
+    profile: str,
+    license_url: str,
+    copyright_notice: str = "",
 ) -> dict[str, str]:
     """Build the credit line of a photo, as markup and as text.
 
@@ -199,16 +206,20 @@ def attribution_of(
         page: URL of the photo's page.
         profile: URL of the photographer's page.
         license_url: URL of the licence.
+        copyright_notice: As the owner wrote it; stands where no photographer is known.
 
     Returns:
         `html` and `plain`; both empty where nothing is known.
     """
     title, photographer, license_type = map(_line, (title, photographer, license_type))
-    if not (title or photographer or license_type or web_url(page)):
+    notice = _line(copyright_notice)
+    if not (title or photographer or license_type or web_url(page) or notice):
         return {"html": "", "plain": ""}
     parts: list[str | tuple[str, str]] = [(f"“{title}”" if title else "Photo", page)]
     if photographer:
         parts += [" by ", (photographer, profile)]
+    elif notice:
+        parts.append(f", {notice}")
     if license_type:
         parts += [" ", (f"({license_type})", license_url)]
     return credit_line(*parts)

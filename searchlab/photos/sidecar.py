@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from searchlab.errors import InputError
 from searchlab.photos.photo import day_number
@@ -58,6 +58,7 @@ class Record:
         alt_description: Accessibility text written by a person.
         license_type: Licence name.
         license_url: Text of the licence.
+        copyright: The notice, for the credit line of a photo whose photographer is not known.
         uploaded_on: `YYYY-MM-DD`; the day of indexing if empty.
         tags: Keywords.
         place: Where it was taken, in words.
@@ -77,6 +78,7 @@ class Record:
     alt_description: str = ""
     license_type: str = ""
     license_url: str = ""
+    copyright: str = ""
     uploaded_on: str = ""
     tags: tuple[str, ...] = ()
     place: str = ""
@@ -85,6 +87,7 @@ class Record:
     rating: int = 0
 
 
+NO_RECORD: Final = Record()
 _NAMES = tuple(field.name for field in fields(Record) if field.default == "")
 
 

@@ -36,6 +36,7 @@ from searchlab.photos.images.dominant_colors import Palette, dominant_and_palett
 from searchlab.photos.images.headers import FORMATS, declared_size, excess, exif_orientation, sniff
 from searchlab.photos.images.resize import Resize, plain_resize
 from searchlab.photos.images.srgb import to_srgb
+from searchlab.photos.metadata import NO_METADATA, MetadataBlocks
 
 __all__ = [
     "FORMATS",
@@ -100,6 +101,7 @@ class DecodedImage:
         height: Pixels of the displayed picture at full size.
         format: One of `FORMATS`.
         alpha: Opacity, mode "L", of the same size as `image`; None where every pixel is opaque.
+        metadata: What the file says of the photo, not read yet.
     """
 
     image: Image.Image
@@ -107,6 +109,7 @@ class DecodedImage:
     height: int
     format: str
     alpha: Image.Image | None = None
+    metadata: MetadataBlocks = NO_METADATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +258,14 @@ def _decode(content: bytes, kind: str, *, min_side: int | None, max_pixels: int)
         else:
             exif = image.info.get("exif")
             orientation = exif_orientation(exif if isinstance(exif, bytes) else b"")
+        metadata = MetadataBlocks.of(content, kind, image.info)
         picture, alpha = to_srgb(image)
     if orientation in _TRANSPOSE:
         picture = picture.transpose(_TRANSPOSE[orientation])
         alpha = alpha.transpose(_TRANSPOSE[orientation]) if alpha else None
     if orientation >= 5:
         width, height = height, width
-    return DecodedImage(picture, width, height, kind, alpha)
+    return DecodedImage(picture, width, height, kind, alpha, metadata)
 
 
 def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = None) -> Image.Image:

@@ -1,0 +1,92 @@
+"""Walking a folder: its files with the `.xmp` files beside them, and what cannot be read."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchlab.library.roots import is_library
+from searchlab.photos.sidecar import Skipped
+
+XMP_SUFFIX = ".xmp"
+# Links that lead nowhere or in circles are left alone, as pipes and sockets are.
+_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file in a folder.
+
+    Attributes:
+        path: Absolute path.
+        xmp: The files beside it that describe it, `IMG_1.jpg.xmp` before `IMG_1.xmp`.
+    """
+
+    path: Path
+    xmp: tuple[Path, ...] = ()
+
+
+def walk_files(folder: Path, problems: list[Skipped]) -> Iterator[FoundFile]:
+    """Find the files in a folder and in all folders below it, by name.
+
+    Hidden files and folders, links to folders and folders that hold a library are passed over.
+
+    Args:
+        folder: Absolute path.
+        problems: Takes in what cannot be read, folders too, and descriptions of no file.
+    """
+
+    def refuse(error: OSError) -> None:
+        problems.append(_unreadable(error.filename, error))
+
+    try:
+        for parent, folders, names in os.walk(folder, onerror=refuse):
+            folders[:] = sorted(
+                name
+                for name in folders
+                if not name.startswith(".") and not is_library(Path(parent, name))
+            )
+            yield from _files_of(Path(parent), sorted(names), problems)
+    except RecursionError:
+        problems.append(Skipped(str(folder), "folders are nested too deeply to be walked"))
+
+
+def _files_of(parent: Path, names: Sequence[str], problems: list[Skipped]) -> Iterator[FoundFile]:
+    files = [name for name in names if _is_usable(parent / name, problems)]
+    beside = {name.lower(): name for name in files if name.lower().endswith(XMP_SUFFIX)}
+    matched: set[str] = set()
+    for name in files:
+        if name.lower() in beside:
+            continue
+        stem = name.rpartition(".")[0] or name
+        asked = dict.fromkeys(f"{start.lower()}{XMP_SUFFIX}" for start in (name, stem))
+        described = [other for other in asked if other in beside]
+        matched.update(described)
+        yield FoundFile(parent / name, tuple(parent / beside[other] for other in described))
+    reason = "no picture beside it has its name"
+    alone = [parent / name for other, name in beside.items() if other not in matched]
+    problems += [Skipped(str(path), reason) for path in alone]
+
+
+def _is_usable(path: Path, problems: list[Skipped]) -> bool:
+    if path.name.startswith("."):
+        return False
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return False
+    except OSError as error:
+        if error.errno not in _NOWHERE:
+            problems.append(_unreadable(str(path), error))
+        return False
+    if any("\ud800" <= c <= "\udfff" for c in str(path)):
+        problems.append(Skipped(ascii(str(path)), "its name is not Unicode; rename it"))
+        return False
+    return True
+
+
+def _unreadable(path: str, error: OSError) -> Skipped:
+    return Skipped(str(path), f"cannot be read: {error.strerror}")
