@@ -14,13 +14,14 @@ from typing import Any
 from searchlab.config.calibration import UNCALIBRATED, Calibration, finite_number
 from searchlab.config.indexes import INDEXES, index_names, load_index
 from searchlab.config.operating_points import OperatingPoints
+from searchlab.config.word_weights import WordWeights
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, quote
 from searchlab.files import digest_of
 
 COLOR_METRIC = "oklab-255"
 
 # Left out of `to_dict` while they have their defaults, so that ids on record stay what they are.
-_LATER = ("n_lists", "recall", "tuning", "build_threads")
+_LATER = ("n_lists", "recall", "tuning", "build_threads", "words")
 
 
 def _canonical(values: Mapping[str, Any]) -> str:
@@ -57,6 +58,8 @@ class Config:
         build_threads: Threads that build the graph, 0 for one a core. One builds the same graph
             every time; several are faster in proportion and as good in recall, but no two of their
             graphs are alike (hnsw).
+        words: What words of a text query count that are written about a photo; None to rank by
+            vectors alone.
     """
 
     model: str = "mini"
@@ -75,6 +78,7 @@ class Config:
     recall: float = 0.99
     tuning: OperatingPoints | None = None
     build_threads: int = 1
+    words: WordWeights | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.index, str) or (
@@ -99,6 +103,9 @@ class Config:
             raise InputError(msg)
         if not isinstance(self.tuning, OperatingPoints | None):
             msg = f"tuning must be OperatingPoints or none, got {quote(self.tuning)}"
+            raise InputError(msg)
+        if not isinstance(self.words, WordWeights | None):
+            msg = f"words must be WordWeights or none, got {quote(self.words)}"
             raise InputError(msg)
         if self.color_metric != COLOR_METRIC:
             msg = f"color_metric must be {COLOR_METRIC!r}, got {quote(self.color_metric)}"
@@ -162,6 +169,8 @@ class Config:
             plain["calibration"] = Calibration.from_dict(plain["calibration"])
         if plain.get("tuning") is not None:
             plain["tuning"] = OperatingPoints.from_dict(plain["tuning"])
+        if plain.get("words") is not None:
+            plain["words"] = WordWeights.from_dict(plain["words"])
         return cls(**plain)
 
     @classmethod

@@ -18,6 +18,7 @@ from searchlab.models.protocol import Embeddings
 from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
 from searchlab.search.indexes import VectorIndex, build_index, update_index
+from searchlab.search.words.index import WordIndex
 
 
 def build_snapshot(
@@ -61,6 +62,12 @@ def build_snapshot(
     next_label = max(first, int(labels.max(initial=-1)) + 1)
     with progress.step(f"building the {config.index} index"):
         index = _make_index(before, config, vectors, labels)
+    words = WordIndex.build(
+        table,
+        before=None if before is None else before.words,
+        folder=folder,
+        progress=progress,
+    )
     return write_snapshot(
         folder,
         config=config,
@@ -68,6 +75,7 @@ def build_snapshot(
         table=table.with_labels(labels),
         vectors=vectors,
         index=index,
+        words=words,
         next_label=next_label,
         canaries=canaries,
         replace_equal=before is None,

@@ -47,6 +47,7 @@ from searchlab.search.engine import SearchEngine
 from searchlab.search.indexes import build_index
 from searchlab.search.queries import DEFAULT_PER_PAGE, Page, Query
 from searchlab.search.query_embedding import TextVectors
+from searchlab.search.words.index import WordIndex
 
 
 class Library:
@@ -173,6 +174,7 @@ class Library:
                     canary_check=CanaryCheck(snapshot.canaries),
                     texts=self._texts_of(model),
                     facets=snapshot.facets,
+                    words=snapshot.words,
                 )
             return self._engines[name]
 
@@ -264,8 +266,8 @@ class Library:
 
         Args:
             config: Its `model_id` is filled in.
-            withheld: Photo fields that models of descriptions must not read, because the
-                judgments were made from them.
+            withheld: Photo fields that neither the text index nor models of descriptions may read,
+                because the judgments were made from them.
             photo_ids: The photos to search, all if left out; ids that the library lacks are
                 ignored.
             progress: Told about what must be embedded.
@@ -290,7 +292,10 @@ class Library:
         started = time.perf_counter()
         index = build_index(vectors, config)
         texts = self._texts_of(model)
-        built = SearchEngine(table, index, model, config, thumbnail=self.thumbnail, texts=texts)
+        words = WordIndex.build(table, withheld=withheld) if config.words else None
+        built = SearchEngine(
+            table, index, model, config, thumbnail=self.thumbnail, texts=texts, words=words
+        )
         built.build_s = time.perf_counter() - started
         return built
 

@@ -26,6 +26,7 @@ from searchlab.models.protocol import Embeddings
 from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex, open_index
+from searchlab.search.words.index import WordIndex
 
 FORMAT = 2
 # Snapshots on disk, the one in force included.
@@ -59,6 +60,7 @@ class Snapshot:
     table: PhotoTable
     facets: Facets
     index: VectorIndex
+    words: WordIndex
     next_label: int
     canaries: dict[str, list[float]]
 
@@ -85,6 +87,7 @@ def write_snapshot(
     table: PhotoTable,
     vectors: Embeddings,
     index: VectorIndex,
+    words: WordIndex,
     next_label: int,
     canaries: dict[str, list[float]],
     replace_equal: bool = False,
@@ -98,6 +101,7 @@ def write_snapshot(
         table: The photos.
         vectors: (n_photos, dim) unit rows in the table's order.
         index: Over these vectors.
+        words: What is written about the photos.
         next_label: The first label that no photo has had.
         canaries: What the model embeds of its probes, from `CanaryCheck.record`.
         replace_equal: Whether to write a new snapshot even if nothing changed.
@@ -110,6 +114,7 @@ def write_snapshot(
     Facets(table).save(partial / _FACETS)
     np.save(partial / "vectors.npy", vectors)
     index.save(partial)
+    words.save(partial)
     names = sorted(path.name for path in partial.iterdir())
     files = {name: _seal(partial / name) for name in names}
     manifest = {
@@ -222,6 +227,7 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
         table=table,
         facets=facets,
         index=index,
+        words=WordIndex.open(place, len(table)),
         next_label=manifest["next_label"],
         canaries=manifest["canaries"],
     )

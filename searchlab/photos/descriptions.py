@@ -12,6 +12,7 @@ from collections.abc import Sequence
 # share of them is right with `mini` is measured by benchmarks/descriptions/bench_descriptions.py.
 SURE = 0.6
 UNSURE = 0.45
+_MARK = "(generated)."
 _WORDS_FOR = {"landscape": "A wide photo", "portrait": "A tall photo", "square": "A square photo"}
 
 
@@ -40,13 +41,13 @@ def describe(
     maybe = near[len(sure) : len(sure) + 3]
     if sure:
         subject = f"showing {_with_article(sure[0])}"
-        short = f"Photo of {_with_article(sure[0])}{shades} (generated)."
+        short = f"Photo of {_with_article(sure[0])}{shades} {_MARK}"
     elif maybe:
         subject = f"that may show {_with_article(maybe.pop(0))}"
-        short = f"Photo, {subject.removeprefix('that ')}{shades} (generated)."
+        short = f"Photo, {subject.removeprefix('that ')}{shades} {_MARK}"
     else:
         subject = ""
-        short = f"Photo{shades} (generated)."
+        short = f"Photo{shades} {_MARK}"
     sentences = [f"{_WORDS_FOR[orientation]} {subject}".strip() + "."]
     if maybe:
         sentences.append(
@@ -57,6 +58,11 @@ def describe(
         sentences.append(f"Its main {are} {_list_names(colors, 'and')}.")
     sentences.append("Generated description.")
     return " ".join(sentences), short
+
+
+def is_generated(text: str) -> bool:
+    """Say whether a short description is one of `describe`, not of a person."""
+    return text.endswith(_MARK)
 
 
 # Words that do not sound as their first letter suggests, and labels that take no article.

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.config.calibration import Curve
 from searchlab.errors import InputError, MismatchError
 from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder, Embeddings
@@ -28,7 +27,6 @@ from searchlab.search.cursors import Cursor, check_page, check_reached
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex
-from searchlab.search.indexes.exact import cosines_of
 from searchlab.search.planner import make_plan
 from searchlab.search.queries import (
     DEFAULT_PER_PAGE,
@@ -42,7 +40,8 @@ from searchlab.search.queries import (
     check_count,
 )
 from searchlab.search.query_embedding import QueryVectors, TextVectors
-from searchlab.search.ranking import rank_above, rank_approximately
+from searchlab.search.ranking import Ranker
+from searchlab.search.words.index import WordIndex, WordMatches
 
 _PARTS = ("filter", "embed", "search")
 
@@ -73,6 +72,7 @@ class SearchEngine:
         canary_check: CanaryCheck | None = None,
         texts: TextVectors | None = None,
         facets: Facets | None = None,
+        words: WordIndex | None = None,
     ) -> None:
         """Take the parts, which must be of one library.
 
@@ -87,6 +87,7 @@ class SearchEngine:
             canary_check: Probes that the model embedded together with the photos.
             texts: Vectors of query texts by the same model, to share with other engines.
             facets: Sets of the photos of the table; computed when first needed if left out.
+            words: What is written about the photos; indexed when first needed if left out.
 
         Raises:
             MismatchError: The parts are not of one library and one model.
@@ -106,6 +107,7 @@ class SearchEngine:
         self.table = table
         self.facets = Facets(table) if facets is None else facets
         self.index = index
+        self._words = words
         self.model = model
         self.config = config
         self.snapshot_id = snapshot_id
@@ -166,11 +168,25 @@ class SearchEngine:
 
     def plan(self, query: Query) -> QueryPlan:
         """Say how a query would be answered, without answering it."""
-        return self._plan(query, self.allowed(query))
+        allowed = self.allowed(query)
+        return self._plan(query, allowed, self._match(query, allowed))
 
-    def _plan(self, query: Query, allowed: Bitmap | None) -> QueryPlan:
+    def _plan(self, query: Query, allowed: Bitmap | None, matches: WordMatches | None) -> QueryPlan:
         n_allowed = len(self.table) if allowed is None else allowed.count
-        return make_plan(query, self.index, self.config, n_allowed)
+        plan = make_plan(query, self.index, self.config, n_allowed)
+        return plan if matches is None else replace(plan, words=matches.describe())
+
+    @property
+    def words(self) -> WordIndex:
+        """What is written about the photos."""
+        if self._words is None:
+            self._words = WordIndex.build(self.table)
+        return self._words
+
+    def _match(self, query: Query, allowed: Bitmap | None) -> WordMatches | None:
+        if self.config.words is None or query.kind != "text" or query.text is None:
+            return None
+        return self.words.match(query.text, allowed)
 
     def rank(
         self,
@@ -201,73 +217,19 @@ class SearchEngine:
             raise InputError(msg)
         clock = [time.perf_counter()]
         allowed = self.allowed(query)
-        plan = self._plan(query, allowed)
+        matches = self._match(query, allowed)
+        plan = self._plan(query, allowed, matches)
         clock.append(time.perf_counter())
         vector = self.query_vector(query, reference=reference)
         clock.append(time.perf_counter())
-        most = plan.n_allowed if query.limit is None else min(plan.n_allowed, query.limit)
-        stop = most if k is None else min(k, most)
-        by_date = query.sort_by == "newest"
-        has_threshold = bool(query.score_threshold)  # every photo reaches a threshold of 0
-        if vector is None or (by_date and query.limit is None and not has_threshold):
-            rows, scores = self._list_all(query, vector, allowed, start, stop)
-            total = most
-        else:
-            n_wanted = most if by_date or has_threshold else stop
-            rows, scores = self._rank_by_content(query, vector, plan, allowed, n_wanted)
-            total = len(rows) if has_threshold else most
-            if by_date:
-                newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
-                rows, scores = rows[newest], scores[newest]
-            rows, scores = rows[start:stop], scores[start:stop]
+        ranker = Ranker(
+            self.table, self.facets, self.index, self.config, query, vector, matches, plan, allowed
+        )
+        rows, scores, total = ranker.cut(k, start)
         clock.append(time.perf_counter())
         elapsed_ms = [1e3 * (end - begin) for begin, end in itertools.pairwise(clock)]
         timings = dict(zip(_PARTS, elapsed_ms, strict=True))
         return Ranking(rows, scores, total, plan, timings)
-
-    def _list_all(
-        self,
-        query: Query,
-        vector: Embeddings | None,
-        allowed: Bitmap | None,
-        start: int,
-        stop: int,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        # Every allowed photo is a result, so only those of the page are read.
-        stop = max(start, stop)
-        if query.sort_by == "newest":
-            rows = self.facets.newest(allowed, stop, start)
-        else:
-            rows = np.arange(start, stop) if allowed is None else allowed.part(start, stop)
-        if vector is None:
-            return rows, np.ones(len(rows))
-        similar = cosines_of(self.index.vectors, vector, rows)
-        return rows, self._curve(query).relevance(similar)
-
-    def _rank_by_content(
-        self,
-        query: Query,
-        vector: Embeddings,
-        plan: QueryPlan,
-        allowed: Bitmap | None,
-        n_wanted: int,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        index, curve, least = self.index, self._curve(query), query.score_threshold
-        if least is not None:
-            return rank_above(
-                index, vector, n_wanted, curve=curve, threshold=least, allowed=allowed
-            )
-        if plan.mode == "exact" or not n_wanted:
-            nearest = index.nearest(vector, n_wanted, allowed=allowed)
-        else:
-            nearest = rank_approximately(
-                index, vector, n_wanted, plan=plan, config=self.config, allowed=allowed
-            )
-        return nearest.rows, curve.relevance(nearest.scores)
-
-    def _curve(self, query: Query) -> Curve:
-        kind = query.kind or "text"
-        return self.config.calibration.curve(kind, text_alpha=query.text_alpha)
 
     def slice(
         self,

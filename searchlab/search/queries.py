@@ -124,6 +124,7 @@ class QueryPlan:
         expected_recall: Share of the true nearest photos that it is expected to find, 0 to 1; None
             where it was not measured.
         recall_basis: What was measured, in words.
+        words: What the words of the query found among the texts; empty where they are not read.
     """
 
     mode: str
@@ -135,6 +136,7 @@ class QueryPlan:
     effort: float | None = None
     expected_recall: float | None = None
     recall_basis: str = ""
+    words: str = ""
 
     @property
     def selectivity(self) -> float:
@@ -156,6 +158,8 @@ class QueryPlan:
             if self.expected_recall is not None:
                 recall = f"{self.expected_recall:.3f}, {self.recall_basis}"
             lines.append(f"expected recall: {recall}")
+        if self.words:
+            lines.append(f"texts: {self.words}")
         return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Ranking by content where scoring all photos is not enough or too much.
+"""Ranking: the photos of one query in their order, by content, by date, or as they lie.
 
 The first part of an approximate ranking is searched to fixed depths, for any page, so that the
 order of the first photos does not depend on how far a reader pages.
@@ -6,15 +6,125 @@ order of the first photos does not depend on how far a reader pages.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.config.calibration import DIGITS, Curve
 from searchlab.models.protocol import Embeddings
+from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes.protocol import Nearest, VectorIndex
-from searchlab.search.queries import QueryPlan
+from searchlab.search.filters.facets import Facets
+from searchlab.search.indexes import VectorIndex
+from searchlab.search.indexes.exact import cosines_of
+from searchlab.search.merging import NO_GAINS, Gains, Scored, add_written, nearest
+from searchlab.search.queries import Query, QueryPlan
+from searchlab.search.words.index import WordMatches
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ranker:
+    """One query, all that its ranking depends on, and the ranking.
+
+    Attributes:
+        table: The photos.
+        facets: Sets of them.
+        index: Their vectors.
+        config: How they are ranked.
+        query: What is asked.
+        vector: (dim,) unit row of the query; None where it has only conditions.
+        matches: What the words of the query found; None where texts are not read.
+        plan: How the query is answered.
+        allowed: Rows that may be found; None for all.
+    """
+
+    table: PhotoTable
+    facets: Facets
+    index: VectorIndex
+    config: Config
+    query: Query
+    vector: Embeddings | None
+    matches: WordMatches | None
+    plan: QueryPlan
+    allowed: Bitmap | None
+
+    def cut(self, k: int | None, start: int) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
+        """Return rows and scores from place `start` to min(k, total), and the total.
+
+        Args:
+            k: Photos, counted from the first of the ranking; all if None.
+            start: Photos at its beginning that are left out.
+        """
+        query, n_allowed = self.query, self.plan.n_allowed
+        most = n_allowed if query.limit is None else min(n_allowed, query.limit)
+        stop = most if k is None else min(k, most)
+        by_date = query.sort_by == "newest"
+        has_threshold = bool(query.score_threshold)  # every photo reaches a threshold of 0
+        if self.vector is None or (by_date and query.limit is None and not has_threshold):
+            return *self._list_all(start, stop), most
+        rows, scores = self._rank(self.vector, most if by_date or has_threshold else stop)
+        total = len(rows) if has_threshold else most
+        if by_date:
+            newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
+            rows, scores = rows[newest], scores[newest]
+        return rows[start:stop], scores[start:stop], total
+
+    def _list_all(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        # Every allowed photo is a result, so only those of the page are read.
+        stop = max(start, stop)
+        if self.query.sort_by == "newest":
+            rows = self.facets.newest(self.allowed, stop, start)
+        elif self.allowed is None:
+            rows = np.arange(start, stop)
+        else:
+            rows = self.allowed.part(start, stop)
+        if self.vector is None:
+            return rows, np.ones(len(rows))
+        similar = cosines_of(self.index.vectors, self.vector, rows)
+        return rows, self._curve.relevance(similar + self._gains.of(rows))
+
+    def _rank(
+        self, vector: Embeddings, n_wanted: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        index, curve, gains, allowed = self.index, self._curve, self._gains, self.allowed
+        threshold = self.query.score_threshold
+        if threshold is not None:
+            return rank_above(
+                index,
+                vector,
+                n_wanted,
+                curve=curve,
+                threshold=threshold,
+                gains=gains,
+                allowed=allowed,
+            )
+        if self.plan.mode == "exact" or not n_wanted:
+            best = nearest(index, vector, n_wanted, gains, allowed=allowed)
+        else:
+            best = rank_approximately(
+                index,
+                vector,
+                n_wanted,
+                plan=self.plan,
+                config=self.config,
+                gains=gains,
+                allowed=allowed,
+            )
+        return best.rows, curve.relevance(best.scores)
+
+    @property
+    def _curve(self) -> Curve:
+        kind = self.query.kind or "text"
+        return self.config.calibration.curve(kind, text_alpha=self.query.text_alpha)
+
+    @property
+    def _gains(self) -> Gains:
+        if self.matches is None or self.config.words is None:
+            return NO_GAINS
+        return Gains.of_words(self.matches, self.config.words, self._curve)
+
 
 # Neighbours that a first page of the usual size needs, and a few more.
 _FIRST = 24
@@ -27,8 +137,9 @@ def rank_approximately(
     *,
     plan: QueryPlan,
     config: Config,
+    gains: Gains = NO_GAINS,
     allowed: Bitmap | None = None,
-) -> Nearest:
+) -> Scored:
     """Rank photos by content.
 
     Args:
@@ -37,22 +148,24 @@ def rank_approximately(
         n_wanted: Photos, at most as many as are allowed.
         plan: Effort of the search, and how many photos are allowed.
         config: Gives `depth`, how many photos the index ranks.
+        gains: Of photos that are allowed.
         allowed: Rows that may be found; all if left out.
 
     Returns:
-        `n_wanted` rows and their cosines, which never rise: photos that the search missed come
-        after those that it found, with at most the cosine of the row before.
+        `n_wanted` rows and their cosines with gains, which never rise: photos that the search
+        missed come after those that it found, with at most the score of the row before.
     """
-    head = Nearest(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
+    head = Scored(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
     for depth in _depths(index, config):
-        head = _append_new(head, _search(index, vector, depth, plan, allowed))
+        by_vector = _search(index, vector, depth, plan, allowed)
+        head = _append_new(head, add_written(index, vector, by_vector, depth, gains))
         if len(head.rows) >= n_wanted:
             break
     else:
-        head = _append_new(head, index.nearest(vector, n_wanted, allowed=allowed))
+        head = _append_new(head, nearest(index, vector, n_wanted, gains, allowed=allowed))
     # A photo that the search missed may be nearer than those before it: scores must not rise.
     scores = np.minimum.accumulate(head.scores[:n_wanted])
-    return Nearest(head.rows[:n_wanted], scores)
+    return Scored(head.rows[:n_wanted], scores)
 
 
 def rank_above(
@@ -62,6 +175,7 @@ def rank_above(
     *,
     curve: Curve,
     threshold: float,
+    gains: Gains = NO_GAINS,
     allowed: Bitmap | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Find the best photos whose score, rounded, reaches a threshold; exactly.
@@ -72,6 +186,7 @@ def rank_above(
         n_wanted: Photos at most.
         curve: From cosines to scores.
         threshold: 0 to 1.
+        gains: Of photos that are allowed.
         allowed: Rows that may be found; all if left out.
 
     Returns:
@@ -80,10 +195,10 @@ def rank_above(
     # Scores are rounded: take the cosine of a slightly lower score, less what float32 rounds.
     least = curve.cosine(threshold - 10.0**-DIGITS)
     least -= 1e-6 * max(1.0, abs(least))
-    nearest = index.nearest(vector, n_wanted, allowed=allowed, at_least=least)
-    scores = curve.relevance(nearest.scores)
+    best = nearest(index, vector, n_wanted, gains, allowed=allowed, at_least=least)
+    scores = curve.relevance(best.scores)
     reaches = scores >= threshold
-    return nearest.rows[reaches], scores[reaches]
+    return best.rows[reaches], scores[reaches]
 
 
 def _depths(index: VectorIndex, config: Config) -> tuple[int, ...]:
@@ -93,15 +208,15 @@ def _depths(index: VectorIndex, config: Config) -> tuple[int, ...]:
 
 def _search(
     index: VectorIndex, vector: Embeddings, k: int, plan: QueryPlan, allowed: Bitmap | None
-) -> Nearest:
+) -> Scored:
     neighbors = index.search(vector[np.newaxis], k, allowed=allowed, effort=plan.effort)
     filled = min(k, plan.n_allowed)
-    return Nearest(neighbors.rows[0, :filled], neighbors.scores[0, :filled])
+    return Scored(neighbors.rows[0, :filled], neighbors.scores[0, :filled])
 
 
-def _append_new(head: Nearest, more: Nearest) -> Nearest:
+def _append_new(head: Scored, more: Scored) -> Scored:
     if not len(head.rows):
         return more
     new = ~np.isin(more.rows, head.rows)
     rows = np.concatenate([head.rows, more.rows[new]])
-    return Nearest(rows, np.concatenate([head.scores, more.scores[new]]))
+    return Scored(rows, np.concatenate([head.scores, more.scores[new]]))

@@ -12,6 +12,7 @@ from PIL import Image
 
 from searchlab.config import Config
 from searchlab.config.operating_points import OperatingPoint, OperatingPoints
+from searchlab.config.word_weights import WordWeights
 from searchlab.models.protocol import unit_rows
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
@@ -26,7 +27,25 @@ ENGINES = {
     "planned": {"index": "hnsw", "step_rows": 2, "depth": 20},
     # Clusters that are left early, and two depths of the head.
     "clustered": {"index": "clustered", "n_lists": 20, "depth": 40, "effort": 0.1},
+    # Texts are read beside the vectors, and move photos from far behind to the front.
+    "written": {"index": "exact", "words": WordWeights(1.5, 0.5)},
+    "written graph": {
+        "index": "hnsw",
+        "step_rows": 0,
+        "depth": 7,
+        "ef_search": 8,
+        "M": 4,
+        "words": WordWeights(0.7, 2.0),
+    },
+    "written clustered": {
+        "index": "clustered",
+        "n_lists": 20,
+        "depth": 40,
+        "effort": 0.1,
+        "words": WordWeights(1.5, 0.5),
+    },
 }
+TEXTS = ("Red", "The sea", "A dune by the sea", "Night over a red dune", "Seas", "")
 
 
 def photo_id(number):
@@ -48,6 +67,7 @@ def table(make_table):
                 "uploaded_on": f"2024-01-{rng.integers(1, 10):02d}",
                 "color_hex": str(rng.choice(["#e50000", "#15b01a", "#0343df", "#000000"])),
                 "width": int(rng.choice([10, 20, 30])),
+                "source_description": str(rng.choice(TEXTS)),
             }
             for _ in range(N)
         )
@@ -138,7 +158,12 @@ def references(draw):
 @st.composite
 def queries(draw, **fixed):
     parts = draw(references())
-    parts["text"] = draw(st.none() | st.sampled_from(["red", "sea dune", "night", "nothing known"]))
+    parts["text"] = draw(
+        st.none()
+        | st.sampled_from(
+            ["red", "sea dune", "night", "nothing known", "nihgt", "A dune by the sea."]
+        )
+    )
     parts["filter"] = PhotoFilter(**draw(conditions))
     if parts["text"] is None and len(parts) == 2 and parts["filter"].is_empty:
         parts["text"] = "blue"

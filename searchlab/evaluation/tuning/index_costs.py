@@ -190,11 +190,13 @@ class _Probe:
         index, config = self._index, self._config
         started = time.perf_counter()
         if mode == "exact" or not k:
-            best = index.nearest(vector, k, allowed=allowed)
+            rows, scores = index.nearest(vector, k, allowed=allowed)
         else:
-            best = rank_approximately(index, vector, k, plan=plan, config=config, allowed=allowed)
+            rows, scores = rank_approximately(
+                index, vector, k, plan=plan, config=config, allowed=allowed
+            )
         ms = 1000 * (time.perf_counter() - started)
-        return Neighbors(best.rows[np.newaxis], best.scores[np.newaxis]), ms
+        return Neighbors(rows[np.newaxis], scores[np.newaxis]), ms
 
 
 def _filters(index: VectorIndex, seed: int) -> Iterator[_Cell]:

@@ -1,0 +1,52 @@
+"""WordWeights: what words that are written about a photo count beside what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from searchlab.config.calibration import finite_number
+from searchlab.errors import InputError, quote
+
+
+@dataclass(frozen=True)
+class WordWeights:
+    """What a photo gains in log-odds of relevance by words of the query.
+
+    A photo gains `coverage * c + precision * c * p`, where c is the share of the query that is
+    written about it and p the share of its title or description that is words of the query, both 0
+    to 1. Without such words it gains and loses nothing. A photo whose title, description or file
+    name is just the query gains so much that it comes before all others.
+
+    Attributes:
+        coverage: 0 or more.
+        precision: 0 or more.
+    """
+
+    coverage: float
+    precision: float
+
+    def __post_init__(self) -> None:
+        for name in ("coverage", "precision"):
+            value = finite_number(name, getattr(self, name))
+            if value < 0:
+                msg = f"{name} must be 0 or more, got {quote(value)}"
+                raise InputError(msg)
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_dict(cls, values: Any) -> WordWeights:
+        """Rebuild weights from plain values.
+
+        Raises:
+            InputError: A field is missing, unknown or out of range.
+        """
+        try:
+            return cls(**values)
+        except TypeError as error:
+            msg = f"weights of words must have coverage and precision, got {quote(values)}"
+            raise InputError(msg) from error
+
+
+USUAL_WORDS = WordWeights(coverage=3.0, precision=3.0)
+"""Of new libraries."""

@@ -1,0 +1,1 @@
+"""The text index: photos found by what is written about them, beside the vectors."""

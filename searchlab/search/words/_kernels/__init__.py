@@ -1,0 +1,1 @@
+"""Kernels of the text index, compiled by numba."""

@@ -1,0 +1,230 @@
+"""Building a segment: photos are read one after the other, postings sorted in blocks on disk.
+
+Memory holds the vocabulary and one block of postings, so ten million photos need no more than
+their distinct words.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.photos.columns import pack_texts
+from searchlab.search.words.fields import FIELDS, Written
+from searchlab.search.words.languages import is_function_word, language_of, stem_key
+from searchlab.search.words.segment import MIN_TYPO, Segment
+from searchlab.search.words.terms import (
+    deletions,
+    hash_of,
+    terms_of,
+    whole_of,
+    words_of,
+    words_of_name,
+)
+
+_BLOCK = 2**22  # postings that are sorted at once
+_MAX_WHOLE = 500  # characters of a text that somebody may type as a whole
+_MAX_TYPO = 24  # letters of a word that is looked for when misspelt
+_MOST = 255
+_DESCRIPTION = 1  # the last of the fields that are sentences
+
+
+def build_segment(
+    documents: Iterable[tuple[int, list[Written]]],
+    *,
+    folder: Path | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Segment:
+    """Build a segment in memory or from blocks on disk.
+
+    Args:
+        documents: Digest and texts of each photo.
+        folder: Where blocks are laid down while building; the system's folder if left out.
+        advance: Told how many photos were read.
+    """
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+        writer = _Writer(place)
+        n = 0
+        for n, (digest, written) in enumerate(documents, start=1):
+            writer.add(digest, written)
+            if n % 1_000 == 0:
+                advance(1_000)
+        advance(n % 1_000)
+        return writer.finish()
+
+
+class _Writer:
+    """Numbers terms, lays down postings in blocks, and puts them together."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._numbers: dict[str, int] = {}
+        self._words: dict[str, tuple[int, ...]] = {}  # word -> its terms
+        self._spelled: dict[int, str] = {}  # term -> the word that it came from
+        self._languages: list[int] = []  # term -> languages as bits
+        self._terms, self._docs, self._fields = array("I"), array("I"), array("B")
+        self._digests = array("Q")
+        self._lengths = (array("B"), array("B"))  # of titles, of descriptions
+        self._wholes: list[tuple[int, int, int]] = []
+        self._whole_blocks: list[NDArray[Any]] = []
+        self._blocks: list[Path] = []
+        self._counts_by_language: dict[int, int] = {}
+
+    def add(self, digest: int, written: list[Written]) -> None:
+        doc = len(self._digests)
+        cut = [
+            (field, words_of_name(text) if is_name else words_of(text), is_name)
+            for field, text, is_name in written
+        ]
+        language = language_of(
+            word for field, words, _ in cut if field <= _DESCRIPTION for word in words
+        )
+        if language is not None:
+            self._counts_by_language[language] = self._counts_by_language.get(language, 0) + 1
+        fields_by_term: dict[int, int] = {}
+        lengths: dict[int, int] = {}
+        for field, words, is_name in cut:
+            own = None if is_name else language
+            for word in words:
+                terms = self._words.get(word)
+                if terms is None:
+                    terms = self._learn(word)
+                for term in terms:
+                    fields_by_term[term] = fields_by_term.get(term, 0) | 1 << field
+                    self._languages[term] |= 0 if own is None else 1 << own
+            if FIELDS[field].whole and words:
+                self._keep_whole(whole_of(words), doc, 1 << field)
+                if field <= _DESCRIPTION:
+                    content = sum(not is_function_word(word, language) for word in words)
+                    lengths[field] = content or len(words)
+        self._terms.extend(fields_by_term)
+        self._docs.extend([doc] * len(fields_by_term))
+        self._fields.extend(fields_by_term.values())
+        self._digests.append(digest)
+        for field, column in enumerate(self._lengths):
+            column.append(min(_MOST, lengths.get(field, 0)))
+        if len(self._terms) >= _BLOCK:
+            self._lay_down()
+
+    def _learn(self, word: str) -> tuple[int, ...]:
+        terms = []
+        for _, term, spelled in terms_of(word):
+            number = self._numbers.setdefault(term, len(self._numbers))
+            if number == len(self._languages):
+                self._languages.append(0)
+                if spelled:
+                    self._spelled[number] = word
+            terms.append(number)
+        self._words[word] = tuple(terms)
+        return self._words[word]
+
+    def _keep_whole(self, whole: str, doc: int, field: int) -> None:
+        if len(whole) <= _MAX_WHOLE:
+            self._wholes.append((hash_of(whole), doc, field))
+        if len(self._wholes) >= _BLOCK // 4:
+            self._whole_blocks.append(_packed(self._wholes))
+            self._wholes = []
+
+    def _lay_down(self) -> None:
+        terms = np.frombuffer(self._terms, dtype=np.uint32)
+        order = np.argsort(terms, kind="stable")
+        path = self._place / f"{len(self._blocks)}.npz"
+        docs = np.frombuffer(self._docs, dtype=np.uint32)[order]
+        np.savez(
+            path, terms=terms[order], docs=docs, fields=np.frombuffer(self._fields, np.uint8)[order]
+        )
+        self._blocks.append(path)
+        self._terms, self._docs, self._fields = array("I"), array("I"), array("B")
+
+    def finish(self) -> Segment:
+        self._lay_down()
+        n_terms = len(self._numbers)
+        counts = np.zeros(n_terms, dtype=np.int64)
+        for path in self._blocks:
+            counts += np.bincount(_loaded(path, "terms"), minlength=n_terms)
+        starts = np.zeros(n_terms + 1, dtype=np.int64)
+        np.cumsum(counts, out=starts[1:])
+        docs, fields = self._room(int(starts[-1]))
+        ends = starts[:-1].copy()
+        for path in self._blocks:
+            terms = _loaded(path, "terms")
+            here = np.bincount(terms, minlength=n_terms)
+            firsts = np.repeat(ends - (np.cumsum(here) - here), here)
+            places = firsts + np.arange(len(terms))
+            docs[places], fields[places] = _loaded(path, "docs"), _loaded(path, "fields")
+            ends += here
+        arrays: dict[str, NDArray[Any]] = {
+            "post_starts": starts,
+            "post_docs": docs,
+            "post_fields": fields,
+            "digests": np.array(self._digests, dtype=np.uint64),
+            "title_lengths": np.array(self._lengths[0], dtype=np.uint8),
+            "description_lengths": np.array(self._lengths[1], dtype=np.uint8),
+        }
+        arrays |= _by_hash("term", self._numbers.items(), "numbers")
+        common = max(
+            sorted(self._counts_by_language), key=self._counts_by_language.__getitem__, default=0
+        )
+        arrays |= _by_hash("stem", self._stems(common))
+        arrays |= _by_hash("typo", self._typos())
+        arrays["languages"] = np.array(sorted({common, *self._counts_by_language}), dtype=np.uint32)
+        wholes = np.concatenate([*self._whole_blocks, _packed(self._wholes)])
+        wholes = wholes[np.argsort(wholes["hash"], kind="stable")]
+        for name, dtype in (("hash", np.uint64), ("doc", np.uint32), ("field", np.uint8)):
+            key = {"hash": "whole_hashes", "doc": "whole_docs", "field": "whole_fields"}[name]
+            arrays[key] = np.ascontiguousarray(wholes[name], dtype=dtype)
+        return Segment(arrays, pack_texts(self._numbers))
+
+    def _room(self, n: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        if n <= _BLOCK:
+            return np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint8)
+        docs = np.memmap(self._place / "docs", dtype=np.uint32, mode="w+", shape=(n,))
+        return docs, np.memmap(self._place / "fields", dtype=np.uint8, mode="w+", shape=(n,))
+
+    def _stems(self, common: int) -> Iterator[tuple[str, int]]:
+        for term, word in self._spelled.items():
+            bits = self._languages[term] or 1 << common
+            language = 0
+            while bits >> language:
+                if bits >> language & 1 and (key := stem_key(word, language)):
+                    yield key, term
+                language += 1
+
+    def _typos(self) -> Iterator[tuple[str, int]]:
+        numbers = self._numbers
+        for term, number in numbers.items():
+            spelled = MIN_TYPO - 1 <= len(term) <= _MAX_TYPO and number in self._spelled
+            if spelled and not any(character.isdigit() for character in term):
+                yield from ((rest, number) for rest in deletions(term))
+
+
+def _by_hash(
+    kind: str, pairs: Iterable[tuple[str, int]], values: str = "terms"
+) -> dict[str, NDArray[Any]]:
+    hashes, numbers = array("Q"), array("I")
+    for key, number in pairs:
+        hashes.append(hash_of(key))
+        numbers.append(number)
+    hashed = np.array(hashes, dtype=np.uint64)
+    order = np.argsort(hashed, kind="stable")
+    return {
+        f"{kind}_hashes": hashed[order],
+        f"{kind}_{values}": np.array(numbers, dtype=np.uint32)[order],
+    }
+
+
+def _packed(wholes: list[tuple[int, int, int]]) -> NDArray[Any]:
+    return np.array(wholes, dtype=[("hash", "<u8"), ("doc", "<u4"), ("field", "u1")])
+
+
+def _loaded(path: Path, name: str) -> NDArray[Any]:
+    with np.load(path) as arrays:
+        return np.asarray(arrays[name])

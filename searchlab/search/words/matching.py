@@ -1,0 +1,139 @@
+"""Matching: what a query's words find in one segment, in numpy; large segments use the kernel."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
+from searchlab.search.words.fields import WEIGHTS
+from searchlab.search.words.segment import Segment
+
+
+class Lists(NamedTuple):
+    """Lists of postings that a query reads in a segment; those of one word stand together.
+
+    Attributes:
+        terms: (n_lists,) int64 numbers of terms.
+        words: (n_lists,) int64 which word of the query each is for, ascending.
+        quality: (n_lists,) float32 how well the term fits the word, above 0 to 1.
+    """
+
+    terms: NDArray[np.int64]
+    words: NDArray[np.int64]
+    quality: NDArray[np.float32]
+
+
+class Matched(NamedTuple):
+    """Photos with words of a query.
+
+    Attributes:
+        rows: (n,) int64, ascending.
+        coverage: (n,) float32, sum over the words of idf times the weight of the best field.
+        precision: (n,) float32, share of the title or of the description, whichever is larger, that
+            is words of the query, 0 to 1.
+    """
+
+    rows: NDArray[np.int64]
+    coverage: NDArray[np.float32]
+    precision: NDArray[np.float32]
+
+
+def add_up(
+    segment: Segment,
+    lists: Lists,
+    idf: NDArray[np.float32],
+    doc_rows: NDArray[np.int32],
+    allowed: Bitmap | None,
+) -> Matched:
+    """Add up what each photo of a segment matches.
+
+    Args:
+        segment: The words.
+        lists: What is read.
+        idf: (n_words,) float32.
+        doc_rows: (n_docs,) row of each document; -1 where its photo has left.
+        allowed: Rows that may be found; all if left out.
+    """
+    add = _compiled if len(segment) >= COMPILED_FROM else _plain
+    return add(segment, lists, idf, doc_rows, allowed)
+
+
+def _compiled(
+    segment: Segment,
+    lists: Lists,
+    idf: NDArray[np.float32],
+    doc_rows: NDArray[np.int32],
+    allowed: Bitmap | None,
+) -> Matched:
+    from searchlab.errors import DataError
+    from searchlab.search.words._kernels import postings
+
+    parts = segment.arrays
+    begins, ends = parts["post_starts"][lists.terms], parts["post_starts"][lists.terms + 1]
+    room = min(int((ends - begins).sum()), len(segment))
+    rows = np.empty(room, dtype=np.int32)
+    coverage, precision = np.empty(room, dtype=np.float32), np.empty(room, dtype=np.float32)
+    bits = np.zeros(0, dtype=np.uint64) if allowed is None else allowed.words
+    count = postings.add_up(
+        parts["post_docs"],
+        parts["post_fields"],
+        doc_rows,
+        parts["title_lengths"],
+        parts["description_lengths"],
+        bits,
+        begins,
+        ends,
+        lists.words,
+        lists.quality,
+        idf,
+        WEIGHTS,
+        rows,
+        coverage,
+        precision,
+    )
+    if count < 0:
+        msg = (
+            f"{segment.path} must hold postings in ascending order, got others; index again with "
+            "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
+        )
+        raise DataError(msg)
+    order = np.argsort(rows[:count], kind="stable")
+    return Matched(rows[order].astype(np.int64), coverage[order], precision[order])
+
+
+def _plain(
+    segment: Segment,
+    lists: Lists,
+    idf: NDArray[np.float32],
+    doc_rows: NDArray[np.int32],
+    allowed: Bitmap | None,
+) -> Matched:
+    n = len(segment)
+    coverage, hits = np.zeros(n, dtype=np.float32), np.zeros((2, n), dtype=np.uint8)
+    touched = np.zeros(n, dtype=np.bool_)
+    for word in np.unique(lists.words).tolist():
+        best, bits = np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.uint8)
+        for place in np.flatnonzero(lists.words == word).tolist():
+            start, end = segment.arrays["post_starts"][lists.terms[place] :][:2].tolist()
+            docs = segment.arrays["post_docs"][start:end]
+            fields = segment.arrays["post_fields"][start:end]
+            best[docs] = np.maximum(best[docs], WEIGHTS[fields] * lists.quality[place])
+            bits[docs] |= fields
+            touched[docs] = True
+        coverage += idf[word] * best
+        hits += np.stack([bits & 1, bits >> 1 & 1])
+    docs = np.flatnonzero(touched & (doc_rows >= 0))
+    rows = doc_rows[docs].astype(np.int64)
+    if allowed is not None:
+        passes = allowed.holds(rows)
+        docs, rows = docs[passes], rows[passes]
+    docs = docs[np.argsort(rows, kind="stable")]
+    lengths = np.stack(
+        [segment.arrays[f"{name}_lengths"][docs] for name in ("title", "description")]
+    )
+    shares = hits[:, docs].astype(np.float32) / np.maximum(lengths, 1).astype(np.float32)
+    precision = np.minimum(shares.max(axis=0), np.float32(1))
+    return Matched(np.sort(rows), coverage[docs], precision)

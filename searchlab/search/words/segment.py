@@ -1,0 +1,160 @@
+"""Segment: some photos' words, written once and never changed.
+
+A term is numbered in the order in which it was first met; its postings are the documents that have
+it, ascending, each with the fields as bits. Everything else is found by 64-bit hashes in sorted
+arrays: terms, stems, what is left of a term without one character, and whole texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchlab.errors import DataError
+from searchlab.photos.columns import Texts, open_columns
+from searchlab.search.words.languages import LANGUAGES, stem_key
+from searchlab.search.words.terms import deletions, hash_of, one_edit_apart
+
+ARRAYS = {
+    "post_starts": np.int64,  # (n_terms + 1,)
+    "post_docs": np.uint32,  # (n_postings,)
+    "post_fields": np.uint8,
+    "term_hashes": np.uint64,  # (n_terms,) sorted
+    "term_numbers": np.uint32,
+    "stem_hashes": np.uint64,  # (n_stems,) sorted
+    "stem_terms": np.uint32,
+    "typo_hashes": np.uint64,  # (n_typos,) sorted
+    "typo_terms": np.uint32,
+    "whole_hashes": np.uint64,  # (n_wholes,) sorted
+    "whole_docs": np.uint32,
+    "whole_fields": np.uint8,
+    "digests": np.uint64,  # (n_docs,) of all that is written about a photo, and of which
+    "title_lengths": np.uint8,  # (n_docs,) words of it, 0 where there is none
+    "description_lengths": np.uint8,
+    "languages": np.uint32,  # places in LANGUAGES that words were stemmed in
+}
+MIN_TYPO = 5
+"""Letters from which on a word of a query may be misspelt."""
+
+
+class Segment:
+    """The words of some photos.
+
+    Attributes:
+        path: Its file; None where it is in memory.
+        arrays: By the names of `ARRAYS`.
+    """
+
+    def __init__(
+        self, arrays: Mapping[str, NDArray[Any]], terms: Texts, path: Path | None = None
+    ) -> None:
+        """Take the parts.
+
+        Raises:
+            DataError: They do not fit together.
+        """
+        self.path = path
+        self.arrays = {name: arrays[name] for name in ARRAYS}
+        self.terms = terms
+        self._check()
+
+    @classmethod
+    def open(cls, path: Path) -> Segment:
+        """Open a segment by memory map.
+
+        Raises:
+            DataError: The file is missing, cut short, or of another kind.
+        """
+        columns = open_columns(path)
+        try:
+            return cls(columns, columns.texts("terms"), path)
+        except (KeyError, ValueError, DataError) as error:
+            msg = f"{path} must hold words, got: {error}; index the photos again to rebuild it"
+            raise DataError(msg) from error
+
+    def __len__(self) -> int:
+        return len(self.arrays["digests"])
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all its arrays."""
+        arrays = (*self.arrays.values(), self.terms.data, self.terms.starts)
+        return sum(int(array.nbytes) for array in arrays)
+
+    def _check(self) -> None:
+        parts = self.arrays
+        for name, dtype in ARRAYS.items():
+            if parts[name].dtype != dtype or parts[name].ndim != 1:
+                msg = f"{name} of {parts[name].dtype}"
+                raise DataError(msg)
+        starts, n_docs, n_terms = parts["post_starts"], len(self), len(self.terms)
+        sound = (
+            len(starts) == n_terms + 1 == len(parts["term_numbers"]) + 1
+            and starts[0] == 0
+            and starts[-1] == len(parts["post_docs"]) == len(parts["post_fields"])
+            and bool((np.diff(starts) >= 0).all())
+            and len(parts["title_lengths"]) == len(parts["description_lengths"]) == n_docs
+            and all(
+                len(parts[f"{kind}_hashes"]) == len(parts[names])
+                for kind, names in (
+                    ("term", "term_numbers"),
+                    ("stem", "stem_terms"),
+                    ("typo", "typo_terms"),
+                    ("whole", "whole_docs"),
+                )
+            )
+            and len(parts["whole_fields"]) == len(parts["whole_docs"])
+            and bool((parts["languages"] < len(LANGUAGES)).all())
+        )
+        numbers = (parts["term_numbers"], parts["stem_terms"], parts["typo_terms"])
+        sound = sound and all(int(some.max(initial=0)) < max(1, n_terms) for some in numbers)
+        if not sound or int(parts["whole_docs"].max(initial=0)) >= max(1, n_docs):
+            msg = "arrays that do not fit together"
+            raise DataError(msg)
+
+    # -- looking up ----------------------------------------------------------------------------
+
+    def term(self, term: str) -> int | None:
+        """Return the number of a term; None if no photo has it."""
+        places = self._at("term_hashes", hash_of(term))
+        numbers = self.arrays["term_numbers"][places].tolist()
+        return next((number for number in numbers if self.terms[number] == term), None)
+
+    def forms(self, word: str) -> list[int]:
+        """Return the terms that have a stem in common with a word, in a language of theirs."""
+        keys = (stem_key(word, int(language)) for language in self.arrays["languages"])
+        return self._all("stem", (key for key in keys if key is not None))
+
+    def misspelt(self, term: str) -> list[int]:
+        """Return the terms that are one edit apart from a term; only words, no numbers."""
+        near = self._all("typo", deletions(term))
+        return [number for number in near if one_edit_apart(term, self.terms[number])]
+
+    def wholes(self, whole: str) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """Return the documents with a text that is all of `whole`, and its fields as bits."""
+        places = self._at("whole_hashes", hash_of(whole))
+        return self.arrays["whole_docs"][places], self.arrays["whole_fields"][places]
+
+    def documents(self, term: int) -> NDArray[np.uint32]:
+        """Return the documents that have a term."""
+        start, end = self.arrays["post_starts"][term : term + 2].tolist()
+        return np.asarray(self.arrays["post_docs"][start:end])
+
+    def _all(self, kind: str, keys: Iterable[str]) -> list[int]:
+        numbers: set[int] = set()
+        for key in keys:
+            places = self._at(f"{kind}_hashes", hash_of(key))
+            numbers.update(self.arrays[f"{kind}_terms"][places].tolist())
+        return sorted(numbers)
+
+    def _at(self, name: str, hashed: int) -> slice:
+        hashes, key = self.arrays[name], np.uint64(hashed)
+        first = int(np.searchsorted(hashes, key))
+        last = first
+        while last < len(hashes) and hashes[last] == key:
+            last += 1
+        return slice(first, last)

@@ -1,0 +1,163 @@
+"""Two streams, one ranking: what photos show and what is written about them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from searchlab.config import Config
+from searchlab.config.calibration import UNCALIBRATED
+from searchlab.config.word_weights import WordWeights
+from searchlab.errors import InputError
+from searchlab.models.protocol import unit_rows
+from searchlab.search import merging
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes import build_index
+from searchlab.search.indexes.exact import cosines
+from searchlab.search.merging import NO_GAINS, Gains, nearest
+from searchlab.search.queries import Query
+from tests.support import engine_world
+from tests.support.engine_world import ENGINES, N, all_pages, allowed_rows, ids, queries, vector_of
+
+build = engine_world.build
+exact = engine_world.exact
+table = engine_world.table
+vectors = engine_world.vectors
+
+
+def wanted_order(engine, query):
+    """Every allowed photo by cosine and gain, from the design; independent of the merging."""
+    allowed = allowed_rows(engine, query)
+    similar = cosines(engine.index.vectors, vector_of(engine, query)).astype(np.float64)
+    matches = engine.words.match(query.text)
+    curve, weights = UNCALIBRATED.text, engine.config.words
+    gains = np.zeros(N)
+    logits = matches.coverage * (weights.coverage + weights.precision * matches.precision)
+    gains[matches.rows] = logits / curve.slope
+    most = (weights.coverage + weights.precision) / curve.slope
+    gains[matches.rows[matches.whole]] += 2 + most
+    scores = similar + gains
+    best = sorted(allowed, key=lambda row: (-scores[row], row))
+    return best, np.round(curve(scores[best]), 6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(query=queries(limit=None, sort_by="relevance"))
+def test_an_exact_merged_ranking_is_a_plain_sort_of_cosines_and_gains(build, query):
+    engine = build(**ENGINES["written"])
+    query = replace(query, text=query.text or "red", image=None, photo_id=None)
+    # The idf of a word is counted over all photos, so a filter changes no score.
+    best, scores = wanted_order(engine, query)
+    reaches = scores >= (query.score_threshold or 0)
+    ranking = engine.rank(query)
+    assert ranking.scores.tolist() == pytest.approx(scores[reaches].tolist(), abs=2e-6)
+    near_ties = np.abs(np.diff(ranking.scores)) < 2e-6
+    if not near_ties.any():
+        assert ranking.rows.tolist() == [
+            row for row, is_in in zip(best, reaches, strict=True) if is_in
+        ]
+
+
+@pytest.mark.parametrize("kind", ["written graph", "written clustered"])
+def test_what_is_written_is_not_lost_by_an_approximate_index(build, kind):
+    engine = build(**ENGINES[kind])
+    for text in ("A dune by the sea", "red", "night"):
+        best, _ = wanted_order(engine, Query(text=text))
+        head = engine.rank(Query(text=text), 5).rows.tolist()
+        matches = engine.words.match(text)
+        if matches.whole.any():
+            assert set(head[:3]) <= set(matches.rows[matches.whole].tolist())
+            assert head[:3] == best[:3]
+
+
+def test_a_photo_without_words_loses_nothing(build):
+    without = build(**ENGINES["exact"])
+    engine = build(**ENGINES["written"])
+    ranking, vectors_only = engine.rank(Query(text="sea")), without.rank(Query(text="sea"))
+    plain = dict(zip(vectors_only.rows.tolist(), vectors_only.scores.tolist(), strict=True))
+    matched = set(engine.words.match("sea").rows.tolist())
+    for row, score in zip(ranking.rows.tolist(), ranking.scores.tolist(), strict=True):
+        if row in matched:
+            assert score > plain[row]
+        else:
+            assert score == plain[row]
+
+
+def test_the_plan_says_what_the_texts_gave(build):
+    engine = build(**ENGINES["written"])
+    plan = engine.plan(Query(text="sea"))
+    assert "texts: " in plan.explain()
+    assert "sea" in plan.words
+    assert engine.plan(Query(text="nihgt")).words.count("nihgt read as night") == 1
+    assert engine.plan(Query(photo_id=engine_world.photo_id(0))).words == ""
+
+
+def test_filters_hold_for_photos_found_by_words(build):
+    engine = build(**ENGINES["written clustered"])
+    query = Query(text="A dune by the sea", filter=PhotoFilter(source="nasa"))
+    found = ids(all_pages(engine, query, 10))
+    assert found
+    assert sorted(found) == engine.table.photo_ids(allowed_rows(engine, query))
+
+
+# -- gains of many photos ------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_wanted=st.integers(1, 60),
+    share=st.sampled_from([0.01, 0.3, 0.9]),
+    levels=st.sampled_from([1, 3, 1000]),
+    at_least=st.sampled_from([-np.inf, 0.2, 0.6]),
+)
+def test_the_best_of_many_gains_are_those_of_a_plain_sort(
+    monkeypatch_few, seed, n_wanted, share, levels, at_least
+):
+    rng = np.random.default_rng(seed)
+    vectors = unit_rows(rng.normal(size=(500, 8)).astype(np.float32))
+    index = build_index(vectors, Config(index="clustered", n_lists=8))
+    query = unit_rows(rng.normal(size=(1, 8)).astype(np.float32))[0]
+    rows = np.flatnonzero(rng.random(500) < share)
+    gains = Gains(rows, rng.integers(1, levels + 1, size=len(rows)) / levels * 0.5)
+    best = nearest(index, query, n_wanted, gains, at_least=at_least)
+    scores = cosines(vectors, query).astype(np.float64) + gains.of(np.arange(500))
+    expected = sorted(np.flatnonzero(scores >= at_least), key=lambda row: (-scores[row], row))
+    assert best.rows.tolist() == expected[:n_wanted]
+    assert best.scores.tolist() == scores[expected[:n_wanted]].tolist()
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_few():
+    """Make groups of gains small, so that there are several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "_SCORED_ONE_BY_ONE", 10)
+        yield
+
+
+def test_no_gains_change_nothing(exact):
+    vector = vector_of(exact, Query(text="sea"))
+    ours = nearest(exact.index, vector, 20, NO_GAINS)
+    theirs = exact.index.nearest(vector, 20)
+    assert ours.rows.tolist() == theirs.rows.tolist()
+    assert ours.scores.tolist() == theirs.scores.tolist()
+
+
+# -- configuration -------------------------------------------------------------------------------
+
+
+def test_weights_are_part_of_a_config_and_leave_ids_on_record_alone():
+    plain = Config()
+    assert "words" not in plain.to_dict()
+    written = replace(plain, words=WordWeights(3, 2))
+    assert written.config_id != plain.config_id
+    assert written.index_id == plain.index_id
+    assert Config.from_dict(written.to_dict()) == written
+
+
+@pytest.mark.parametrize("words", [{"coverage": 1}, {"coverage": -1, "precision": 0}, [1, 2], "x"])
+def test_weights_that_are_none_are_refused(words):
+    with pytest.raises(InputError, match="coverage"):
+        Config.from_dict({**Config().to_dict(), "words": words})
