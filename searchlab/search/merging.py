@@ -52,8 +52,10 @@ class Gains:
     @classmethod
     def of_words(cls, matches: WordMatches, weights: WordWeights, curve: Curve) -> Gains:
         """Turn what words found into gains under one curve from cosines to scores."""
-        coverage = matches.coverage.astype(np.float64)
-        logits = coverage * (weights.coverage + weights.precision * matches.precision)
+        coverage, precision = (
+            share.astype(np.float64) for share in (matches.coverage, matches.precision)
+        )
+        logits = coverage * (weights.coverage + weights.precision * precision)
         most = (weights.coverage + weights.precision) / curve.slope
         values = logits / curve.slope + np.where(matches.whole, _SPREAD + most, 0.0)
         gained = values > 0

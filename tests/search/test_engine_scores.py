@@ -13,7 +13,7 @@ from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes.exact import cosines
 from searchlab.search.queries import Query
 from tests.support import engine_world
-from tests.support.engine_world import N, allowed_rows, ids, photo_id, queries, vector_of
+from tests.support.engine_world import N, add_gains, allowed_rows, ids, photo_id, queries, vector_of
 
 build = engine_world.build
 engine = engine_world.engine
@@ -51,7 +51,7 @@ def test_a_threshold_keeps_exactly_what_reaches_it(engine, query, curve, place, 
     vector = vector_of(engine, query)
     if vector is None:
         return
-    similar = cosines(engine.index.vectors, vector)
+    similar = add_gains(engine, query, cosines(engine.index.vectors, vector), curve)
     scores = np.round(curve(similar), 6)
     threshold = min(max(float(scores[place]) + step, 0), 1)
     near = [row for row in allowed_rows(engine, query) if scores[row] >= threshold]

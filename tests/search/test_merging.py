@@ -19,7 +19,15 @@ from searchlab.search.indexes.exact import cosines
 from searchlab.search.merging import NO_GAINS, Gains, nearest
 from searchlab.search.queries import Query
 from tests.support import engine_world
-from tests.support.engine_world import ENGINES, N, all_pages, allowed_rows, ids, queries, vector_of
+from tests.support.engine_world import (
+    ENGINES,
+    add_gains,
+    all_pages,
+    allowed_rows,
+    ids,
+    queries,
+    vector_of,
+)
 
 build = engine_world.build
 exact = engine_world.exact
@@ -30,17 +38,10 @@ vectors = engine_world.vectors
 def wanted_order(engine, query):
     """Every allowed photo by cosine and gain, from the design; independent of the merging."""
     allowed = allowed_rows(engine, query)
-    similar = cosines(engine.index.vectors, vector_of(engine, query)).astype(np.float64)
-    matches = engine.words.match(query.text)
-    curve, weights = UNCALIBRATED.text, engine.config.words
-    gains = np.zeros(N)
-    logits = matches.coverage * (weights.coverage + weights.precision * matches.precision)
-    gains[matches.rows] = logits / curve.slope
-    most = (weights.coverage + weights.precision) / curve.slope
-    gains[matches.rows[matches.whole]] += 2 + most
-    scores = similar + gains
+    similar = cosines(engine.index.vectors, vector_of(engine, query))
+    scores = add_gains(engine, query, similar)
     best = sorted(allowed, key=lambda row: (-scores[row], row))
-    return best, np.round(curve(scores[best]), 6)
+    return best, np.round(UNCALIBRATED.text(scores[best]), 6)
 
 
 @settings(max_examples=60, deadline=None)

@@ -189,6 +189,20 @@ def vector_of(engine, query):
     return unit_rows([picture + engine.config.steering * query.text_alpha * text])[0]
 
 
+def add_gains(engine, query, similar, curve=None):
+    """Add to (N,) cosines what words gain, as the design says; independent of the engine's code."""
+    weights, scores = engine.config.words, similar.astype(np.float64)
+    if weights is None or query.text is None or query.has_reference:
+        return scores
+    slope = (curve or engine.config.calibration.text).slope
+    matches = engine.words.match(query.text)
+    coverage, precision = matches.coverage.astype(float), matches.precision.astype(float)
+    logits = coverage * (weights.coverage + weights.precision * precision)
+    most = 2 + (weights.coverage + weights.precision) / slope
+    scores[matches.rows] += logits / slope + np.where(matches.whole, most, 0)
+    return scores
+
+
 def allowed_rows(engine, query):
     rows = np.flatnonzero(query.filter.mask(engine.table)).tolist()
     return [row for row in rows if engine.table.photo_ids([row]) != [query.photo_id]]

@@ -1,0 +1,301 @@
+"""The text index: what is written about photos, in many languages, filtered, saved and updated."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from searchlab.errors import DataError
+from searchlab.photos.table import PhotoTable
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.words import matching
+from searchlab.search.words.index import WordIndex
+from searchlab.search.words.languages import LANGUAGES, language_of
+from searchlab.search.words.terms import one_edit_apart, terms_of, words_of, words_of_name
+
+VOCABULARY = ("owl", "owls", "castle", "river", "Zürich", "the", "0042", "雪山", "собака", "sunset")
+
+
+@pytest.fixture(scope="module")
+def described(make_table):
+    """Builds a table with a title, a tag line and a file name a photo, and its text index."""
+
+    def build(*texts, **options):
+        table = make_table(*({"source_description": "", "alt_description": ""} for _ in texts))
+        rows = [table.row(row) | parts(text) for row, text in enumerate(texts)]
+        table = PhotoTable.from_rows([rows])
+        return table, WordIndex.build(table, **options)
+
+    def parts(text):
+        fields = {"title": text} if isinstance(text, str) else text
+        return {"file": "", "folder": "", "photographer_full_name": "", **fields}
+
+    return build
+
+
+def rows_of(index, text, allowed=None):
+    return index.match(text, allowed).rows.tolist()
+
+
+# -- words --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("title", "query"),
+    [
+        ("Châteaux de la Loire", "chateau"),
+        ("CHÂTEAU", "château"),
+        ("Running dogs in the snow", "dog"),
+        ("Der Hund läuft durch die Felder", "Feld"),
+        ("Los perros corren por la playa", "perro"),
+        ("Собаки бегут по снегу", "собака"),
+        ("البيوت في المدينة", "مدينة"),
+        ("कुत्ता घास में है", "कुत्ता"),
+        ("一只猫头鹰站在树枝上", "猫头鹰"),
+        ("一只狗", "狗"),
+        ("夕焼けの海", "夕焼け"),
+        ("สุนัขวิ่งบนชายหาด", "สุนัข"),
+        ("강아지가 달린다", "강아지"),
+        ("O’Neil’s boat", "oneil's boat"),
+        ("Eileen Collins", "eileen colins"),
+        ("Windmills", "windmlils"),
+        ("L'église", "eglise"),
+        ("Straße bei Nacht", "strasse"),
+        ("\u00e9cole", "e\u0301cole"),
+    ],
+)
+def test_a_query_finds_a_title_in_other_forms(described, title, query):
+    _, index = described(title, "unrelated")
+    assert rows_of(index, query) == [0]
+
+
+@pytest.mark.parametrize(
+    ("title", "query"),
+    [
+        ("IMG 0042", "0043"),
+        ("Room 10045", "10046"),
+        ("cat", "cut"),
+        ("rose", "nose"),
+        ("Collins", "colxxns"),
+        ("owl", "bowls"),
+    ],
+)
+def test_numbers_short_words_and_two_mistakes_are_not_forgiven(described, title, query):
+    _, index = described(title)
+    assert rows_of(index, query) == []
+
+
+def test_a_word_that_stands_there_is_not_read_as_its_neighbour(described):
+    _, index = described("house", "mouse", "horse")
+    assert rows_of(index, "house") == [0]
+    match = index.match("hause")
+    assert match.rows.tolist() == [0]
+    assert match.read_as == {"hause": ["house"]}
+    assert "hause read as house" in match.describe()
+
+
+def test_words_are_found_in_every_field_and_count_by_where_they_stand(described):
+    places = ["title", "source_description", "tags", "file", "photographer_full_name", "place"]
+    texts = [{place: "Heron.jpg" if place == "file" else "Heron"} for place in places]
+    texts.append({"folder": "Heron"})
+    _, index = described(*texts, "nothing")
+    match = index.match("heron")
+    assert match.rows.tolist() == list(range(7))
+    assert match.coverage.tolist() == sorted(match.coverage.tolist(), reverse=True)
+    assert match.whole.tolist() == [True, True, False, True, False, False, False]
+
+
+def test_names_of_files_are_cut_at_capitals_and_digits():
+    assert words_of_name("SunsetBeach_2023-IMG0042") == ["sunset", "beach", "2023", "img", "0042"]
+    assert words_of("don't STOP") == ["don", "t", "stop"]
+    assert words_of("x" * 100) == []
+
+
+def test_generated_descriptions_are_not_what_somebody_wrote(described):
+    _, index = described({"alt_description": "Photo of a kite, mostly red (generated)."}, "kite")
+    assert rows_of(index, "kite") == [1]
+
+
+def test_withheld_texts_are_not_read_nor_are_names_that_say_the_same(described):
+    _, index = described(
+        {
+            "title": "Heron",
+            "file": "heron.jpg",
+            "folder": "heron",
+            "tags": "heron",
+            "place": "Heron",
+        },
+        withheld={"title"},
+    )
+    match = index.match("heron")
+    assert match.rows.tolist() == [0]
+    assert match.coverage[0] == pytest.approx(0.8)  # of the place alone
+    assert not match.whole.any()
+
+
+def test_the_whole_title_and_rare_words_come_first(described):
+    _, index = described("An owl.", "An owl on a castle", "A castle", "A castle", "The owl and me")
+    match = index.match("an owl")
+    assert match.rows.tolist() == [0, 1, 4]
+    assert match.whole.tolist() == [True, False, False]
+    assert match.precision.tolist() == pytest.approx([1, 0.5, 0.5])
+    both = index.match("owl castle")
+    best = both.rows[np.argmax(both.coverage)]
+    assert (best, both.coverage.max()) == (1, pytest.approx(1))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "!!!", "\u0301", "🦉", "the of and", "a" * 500, "一" * 500]
+)
+def test_no_query_is_too_odd(described, text):
+    _, index = described("An owl.", "the of and")
+    match = index.match(text)
+    assert (match.coverage >= 0).all()
+    assert (match.coverage <= 1).all()
+    assert isinstance(match.describe(), str)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(max_size=60))
+def test_any_text_finds_itself(described, text):
+    if not any(terms_of(word) for word in words_of(text)):
+        return
+    _, index = described({"title": text}, "something else")
+    match = index.match(text)
+    assert 0 in match.rows
+    assert match.whole[match.rows == 0].all()
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("a dog and a cat on the grass", "english"),
+        ("ein Hund und eine Katze auf dem Gras", "german"),
+        ("un chien et un chat dans l'herbe", "french"),
+        ("un perro y un gato en la hierba", "spanish"),
+        ("собака и кошка на траве", "russian"),
+        ("σκύλος", "greek"),
+        ("Windmills", None),
+        ("0042", None),
+    ],
+)
+def test_short_texts_tell_their_language(text, language):
+    number = language_of(words_of(text))
+    assert (None if number is None else LANGUAGES[number]) == language
+
+
+@settings(max_examples=300, deadline=None)
+@given(word=st.text("abc", min_size=1, max_size=7), other=st.text("abc", min_size=1, max_size=7))
+def test_one_edit_is_what_a_search_over_all_edits_says(word, other):
+    edits = {word[:i] + word[i + 1 :] for i in range(len(word))}
+    edits |= {word[:i] + c + word[i:] for i in range(len(word) + 1) for c in "abc"}
+    edits |= {word[:i] + c + word[i + 1 :] for i in range(len(word)) for c in "abc"}
+    edits |= {word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)}
+    assert one_edit_apart(word, other) == (other in edits - {word})
+
+
+# -- filters, and both ways of adding up ----------------------------------------------------------
+
+titles = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(titles, min_size=1, max_size=40), query=titles, data=st.data())
+def test_filters_hold_inside_and_both_ways_of_adding_up_agree(described, texts, query, data):
+    table, index = described(*texts)
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(table), max_size=len(table))))
+    allowed = Bitmap.of_mask(mask)
+    whole, part = index.match(query), index.match(query, allowed)
+    inside = mask[whole.rows]
+    assert part.rows.tolist() == whole.rows[inside].tolist()
+    assert part.coverage.tolist() == whole.coverage[inside].tolist()
+    assert part.whole.tolist() == whole.whole[inside].tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "COMPILED_FROM", 0)
+        compiled = index.match(query, allowed)
+    assert compiled.rows.tolist() == part.rows.tolist()
+    assert compiled.coverage.tolist() == pytest.approx(part.coverage.tolist(), abs=1e-6)
+    assert compiled.precision.tolist() == pytest.approx(part.precision.tolist(), abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(titles, min_size=1, max_size=20), word=st.sampled_from(["river", "0042"]))
+def test_a_word_without_forms_is_found_where_it_stands_and_nowhere_else(described, texts, word):
+    _, index = described(*texts)
+    there = [row for row, text in enumerate(texts) if re.search(rf"\b{word}\b", text)]
+    assert rows_of(index, word) == there
+
+
+# -- on disk, and from one state to the next ------------------------------------------------------
+
+
+def check_equal(one, other, queries):
+    for query in queries:
+        ours, theirs = one.match(query), other.match(query)
+        assert ours.rows.tolist() == theirs.rows.tolist()
+        assert ours.coverage.tolist() == theirs.coverage.tolist()
+        assert ours.precision.tolist() == theirs.precision.tolist()
+        assert ours.whole.tolist() == theirs.whole.tolist()
+
+
+def test_what_is_saved_is_opened_and_shared_by_link(described, tmp_path):
+    table, index = described("An owl.", "A castle", "雪山 at sunset")
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    index.save(tmp_path / "one")
+    opened = WordIndex.open(tmp_path / "one", len(table))
+    check_equal(index, opened, ["owl", "castles", "雪山", "sunste"])
+    same = WordIndex.build(table, before=opened)
+    same.save(tmp_path / "two")
+    files = [tmp_path / name / "words-0.columns" for name in ("one", "two")]
+    assert files[0].samefile(files[1])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    states=st.lists(
+        st.dictionaries(st.integers(0, 30), titles, min_size=1, max_size=25), min_size=2, max_size=5
+    ),
+)
+def test_a_library_that_changed_answers_as_one_indexed_afresh(make_table, states, tmp_path_factory):
+    index = None
+    for state in states:
+        plain = make_table(*({"source_description": ""} for _ in range(31)))
+        rows = [plain.row(number) | {"title": title} for number, title in sorted(state.items())]
+        table = PhotoTable.from_rows([rows])
+        index = WordIndex.build(table, before=index)
+        assert len(index.segments) <= 6
+        folder = tmp_path_factory.mktemp("words")
+        index.save(folder)
+        index = WordIndex.open(folder, len(table))
+        afresh = WordIndex.build(table)
+        check_equal(index, afresh, ["river castle", "owl", "Zürich 0042", "雪山", "sunet"])
+
+
+def test_many_small_changes_leave_few_segments(make_table):
+    plain = make_table(*({} for _ in range(200)))
+    index = None
+    for count in range(100, 200):
+        table = PhotoTable.from_rows([[plain.row(row) for row in range(count)]])
+        index = WordIndex.build(table, before=index)
+    assert len(index.segments) <= 8
+    assert sum(len(segment) for segment in index.segments) == 199
+
+
+@pytest.mark.parametrize("name", ["words.columns", "words-0.columns"])
+@pytest.mark.parametrize("harm", ["gone", "cut", "foreign"])
+def test_damage_is_told_with_its_remedy(described, tmp_path, name, harm):
+    table, index = described("An owl.", "A castle")
+    index.save(tmp_path)
+    path = tmp_path / name
+    if harm == "gone":
+        path.unlink()
+    elif harm == "cut":
+        path.write_bytes(path.read_bytes()[:100])
+    else:
+        described("x", "y", "z")[1].save(tmp_path / "..")
+        path.write_bytes((tmp_path / ".." / name).read_bytes())
+    with pytest.raises(DataError, match=r"index (the photos )?again"):
+        WordIndex.open(tmp_path, 1 if harm == "foreign" else len(table))
