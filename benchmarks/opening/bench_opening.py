@@ -40,6 +40,7 @@ from searchlab.progress import Progress
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import build_index
 from searchlab.search.queries import Query
+from searchlab.search.words.index import WordIndex
 from searchlab.studies.filters.atlas import Atlas
 from searchlab.studies.filters.atlas_engine import photo_table
 from searchlab.studies.vectors.scenes import open_scenes
@@ -65,6 +66,7 @@ def make_library(folder: Path, n: int, cache: Path, seed: int) -> dict[str, floa
         table=table,
         vectors=photos,
         index=index,
+        words=WordIndex.build(table),
         next_label=n,
         canaries=CanaryCheck.record(model),
     )

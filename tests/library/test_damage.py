@@ -148,7 +148,14 @@ def test_rebuilding_frees_the_graph_of_deleted_photos(put, index, library, photo
 def test_check_reads_every_file_of_the_state_in_force(put, index, library):
     put("a.png", 1)
     name = index(config=GRAPH).snapshot_id
-    assert library.check() == ["facets.columns", "graph.hnsw", "photos.columns", "vectors.npy"]
+    assert library.check() == [
+        "facets.columns",
+        "graph.hnsw",
+        "photos.columns",
+        "vectors.npy",
+        "words-0.columns",
+        "words.columns",
+    ]
     path = library.folder / "snapshots" / name / "vectors.npy"
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))

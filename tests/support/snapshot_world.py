@@ -8,6 +8,7 @@ from searchlab.library.snapshots import write_snapshot
 from searchlab.photos.photo import URL_SIZES, Photo, photo_id_of
 from searchlab.photos.table import PhotoTable
 from searchlab.search.indexes import build_index
+from searchlab.search.words.index import WordIndex
 
 
 def photo(name):
@@ -58,6 +59,7 @@ def save(folder):
             table=table,
             vectors=vectors,
             index=build_index(vectors, config, table.labels),
+            words=WordIndex.build(table),
             next_label=next_label,
             canaries={"text": [0.0]},
             **options,

@@ -25,6 +25,7 @@ from searchlab.photos.columns import Texts, pack_texts
 from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
 from searchlab.progress import Progress
 from searchlab.search.indexes import build_index
+from searchlab.search.words.index import WordIndex
 
 _NOISE = 0.5  # length of the noise, relative to a row: gives neighbours of a photo, not copies
 _PHOTOS_EACH = 16  # photos per photographer of a large library, on average
@@ -91,6 +92,7 @@ def synthetic_library(
         table=table,
         vectors=vectors,
         index=build_index(vectors, config, table.labels),
+        words=WordIndex.build(table),
         next_label=n_photos,
         canaries=CanaryCheck.record(load_model(config.model)),
     )
