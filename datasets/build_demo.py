@@ -1,22 +1,24 @@
-"""Build `datasets/demo` from the nine upstream packages and the source lists.
+"""Build `datasets/demo` from the ten upstream packages, the source lists and WordNet.
 
-    apt-get download libjxl-testdata lomiri-wallpapers-16.04 lomiri-wallpapers-20.04 \
-        mate-backgrounds palapeli-data plasma-workspace-wallpapers tuxpaint-stamps-default
+    apt-get download gcompris-qt-data libjxl-testdata lomiri-wallpapers-16.04 \
+        lomiri-wallpapers-20.04 mate-backgrounds palapeli-data plasma-workspace-wallpapers \
+        tuxpaint-stamps-default wordnet-base
     pip download --no-deps scikit-image==0.26.0 scikit-learn==1.9.1
     python datasets/build_demo.py --packages DIR --shared DIR
 
-`--packages` is the folder of those nine files. `--shared` holds the source lists `demo-photos/`
-(photos.jsonl) and `stamps/` (photos.tsv, queries.tsv, qrels.tsv). Two lists in `demo/` are written
-by hand: `credits.tsv` (who made which stamp, after the package's changelog) and
-`dropped_titles.tsv`. Needs `dpkg-deb` and takes four minutes; the same Pillow gives the same
-bytes.
+`--packages` is the folder of those files. `--shared` holds the source lists `demo-photos/`
+(photos.jsonl) and `stamps/` (photos.tsv, queries.tsv, qrels.tsv). Lists in `demo/` are written by
+hand: `credits.tsv` (who made which stamp, after the package's changelog), `dropped_titles.tsv`,
+`gcompris.tsv` (which of GCompris's pictures are photographs, and what their titles are),
+`kinds.tsv` and `words.tsv` (what photos show and words mean, by WordNet) and `eye.tsv` (judgments
+by eye). `--texts` writes the queries and judgments alone. Needs `dpkg-deb` and takes four minutes;
+the same Pillow gives the same bytes.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import csv
 import gzip
 import io
 import json
@@ -24,14 +26,24 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from demo_judgments import (
+    Judgments,
+    read_tsv,
+    tell_english,
+    tell_gcompris,
+    tell_stamps,
+    tell_titles,
+)
+from gcompris import PACKAGE as GCOMPRIS
+from gcompris import Gcompris, is_needed
+from kinds import Kinds
 from PIL import Image, ImageCms, ImageOps
-
-from searchlab.evaluation.datasets import language_tag
 
 LONG_SIDE = 1024  # pixels; smaller originals stay as they are
 QUALITY = 85
@@ -46,6 +58,7 @@ LICENCES = {
     "bsd-3-clause": "https://opensource.org/license/bsd-3-clause",
     "cc-by-2.0": f"{CC}/licenses/by/2.0/",
     "cc-by-2.5": f"{CC}/licenses/by/2.5/",
+    "cc-by-3.0": f"{CC}/licenses/by/3.0/",
     "cc-by-4.0": f"{CC}/licenses/by/4.0/",
     "cc-by-sa-2.5": f"{CC}/licenses/by-sa/2.5/",
     "cc-by-sa-3.0": f"{CC}/licenses/by-sa/3.0/",
@@ -61,23 +74,11 @@ UPSTREAM_LICENCES = {"cc0-1.0": "cc0", "public domain": "public-domain", "gfdl":
 USERNAMES = {"danielbuechele", "vultilion", "riaphotographs", "keong_macan", "bliznaca"}
 
 
-def read_tsv(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a TSV file with a header line."""
-    with path.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
-def write_tsv(path: Path, header: str, rows: list[tuple[str, ...]]) -> None:
-    """Write rows under a header of names divided by spaces."""
-    lines = ["\t".join(header.split()), *("\t".join(row) for row in rows)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def members(package: Path, wanted: set[str]) -> dict[str, bytes]:
+def members(package: Path, is_wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """Return the wanted files of a Debian package or a wheel, by their path inside."""
     if package.suffix == ".whl":
         with zipfile.ZipFile(package) as wheel:
-            return {name: wheel.read(name) for name in wheel.namelist() if name in wanted}
+            return {name: wheel.read(name) for name in wheel.namelist() if is_wanted(name)}
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
     found = {}
     with (
@@ -86,7 +87,7 @@ def members(package: Path, wanted: set[str]) -> dict[str, bytes]:
     ):
         for entry in tar:
             name = entry.name.removeprefix("./")
-            data = tar.extractfile(entry) if name in wanted and entry.isfile() else None
+            data = tar.extractfile(entry) if entry.isfile() and is_wanted(name) else None
             if data is not None:
                 found[name] = data.read()
     return found
@@ -107,6 +108,15 @@ def srgb(data: bytes) -> Image.Image:
     image = image.convert("RGBA" if alpha else "RGB")
     image.thumbnail((LONG_SIDE, LONG_SIDE), Image.Resampling.LANCZOS, reducing_gap=None)
     return image
+
+
+def picture(data: bytes) -> tuple[str, bytes]:
+    """Return suffix and bytes of a picture, those of a plain WebP file of fit size as they are."""
+    image = Image.open(io.BytesIO(data))
+    plain = image.format == "WEBP" and not image.info.keys() & {"exif", "icc_profile", "xmp"}
+    if plain and max(image.size) <= LONG_SIDE:
+        return ".webp", data
+    return encode(srgb(data))
 
 
 def encode(image: Image.Image) -> tuple[str, bytes]:
@@ -147,6 +157,7 @@ def photo_records(shared: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
             "license_type": licence,
             "license_url": LICENCES[licence],
             "uploaded_on": f"{row['year']}-01-01" if row["year"] else None,
+            "tags": [],
         }
         yield package, path, record
 
@@ -171,66 +182,9 @@ def stamp_records(shared: Path, credits: Path) -> Iterator[tuple[str, str, dict[
             "license_type": licence,
             "license_url": LICENCES[licence],
             "uploaded_on": credit.get("added_on") or None,
+            "tags": [],
         }
         yield STAMPS, row["package_path"], record
-
-
-def title_texts(shared: Path, dropped: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield photo, language and title for titles that say what is seen."""
-    skipped = {(row["source_photo_id"], row["locale"]) for row in read_tsv(dropped)}
-    for line in (shared / "demo-photos/photos.jsonl").read_text("utf-8").splitlines():
-        row = json.loads(line)
-        photo, english = row["photo_id"], row["title"]
-        if (photo, "*") in skipped:
-            continue
-        yield photo, "en", english
-        for locale, text in sorted((row["title_translations"] or {}).items()):
-            # "By the water 河畔" and "Evening Glow (brillantia de vespere)": the new part only.
-            # A translation equal to the English title may be none, so it goes as well.
-            again = re.compile(rf"{re.escape(english)}(?!\w)", re.IGNORECASE)
-            text = again.sub("", text, count=1).strip(" ()")
-            if text and locale not in {"en", "x-test"} and (photo, locale) not in skipped:
-                yield photo, language_tag(locale), text
-
-
-def folded(text: str) -> str:
-    """Return a text without what does not change its meaning: case and a closing full stop."""
-    return text.casefold().rstrip(" .。।")
-
-
-def write_judgments(shared: Path, target: Path, source_of: dict[str, str]) -> None:
-    """Write queries.tsv and qrels.tsv: labels, then titles, then alt texts."""
-    relevant: dict[str, set[str]] = {}
-    for row in read_tsv(shared / "stamps/qrels.tsv"):
-        relevant.setdefault(row["query_id"], set()).add(row["photo_id"])
-    texts = [
-        ("label", language_tag(row["lang"]), row["text"].strip(), photo)
-        for row in read_tsv(shared / "stamps/queries.tsv")
-        for photo in sorted(relevant[row["query_id"]])
-    ]
-    titles = title_texts(shared, target / "dropped_titles.tsv")
-    texts += [("title", lang, text.strip(), photo) for photo, lang, text in titles]
-    for _, _, record in photo_records(shared):
-        texts.append(("alt", "en", record["alt_description"], record["source_photo_id"]))
-
-    # One query for each text of a language. Texts that differ only in case or full stop share
-    # their photos, and a title spelled like a label is that label's query.
-    kinds: dict[tuple[str, str], str] = {}
-    photos: dict[tuple[str, str], set[str]] = {}
-    for kind, lang, text, photo in texts:
-        if kind == "label" or (lang, folded(text)) not in photos:
-            kinds.setdefault((lang, text), kind)
-        photos.setdefault((lang, folded(text)), set()).add(photo)
-    counts: dict[tuple[str, str], int] = {}
-    queries, qrels = [], []
-    for (lang, text), kind in kinds.items():
-        number = counts[kind, lang] = counts.get((kind, lang), 0) + 1
-        query = f"{kind}-{lang}-{number:04d}"
-        queries.append((query, lang, kind, text))
-        for photo in sorted(photos[lang, folded(text)]):
-            qrels.append((query, source_of[photo], photo, "1"))
-    write_tsv(target / "queries.tsv", "query_id lang kind text", queries)
-    write_tsv(target / "qrels.tsv", "query_id source source_photo_id relevance", qrels)
 
 
 def paragraph(copyright_file: str, licence: str) -> str:
@@ -252,21 +206,20 @@ def image_credits(fetchers: str) -> str:
     return "\n".join(notes)
 
 
-def write_licences(packages: dict[str, Path], target: Path) -> None:
-    """Write every licence text, and the copyright files and credits of the packages."""
-    texts = {}
+def write_licences(packages: dict[str, Path], texts: dict[str, str], dataset: Path) -> None:
+    """Write every licence text, the copyright files and credits of the packages, and `texts`."""
     for package, path in packages.items():
         if path.suffix == ".deb":
             doc = f"usr/share/doc/{package}"
-            found = members(path, {f"{doc}/copyright", f"{doc}/changelog.gz"})
+            found = members(path, {f"{doc}/copyright", f"{doc}/changelog.gz"}.__contains__)
             texts[f"{package}-copyright"] = found[f"{doc}/copyright"].decode()
             if package == STAMPS:
                 changes = gzip.decompress(found[f"{doc}/changelog.gz"])
                 texts[f"{package}-changes"] = changes.decode("utf-8", "replace")
     readme = "sklearn/datasets/images/README.txt"
     fetchers = "skimage/data/_fetchers.py"
-    texts["scikit-learn-images"] = members(packages["scikit-learn"], {readme})[readme].decode()
-    source = members(packages["scikit-image"], {fetchers})[fetchers].decode()
+    texts["scikit-learn-images"] = members(packages["scikit-learn"], readme.__eq__)[readme].decode()
+    source = members(packages["scikit-image"], fetchers.__eq__)[fetchers].decode()
     texts["scikit-image-images"] = image_credits(source)
 
     lomiri = texts["lomiri-wallpapers-16.04-copyright"]
@@ -289,39 +242,94 @@ def write_licences(packages: dict[str, Path], target: Path) -> None:
     for name in LICENCES:
         if name not in texts:
             texts[name] = f"The full text is at {LICENCES[name]}legalcode\n"
+    target = dataset / "licences"
     target.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (target / f"{name}.txt").write_text(text.replace("\r\n", "\n"), encoding="utf-8")
 
 
-def build(packages: Path, shared: Path, target: Path) -> None:
+def build(packages: Path, shared: Path, target: Path, *, texts_only: bool = False) -> None:
     """Write images, photos.jsonl, queries.tsv, qrels.tsv and licences into `target`."""
     rows = [*photo_records(shared), *stamp_records(shared, target / "credits.tsv")]
-    found: dict[str, Path] = {}
-    for package in sorted({package for package, _, _ in rows}):
-        files = [*packages.glob(f"{package}_*"), *packages.glob(f"{package.replace('-', '_')}-*")]
-        if len(files) != 1:
-            sys.exit(f"{packages} must hold one file of {package}, got {len(files)}; download it")
-        found[package] = files[0]
+    names = sorted({GCOMPRIS, "wordnet-base", *(package for package, _, _ in rows)})
+    files = {package: find_package(packages, package) for package in names}
+    gcompris = Gcompris(members(files[GCOMPRIS], is_needed))
+    listed = read_tsv(target / "gcompris.tsv")
+    new = {row["path"]: gcompris.record(row["path"], row["title"]) for row in listed}
+    records = [*(record for _, _, record in rows), *new.values()]
 
+    if not texts_only:
+        write_photos(rows, gcompris, new, files, target)
+        of_photos = {name: file for name, file in files.items() if name != "wordnet-base"}
+        texts = {f"{GCOMPRIS}-images": gcompris.readmes(new)}
+        write_licences(of_photos, texts, target)
+    with tempfile.NamedTemporaryFile() as nouns:
+        path = "usr/share/wordnet/data.noun"
+        nouns.write(members(files["wordnet-base"], path.__eq__)[path])
+        nouns.flush()
+        kinds = Kinds(target, Path(nouns.name))
+    judgments = Judgments(
+        {record["source_photo_id"]: record["source"] for record in records},
+        {record["source_photo_id"]: record["title"] for record in records},
+        kinds,
+    )
+    tell_stamps(judgments, shared)
+    tell_titles(judgments, shared, target / "dropped_titles.tsv")
+    for _, _, record in photo_records(shared):
+        judgments.tell("alt", "en", record["alt_description"], record["source_photo_id"])
+    tell_gcompris(judgments, gcompris, list(new.values()))
+    tell_english(judgments)
+    eye: dict[str, dict[str, int]] = {}
+    for row in read_tsv(target / "eye.tsv"):
+        eye.setdefault(row["text"], {})[row["source_photo_id"]] = int(row["grade"])
+    judgments.write(target, eye)
+
+
+def find_package(packages: Path, name: str) -> Path:
+    """Return the file of a package."""
+    found = [*packages.glob(f"{name}_*"), *packages.glob(f"{name.replace('-', '_')}-*")]
+    if len(found) != 1:
+        sys.exit(f"{packages} must hold one file of {name}, got {len(found)}; download it")
+    return found[0]
+
+
+def write_photos(
+    rows: list[tuple[str, str, dict[str, Any]]],
+    gcompris: Gcompris,
+    new: dict[str, dict[str, Any]],
+    files: dict[str, Path],
+    target: Path,
+) -> None:
+    """Write images and photos.jsonl.
+
+    Args:
+        rows: Package, path inside and record of the photos that are files of a package.
+        gcompris: The package whose photos lie in resource files.
+        new: Path in there -> record.
+        files: Package -> its file.
+        target: Folder of the dataset.
+    """
     images = target / "images"
     images.mkdir(parents=True, exist_ok=True)
     for old in images.iterdir():
         old.unlink()
     lines: list[str] = []
-    for package, file in found.items():
+
+    def write(suffix: str, encoded: bytes, record: dict[str, Any]) -> None:
+        name = record["source_photo_id"] + suffix
+        (images / name).write_bytes(encoded)
+        lines.append(json.dumps({"file": f"images/{name}", **record}, ensure_ascii=False))
+
+    for package in sorted({package for package, _, _ in rows}):
         of_package = [(path, record) for name, path, record in rows if name == package]
-        data = members(file, {path for path, _ in of_package})
+        data = members(files[package], {path for path, _ in of_package}.__contains__)
         for path, record in of_package:
-            suffix, encoded = encode(srgb(data[path]))
-            name = record["source_photo_id"] + suffix
-            (images / name).write_bytes(encoded)
-            lines.append(json.dumps({"file": f"images/{name}", **record}, ensure_ascii=False))
+            write(*encode(srgb(data[path])), record)
         sys.stderr.write(f"{package}: {len(of_package)} photos\n")
+    for path, record in new.items():
+        write(*picture(gcompris.files[f"{path}.webp"]), record)
+    sys.stderr.write(f"{GCOMPRIS}: {len(new)} photos\n")
     (target / "photos.jsonl").write_text("\n".join(sorted(lines)) + "\n", encoding="utf-8")
-    source_of = {record["source_photo_id"]: record["source"] for _, _, record in rows}
-    write_judgments(shared, target, source_of)
-    write_licences(found, target / "licences")
 
 
 def main() -> None:
@@ -329,7 +337,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--packages", type=Path, required=True, help="folder of the nine packages")
+    parser.add_argument("--packages", type=Path, required=True, help="folder of the packages")
     parser.add_argument("--shared", type=Path, required=True, help="folder of the source lists")
     parser.add_argument(
         "--out",
@@ -337,8 +345,9 @@ def main() -> None:
         default=Path(__file__).parent / "demo",
         help="where to build; must hold the two lists (default: demo beside this script)",
     )
+    parser.add_argument("--texts", action="store_true", help="write queries and judgments alone")
     options = parser.parse_args()
-    build(options.packages, options.shared, options.out)
+    build(options.packages, options.shared, options.out, texts_only=options.texts)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from searchlab.search.filters.photo_filter import facet_counts
 if TYPE_CHECKING:
     from rich.console import Console
 
-# A small depth and no exact steps: otherwise all 349 photos would be scored without the graph.
+# A small depth and no exact steps: otherwise all 602 photos would be scored without the graph.
 _GRAPH: dict[str, Any] = {"index": "hnsw", "step_rows": 0, "depth": 50}
 _SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("palette", {}),

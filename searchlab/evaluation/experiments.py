@@ -316,6 +316,7 @@ class Experiment:
             ),
             scores=scores,
             task=self.dataset.task,
+            judged_by=self.dataset.judged_by,
         )
 
 

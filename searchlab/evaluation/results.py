@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -76,6 +76,7 @@ class Result:
             `searchlab.evaluation.provenance.manifest.make_manifest`.
         scores: The scores of each query.
         task: What the queries consist of: `text`, `photo` or `photo+text`.
+        judged_by: Number of judgments of relevant photos by origin, as the dataset records it.
     """
 
     benchmark: str
@@ -88,6 +89,7 @@ class Result:
     manifest: dict[str, Any]
     scores: Scores
     task: str = "text"
+    judged_by: dict[str, int] = field(default_factory=dict)
 
     @property
     def config_id(self) -> str:
@@ -143,6 +145,7 @@ class Result:
             "metrics": {name: round(value, 6) for name, value in self.metrics.items()},
             "intervals": {name: _plain(intervals) for name, intervals in self.intervals.items()},
             "n_queries": self.n_queries,
+            **({"judged_by": self.judged_by} if self.judged_by else {}),
             "photos": self.photos,
             "manifest": self.manifest,
         }
@@ -212,6 +215,7 @@ def load_result(path: Path | str) -> Result:
             manifest=dict(values["manifest"]),
             scores=_read_scores(scores),
             task=str(values["task"]),
+            judged_by=dict(values.get("judged_by", {})),
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         msg = f"{path} must hold a result, got: {error}; evaluate again"

@@ -1,5 +1,6 @@
 """The demo's own library: nobody else's photos, and the same photos wherever they are installed."""
 
+import importlib
 import io
 import json
 import shutil
@@ -8,12 +9,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from searchlab.cli import demo
 from searchlab.config import Config
 from searchlab.errors import InputError, MismatchError
 from searchlab.evaluation.datasets import bundled_root
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
+
+# The package has the command of this name.
+demo = importlib.import_module("searchlab.cli.demo")
 
 pytestmark = pytest.mark.slow
 

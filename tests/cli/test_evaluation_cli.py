@@ -62,7 +62,7 @@ def test_datasets_are_listed_with_what_is_in_them_or_why_they_are_not_here(run):
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
     demo = next(line for line in lines if line.split()[:1] == ["demo"]).split()
-    assert demo[:3] == ["demo", "text", "349"]
+    assert demo[:3] == ["demo", "text", "602"]
     assert any(line.split()[:2] == ["demo-similar", "photo"] for line in lines)
     assert "stamps is not here: dataset 'stamps' does not ship with searchlab; set" in done.stdout
 

@@ -325,5 +325,5 @@ def test_under_refuses_what_leaves_nothing_and_what_it_cannot_know(wide):
 
 def test_a_dataset_is_shown_in_one_line(demo, tiny):
     assert repr(tiny) == "Dataset(tiny@000000000000: 2 photos, 2 queries in de, en; task text)"
-    assert repr(demo).startswith(f"Dataset(demo@{demo.revision}: 349 photos, ")
+    assert repr(demo).startswith(f"Dataset(demo@{demo.revision}: 602 photos, ")
     assert "\n" not in repr(demo)

@@ -16,7 +16,7 @@ from searchlab.photos.photo import photo_id_of
 
 
 def test_an_unknown_dataset_lists_the_known():
-    with pytest.raises(NotFoundError, match=r"one of demo, demo-similar, .*, stamps, or a folder"):
+    with pytest.raises(NotFoundError, match=r"one of demo, demo-everyday, .*, stamps, or a folder"):
         load_dataset("imagenet")
 
 

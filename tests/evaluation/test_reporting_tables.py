@@ -1,6 +1,7 @@
 """Tables of Markdown that are made from result files."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -39,7 +40,14 @@ def test_a_leaderboard_is_that_of_the_report(results):
     lines = render("leaderboard search_quality/demo", results).splitlines()
     assert lines[0].startswith("| rank | system | ndcg@10 [95 %] |")
     assert sum(line.startswith("| ") for line in lines) == 4
-    assert "200 queries about 100 of 349 photos" in lines[-1]
+    assert "200 queries about 100 of 349 photos. Quality" in lines[-1]
+
+
+def test_a_leaderboard_says_where_its_judgments_come_from(tmp_path):
+    judged = replace(result(MINI), judged_by={"eye": 20, "name": 1500})
+    judged.save(tmp_path)
+    caption = render("leaderboard search_quality/demo", Results(tmp_path)).splitlines()[-1]
+    assert "100 of 349 photos; relevant photos judged 1,500 by name, 20 by eye. Qual" in caption
 
 
 def test_languages_and_frontier_have_a_row_each(results):

@@ -284,7 +284,7 @@ def test_a_filter_that_loses_photos_when_widened_is_found_out(monkeypatch):
 @pytest.mark.slow
 def test_the_bundled_photos_have_the_colours_that_the_library_gives_them():
     bundled = read_bundled_shades()
-    assert len(bundled) == 349
+    assert len(bundled) == 602
     assert bundled.dtype == np.uint32
     assert len(set(bundled.tolist())) > 200
 

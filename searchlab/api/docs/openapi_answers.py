@@ -55,7 +55,7 @@ HEADERS: dict[str, Any] = {
     "X-Searchlab-Snapshot": _header("The snapshot of the library.", "000012-5d41402a"),
     "X-Searchlab-Plan": _header(
         "How the query was answered, over how many photos, and their share of all.",
-        "exact; candidates=349; selectivity=1.000000",
+        "exact; candidates=602; selectivity=1.000000",
     ),
 }
 

@@ -22,7 +22,7 @@ _HEALTHY = Health(
     version=__version__,
     snapshot_id="000012-5d41402a",
     config_id="ddd102c1",
-    n_photos=349,
+    n_photos=602,
 )
 _NOT_READY = msgspec.structs.replace(_HEALTHY, status="not ready", ready=False)
 _PICTURES = ("image/jpeg", "image/png", "image/webp", "image/avif", "image/gif", "image/tiff")

@@ -1,15 +1,19 @@
-"""The dataset that ships with searchlab: 349 photos, and their names in 114 languages."""
+"""The dataset that ships with searchlab: 602 photos and what people call them in 114 languages.
+
+Its judgments come from names, categories, WordNet's kinds and from looking; each bears its origin.
+"""
 
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 from searchlab.errors import NotFoundError
 from searchlab.evaluation.datasets.dataset import Dataset
-from searchlab.evaluation.datasets.judgments import read_qrels
 from searchlab.evaluation.datasets.labelled import LabelledQuery
 from searchlab.evaluation.datasets.rows import make_dataset, read_rows
+from searchlab.photos.photo import photo_id_of
 
 
 def bundled_root() -> Path:
@@ -27,7 +31,7 @@ def bundled_root() -> Path:
 
 
 def demo() -> Dataset:
-    """Load the bundled photos with their labels, titles and alt texts as queries."""
+    """Load the bundled photos with their labels, titles, alt texts and more as queries."""
     folder = bundled_root() / "demo"
     photos = folder / "photos.jsonl"
     records = []
@@ -38,5 +42,21 @@ def demo() -> Dataset:
         LabelledQuery(row["query_id"], row["lang"], row["kind"], row["text"])
         for row in read_rows(folder / "queries.tsv")
     ]
-    qrels = read_qrels(folder / "qrels.tsv")
-    return make_dataset("demo", folder, queries, qrels, records, photos=photos)
+    photo_id = cache(photo_id_of)
+    qrels: dict[str, dict[str, int]] = {}
+    origins: dict[str, dict[str, str]] = {}
+    for row in read_rows(folder / "qrels.tsv"):
+        photo, query_id = photo_id(row["source"], row["source_photo_id"]), row["query_id"]
+        qrels.setdefault(query_id, {})[photo] = int(row["relevance"])
+        origins.setdefault(query_id, {})[photo] = row["origin"]
+    return make_dataset("demo", folder, queries, qrels, records, photos=photos, origins=origins)
+
+
+def demo_names() -> Dataset:
+    """Load what people call the bundled photos: known items, whose unjudged photos may fit too."""
+    return demo().only_judged_by("demo-names", ["name"])
+
+
+def demo_everyday() -> Dataset:
+    """Load everyday queries for which somebody has looked at every bundled photo."""
+    return demo().only_judged_by("demo-everyday", ["eye"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +41,8 @@ class Dataset:
         n_dropped: Number of queries that `under` left out, because none of their relevant photos
             passes the filter.
         part_of: Revision of the dataset that this is a part of; empty for a whole one.
+        origins: query_id -> photo_id -> where the judgment comes from, such as `"eye"`; empty if
+            that is not recorded.
 
     Raises:
         InputError: Figures would have no meaning: there is no query or no judgment, a query_id or a
@@ -58,6 +61,7 @@ class Dataset:
     withholds: Mapping[str, frozenset[str]] = field(default_factory=lambda: WITHHELD)
     n_dropped: int = 0
     part_of: str = ""
+    origins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_dataset(self.name, self.queries, self.qrels, self.ids_of_records)
@@ -97,6 +101,46 @@ class Dataset:
     def languages(self) -> tuple[str, ...]:
         """Languages of the queries, sorted."""
         return tuple(sorted({query.lang for query in self.queries}))
+
+    @property
+    def judged_by(self) -> dict[str, int]:
+        """How many judgments of a relevant photo come from where; empty where nobody recorded it.
+
+        >>> from searchlab.evaluation.datasets import load_dataset
+        >>> sorted(load_dataset("demo").judged_by)
+        ['category', 'eye', 'kind', 'name']
+        """
+        counts = Counter(
+            self.origins[query_id][photo_id]
+            for query_id, grades in self.qrels.items()
+            if query_id in self.origins
+            for photo_id, grade in grades.items()
+            if grade >= 1
+        )
+        return dict(sorted(counts.items()))
+
+    def only_judged_by(self, name: str, origins: Collection[str]) -> Dataset:
+        """Keep the judgments of some origins, and the queries that they leave an answer.
+
+        Args:
+            name: Of the new dataset.
+            origins: Some of `judged_by`, such as `["name"]`.
+
+        Raises:
+            InputError: No judgment comes from there.
+        """
+        kept = {
+            query_id: {photo: grade for photo, grade in grades.items() if by[photo] in origins}
+            for query_id, grades in self.qrels.items()
+            if (by := self.origins.get(query_id))
+        }
+        qrels = {i: grades for i, grades in kept.items() if max(grades.values(), default=0) >= 1}
+        if not qrels:
+            known = ", ".join(self.judged_by) or "nothing recorded"
+            msg = f"origins must be some of those of {self.name!r}, {known}, got {quote(origins)}"
+            raise InputError(msg)
+        made = self.derive(name, [q for q in self.queries if q.query_id in qrels], qrels)
+        return replace(made, origins=self.origins)
 
     def check_run(self, run: Mapping[str, Sequence[str]]) -> None:
         """Check that a run can be an answer to these queries.
@@ -241,6 +285,7 @@ class Dataset:
             qrels={query_id: dict(grades) for query_id, grades in qrels.items()},
             n_dropped=0,
             part_of="",
+            origins={},
         )
 
     def _keep(self, is_chosen: Callable[[LabelledQuery], bool]) -> Dataset:

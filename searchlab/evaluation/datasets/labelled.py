@@ -21,7 +21,9 @@ TEXT_FIELDS = frozenset({"source_description", "title", "alt_description", "desc
 WITHHELD: Mapping[str, frozenset[str]] = {
     "label": frozenset({"source_description", "title"}),
     "title": frozenset({"source_description", "title"}),
+    "category": frozenset({"source_description", "title"}),
     "alt": frozenset({"alt_description"}),
+    "everyday": frozenset(),
     "graded": frozenset(),
     "caption": frozenset(),
     "written": frozenset(),

@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from searchlab.errors import DataError, NotFoundError
-from searchlab.evaluation.datasets.bundled import demo
+from searchlab.evaluation.datasets.bundled import demo, demo_everyday, demo_names
 from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.derived import derive_similar, derive_steered
 from searchlab.evaluation.datasets.external import (
@@ -33,8 +33,12 @@ def find_plug_ins() -> dict[str, Callable[[], Dataset]]:
 DATASETS: dict[str, Callable[[], Dataset]] = {
     **find_plug_ins(),
     "demo": demo,
-    "demo-similar": lambda: derive_similar(demo().select(kinds=["label", "title"]), "demo-similar"),
-    "demo-steered": lambda: derive_steered(demo(), "demo-steered"),
+    "demo-everyday": demo_everyday,
+    "demo-names": demo_names,
+    "demo-similar": lambda: derive_similar(
+        demo_names().select(kinds=["label", "title"]), "demo-similar"
+    ),
+    "demo-steered": lambda: derive_steered(demo_names(), "demo-steered"),
     "flickr8k": flickr8k,
     "flickr8k-captions": flickr8k_captions,
     "flickr8k-similar": flickr8k_similar,
@@ -49,7 +53,9 @@ def load_dataset(name: str | Path) -> Dataset:
 
     | name | task | queries and what they look for |
     |---|---|---|
-    | `demo` | text | labels, titles and alt texts find the photos they name, 114 languages |
+    | `demo` | text | names find the photos they name, and those of the same kind, 114 languages |
+    | `demo-everyday` | text | everyday queries; every photo was looked at, grades 0 to 3 |
+    | `demo-names` | text | as `demo`, but only the photos that bear the very name |
     | `demo-similar` | photo | a photo finds those that share its names, grades 1 to 3 |
     | `demo-steered` | photo+text | a name and one of its photos find its other photos |
     | `stamps` | text | labels find their cut-outs, 78 languages |
@@ -58,7 +64,7 @@ def load_dataset(name: str | Path) -> Dataset:
     | `flickr8k-similar` | photo | a photo finds others that its caption describes, grades 0 to 3 |
     | `flickr8k-steered` | photo+text | a caption and a photo of it find its other photos |
 
-    The first three ship with searchlab; the others need SEARCHLAB_DATASETS.
+    The first five ship with searchlab; the others need SEARCHLAB_DATASETS.
 
     Args:
         name: One of these names, or a folder in the format of `read_dataset`.

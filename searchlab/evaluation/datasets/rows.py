@@ -53,6 +53,7 @@ def make_dataset(
     *,
     photos: Path | None = None,
     withholds: Mapping[str, frozenset[str]] = WITHHELD,
+    origins: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Dataset:
     """Make a dataset, whose revision is the hash of everything in it and of its picture files.
 
@@ -84,4 +85,5 @@ def make_dataset(
         judged,
         tuple(records),
         withholds=withholds,
+        origins=origins or {},
     )

@@ -97,6 +97,9 @@ STUDIES: dict[str, Study] = {
         ("searchlab.studies.index.study", "searchlab.photos.images"),
         recompute="searchlab.studies.index.study:recompute",
     ),
+    "judgments": Study(
+        ("searchlab.studies.judgments",), recompute="searchlab.studies.judgments:recompute"
+    ),
     "mini": Study(("searchlab.training", "searchlab.models"), sealed="it needs the teacher"),
     "opening": Study(
         ("searchlab.studies.filters.atlas_engine", "searchlab.library"), sealed=_TIMES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from searchlab.evaluation.comparison import Comparison
 from searchlab.evaluation.metrics import METRICS, parse_metric
@@ -62,11 +62,19 @@ def leaderboard_caption(comparison: Comparison, columns: Collection[str]) -> str
         else ""
     )
     return (
-        f"{queries} about {n_clusters:,} of {first.photos['n_photos']:,} photos. Quality: {mean}; "
+        f"{queries} about {n_clusters:,} of {first.photos['n_photos']:,} photos"
+        f"{_judgments(first.judged_by)}. Quality: {mean}; "
         f"95 % intervals by bootstrap, queries about one photo drawn together{_gain(comparison)}."
         f"{_explain_ranks(comparison, columns)} ms: to rank one query on one thread, and to embed "
         f"its text. {'build s, ' if 'build s' in columns else ''}MiB: of the index alone.{left_out}"
     )
+
+
+def _judgments(judged_by: Mapping[str, int]) -> str:
+    """Say where the judgments come from, as far as that was recorded."""
+    counts = sorted(judged_by.items(), key=lambda origin: -origin[1])
+    listed = ", ".join(f"{count:,} by {origin}" for origin, count in counts)
+    return f"; relevant photos judged {listed}" if listed else ""
 
 
 def _gain(comparison: Comparison) -> str:
