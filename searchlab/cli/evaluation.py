@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from searchlab.cli.completion import (
+    complete_datasets,
+    complete_indexes,
+    complete_metrics,
+    complete_models,
+)
 from searchlab.cli.options import EXISTING_FILE, FOLDER, stderr, stdout
 from searchlab.errors import InputError, NotFoundError, SearchlabError, quote
 
@@ -26,9 +32,20 @@ _PHOTOS = click.option(
 
 @click.command()
 @click.option(
-    "--dataset", "name", default="demo", show_default=True, help="A name, or a folder of your own."
+    "--dataset",
+    "name",
+    default="demo",
+    show_default=True,
+    help="A name, or a folder of your own.",
+    shell_complete=complete_datasets,
 )
-@click.option("--model", "models", multiple=True, help="Model, such as mini; repeatable.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    help="Model, such as mini; repeatable.",
+    shell_complete=complete_models,
+)
 @click.option(
     "--index",
     "indexes",
@@ -36,6 +53,7 @@ _PHOTOS = click.option(
     default=("exact",),
     show_default=True,
     help="exact, clustered or hnsw; repeatable, and combined with each model.",
+    shell_complete=complete_indexes,
 )
 @click.option(
     "--config",
@@ -49,6 +67,7 @@ _PHOTOS = click.option(
     "metrics",
     multiple=True,
     help="Metric, such as ndcg@10; repeatable. The first one ranks the configurations.",
+    shell_complete=complete_metrics,
 )
 @click.option("--languages", help="Languages of the queries, such as en,de; all if not given.")
 @click.option("--per-language", type=int, help="Most queries of each language.")

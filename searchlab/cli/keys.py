@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from searchlab.cli.completion import complete_words
 from searchlab.cli.options import data_option
 from searchlab.errors import InputError, NotFoundError, quote
 
@@ -39,6 +40,7 @@ def keys() -> None:
 @click.option(
     "--plan",
     help="Plan of the account from now on: free, starter, growth or scale; free for a new account.",
+    shell_complete=complete_words("free", "starter", "growth", "scale"),
 )
 def create(data: Path, database_url: str | None, account: str, name: str, plan: str | None) -> None:
     """Create a key and print it; it cannot be shown again."""

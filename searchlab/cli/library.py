@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from searchlab.cli.completion import (
+    complete_colors,
+    complete_indexes,
+    complete_libraries,
+    complete_models,
+    complete_values,
+    complete_words,
+)
 from searchlab.cli.options import (
     EXISTING_FILE,
     FOLDER,
@@ -54,6 +62,7 @@ def demo(data: Path, force: bool) -> None:
     "--source",
     default="",
     help="Name of the photos' source, local if not given; for a dump, the library that it is from.",
+    shell_complete=complete_libraries,
 )
 @click.option(
     "--pictures",
@@ -65,15 +74,25 @@ def demo(data: Path, force: bool) -> None:
     multiple=True,
     help="Also index photos of a dump with such a licence: nc (non-commercial), nd (no "
     "derivatives), reserved (all rights), none (unknown); repeatable.",
+    shell_complete=complete_words("nc", "nd", "reserved", "none"),
 )
-@click.option("--model", help="Embedding model, such as mini or hybrid:mini=0.7,captions=0.3.")
+@click.option(
+    "--model",
+    help="Embedding model, such as mini or hybrid:mini=0.7,captions=0.3.",
+    shell_complete=complete_models,
+)
 @click.option(
     "--config",
     "config_file",
     type=EXISTING_FILE,
     help="Configuration to index with, such as results/chosen.json.",
 )
-@click.option("--index", "index_kind", help="Kind of index: exact, clustered or hnsw.")
+@click.option(
+    "--index",
+    "index_kind",
+    help="Kind of index: exact, clustered or hnsw.",
+    shell_complete=complete_indexes,
+)
 @click.option(
     "--forget",
     multiple=True,
@@ -158,7 +177,7 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
     show_default=True,
     help="Weight of the text beside a picture, 0 to 10.",
 )
-@click.option("--color-name", help="A colour family, such as teal.")
+@click.option("--color-name", help="A colour family, such as teal.", shell_complete=complete_colors)
 @click.option("--color-hex", help="A shade, such as #1f6f8b.")
 @click.option(
     "--color-tolerance",
@@ -167,12 +186,37 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
     show_default=True,
     help="How far a colour may be off, 0 (strict) to 255 (any colour).",
 )
-@click.option("--orientation", multiple=True, help="landscape, portrait, square; repeatable.")
-@click.option("--source", multiple=True, help="Source of the photo, such as unsplash; repeatable.")
-@click.option("--license-type", multiple=True, help="Licence, such as cc0; repeatable.")
-@click.option("--photographer", help="Exact username of the photographer.")
+@click.option(
+    "--orientation",
+    multiple=True,
+    help="landscape, portrait, square; repeatable.",
+    shell_complete=complete_words("landscape", "portrait", "square"),
+)
+@click.option(
+    "--source",
+    multiple=True,
+    help="Source of the photo, such as unsplash; repeatable.",
+    shell_complete=complete_values("source"),
+)
+@click.option(
+    "--license-type",
+    multiple=True,
+    help="Licence, such as cc0; repeatable.",
+    shell_complete=complete_values("license_type"),
+)
+@click.option(
+    "--photographer",
+    help="Exact username of the photographer.",
+    shell_complete=complete_values("photographer_username"),
+)
 @click.option("--after-date", help="Only photos uploaded on this day or later, as YYYY-MM-DD.")
-@click.option("--sort-by", default="relevance", show_default=True, help="relevance or newest.")
+@click.option(
+    "--sort-by",
+    default="relevance",
+    show_default=True,
+    help="relevance or newest.",
+    shell_complete=complete_words("relevance", "newest"),
+)
 @click.option("--score-threshold", type=float, help="Leave out results that score less, 0 to 1.")
 @click.option("--limit", type=int, help="Most results over all pages, 1 to 100.")
 @click.option(

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from searchlab.cli.completion import complete_models
 from searchlab.cli.options import EXISTING_FILE, FOLDER, count, data_option, stderr, stdout
 from searchlab.errors import MissingExtraError, NotFoundError, SearchlabError
 
@@ -35,7 +36,7 @@ def list_models() -> None:
 
 
 @models.command("check")
-@click.argument("spec")
+@click.argument("spec", shell_complete=complete_models)
 def check(spec: str) -> None:
     """Test that a model keeps the contract of models.
 
@@ -56,7 +57,7 @@ def check(spec: str) -> None:
 
 
 @models.command("export")
-@click.argument("spec")
+@click.argument("spec", shell_complete=complete_models)
 @click.argument("folder", type=FOLDER)
 @click.option(
     "--int8/--no-int8", default=True, show_default=True, help="Also export a version in 8 bits."
@@ -168,7 +169,11 @@ def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
 
 @models.command("adapt")
 @data_option
-@click.option("--model", help="Model to start from; the library's own if not given.")
+@click.option(
+    "--model",
+    help="Model to start from; the library's own if not given.",
+    shell_complete=complete_models,
+)
 @click.option(
     "--captions",
     type=EXISTING_FILE,

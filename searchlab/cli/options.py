@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from searchlab.cli.completion import complete_fields
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ _OUTPUT = (
     click.option("-0", "null", is_flag=True, help="The same, each ended by NUL: for `xargs -0`."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON for machines."),
     click.option(
-        "--fields", help="Fields that --json prints, separated by commas; file is one of them."
+        "--fields",
+        help="Fields that --json prints, separated by commas; file is one of them.",
+        shell_complete=complete_fields,
     ),
     click.option(
         "--html",

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
+from searchlab.cli.completion import complete_libraries, complete_words
 from searchlab.cli.options import EXISTING_FILE, FOLDER, count, stderr
 from searchlab.errors import InputError
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", shell_complete=complete_libraries)
 @click.option("--query", default="", help="Words to search the library for.")
 @click.option(
     "--dump", type=EXISTING_FILE, help="Fetch no records, but the pictures of this file of records."
@@ -35,12 +36,14 @@ from searchlab.errors import InputError
     "--size",
     help="Size of the pictures: thumb, small, regular, large or full; the source's usual size if "
     "not given.",
+    shell_complete=complete_words("thumb", "small", "regular", "large", "full"),
 )
 @click.option(
     "--allow",
     multiple=True,
     help="Also fetch pictures with such a licence: nc (non-commercial), nd (no derivatives), "
     "reserved (all rights), none (unknown); repeatable.",
+    shell_complete=complete_words("nc", "nd", "reserved", "none"),
 )
 @click.option(
     "--fresh", is_flag=True, help="Ignore answers of the API that were stored in the last day."
