@@ -268,8 +268,7 @@ class Library:
             config: Its `model_id` is filled in.
             withheld: Photo fields that neither the text index nor models of descriptions may read,
                 because the judgments were made from them.
-            photo_ids: The photos to search, all if left out; ids that the library lacks are
-                ignored.
+            photo_ids: The photos to search, all if left out; ids of no photo are ignored.
             progress: Told about what must be embedded.
 
         Raises:
