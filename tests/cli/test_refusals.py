@@ -130,5 +130,6 @@ def test_rebuilding_as_the_remedy_says_mends_it(run, mine, more):
     done = run("index", "--data", mine, "--rebuild", *more)
     assert done.code == 0, done.err
     names = ("facets.columns", "photos.columns", "vectors.npy")
+    names += ("words-0.columns", "words.columns")
     assert run("check", "--data", mine).out == "".join(f"ok {name}\n" for name in names)
     assert open_library(mine).engine.config.model == "palette"
