@@ -19,11 +19,11 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from searchlab.cli.options import count
+from searchlab.cli.skipped import skipped_lines
 from searchlab.library.ingest import IndexReport
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress, Step
 
-_SHOWN_PROBLEMS = 50
 _KEPT = "\n\u200c\u200d"  # the last two join letters, and are a part of words
 
 
@@ -74,18 +74,15 @@ class ConsoleProgress(Progress):
         print_plain(self._console, text)
 
 
-def print_problems(problems: Sequence[Skipped], console: Console) -> None:
-    """Print what was skipped, cut to a readable length."""
-    for problem in problems[:_SHOWN_PROBLEMS]:
-        where = problem.where.replace("\n", "\\n")
-        print_plain(console, f"skipped {where}: {problem.reason}")
-    if len(problems) > _SHOWN_PROBLEMS:
-        print_plain(console, f"... and {len(problems) - _SHOWN_PROBLEMS:,} more")
+def print_problems(problems: Sequence[Skipped], console: Console, *, every: bool = False) -> None:
+    """Print what was skipped: a line a kind of file, or every file."""
+    for line in skipped_lines(problems, every=every):
+        print_plain(console, line)
 
 
-def print_report(report: IndexReport, console: Console) -> None:
-    """Print the result of indexing: a list of the skipped files, then the counts."""
-    print_problems(report.problems, console)
+def print_report(report: IndexReport, console: Console, *, every: bool = False) -> None:
+    """Print the result of indexing: what was skipped, every file if asked for, then the counts."""
+    print_problems(report.problems, console, every=every)
     for folder in report.missing:
         print_plain(
             console, f"{folder} shows no photo now; its photos are kept (--forget drops them)"

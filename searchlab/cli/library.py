@@ -105,6 +105,9 @@ def demo(data: Path, force: bool) -> None:
 @click.option(
     "--prune", is_flag=True, help="Delete cached vectors and thumbnails of photos that are gone."
 )
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Name every file that was skipped, not just its kind."
+)
 def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     """Index folders of photos, or dumps of photo libraries.
 
@@ -140,7 +143,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     )
     if options["prune"]:
         prune(library)
-    print_report(report, stdout())
+    print_report(report, stdout(), every=options["verbose"])
 
 
 def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
@@ -210,6 +213,7 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
     shell_complete=complete_values("photographer_username"),
 )
 @click.option("--after-date", help="Only photos uploaded on this day or later, as YYYY-MM-DD.")
+@click.option("--before-date", help="Only photos uploaded on this day or earlier, as YYYY-MM-DD.")
 @click.option(
     "--sort-by",
     default="relevance",
@@ -253,7 +257,8 @@ def _query(options: dict[str, Any]) -> Query:
     from searchlab.search.queries import Query
 
     colors = ["color_name", "color_hex", "color_tolerance"]
-    conditions = [*colors, "orientation", "source", "license_type", "photographer", "after_date"]
+    conditions = [*colors, "orientation", "source", "license_type", "photographer"]
+    conditions += ["after_date", "before_date"]
     names = ["text", "image", "photo_id", "text_alpha", "sort_by", "score_threshold", "limit"]
     names.append("min_recall")
     return Query(

@@ -13,6 +13,7 @@ from searchlab.library.dumps import pictures_of_dumps
 from searchlab.library.roots import Root
 from searchlab.library.walk import walk_files
 from searchlab.photos.images.decode import MAX_BYTES
+from searchlab.photos.images.headers import sniff
 from searchlab.photos.metadata import merge_records
 from searchlab.photos.metadata.xmp import read_xmp_sidecar
 from searchlab.photos.sidecar import NO_RECORD, Record, Skipped, read_records
@@ -166,8 +167,10 @@ def _digest(path: Path, cache: ContentCache, new_files: list[tuple[str, int, int
     stat = path.stat()
     changed = min(max(stat.st_mtime_ns, -(2**63)), 2**63 - 1)  # what SQLite holds: up to 2262
     if stat.st_size > MAX_BYTES:
+        with path.open("rb") as file:
+            is_picture = sniff(file.read(256)) is not None
         msg = f"too many bytes: {stat.st_size:,}, the most is {MAX_BYTES:,}"
-        raise InputError(msg)
+        raise InputError(msg if is_picture else "not an image")
     known = cache.known_file(str(path), stat.st_size, changed)
     if known is not None:
         return known

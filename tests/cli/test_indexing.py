@@ -73,10 +73,35 @@ def test_skipped_files_are_listed_one_a_line_and_counted(run, tmp_path):
 def test_a_long_list_of_skipped_files_is_cut(run, tmp_path):
     mosaic(tmp_path / "p/good.png", 1)
     for i in range(70):
-        (tmp_path / f"p/{i}.txt").write_text(str(i))
-    done = run("index", tmp_path / "p", "--data", tmp_path / "data", "--model", "palette")
-    assert "... and 20 more" in done.out
+        (tmp_path / f"p/{i}.jpg").write_text(str(i))
+    arguments = ["index", tmp_path / "p", "--data", tmp_path / "data", "--model", "palette"]
+    done = run(*arguments)
+    assert "... and 20 more; --verbose names all" in done.out
     assert len(done.out.splitlines()) == 52
+    assert len(run(*arguments, "--verbose").out.splitlines()) == 71
+
+
+def test_files_that_are_no_pictures_share_a_line_a_kind(run, tmp_path):
+    mosaic(tmp_path / "p/good.png", 1)
+    for i in range(12):
+        (tmp_path / f"p/{i}.MOV").write_bytes(b"\0\0\0\x14ftypqt  " + bytes([i]))
+        (tmp_path / f"p/{i}").write_text(f"plain {i}")
+    (tmp_path / "p/1.bmp").write_bytes(b"BM" + bytes(50))
+    (tmp_path / "p/2.bmp").write_bytes(b"BM" + bytes(51))
+    (tmp_path / "p/damaged.jpg").write_bytes(b"\xff\xd8\xff" + bytes(50))
+    (tmp_path / "p/notes.txt").write_text("one of its kind")
+    arguments = ["index", tmp_path / "p", "--data", tmp_path / "data", "--model", "palette"]
+    done = run(*arguments)
+    place = tmp_path.resolve() / "p"
+    assert sorted(done.out.splitlines()) == [
+        "1 photo: 1 added, 0 removed, 0 copies left out, 28 skipped",
+        "12 files of kind .mov were skipped: not a picture",
+        "12 files without a suffix were skipped: not a picture",
+        "2 files of kind .bmp were skipped: pictures of a format that is not read",
+        f"skipped {place}/damaged.jpg: damaged",
+        f"skipped {place}/notes.txt: not an image",
+    ]
+    assert f"skipped {place}/7.MOV: not an image" in run(*arguments, "-v").out.splitlines()
 
 
 def test_a_missing_folder_is_told_and_its_photos_stay_until_forgotten(run, tmp_path):

@@ -120,6 +120,9 @@ def test_filters_narrow_and_newest_sorts(search):
     )  # fmt: skip
     dates = [record["uploaded_on"] for record in json.loads(done.out)["data"]]
     assert dates == ["2024-01-25", "2024-01-19", "2024-01-13"]
+    between = ["--after-date", "2024-01-10", "--before-date", "2024-01-13", "--json"]
+    records = json.loads(search(*between, "--per-page", 100).out)["data"]
+    assert {record["uploaded_on"] for record in records} == {f"2024-01-{n}" for n in range(10, 14)}
 
 
 def test_a_picture_finds_itself_and_an_indexed_photo_does_not(search, whole):

@@ -147,10 +147,14 @@ def test_a_file_that_vanishes_or_cannot_be_read_is_reported(look, photos, monkey
 
 def test_a_file_of_too_many_bytes_is_reported_without_being_read(look, photos, read_files):
     with (photos / "huge.png").open("wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        file.truncate(50 * 2**20 + 1)
+    with (photos / "video.mov").open("wb") as file:
         file.truncate(50 * 2**20 + 1)
     scan = look()
     assert (names(scan), read_files) == ([], [])
     assert "too many bytes" in scan.problems[0].reason
+    assert scan.problems[1].reason == "not an image"
 
 
 def test_names_of_any_script_with_quotes_and_line_ends(look, photos):

@@ -67,6 +67,7 @@ TOKENS = {
                 license_type=("free", "public domain"),
                 photographer="",
                 after_date="0001-01-01",
+                before_date="9999-12-31",
             )
         ),
     ],

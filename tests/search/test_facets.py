@@ -90,6 +90,7 @@ def test_days_are_the_rows_since_then(facets_of, n):
     facets = facets_of(table)
     for day in (-(10**6), -51, -50, -49, 0, 1, 48, 49, 50, 10**6):
         assert facets.since(day).mask().tolist() == (table.uploaded_days >= day).tolist()
+        assert facets.until(day).mask().tolist() == (table.uploaded_days <= day).tolist()
 
 
 @pytest.mark.parametrize("n", SIZES)

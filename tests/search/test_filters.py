@@ -41,6 +41,7 @@ def lets_through(chosen, photo):
             not chosen.license_type or photo.license_type in chosen.license_type,
             chosen.photographer is None or photo.photographer_username == chosen.photographer,
             chosen.after_date is None or photo.uploaded_on >= chosen.after_date,
+            chosen.before_date is None or photo.uploaded_on <= chosen.before_date,
             chosen.color_name is None or color_name(photo.color_hex) == chosen.color_name,
             chosen.color_hex is None
             or hex_distance(photo.color_hex, chosen.color_hex) <= chosen.color_tolerance,
@@ -69,6 +70,9 @@ def filters(draw, sources=(), licenses=()):
         "photographer": draw(st.none() | st.sampled_from([*NAMES, "nobody"])),
         "after_date": draw(st.none() | st.sampled_from(DAYS) | st.dates().map(str)),
     }
+    earliest = conditions["after_date"] or "0001-01-01"
+    days = st.sampled_from(DAYS) | st.dates().map(str)
+    conditions["before_date"] = draw(st.none() | days.filter(lambda day: day >= earliest))
     colour = draw(st.sampled_from(["none", "name", "hex"]))
     if colour == "name":
         conditions["color_name"] = draw(st.sampled_from(sorted(FAMILIES)))
@@ -135,6 +139,27 @@ def test_one_word_stands_for_a_list_of_one():
 )
 def test_after_date_includes_its_day(six_photos, day, expected):
     assert numbers(PhotoFilter(after_date=day).mask(six_photos)) == expected
+
+
+@pytest.mark.parametrize(
+    ("day", "expected"),
+    [
+        ("2024-01-01", [0, 2, 4, 5]),
+        ("2024-02-29", [0, 1, 2, 3, 4, 5]),
+        ("1969-07-20", [5]),
+        ("1969-07-19", []),
+        ("9999-12-31", [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_before_date_includes_its_day(six_photos, day, expected):
+    assert numbers(PhotoFilter(before_date=day).mask(six_photos)) == expected
+
+
+def test_both_dates_may_be_the_same_day_and_not_the_wrong_way_round(six_photos):
+    one_day = PhotoFilter(after_date="2024-02-29", before_date="2024-02-29")
+    assert numbers(one_day.mask(six_photos)) == [1]
+    with pytest.raises(InputError, match="before_date must be the day of after_date or later"):
+        PhotoFilter(after_date="2024-02-29", before_date="2024-02-28")
 
 
 @pytest.mark.parametrize(
@@ -323,8 +348,9 @@ def test_a_tolerance_must_be_an_integer_from_0_to_255(tolerance):
     ],
 )
 def test_a_malformed_day_is_refused(day):
-    with pytest.raises(InputError, match="after_date must be a day as YYYY-MM-DD"):
-        PhotoFilter(after_date=day)
+    for name in ("after_date", "before_date"):
+        with pytest.raises(InputError, match=f"{name} must be a day as YYYY-MM-DD"):
+            PhotoFilter(**{name: day})
 
 
 @pytest.mark.parametrize("name", ["orientation", "source", "license_type"])
@@ -334,7 +360,9 @@ def test_words_must_be_words(name, value):
         PhotoFilter(**{name: value})
 
 
-@pytest.mark.parametrize("name", ["color_name", "color_hex", "photographer", "after_date"])
+@pytest.mark.parametrize(
+    "name", ["color_name", "color_hex", "photographer", "after_date", "before_date"]
+)
 @pytest.mark.parametrize("value", [5, b"ann", ("ann",), datetime.date(2024, 1, 1), HUGE])
 def test_a_single_condition_must_be_a_string(name, value):
     with pytest.raises(InputError, match=name):
@@ -362,6 +390,7 @@ def test_a_filter_cannot_be_changed():
         (PhotoFilter(color_name="black"), False),
         (PhotoFilter(photographer="ann"), False),
         (PhotoFilter(after_date="0001-01-01"), False),
+        (PhotoFilter(before_date="9999-12-31"), False),
     ],
 )
 def test_a_filter_is_empty_where_no_condition_is_set(chosen, empty):
@@ -388,6 +417,7 @@ def test_a_filter_is_empty_where_no_condition_is_set(chosen, empty):
             PhotoFilter(license_type="cc0", photographer="ann", after_date="2024-02-29"),
             "license is cc0, and photographer is ann, and uploaded on or after 2024-02-29",
         ),
+        (PhotoFilter(before_date="2024-02-29"), "uploaded on or before 2024-02-29"),
     ],
 )
 def test_a_filter_describes_itself(chosen, words):

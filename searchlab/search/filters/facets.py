@@ -107,6 +107,10 @@ class Facets:
         """Return the photos of a day, in days since 1970-01-01, and of later ones."""
         return self._order.since(day)
 
+    def until(self, day: int) -> Bitmap:
+        """Return the photos of a day, in days since 1970-01-01, and of earlier ones."""
+        return Bitmap.full(len(self)) - self.since(day + 1)
+
     def newest(self, allowed: Bitmap | None, stop: int, start: int = 0) -> NDArray[np.int64]:
         """Return the allowed rows from place `start` up to `stop`, newest first, ties by row."""
         return self._order.newest(allowed, stop, start)

@@ -24,6 +24,7 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 
 FREE_LICENSE = "free"
+_DATES = ("after_date", "before_date")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,7 @@ class PhotoFilter:
         license_type: Any of the table's licences, or `free`.
         photographer: Exact username; empty is the same as none.
         after_date: `YYYY-MM-DD`; that day and later.
+        before_date: `YYYY-MM-DD`; that day and earlier.
 
     Raises:
         InputError: A value that no photo could ever meet, or two colours at once.
@@ -53,11 +55,12 @@ class PhotoFilter:
     license_type: tuple[str, ...] = ()
     photographer: str | None = None
     after_date: str | None = None
+    before_date: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("orientation", "source", "license_type"):
             object.__setattr__(self, name, _values(name, getattr(self, name)))
-        for name in ("color_name", "color_hex", "photographer", "after_date"):
+        for name in ("color_name", "color_hex", "photographer", *_DATES):
             if not isinstance(getattr(self, name), str | None):
                 msg = f"{name} must be a string, got {quote(getattr(self, name))}"
                 raise InputError(msg)
@@ -83,8 +86,18 @@ class PhotoFilter:
             msg = f"color_tolerance must be an integer {limits}, got {quote(tolerance)}"
             raise InputError(msg)
         _check_known("orientation", self.orientation, list(ORIENTATIONS))
-        if self.after_date is not None:
-            day_number(self.after_date, name="after_date")
+        first, last = self._days()
+        if first is not None and last is not None and first > last:
+            got = f"{self.before_date} and {self.after_date}"
+            msg = f"before_date must be the day of after_date or later, got {got}"
+            raise InputError(msg)
+
+    def _days(self) -> tuple[int | None, int | None]:
+        first, last = (
+            None if (day := getattr(self, name)) is None else day_number(day, name=name)
+            for name in _DATES
+        )
+        return first, last
 
     @property
     def is_empty(self) -> bool:
@@ -93,7 +106,7 @@ class PhotoFilter:
 
     def _conditions(self) -> dict[str, Any]:
         names = ("color_name", "color_hex", "orientation", "source", "license_type")
-        values = {n: getattr(self, n) for n in (*names, "photographer", "after_date")}
+        values = {n: getattr(self, n) for n in (*names, "photographer", *_DATES)}
         return {n: v for n, v in values.items() if v is not None and v != ()}
 
     def allowed(self, facets: Facets) -> Bitmap | None:
@@ -112,8 +125,11 @@ class PhotoFilter:
         sets = [facets.any_of(name, values) for name, values in self._listed()]
         if self.photographer is not None:
             sets.append(facets.any_of("photographer_username", (self.photographer,)))
-        if self.after_date is not None:
-            sets.append(facets.since(day_number(self.after_date, name="after_date")))
+        first, last = self._days()
+        if first is not None:
+            sets.append(facets.since(first))
+        if last is not None:
+            sets.append(facets.until(last))
         if self.color_name is not None and self.color_tolerance == DEFAULT_TOLERANCE:
             sets.append(facets.any_of("color_name", (self.color_name,)))
         elif self.color_name is not None:
@@ -142,8 +158,11 @@ class PhotoFilter:
             mask &= _any_of(table, name, values)
         if self.photographer is not None:
             mask &= _any_of(table, "photographer_username", (self.photographer,))
-        if self.after_date is not None:
-            mask &= table.uploaded_days >= day_number(self.after_date, name="after_date")
+        first, last = self._days()
+        if first is not None:
+            mask &= table.uploaded_days >= first
+        if last is not None:
+            mask &= table.uploaded_days <= last
         if self.color_name is not None:
             mask &= self._family_mask(table, self.color_name)
         if self.color_hex is not None:
@@ -183,6 +202,8 @@ class PhotoFilter:
             parts.append(f"photographer is {' '.join(self.photographer.split())}")
         if self.after_date is not None:
             parts.append(f"uploaded on or after {self.after_date}")
+        if self.before_date is not None:
+            parts.append(f"uploaded on or before {self.before_date}")
         return ", and ".join(parts) or "any photo"
 
     def _width(self) -> str:

@@ -1,0 +1,70 @@
+"""What was skipped, in as few lines as tell it: one a kind of file, and each photo by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Final
+
+from searchlab.cli.options import count
+from searchlab.photos.sidecar import Skipped
+
+SHOWN: Final = 50
+_PICTURES: Final = frozenset(
+    (".jpg", ".jpeg", ".png", ".webp", ".avif", ".heic", ".heif", ".hif", ".gif", ".tif", ".tiff")
+)
+# Reasons that are the same for all files of a kind, as people say them.
+_OF_A_KIND: Final = {
+    "not an image": "not a picture",
+    "unsupported format": "pictures of a format that is not read",
+    "no picture beside it has its name": "no picture beside them has their name",
+}
+_LINE: Final = re.compile(r"(.+):\d+", re.DOTALL)
+
+
+def skipped_lines(problems: Sequence[Skipped], *, every: bool = False) -> list[str]:
+    """Say what was skipped.
+
+    Files of a kind that are no pictures share a line, as do the lines of one file that are left
+    out for the same reason. Photos, folders and single files are named.
+
+    Args:
+        problems: In the order of the answer.
+        every: Name every one; else `SHOWN` lines at most, and how many more there are.
+
+    >>> clips = [Skipped(f"/p/{n}.MOV", "not an image") for n in range(12)]
+    >>> skipped_lines([*clips, Skipped("/p/1.jpg", "damaged")])
+    ['12 files of kind .mov were skipped: not a picture', 'skipped /p/1.jpg: damaged']
+    """
+    groups: dict[tuple[str, ...], list[Skipped]] = {}
+    for problem in problems:
+        key = (problem.where, problem.reason) if every else _group(problem)
+        groups.setdefault(key, []).append(problem)
+    lines = [_line(group) for group in groups.values()]
+    if every or len(lines) <= SHOWN:
+        return lines
+    left = sum(len(group) for group in [*groups.values()][SHOWN:])
+    return [*lines[:SHOWN], f"... and {left:,} more; --verbose names all"]
+
+
+def _group(problem: Skipped) -> tuple[str, ...]:
+    suffix = PurePath(problem.where).suffix.lower()
+    if problem.reason in _OF_A_KIND and suffix not in _PICTURES:
+        return ("kind", suffix, problem.reason)
+    if line := _LINE.fullmatch(problem.where):
+        return ("line", line[1], problem.reason)
+    return (problem.where, problem.reason)
+
+
+def _line(group: Sequence[Skipped]) -> str:
+    problem = group[0]
+    where = problem.where.replace("\n", "\\n")
+    if len(group) == 1:
+        return f"skipped {where}: {problem.reason}"
+    if line := _LINE.fullmatch(where):
+        return f"{count(len(group), 'line')} of {line[1]} were skipped: {problem.reason}"
+    suffix = PurePath(where).suffix.lower()
+    kind = f"of kind {suffix}" if suffix else "without a suffix"
+    reason = _OF_A_KIND.get(problem.reason, problem.reason)
+    return f"{count(len(group), 'file')} {kind} were skipped: {reason}"
