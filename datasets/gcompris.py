@@ -1,6 +1,6 @@
 """Read the photographs of Debian's `gcompris-qt-data`: their bytes, credits, texts and words.
 
-Pictures, the credits beside them (`README`) and words in 46 languages (`content-*.json`) lie in Qt
+Pictures, the credits beside them (`README`) and words in 44 languages (`content-*.json`) lie in Qt
 resource files (`.rcc`), translations of messages in `.qm` files. Which pictures are photographs is
 listed by hand in `demo/gcompris.tsv`; where it gives no title, the activity's own is taken.
 """

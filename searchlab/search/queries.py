@@ -294,7 +294,7 @@ class Page:
 
     @property
     def extent(self) -> str:
-        """Say how much of the ranking this is: `12 of 349`, `13 to 24 of 349`."""
+        """Say how much of the ranking this is: `12 of 602`, `13 to 24 of 602`."""
         if self.start == 1 or not self.hits:
             return f"{len(self):,} of {self.total:,}"
         return f"{self.start:,} to {self.start + len(self) - 1:,} of {self.total:,}"
