@@ -48,6 +48,8 @@ def _lines(library: LibraryInfo) -> Iterator[tuple[str, str]]:
     yield "sources", _counted(library.sources)
     yield "licences", _counted(library.licenses)
     yield "written", _counted(library.written)
+    shares = {name: f"{share:.0%}" for name, share in library.languages.items() if share >= 0.01}
+    yield "languages", ", ".join(f"{name} {share}" for name, share in shares.items())
     yield "usernames", f"{library.photographers:,} of photographers"
     yield "model", f"{library.model} ({library.model_id})"
     yield "index", library.index

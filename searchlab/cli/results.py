@@ -201,7 +201,9 @@ def _line(head: str, hit: Hit, *, has_files: bool, width: int) -> Text:
         line.append(_shown(file, is_seen=width > 0), style=_link(file) if width else "")
     line.append("  ")
     if width:
-        caption.truncate(max(width - line.cell_len, _LEAST_CAPTION), overflow="ellipsis")
+        # What is left of the terminal's row, or of the next one after a long path.
+        room = -line.cell_len % width
+        caption.truncate(room if room >= _LEAST_CAPTION else room + width, overflow="ellipsis")
     return line.append_text(caption)
 
 

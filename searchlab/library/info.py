@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from searchlab.library.snapshots import current_id, read_manifest, read_roots
 from searchlab.photos.photo import iso_day
 from searchlab.photos.sidecar import Skipped
 from searchlab.photos.table import PhotoTable
+from searchlab.search.words.languages import LANGUAGES, language_of
+from searchlab.search.words.terms import words_of
 
 _LAST_RUN = "indexed.json"
 _WRITTEN = {
@@ -34,6 +37,7 @@ _WRITTEN = {
     "page": "source_image_url",
 }
 _MOST_PROBLEMS = 10_000
+_SAMPLE = 2_000
 _PARTS = ("api", "cache", "models", "renditions", "results", "thumbnails")
 
 
@@ -69,6 +73,8 @@ class LibraryInfo:
         last_day: Latest upload date.
         written: Photos that have a title, description, tags, photographer, place or page; what a
             model wrote does not count.
+        languages: Share of each language among the titles and descriptions of up to 2,000 photos,
+            0 to 1; `not told` for those without a word that tells, and without any word.
         model: Spec of the model.
         model_id: Model and weights that embedded the photos.
         index: Kind of index.
@@ -91,6 +97,7 @@ class LibraryInfo:
     first_day: str
     last_day: str
     written: dict[str, int]
+    languages: dict[str, float]
     model: str
     model_id: str
     index: str
@@ -139,6 +146,7 @@ def describe_library(library: Library) -> LibraryInfo:
             field: int(np.count_nonzero(np.diff(table.column(column).starts)))
             for field, column in _WRITTEN.items()
         },
+        languages=_share_languages(table),
         model=manifest["config"]["model"],
         model_id=manifest["config"]["model_id"],
         index=manifest["config"]["index"],
@@ -202,6 +210,19 @@ def _count_values(table: PhotoTable, name: str) -> dict[str, int]:
     return {value: count for value, count in pairs if count}
 
 
+def _share_languages(table: PhotoTable) -> dict[str, float]:
+    rows = np.unique(np.linspace(0, len(table) - 1, min(len(table), _SAMPLE)).astype(np.int64))
+    titles, descriptions = (table.column(name).at(rows) for name in ("title", "source_description"))
+    counts = Counter(
+        language_of(words_of(f"{title} {description}"))
+        for title, description in zip(titles, descriptions, strict=True)
+    )
+    return {
+        "not told" if language is None else LANGUAGES[language]: round(times / len(rows), 3)
+        for language, times in counts.most_common()
+    }
+
+
 def _measure(folder: Path, snapshot_id: str) -> dict[str, int]:
     sizes: dict[str, int] = {}
     seen: set[tuple[int, int]] = set()
@@ -224,7 +245,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _part(path: Path, folder: Path, current: Path) -> str:
     if path.is_relative_to(current):
-        return path.relative_to(current).parts[0].partition(".")[0]
+        return path.relative_to(current).parts[0].partition(".")[0].partition("-")[0]
     first = path.relative_to(folder).parts[0]
     if first == "snapshots":
         return "earlier snapshots"

@@ -21,7 +21,7 @@ def photos(tmp_path, make_picture):
     for number, color in enumerate(("#e50000", "#15b01a", "#0343df")):
         make_picture(folder / "in" / f"{number}.png", color)
         line = {"file": f"in/{number}.png", "uploaded_on": DAYS[number], "license_type": "cc0"}
-        lines.append(line | ({"title": "A sea", "source": "nasa"} if number == 1 else {}))
+        lines.append(line | ({"title": "The sea", "source": "nasa"} if number == 1 else {}))
     make_picture(folder / "4.png", "#ffff14")
     (folder / "broken.jpg").write_bytes(b"no picture")
     (folder / "photos.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -46,6 +46,7 @@ def test_photos_are_counted_by_folder_source_licence_and_what_is_written(library
     assert info.licenses == {"cc0": 3, "unknown": 1}
     assert (info.written["title"], info.written["photographer"]) == (1, 0)
     assert info.first_day == "2020-02-29"
+    assert info.languages == {"not told": 0.75, "english": 0.25}
 
 
 def test_the_state_in_force_is_named(library):
