@@ -190,6 +190,13 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
     help="How far a colour may be off, 0 (strict) to 255 (any colour).",
 )
 @click.option(
+    "--palette",
+    multiple=True,
+    help="A colour somewhere in the photo, and the least percent of it: red, red:30, #1f6f8b:10; "
+    "repeatable, all must be there.",
+    shell_complete=complete_colors,
+)
+@click.option(
     "--orientation",
     multiple=True,
     help="landscape, portrait, square; repeatable.",
@@ -256,7 +263,7 @@ def _query(options: dict[str, Any]) -> Query:
     from searchlab.search.filters.photo_filter import PhotoFilter
     from searchlab.search.queries import Query
 
-    colors = ["color_name", "color_hex", "color_tolerance"]
+    colors = ["color_name", "color_hex", "color_tolerance", "palette"]
     conditions = [*colors, "orientation", "source", "license_type", "photographer"]
     conditions += ["after_date", "before_date"]
     names = ["text", "image", "photo_id", "text_alpha", "sort_by", "score_threshold", "limit"]

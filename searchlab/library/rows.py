@@ -89,6 +89,7 @@ def row_of_picture(
         latitude=record.latitude,
         longitude=record.longitude,
         rating=record.rating,
+        palette=tuple((shade, max(1, round(100 * share))) for shade, share in facts.palette),
     )
     return row_of_photo(photo) | {"label": 0}
 

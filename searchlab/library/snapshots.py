@@ -28,7 +28,7 @@ from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex, open_index
 from searchlab.search.words.index import WordIndex
 
-FORMAT = 2
+FORMAT = 3
 # Snapshots on disk, the one in force included.
 KEPT = 3
 # Files up to this size are read whole and compared with their checksum on every opening.

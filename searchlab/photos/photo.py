@@ -124,8 +124,10 @@ class Photo:
         latitude: Degrees, north positive; None where unknown, as is `longitude` then.
         longitude: Degrees, east positive.
         rating: Stars from 1 to 5; 0 for none, -1 for a photo that its owner rejected.
+        palette: Up to five (hex, percent of the picture) pairs, the largest first.
 
-    What follows `attribution` is the owner's: it is no part of the record that others are shown.
+    What follows `attribution` is the owner's, and searchlab's own palette: it is no part of the
+    record that others are shown.
     """
 
     photo_id: str
@@ -158,6 +160,7 @@ class Photo:
     latitude: float | None = None
     longitude: float | None = None
     rating: int = 0
+    palette: tuple[tuple[str, int], ...] = ()
 
     def to_dict(self, *, relevance_score: float) -> dict[str, Any]:
         """Return the record as the specification names and orders it, all 22 fields."""

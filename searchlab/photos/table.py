@@ -38,7 +38,12 @@ TEXT_COLUMNS = (
     *(f"url_{size}" for size in URL_SIZES),
     *OWNERS_COLUMNS,
 )
-NUMBER_COLUMNS = {
+MAX_PALETTE = 5
+"""Colours of a palette at most; each has a column of shades and one of percents, 0 where none."""
+_PALETTE_COLUMNS = tuple(
+    (f"palette_shade_{place}", f"palette_percent_{place}") for place in range(MAX_PALETTE)
+)
+NUMBER_COLUMNS: dict[str, type[np.integer[Any]]] = {
     "width": np.int32,
     "height": np.int32,
     "shade": np.uint32,
@@ -47,6 +52,8 @@ NUMBER_COLUMNS = {
     "latitude": np.int32,
     "longitude": np.int32,
     "rating": np.int32,
+    **{shade: np.uint32 for shade, _ in _PALETTE_COLUMNS},
+    **{percent: np.uint8 for _, percent in _PALETTE_COLUMNS},
 }
 _DEGREE = 1_000_000  # positions are stored in millionths of a degree, 0 and 0 where unknown
 
@@ -191,6 +198,19 @@ class PhotoTable:
         """(n_photos,) dominant colours as 24-bit numbers, red highest."""
         return self._numbers["shade"]
 
+    def palette_color(self, place: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """Return one colour of every palette.
+
+        Args:
+            place: 0 is the largest, 4 the last.
+
+        Returns:
+            (n_photos,) shades as 24-bit numbers, and (n_photos,) percents of the picture, 0 where a
+            palette has fewer colours.
+        """
+        shade, percent = _PALETTE_COLUMNS[place]
+        return self._numbers[shade], self._numbers[percent]
+
     @property
     def uploaded_days(self) -> NDArray[np.int32]:
         """(n_photos,) upload dates as days since 1970-01-01."""
@@ -277,7 +297,11 @@ class PhotoTable:
             for name, texts in self._texts.items()
             if owners or name not in OWNERS_COLUMNS
         }
-        columns |= {name: column[places].tolist() for name, column in self._numbers.items()}
+        columns |= {
+            name: column[places].tolist()
+            for name, column in self._numbers.items()
+            if owners or not name.startswith("palette_")
+        }
         columns["uploaded_on"] = self.uploaded_days[places].astype("M8[D]").astype(str).tolist()
         for name, codes in self._codes.items():
             columns[name] = [codes.values[code] for code in codes.rows[places].tolist()]
@@ -322,6 +346,9 @@ def row_of_photo(photo: Photo) -> dict[str, Any]:
     row["tags"] = "\n".join(photo.tags)
     row["latitude"] = round((photo.latitude or 0) * _DEGREE)
     row["longitude"] = round((photo.longitude or 0) * _DEGREE)
+    row |= dict.fromkeys(itertools.chain(*_PALETTE_COLUMNS), 0)
+    for (shade, percent), color in zip(_PALETTE_COLUMNS, photo.palette, strict=False):
+        row |= {shade: int(color[0][1:], 16), percent: color[1]}
     return row
 
 
@@ -342,6 +369,8 @@ def _attributes(row: Mapping[str, Any], owners: bool) -> dict[str, Any]:
         here = (row["latitude"], row["longitude"])
         latitude, longitude = (None, None) if here == (0, 0) else (n / _DEGREE for n in here)
         values |= {"latitude": latitude, "longitude": longitude}
+        palette = ((row[shade], row[percent]) for shade, percent in _PALETTE_COLUMNS)
+        values["palette"] = tuple((f"#{shade:06x}", share) for shade, share in palette if share)
     values["urls"] = {size: row[f"url_{size}"] for size in URL_SIZES}
     values["attribution"] = {form: row[f"attribution_{form}"] for form in ("html", "plain")}
     values["color_hex"] = f"#{row['shade']:06x}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from searchlab.config import Config
+from searchlab.search.color_order import describe_color_order
 from searchlab.search.indexes import VectorIndex
 from searchlab.search.queries import Query, QueryPlan
 
@@ -47,7 +48,11 @@ def make_plan(query: Query, index: VectorIndex, config: Config, n_allowed: int) 
 
 def _choose_way(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way:
     if query.kind is None:
-        order = "date, then photo_id" if query.sort_by == "newest" else "photo_id"
+        order = "photo_id"
+        if query.sort_by == "newest":
+            order = "date, then photo_id"
+        elif query.filter.has_color:
+            order = f"{describe_color_order(query.filter)}, then photo_id"
         return _Way("browse", f"no text and no picture, so photos come by {order}")
     if not index.approximate:
         return _Way("exact", f"the {config.index} index scores every allowed photo")

@@ -15,6 +15,7 @@ from searchlab.config import Config
 from searchlab.config.calibration import DIGITS, Curve
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.table import PhotoTable
+from searchlab.search.color_order import rank_by_color
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex
@@ -76,6 +77,8 @@ class Ranker:
         stop = max(start, stop)
         if self.query.sort_by == "newest":
             rows = self.facets.newest(self.allowed, stop, start)
+        elif self.query.filter.has_color:
+            rows = rank_by_color(self.query.filter, self.facets, self.allowed, start, stop)
         elif self.allowed is None:
             rows = np.arange(start, stop)
         else:

@@ -82,6 +82,7 @@ OWNED = {
     "latitude": 37.014_2,
     "longitude": -7.935_2,
     "rating": -1,
+    "palette": (("#0a1b2c", 61), ("#ffffff", 39)),
 }
 
 

@@ -101,7 +101,7 @@ def test_other_columns_are_named_and_the_remedy_told(tmp_path):
     "name", [*NUMBER_COLUMNS, "source", "photo_id.starts", "sha256.starts", "source.values.starts"]
 )
 def test_a_column_of_another_dtype_is_named_and_the_remedy_told(changed, name):
-    path = changed(lambda arrays: arrays.update({name: arrays[name].astype(np.uint8)}))
+    path = changed(lambda arrays: arrays.update({name: arrays[name].astype(np.float32)}))
     with pytest.raises(DataError, match=r"changed\.columns .*index .*again"):
         PhotoTable.open(path)
 

@@ -29,7 +29,12 @@ _SEARCH = "/api/v1/search/photos"
 
 AnyRequest = Request[Any, Any, Any]
 
-_CONDITIONS = tuple(field.name for field in dataclasses.fields(PhotoFilter))
+# Filters have conditions of our own too, which the API does not offer.
+_CONDITIONS = tuple(
+    field.name
+    for field in dataclasses.fields(PhotoFilter)
+    if field.name in Conditions.__struct_fields__
+)
 _ANY_PHOTO = PhotoFilter()
 _NO_CONDITIONS = {name: getattr(_ANY_PHOTO, name) for name in _CONDITIONS}
 

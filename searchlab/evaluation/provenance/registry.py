@@ -107,6 +107,9 @@ STUDIES: dict[str, Study] = {
     "paging": Study(
         ("searchlab.studies.paging.study",), recompute="searchlab.studies.paging.study:recompute"
     ),
+    "palette_filter": Study(
+        ("searchlab.search.filters", "searchlab.search.color_order"), sealed=_TIMES
+    ),
     "planner": Study(
         ("searchlab.evaluation.tuning.tune", "searchlab.studies.vectors.made"), sealed=_TIMES
     ),

@@ -2,8 +2,9 @@
 
 Every set is a bitmap or becomes one in microseconds: the values of the coded columns
 (`searchlab.search.filters.value_sets`), the days (`searchlab.search.filters.upload_order`), the
-shades near one (`searchlab.search.filters.color_grid`) and the families of colours. All of it is
-some 55 bytes a photo, made once for a snapshot and opened by memory map.
+shades near one (`searchlab.search.filters.color_grid`), the families of colours and the palettes
+(`searchlab.search.filters.palettes`). All of it is
+some 210 bytes a photo, made once for a snapshot and opened by memory map.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from searchlab.photos.columns import open_columns, save_columns
 from searchlab.photos.table import CODED_COLUMNS, PhotoTable
 from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
 from searchlab.search.filters.color_grid import ColorGrid
+from searchlab.search.filters.palettes import Palettes
 from searchlab.search.filters.upload_order import UploadOrder
 from searchlab.search.filters.value_sets import ValueSets
 
@@ -137,12 +139,21 @@ class Facets:
 
     def within_name(self, family: str, tolerance: int) -> Bitmap:
         """Return the photos of a family of colours; just as `colors.within_name`."""
-        return Bitmap.of_mask(self._families[FAMILY_NAMES.index(family)] <= tolerance)
+        return Bitmap.of_mask(self.family_tolerances(family) <= tolerance)
 
-    def _make_all(self) -> dict[str, ValueSets | UploadOrder | ColorGrid]:
-        parts: dict[str, ValueSets | UploadOrder | ColorGrid]
+    def family_tolerances(self, family: str) -> NDArray[np.uint8]:
+        """Return the smallest tolerance at which each photo is of a family; (n,) uint8."""
+        return self._families[FAMILY_NAMES.index(family)]
+
+    def cover(self, color: str, tolerance: int) -> NDArray[np.uint8]:
+        """Return how much of each photo is of a colour, as `Palettes.cover` does; (n,) percents."""
+        return self._palettes.cover(color, tolerance)
+
+    def _make_all(self) -> dict[str, ValueSets | UploadOrder | ColorGrid | Palettes]:
+        parts: dict[str, ValueSets | UploadOrder | ColorGrid | Palettes]
         parts = {name: self._sets(name) for name in CODED_COLUMNS}
         parts["uploaded"] = self._order
+        parts["palette"] = self._palettes
         if self._is_large:
             parts["shade"] = self._grid
         _ = self._families
@@ -181,6 +192,11 @@ class Facets:
         if stored is None:
             return ColorGrid.from_lab(shades_to_oklab(self.table.shades))
         return ColorGrid(len(self), stored)
+
+    @cached_property
+    def _palettes(self) -> Palettes:
+        stored = self._part("palette")
+        return Palettes.from_table(self.table) if stored is None else Palettes(self.table, stored)
 
     @cached_property
     def _families(self) -> NDArray[np.uint8]:

@@ -22,6 +22,7 @@ from searchlab.photos.photo import ORIENTATIONS, day_number
 from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
+from searchlab.search.filters.palettes import PaletteColor, cover_plainly
 
 FREE_LICENSE = "free"
 _DATES = ("after_date", "before_date")
@@ -36,6 +37,9 @@ class PhotoFilter:
         color_hex: `#` and six hex digits.
         color_tolerance: 0 (strict) to 255 (all photos), measured from the shade or from the border
             of the family.
+        palette: Colours that the photo must have, all of them: a family or a shade, and after a
+            colon the least percent of the picture, as in `red`, `red:30`, `#1f6f8b:10`. The
+            tolerance is that of `color_tolerance`.
         orientation: Any of landscape, portrait, square.
         source: Any of the table's sources.
         license_type: Any of the table's licences, or `free`.
@@ -50,6 +54,7 @@ class PhotoFilter:
     color_name: str | None = None
     color_hex: str | None = None
     color_tolerance: int = DEFAULT_TOLERANCE
+    palette: tuple[str, ...] = ()
     orientation: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     license_type: tuple[str, ...] = ()
@@ -58,8 +63,9 @@ class PhotoFilter:
     before_date: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("orientation", "source", "license_type"):
+        for name in ("palette", "orientation", "source", "license_type"):
             object.__setattr__(self, name, _values(name, getattr(self, name)))
+        object.__setattr__(self, "palette", tuple(str(color) for color in self.palette_colors))
         for name in ("color_name", "color_hex", "photographer", *_DATES):
             if not isinstance(getattr(self, name), str | None):
                 msg = f"{name} must be a string, got {quote(getattr(self, name))}"
@@ -100,12 +106,22 @@ class PhotoFilter:
         return first, last
 
     @property
+    def palette_colors(self) -> list[PaletteColor]:
+        """The conditions on the palette."""
+        return [PaletteColor.parse(text) for text in self.palette]
+
+    @property
+    def has_color(self) -> bool:
+        """Whether a condition is on colours."""
+        return bool(self.color_name or self.color_hex or self.palette)
+
+    @property
     def is_empty(self) -> bool:
         """Whether no condition is set; a tolerance alone is no condition."""
         return not self._conditions()
 
     def _conditions(self) -> dict[str, Any]:
-        names = ("color_name", "color_hex", "orientation", "source", "license_type")
+        names = ("color_name", "color_hex", "palette", "orientation", "source", "license_type")
         values = {n: getattr(self, n) for n in (*names, "photographer", *_DATES)}
         return {n: v for n, v in values.items() if v is not None and v != ()}
 
@@ -134,6 +150,8 @@ class PhotoFilter:
             sets.append(facets.any_of("color_name", (self.color_name,)))
         elif self.color_name is not None:
             sets.append(facets.within_name(self.color_name, self.color_tolerance))
+        for color, percent in self.palette_colors:
+            sets.append(Bitmap.of_mask(facets.cover(color, self.color_tolerance) >= percent))
         rows = Bitmap.all_of(sets, len(facets)) if sets else None
         if self.color_hex is not None:
             # Last, as shades are compared for each query, and only those of the rows left.
@@ -167,6 +185,8 @@ class PhotoFilter:
             mask &= self._family_mask(table, self.color_name)
         if self.color_hex is not None:
             mask &= within_hex(table.shades, self.color_hex, tolerance=self.color_tolerance)
+        for color, percent in self.palette_colors:
+            mask &= cover_plainly(table, color, self.color_tolerance) >= percent
         return mask
 
     def _listed(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -195,6 +215,10 @@ class PhotoFilter:
             parts.append(f"colour is {self.color_name}{width}")
         if self.color_hex is not None:
             parts.append(f"colour is within {self.color_tolerance} of {self.color_hex}")
+        for color, percent in self.palette_colors:
+            where = "in it" if percent == 1 else f"on {percent} % of it or more"
+            width = "" if self.color_tolerance == DEFAULT_TOLERANCE else self._width()
+            parts.append(f"{color} is {where}{width}")
         for name in ("orientation", "source", "license_type"):
             if getattr(self, name):
                 parts.append(f"{name.replace('_type', '')} is {' or '.join(getattr(self, name))}")
