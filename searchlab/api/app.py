@@ -121,7 +121,7 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     _report(metrics, live_library.current)
     slots = DecodeSlots(settings.decode_slots, timeout_s=settings.decode_timeout_s)
     stack.callback(slots.close)
-    renditions = Renditions(live_library)
+    renditions = Renditions(live_library, show_places=settings.show_places)
     stack.callback(renditions.close)
     return Services(
         settings=settings,

@@ -38,6 +38,7 @@ class Settings:
         max_upload_bytes: Largest allowed size of an uploaded body.
         decode_slots: Pictures that a worker decodes at once.
         decode_timeout_s: Seconds that reading an uploaded picture may take.
+        show_places: Whether originals are sent as they are, with places and keywords in them.
         poll_s: Seconds between two checks for a new snapshot.
         log_format: `text` or `json`.
         access_log: Whether to write a line for each request.
@@ -61,6 +62,7 @@ class Settings:
     max_upload_bytes: int = 20 * 2**20
     decode_slots: int = 2
     decode_timeout_s: float = 10.0
+    show_places: bool = False
     poll_s: float = 0.1
     log_format: Literal["text", "json"] = "text"
     access_log: bool = True

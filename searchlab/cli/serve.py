@@ -96,6 +96,11 @@ _MIB = 2**20
     help="Seconds that decoding an uploaded picture may take.",
 )
 @click.option(
+    "--show-places",
+    is_flag=True,
+    help="Send originals as they are; else without the places and keywords written in them.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",

@@ -25,10 +25,13 @@ from searchlab.library.embed import THUMBNAIL_SIDE, thumbnail_path
 from searchlab.library.roots import Root
 from searchlab.photos.images.decode import MAX_BYTES, open_rgb, thumbnail
 from searchlab.photos.images.headers import sniff
+from searchlab.photos.images.strip import without_metadata
 from searchlab.photos.photo import Photo
 
 SIDES: Final = {"thumb": THUMBNAIL_SIDE, "small": 480, "regular": 1080, "large": 1920}
 """Longest side in pixels of each size but `full`; nothing is scaled up."""
+SHOWN: Final = "shown"
+"""The size of a copy in full size without what its owner wrote into it."""
 MOST_BYTES: Final = 4 * 2**30
 CHUNK: Final = 256 * 1024
 
@@ -181,14 +184,14 @@ class RenditionFiles:
         return digest
 
     def find(self, photo: Photo, size: str) -> Source | None:
-        """Open a smaller picture that was made before; None where there is none."""
+        """Open a picture that was made before, of a size of `make`; None where there is none."""
         places = [self._path(photo, size)]
         if size == "thumb":
             places.insert(0, thumbnail_path(self._thumbnails, photo.sha256))
         for place in places:
             with suppress(OSError):
                 source = Source(place.open("rb", buffering=0))
-                if source.is_whole_webp:
+                if source.is_whole_webp or (size == SHOWN and source.kind):
                     return source
                 source.close()
         return None
@@ -198,11 +201,11 @@ class RenditionFiles:
 
         Args:
             photo: As it was indexed.
-            size: One of `SIDES`.
+            size: One of `SIDES`, or `SHOWN`.
             roots: The folders that the library covers.
 
         Returns:
-            A WebP file, upright, in sRGB and without metadata.
+            A file without metadata; of the smaller sizes a WebP, upright and in sRGB.
 
         Raises:
             NotFoundError: The original is not there, or not what was indexed any more.
@@ -211,9 +214,8 @@ class RenditionFiles:
             content = file.read(MAX_BYTES + 1)
         if hashlib.sha256(content).hexdigest() != photo.sha256:
             raise _missing(photo, "one that was changed since")
-        side = SIDES[size]
         try:
-            encoded = thumbnail(open_rgb(content, min_side=side).image, side)
+            encoded = _encode(content, size)
         except ImageError as error:  # Indexed by a version that accepted more.
             raise _missing(photo, "one that cannot be decoded") from error
         with suppress(OSError):  # A full disk, or one that cannot be written: it is made again.
@@ -259,6 +261,12 @@ class RenditionFiles:
             total -= size
             if total <= 0.9 * self._most_bytes:
                 return
+
+
+def _encode(content: bytes, size: str) -> bytes:
+    if size == SHOWN:
+        return without_metadata(content)
+    return thumbnail(open_rgb(content, min_side=SIDES[size]).image, SIDES[size])
 
 
 def _opener(path: str, _flags: int) -> int:

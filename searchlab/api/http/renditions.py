@@ -11,7 +11,7 @@ from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.snapshots.live_library import LiveLibrary
 from searchlab.api.wire.errors import overloaded
 from searchlab.errors import DataError
-from searchlab.library.renditions import RenditionFiles, Source
+from searchlab.library.renditions import SHOWN, RenditionFiles, Source
 from searchlab.library.roots import Root
 from searchlab.library.snapshots import read_roots
 from searchlab.photos.photo import Photo
@@ -24,13 +24,21 @@ T = TypeVar("T")
 class Renditions:
     """Finds pictures, and makes missing ones, each once and a few at a time."""
 
-    def __init__(self, live_library: LiveLibrary, *, slots: DecodeSlots | None = None) -> None:
+    def __init__(
+        self,
+        live_library: LiveLibrary,
+        *,
+        slots: DecodeSlots | None = None,
+        show_places: bool = False,
+    ) -> None:
         """Serve the pictures of a library.
 
         Args:
             live_library: The library and the snapshot of it that is served.
             slots: Bounds on making pictures; two at a time and a long queue if left out.
+            show_places: Send originals as they are, with place and keywords in them.
         """
+        self._show_places = show_places
         self._live_library = live_library
         self._folder = live_library.library.folder
         self._files = RenditionFiles(self._folder)
@@ -48,6 +56,11 @@ class Renditions:
         snapshot = self._live_library.current
         return snapshot.engine.table.photo(snapshot.row_of(photo_id))
 
+    def variant(self, photo: Photo, size: str) -> str:
+        """Return the size to send: `SHOWN` for an original that holds what is its owner's."""
+        is_private = photo.latitude is not None or photo.place or photo.tags
+        return SHOWN if size == "full" and is_private and not self._show_places else size
+
     async def open(self, photo: Photo, size: str) -> Source:
         """Open a picture of a photo; the caller closes it.
 
@@ -60,8 +73,13 @@ class Renditions:
             HttpProblem: Too many pictures are being made already (503).
         """
         snapshot_id = self._live_library.current.engine.snapshot_id
+        size = self.variant(photo, size)
         if size == "full":
-            return await self._in_thread(lambda: self._original(photo, snapshot_id))
+            original = await self._in_thread(lambda: self._original(photo, snapshot_id))
+            if original.kind != "HEIF":  # few browsers show it
+                return original
+            original.close()
+            size = SHOWN
         source = await self._in_thread(lambda: self._files.find(photo, size))
         return source or Source(await self._make_once(photo, size, snapshot_id=snapshot_id))
 

@@ -47,7 +47,7 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
         msg = f"size must be one of {', '.join(URL_SIZES)}, got {quote(size)}"
         raise NotFoundError(msg)
     versioned = f"v={version_of(photo)}".encode() in request.scope["query_string"].split(b"&")
-    tag = f'"{photo.sha256}-{size}"'
+    tag = f'"{photo.sha256}-{renditions.variant(photo, size)}"'
     headers = {"ETag": tag, "Cache-Control": FOREVER if versioned else FOR_A_WHILE}
     if names_tag(request.headers.get("if-none-match"), tag):
         return PictureAnswer(renditions, None, headers=headers)
