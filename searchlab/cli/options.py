@@ -26,9 +26,13 @@ data_option = click.option(
 )
 
 _OUTPUT = (
-    click.option("-v", "--verbose", is_flag=True, help="Show credit, colour and more of each."),
-    click.option("--paths", is_flag=True, help="Print nothing but the files, a path a line."),
-    click.option("-0", "null", is_flag=True, help="The same, each ended by NUL: for `xargs -0`."),
+    click.option(
+        "-v", "--verbose", is_flag=True, help="Show credit, colour, thumbnail and id of each."
+    ),
+    click.option("--paths", is_flag=True, help="Print only the paths of the files, one a line."),
+    click.option(
+        "-0", "null", is_flag=True, help="Print the paths with a NUL after each, for `xargs -0`."
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print JSON for machines."),
     click.option(
         "--fields",
@@ -44,13 +48,13 @@ _OUTPUT = (
         "--open",
         "opened",
         is_flag=True,
-        help="Show the results as a page of pictures in the browser, linked to their files; the "
-        "page of --html if that is given.",
+        help="Open the results in the browser, as a page of pictures linked to their files (the "
+        "file of --html if that is given).",
     ),
     click.option(
         "--share",
         is_flag=True,
-        help="Leave out where the files lie and what they are called, to pass the results on.",
+        help="Leave out paths and names of files everywhere, to pass the results on.",
     ),
     click.option(
         "--thumbnails",
@@ -58,8 +62,9 @@ _OUTPUT = (
         default="auto",
         show_default=True,
         envvar="SEARCHLAB_THUMBNAILS",
-        help="Pictures below the lines, in a terminal that can show them: auto asks it, a protocol "
-        "is taken on trust.",
+        show_envvar=True,
+        help="Show pictures in the terminal: auto if it says that it can, or by this protocol; "
+        "never in a pipe.",
     ),
     click.option("--plan", is_flag=True, help="Explain how the query is answered."),
 )

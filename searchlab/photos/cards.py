@@ -76,18 +76,21 @@ def sheet_html(
     )
 
 
-def document_html(sheet: str, *, title: str) -> str:
-    """Make a whole document of a sheet, for a browser on a screen of any width.
+def document_html(body: str, *, title: str, style: str = "", classes: str = "") -> str:
+    """Make a whole document of some HTML, for a browser on a screen of any width.
 
     Args:
-        sheet: From `sheet_html`.
+        body: The HTML.
         title: Of the browser's tab.
+        style: CSS of the document.
+        classes: Of its body.
     """
+    named = f' class="{html.escape(classes)}"' if classes else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(f'{title} · searchlab')}</title>\n</head>\n"
-        f'<body style="margin:0">\n{sheet}\n</body>\n</html>\n'
+        f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n"
+        f"<body{named}>\n{body}\n</body>\n</html>\n"
     )
 
 

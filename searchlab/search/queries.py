@@ -341,7 +341,9 @@ class Page:
             details=self.plan.explain(),
             level=1 if document else 4,
         )
-        return document_html(sheet, title=title) if document else sheet
+        if not document:
+            return sheet
+        return document_html(sheet, title=f"{title} · searchlab", style="body{margin:0}")
 
 
 def check_count(name: str, value: int, most: int) -> int:

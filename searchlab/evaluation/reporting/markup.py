@@ -9,6 +9,8 @@ from __future__ import annotations
 import html
 from collections.abc import Collection, Sequence
 
+from searchlab.photos.cards import document_html
+
 # Okabe and Ito's blue, orange and vermilion, which all kinds of colour vision tell apart.
 BLUE, ORANGE, RED = "#0072b2", "#e69f00", "#d55e00"
 STYLE = f"""
@@ -80,12 +82,8 @@ def page(title: str, body: str) -> str:
         title: Title, as text.
         body: Contents, as markup.
     """
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{STYLE}{_PAGE}</style>\n</head>\n"
-        f'<body class="sl">\n<main>\n{body}\n</main>\n</body>\n</html>\n'
-    )
+    body = f"<main>\n{body}\n</main>"
+    return document_html(body, title=title, style=f"{STYLE}{_PAGE}", classes="sl")
 
 
 def table(
