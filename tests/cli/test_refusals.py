@@ -21,6 +21,8 @@ BAD = [
     ([""], "query must have"),
     (["   "], "query must have"),
     (["--color-tolerance", "30"], "query must have"),
+    (["--palette", "crimson"], "palette must name one of black"),
+    (["--palette", "red:200"], "from 1 to 100"),
     (["--sort-by", "newest"], "query must have"),
     (["--limit", "5"], "query must have"),
     (["x" * 501], "500"),

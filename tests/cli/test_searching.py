@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from searchlab.library.library import open_library
+from searchlab.photos.colors import color_name, hex_distance
 from searchlab.photos.photo import PHOTO_FIELDS
 from tests.support import cli_world
 from tests.support.cli_world import error_of, ids_of, in_a_process, mosaic
@@ -39,6 +41,28 @@ def test_verbose_results_show_credit_colour_and_files(search, whole):
     assert re.fullmatch(r"1  [01]\.\d\d  [█░]{8}     [a-z]+  photo \d+", first)
     assert [line.split()[0] for line in rest[:4]] == ["credit", "photo", "thumbnail", "photo_id"]
     assert f"     photo      {whole}/photos/" in done.out
+
+
+def test_photos_are_found_by_colours_of_their_palette_most_of_them_first(search, whole):
+    photos = open_library(whole / "data").engine.table.photos(range(25))
+
+    def percent(photo, family):
+        return sum(share for shade, share in photo.palette if color_name(shade) == family)
+
+    green = {p.photo_id: percent(p, "green") for p in photos if percent(p, "green") >= 15}
+    assert 1 < len(green) < 25
+    done = search("--palette", "green:15", "--per-page", 25, "--json")
+    assert ids_of(done) == sorted(green, key=lambda photo_id: (-green[photo_id], photo_id))
+    both = search("--palette", "green:15", "--palette", "purple", "--per-page", 25, "--json")
+    purple = {photo.photo_id for photo in photos if percent(photo, "purple")}
+    assert set(ids_of(both)) == set(green) & purple
+
+
+def test_a_shade_alone_brings_the_nearest_photos_first(search):
+    done = search("--color-hex", "#4682b4", "--color-tolerance", 120, "--json", "--per-page", 25)
+    shades = [record["color_hex"] for record in json.loads(done.out)["data"]]
+    assert len(shades) > 5
+    assert shades == sorted(shades, key=lambda shade: hex_distance(shade, "#4682b4"))
 
 
 def test_json_holds_all_fields_of_every_photo(search):

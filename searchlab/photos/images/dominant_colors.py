@@ -106,7 +106,7 @@ def describe_clusters(clusters: Clusters) -> NDArray[np.float64]:
 def _count_votes(clusters: Clusters) -> NDArray[np.float64]:
     # Summed column by column, without BLAS, so that every machine counts alike.
     columns = zip(describe_clusters(clusters).T, VOTE_WEIGHTS.values(), strict=True)
-    return np.exp(sum(column * weight for column, weight in columns))
+    return np.asarray(np.exp(sum(column * weight for column, weight in columns)))
 
 
 def _main_color(clusters: Clusters, votes: NDArray[np.float64]) -> Lab:

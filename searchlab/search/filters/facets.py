@@ -143,7 +143,7 @@ class Facets:
 
     def family_tolerances(self, family: str) -> NDArray[np.uint8]:
         """Return the smallest tolerance at which each photo is of a family; (n,) uint8."""
-        return self._families[FAMILY_NAMES.index(family)]
+        return np.asarray(self._families[FAMILY_NAMES.index(family)])
 
     def cover(self, color: str, tolerance: int) -> NDArray[np.uint8]:
         """Return how much of each photo is of a colour, as `Palettes.cover` does; (n,) percents."""

@@ -39,7 +39,7 @@ def record(values: Values) -> SourceRecord:
             links=(("pexels", page),),
             width=entry.side("width"),
             height=entry.side("height"),
-            color_hex=entry.color("avg_color"),
+            # Not `avg_color`: the mean of a picture is no colour that stands for it.
             license_type=FREE,
             license_url=f"{_HOME}/license/",
             photographer_username=handle[1] if handle else "",
@@ -75,7 +75,6 @@ SOURCE = Source(
     record_fields=(
         "width",
         "height",
-        "color_hex",
         "photographer_username",
         "photographer_full_name",
         "photographer_url",
