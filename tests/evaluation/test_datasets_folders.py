@@ -234,6 +234,17 @@ def test_what_ships_survives_a_round_trip(tmp_path, name):
     assert (copy.revision == dataset.revision) == (name == "demo")
 
 
+def test_origins_survive_a_round_trip_and_are_counted(folder, tmp_path):
+    dataset = read_dataset(folder)
+    assert dataset.judged_by == {}
+    origins = {i: dict.fromkeys(grades, "eye") for i, grades in dataset.qrels.items()}
+    copy = read_dataset(write_dataset(replace(dataset, origins=origins), tmp_path / "copy"))
+    assert copy.origins == origins
+    n_relevant = sum(grade >= 1 for grades in copy.qrels.values() for grade in grades.values())
+    assert copy.judged_by == {"eye": n_relevant}
+    assert copy.revision == dataset.revision
+
+
 def test_filters_and_steering_survive_a_round_trip(folder, tmp_path):
     dataset = read_dataset(folder)
     narrow = PhotoFilter(color_hex="#ff0000", color_tolerance=40, after_date="2020-01-01")

@@ -11,7 +11,7 @@ from typing import Any
 
 from searchlab.errors import InputError, NotFoundError, quote
 from searchlab.evaluation.datasets.dataset import Dataset
-from searchlab.evaluation.datasets.judgments import read_qrels, write_qrels
+from searchlab.evaluation.datasets.judgments import read_origins, read_qrels, write_qrels
 from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, WITHHELD, LabelledQuery
 from searchlab.evaluation.datasets.rows import make_dataset, read_rows
 from searchlab.files import write_atomically
@@ -43,7 +43,8 @@ def read_dataset(
       left out; `filter` is a JSON object of PhotoFilter's fields; `text_alpha` is 0 to 10. An
       empty cell is the same as none;
     - `qrels.tsv` (query_id, photo_id, relevance) or `qrels.trec`: grades from 0; 1 and above is
-      relevant, a missing pair is unjudged.
+      relevant, a missing pair is unjudged. A column `origin` of the TSV, one word, may say where a
+      judgment comes from, and leaderboards count them.
 
     A `photo_id` in these files may also be the `file` of the photo.
 
@@ -63,7 +64,7 @@ def read_dataset(
     ids = [photo_id_of(record["source"], record["source_photo_id"]) for record in records]
     known = {record["file"]: photo_id for record, photo_id in zip(records, ids, strict=True)}
     queries = _queries(folder / "queries.tsv", known)
-    qrels = _qrels(folder, known)
+    qrels, origins = _qrels(folder, known)
     own_kinds = {kind: frozenset(fields) for kind, fields in (withholds or {}).items()}
     absolute = [{**record, "file": str(folder / record["file"])} for record in records]
     missing = [r["file"] for r in records if not (folder / r["file"]).is_file()]
@@ -78,6 +79,7 @@ def read_dataset(
         absolute,
         photos=folder / SIDECAR_NAME,
         withholds={**WITHHELD, **own_kinds},
+        origins=origins,
     )
 
 
@@ -117,7 +119,7 @@ def write_dataset(dataset: Dataset, folder: Path | str, *, pictures: bool = Fals
     ]
     write_atomically(folder / SIDECAR_NAME, "".join(records).encode())
     write_atomically(folder / "queries.tsv", queries.encode())
-    write_qrels(dataset.qrels, folder / "qrels.tsv")
+    write_qrels(dataset.qrels, folder / "qrels.tsv", origins=dataset.origins)
     return folder
 
 
@@ -144,7 +146,9 @@ def _records(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _qrels(folder: Path, known: Mapping[str, str]) -> dict[str, dict[str, int]]:
+def _qrels(
+    folder: Path, known: Mapping[str, str]
+) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, str]]]:
     path = folder / "qrels.tsv"
     if not path.is_file():
         path = folder / "qrels.trec"
@@ -156,7 +160,11 @@ def _qrels(folder: Path, known: Mapping[str, str]) -> dict[str, dict[str, int]]:
         if len(qrels[query_id]) < len(grades):
             msg = f"{folder} must judge a photo once for {query_id!r}, got its file and its id"
             raise InputError(msg)
-    return qrels
+    origins = {
+        query_id: {known.get(photo, photo): origin for photo, origin in told.items()}
+        for query_id, told in read_origins(path).items()
+    }
+    return qrels, origins
 
 
 def _queries(path: Path, known: Mapping[str, str]) -> list[LabelledQuery]:

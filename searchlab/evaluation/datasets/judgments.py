@@ -87,6 +87,27 @@ def read_qrels(source: Path | str) -> dict[str, dict[str, int]]:
     return qrels
 
 
+def read_origins(source: Path | str) -> dict[str, dict[str, str]]:
+    """Read where judgments come from: the column `origin` of a TSV file, such as `name` or `eye`.
+
+    Args:
+        source: What `read_qrels` reads.
+
+    Returns:
+        query_id -> photo_id -> origin; empty if there is no such column.
+
+    Raises:
+        InputError: A line cannot be read.
+        NotFoundError: There is no such file.
+    """
+    origins: dict[str, dict[str, str]] = {}
+    for _, row in _lines(source, _QRELS_TREC, (_QRELS_COLUMNS, _QRELS_BY_SOURCE)):
+        if "origin" in row:
+            photo_id = row.get("photo_id") or photo_id_of(row["source"], row["source_photo_id"])
+            origins.setdefault(row["query_id"], {})[photo_id] = row["origin"]
+    return origins
+
+
 def read_run(source: Path | str) -> dict[str, list[str]]:
     """Read the answers of one system.
 
@@ -115,18 +136,31 @@ def read_run(source: Path | str) -> dict[str, list[str]]:
     return run
 
 
-def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: Path) -> None:
+def write_qrels(
+    qrels: Mapping[str, Mapping[str, int]],
+    path: Path,
+    *,
+    origins: Mapping[str, Mapping[str, str]] | None = None,
+) -> None:
     """Write judgments, sorted, as TSV or TREC by the name's ending.
 
+    Args:
+        qrels: query_id -> photo_id -> grade.
+        path: The file.
+        origins: Where each judgment comes from, for a column `origin`; TREC has no place for it.
+
     Raises:
-        InputError: An id has a space in it, is empty or padding.
+        InputError: An id or an origin has a space in it, is empty or padding.
     """
     rows = [
         (query_id, photo_id, str(grade))
         for query_id, grades in sorted(qrels.items())
         for photo_id, grade in sorted(grades.items())
     ]
-    if _is_tsv(path):
+    if _is_tsv(path) and origins:
+        told = [(*row, origins[row[0]][row[1]]) for row in rows]
+        _write(path, [(*_QRELS_COLUMNS, "origin"), *told], "\t")
+    elif _is_tsv(path):
         _write(path, [_QRELS_COLUMNS, *rows], "\t")
     else:
         _write(path, [(query_id, "0", photo, grade) for query_id, photo, grade in rows], " ")
