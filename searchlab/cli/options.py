@@ -36,7 +36,8 @@ _OUTPUT = (
     click.option("--json", "as_json", is_flag=True, help="Print JSON for machines."),
     click.option(
         "--fields",
-        help="Fields that --json prints, separated by commas; file is one of them.",
+        help="Fields that --json prints, separated by commas; file, title, tags, place, latitude, "
+        "longitude, rating and folder can be among them.",
         shell_complete=complete_fields,
     ),
     click.option(
@@ -54,7 +55,7 @@ _OUTPUT = (
     click.option(
         "--share",
         is_flag=True,
-        help="Leave out paths and names of files everywhere, to pass the results on.",
+        help="Leave out files, places and keywords everywhere, to pass the results on.",
     ),
     click.option(
         "--thumbnails",

@@ -26,10 +26,11 @@ from searchlab.cli.options import count, stderr, stdout, write_text
 from searchlab.errors import InputError, NotFoundError
 from searchlab.files import write_atomically
 from searchlab.library.library import Library
-from searchlab.photos.photo import PHOTO_FIELDS, check_fields
+from searchlab.photos.photo import OWNERS_FIELDS, PHOTO_FIELDS
 from searchlab.search.queries import Hit, Page
 
 _FILE = "file"
+_FIELDS = (*PHOTO_FIELDS, "title", *OWNERS_FIELDS)
 _SHEET = "search.html"
 _LEAST_CAPTION = 16
 _NOTHING = "no photo meets all conditions"
@@ -77,9 +78,10 @@ def check_output(options: Mapping[str, Any]) -> Output:
         raise InputError(msg)
     form = forms[chosen[0]][0] if chosen else "lines"
     fields = None if options["fields"] is None else _read_fields(options["fields"])
-    if options["share"] and (form == "paths" or (fields and _FILE in fields)):
-        which = "--paths" if form == "paths" else "the field file"
-        msg = f"--share leaves out where the files lie, got {which} too; keep one"
+    private = [name for name in OWNERS_FIELDS if name in (fields or ())]
+    if options["share"] and (form == "paths" or private):
+        which = "--paths" if form == "paths" else f"the field {private[0]}"
+        msg = f"--share leaves out files, places and keywords, got {which} too; keep one"
         raise InputError(msg)
     return Output(
         form=form,
@@ -95,12 +97,11 @@ def check_output(options: Mapping[str, Any]) -> Output:
 
 def _read_fields(text: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",")]
-    unknown = sorted({*names} - {*PHOTO_FIELDS, _FILE})
+    unknown = sorted({*names} - {*_FIELDS})
     if unknown:
-        msg = f"fields must be names among {', '.join(PHOTO_FIELDS)}, {_FILE}, got {unknown}"
+        msg = f"fields must be names among {', '.join(_FIELDS)}, got {unknown}"
         raise InputError(msg)
-    known = check_fields([name for name in names if name != _FILE])
-    return (*known, _FILE) if _FILE in names else known
+    return tuple(name for name in _FIELDS if name in names)
 
 
 def show_page(page: Page, output: Output, library: Library) -> None:
@@ -140,10 +141,13 @@ def _answer(page: Page, output: Output) -> dict[str, Any]:
 
 def _record(hit: Hit, output: Output) -> dict[str, Any]:
     fields = output.fields
-    names = None if fields is None else [name for name in fields if name != _FILE]
+    names = None if fields is None else [name for name in fields if name in PHOTO_FIELDS]
     record = hit.to_dict(names)
-    if output.has_files and (fields is None or _FILE in fields):
-        record[_FILE] = None if hit.file is None else str(hit.file)
+    # What is the owner's is shown where it is named; the file without that too.
+    for name in (_FILE,) if fields is None and output.has_files else fields or ():
+        if name not in PHOTO_FIELDS:
+            value = getattr(hit.photo, name)
+            record[name] = None if value == "" else value
     return record
 
 
@@ -227,6 +231,8 @@ def _print_details(head: str, hit: Hit, out: Console, *, has_files: bool) -> Non
         ("credit", photo.attribution["plain"]),
         ("photo", str(hit.file) if has_files and hit.file else photo.source_image_url),
         ("thumbnail", str(hit.thumbnail) if has_files and hit.thumbnail else ""),
+        ("place", photo.place if has_files else ""),
+        ("tags", ", ".join(photo.tags) if has_files else ""),
         ("photo_id", photo.photo_id),
     ]
     for name, value in lines:

@@ -48,6 +48,9 @@ PHOTO_FIELDS = (
     "attribution",
 )
 
+OWNERS_FIELDS = ("file", "folder", "tags", "place", "latitude", "longitude", "rating")
+"""Attributes of a `Photo` that others are not shown unless its owner says so."""
+
 
 def photo_id_of(source: str, source_photo_id: str) -> str:
     """Return the stable id of a photo: the UUIDv5 of its library and its id there.

@@ -279,8 +279,9 @@ def test_a_name_of_any_bytes_reaches_a_pipe_as_it_is(tmp_path):
         (["--paths", "--json"], "--paths and --json"),
         (["-0", "-v"], "--verbose and --paths"),
         (["-v", "--json"], "--verbose and --json"),
-        (["--paths", "--share"], "--share leaves out where the files lie, got --paths"),
+        (["--paths", "--share"], "--share leaves out files, places and keywords, got --paths"),
         (["--json", "--fields", "file", "--share"], "got the field file"),
+        (["--json", "--fields", "photo_id,place", "--share"], "got the field place"),
     ],
 )
 def test_forms_that_contradict_each_other_are_refused(search, options, words):
@@ -298,6 +299,29 @@ def test_what_is_shared_says_nothing_of_where_the_files_lie(
         told = done.out + done.err + "".join(p.read_text() for p in tmp_path.glob("*.html"))
         assert (str(whole) in told) is is_told
         assert (".png" in told) is is_told
+
+
+def test_what_is_the_owners_is_printed_where_it_is_named(run, tmp_path):
+    mosaic(tmp_path / "p/a.png", 1)
+    line = {"file": "a.png", "title": "Ebbe", "tags": ["sea"], "place": "Faro", "rating": 4}
+    line |= {"latitude": 0, "longitude": -7.9}
+    (tmp_path / "p/photos.jsonl").write_text(json.dumps(line))
+    data = ["--data", tmp_path / "data"]
+    assert run("index", tmp_path / "p", *data, "--model", "palette").code == 0
+    fields = "width,title,folder,tags,place,latitude,longitude,rating"
+    [record] = json.loads(run("search", "red", *data, "--json", "--fields", fields).out)["data"]
+    assert record == {name: line.get(name) for name in fields.split(",")} | {
+        "width": record["width"],
+        "folder": "p",
+    }
+    [whole] = json.loads(run("search", "red", *data, "--json").out)["data"]
+    assert not {"tags", "place", "latitude", "title", "folder", "rating"} & set(whole)
+    details = run("search", "red", *data, "-v").out
+    assert "Faro" in details
+    assert "sea" in details
+    shared = run("search", "red", *data, "-v", "--share").out
+    assert "Faro" not in shared
+    assert "sea" not in shared.replace("searchlab", "")
 
 
 def test_the_page_is_opened_in_the_browser(search, mine, run, monkeypatch, tmp_path):
