@@ -24,7 +24,7 @@ from searchlab.library.ingest import IndexReport
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress, Step
 
-_KEPT = "\n\u200c\u200d"  # the last two join letters, and are a part of words
+_JOINERS = "\u200c\u200d"  # a part of words and of emoji
 
 
 class _Rate(ProgressColumn):
@@ -95,7 +95,8 @@ def print_report(report: IndexReport, console: Console, *, every: bool = False) 
 
 def print_plain(console: Console, text: str) -> None:
     """Print text as it is, and let no line be broken where somebody may copy from it."""
-    console.print(escape(text), markup=False, highlight=False, soft_wrap=True)
+    text = "\n".join(map(escape, text.split("\n")))
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def escape(text: str) -> str:
@@ -104,4 +105,4 @@ def escape(text: str) -> str:
     >>> escape("a\x1b[31m夜")
     'a\\x1b[31m夜'
     """
-    return "".join(c if c.isprintable() or c in _KEPT else repr(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c in _JOINERS else repr(c)[1:-1] for c in text)

@@ -117,6 +117,8 @@ def _say_what_is_next(out: Console, data: Path, library: Library) -> None:
         f'  searchlab search --data {data} "a castle"',
         f'  searchlab search --data {data} "Vogel" --color-name blue --plan',
         f"  searchlab search --data {data} --photo-id {photo.photo_id}",
+        f'  searchlab search --data {data} "a windmill" --open',
+        f"  searchlab info --data {data}",
         "  searchlab index PHOTO_FOLDER",
     )
     for line in lines:

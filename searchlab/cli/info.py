@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from searchlab.cli.options import count, data_option, stdout
+from searchlab.cli.skipped import skipped_lines
 
 if TYPE_CHECKING:
     from searchlab.library.info import LibraryInfo
@@ -20,8 +20,9 @@ _SHOWN = 8
 
 @click.command()
 @data_option
+@click.option("-v", "--verbose", is_flag=True, help="Name every file that was skipped.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-def info(data: Path, as_json: bool) -> None:
+def info(data: Path, verbose: bool, as_json: bool) -> None:
     """Say what a library holds: photos, folders, model, sizes, problems."""
     from searchlab.cli.console import print_plain
     from searchlab.library.info import describe_library
@@ -32,12 +33,12 @@ def info(data: Path, as_json: bool) -> None:
         click.echo(json.dumps(library.to_dict(), ensure_ascii=False, indent=2))
         return
     out, label = stdout(), ""
-    for name, text in _lines(library):
+    for name, text in _lines(library, every=verbose):
         print_plain(out, f"{'' if name == label else name:<13}{text}")
         label = name
 
 
-def _lines(library: LibraryInfo) -> Iterator[tuple[str, str]]:
+def _lines(library: LibraryInfo, *, every: bool) -> Iterator[tuple[str, str]]:
     yield "library", library.folder
     days = f"{library.first_day} to {library.last_day}"
     yield "photos", f"{library.n_photos:,}, uploaded {days}"
@@ -60,21 +61,15 @@ def _lines(library: LibraryInfo) -> Iterator[tuple[str, str]]:
     sizes = {part: _readable(size) for part, size in library.sizes.items()}
     total = sizes.pop("total")
     yield "on disk", f"{total}: {', '.join(f'{part} {size}' for part, size in sizes.items())}"
-    yield from _problems(library)
+    yield from _problems(library, every=every)
 
 
-def _problems(library: LibraryInfo) -> Iterator[tuple[str, str]]:
+def _problems(library: LibraryInfo, *, every: bool) -> Iterator[tuple[str, str]]:
     for place in library.missing:
         yield "problems", f"{place} showed no photo when it was indexed last; its photos are kept"
-    examples = {problem.reason: problem.where for problem in reversed(library.problems)}
-    reasons = Counter(problem.reason for problem in library.problems).most_common()
-    for reason, times in reasons[:_SHOWN]:
-        such = examples[reason] if times == 1 else f"{times:,} such as {examples[reason]}"
-        yield "problems", f"skipped {such}: {reason}"
-    if len(reasons) > _SHOWN:
-        rest = sum(times for _, times in reasons[_SHOWN:])
-        yield "problems", f"and {rest:,} more; --json lists them"
-    if not library.missing and not reasons:
+    for line in skipped_lines(library.problems, every=every):
+        yield "problems", line
+    if not library.missing and not library.problems:
         yield "problems", "none"
 
 

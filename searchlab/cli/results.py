@@ -237,7 +237,7 @@ def _print_details(head: str, hit: Hit, out: Console, *, has_files: bool) -> Non
     ]
     for name, value in lines:
         if value:
-            print_plain(out, f"     {name:9}  {value}")
+            print_plain(out, f"     {name:9}  {escape(value)}")
 
 
 def _bar(score: float) -> Text:

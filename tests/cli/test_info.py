@@ -29,10 +29,15 @@ def test_problems_of_one_kind_are_one_line(run, mine, tmp_path):
         (more / f"{number}.jpg").write_bytes(b"no picture")
     (more / "a\x1b[31m.jpg").write_bytes(b"no picture")
     assert run("index", more, "--data", mine).code == 0
+    for name in ("a.MOV", "b.mov", "c.mov"):
+        (more / name).write_bytes(b"no picture")
+    assert run("index", "--data", mine).code == 0
     out = run("info", "--data", mine).out
-    [line] = [line for line in out.splitlines() if line.startswith("problems")]
-    assert f"4 such as {more}" in line
+    lines = out.partition("\nproblems")[2].splitlines()
+    assert sum("3 files of kind .mov were skipped" in line for line in lines) == 1
+    assert len(lines) == 5
     assert "\x1b" not in out
+    assert len(run("info", "-v", "--data", mine).out.partition("\nproblems")[2].splitlines()) == 7
 
 
 def test_json_holds_all_of_it(run, whole):
