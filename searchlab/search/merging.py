@@ -7,6 +7,8 @@ or can be bounded, so that the best of both are found without scoring every phot
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +23,8 @@ from searchlab.search.indexes.exact import cosines_of
 from searchlab.search.indexes.protocol import VectorIndex
 from searchlab.search.words.index import WordMatches
 
-_SCORED_ONE_BY_ONE = 1_000  # photos of the largest gains
+_SCORED_ONE_BY_ONE = 400  # photos of the largest gains
+_STEPS = 32  # of a log-odds, in which gains are counted, so that few of them differ
 _SPREAD = 2.0  # no two cosines are further apart
 
 
@@ -43,33 +46,59 @@ class Gains:
 
     Attributes:
         rows: (n,) int64, ascending; photos that may be found.
-        values: (n,) float64 above 0, in units of the cosine.
+        steps: (n,) int64 above 0, the gain of each as a place in `values`.
+        values: (n_values,) float64, ascending from 0, in units of the cosine.
     """
 
     rows: NDArray[np.int64]
+    steps: NDArray[np.int64]
     values: NDArray[np.float64]
 
     @classmethod
     def of_words(cls, matches: WordMatches, weights: WordWeights, curve: Curve) -> Gains:
-        """Turn what words found into gains under one curve from cosines to scores."""
-        coverage, precision = (
-            share.astype(np.float64) for share in (matches.coverage, matches.precision)
-        )
-        logits = coverage * (weights.coverage + weights.precision * precision)
-        most = (weights.coverage + weights.precision) / curve.slope
-        values = logits / curve.slope + np.where(matches.whole, _SPREAD + most, 0.0)
-        gained = values > 0
-        return cls(matches.rows[gained], values[gained])
+        """Turn what words found into gains under one curve from cosines to scores.
+
+        Log-odds are rounded to thirty-seconds.
+        """
+        most = weights.coverage + weights.precision
+        steps = matches.precision * np.float32(weights.precision * _STEPS)
+        steps += np.float32(weights.coverage * _STEPS)
+        steps *= matches.coverage
+        rounded = np.rint(steps).astype(np.int64)
+        last = math.ceil(most * _STEPS) + 1
+        rounded[matches.whole] += last
+        values = np.arange(2 * last + 1) / (_STEPS * curve.slope)
+        values[last:] += _SPREAD
+        gained = rounded > 0
+        if gained.all():
+            return cls(matches.rows, rounded, values)
+        return cls(matches.rows[gained], rounded[gained], values)
 
     def of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return what each of some rows gains, 0 where nothing; (n_rows,) float64."""
         if not len(self.rows):
             return np.zeros(len(rows))
         places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return np.where(self.rows[places] == rows, self.values[places], 0.0)
+        return np.where(self.rows[places] == rows, self.values[self.steps[places]], 0.0)
+
+    def groups(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Yield all rows, ascending, and their gains: first the largest, few; then ever more."""
+        counts = np.bincount(self.steps, minlength=len(self.values))
+        above = np.cumsum(counts[::-1])[::-1]  # rows of this step or a larger one
+        size, end = _SCORED_ONE_BY_ONE, len(counts)
+        while end > 1:
+            # As many steps as make a group of this size, at least one.
+            taken = 0 if end == len(counts) else int(above[end])
+            start = end - 1
+            while start > 1 and above[start - 1] - taken <= size:
+                start -= 1
+            if above[start] > taken:
+                some = (self.steps >= start) & (self.steps < end)
+                yield self.rows[some], self.values[self.steps[some]]
+            end, size = start, 4 * size
 
 
-NO_GAINS = Gains(np.zeros(0, dtype=np.int64), np.zeros(0))
+NO_GAINS = Gains(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(1))
 """Of a ranking by vectors alone."""
 
 
@@ -123,22 +152,17 @@ def add_written(
     if not len(gains.rows):
         return by_vector
     best = _best(by_vector, gains.of(by_vector.rows), n_wanted)
-    descending = np.argsort(-gains.values, kind="stable")
-    start, size = 0, _SCORED_ONE_BY_ONE
-    while start < len(descending):
-        group = np.sort(descending[start : start + size])
-        rows, values = gains.rows[group], gains.values[group]
+    for rows, values in gains.groups():
         # Who is to be among the best must beat the last of as many as are wanted.
         least = float(best.scores[-1]) if len(best.rows) == n_wanted else at_least
-        if size == _SCORED_ONE_BY_ONE:
+        if len(rows) <= _SCORED_ONE_BY_ONE:
             written = Scored(rows, cosines_of(index.vectors, vector, rows))
         else:
             written = _best_of_group(index, vector, n_wanted, rows, values, least)
         new = ~np.isin(written.rows, best.rows)
-        rows = np.concatenate([best.rows, written.rows[new]])
         more = written.scores[new].astype(np.float64) + gains.of(written.rows[new])
-        best = _best(Scored(rows, np.concatenate([best.scores, more])), 0.0, n_wanted)
-        start, size = start + size, 4 * size
+        both = np.concatenate([best.scores, more])
+        best = _best(Scored(np.concatenate([best.rows, written.rows[new]]), both), 0.0, n_wanted)
     reaches = best.scores >= at_least
     return Scored(best.rows[reaches], best.scores[reaches])
 

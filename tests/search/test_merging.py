@@ -122,7 +122,8 @@ def test_the_best_of_many_gains_are_those_of_a_plain_sort(
     index = build_index(vectors, Config(index="clustered", n_lists=8))
     query = unit_rows(rng.normal(size=(1, 8)).astype(np.float32))[0]
     rows = np.flatnonzero(rng.random(500) < share)
-    gains = Gains(rows, rng.integers(1, levels + 1, size=len(rows)) / levels * 0.5)
+    values = np.arange(levels + 1) / levels * 0.5
+    gains = Gains(rows, rng.integers(1, levels + 1, size=len(rows)), values)
     best = nearest(index, query, n_wanted, gains, at_least=at_least)
     scores = cosines(vectors, query).astype(np.float64) + gains.of(np.arange(500))
     expected = sorted(np.flatnonzero(scores >= at_least), key=lambda row: (-scores[row], row))

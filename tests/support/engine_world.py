@@ -3,6 +3,7 @@
 A test file takes the fixtures it needs by their names, as in `exact = engine_world.exact`.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -196,10 +197,10 @@ def add_gains(engine, query, similar, curve=None):
         return scores
     slope = (curve or engine.config.calibration.text).slope
     matches = engine.words.match(query.text)
-    coverage, precision = matches.coverage.astype(float), matches.precision.astype(float)
-    logits = coverage * (weights.coverage + weights.precision * precision)
-    most = 2 + (weights.coverage + weights.precision) / slope
-    scores[matches.rows] += logits / slope + np.where(matches.whole, most, 0)
+    logits = matches.coverage * (weights.coverage + weights.precision * matches.precision)
+    gains = np.round(32 * logits) / 32 / slope
+    most = 2 + (math.ceil(32 * (weights.coverage + weights.precision)) + 1) / 32 / slope
+    scores[matches.rows] += gains + np.where(matches.whole, most, 0)
     return scores
 
 

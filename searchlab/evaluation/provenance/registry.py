@@ -136,6 +136,10 @@ STUDIES: dict[str, Study] = {
         sealed="it counts files of one checkout",
     ),
     "targets": Study(("searchlab.evaluation.reporting.lookup",), sealed="it reads other records"),
+    "words": Study(
+        ("searchlab.search.engine", "searchlab.studies.vectors.scenes", "searchlab.models"),
+        sealed=_PEERS,
+    ),
     "tuning": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
     "accelerator": Study(
         ("searchlab.models", "searchlab.photos.images", "searchlab.evaluation.datasets"),

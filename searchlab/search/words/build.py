@@ -6,25 +6,33 @@ their distinct words.
 
 from __future__ import annotations
 
+import functools
+import operator
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.photos.columns import pack_texts
+from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.words.fields import FIELDS, Written
-from searchlab.search.words.languages import is_function_word, language_of, stem_key
+from searchlab.search.words.languages import (
+    LANGUAGES,
+    WIDESPREAD,
+    choose_language,
+    languages_of_word,
+    stem_key,
+)
 from searchlab.search.words.segment import MIN_TYPO, Segment
 from searchlab.search.words.terms import (
     deletions,
     hash_of,
     terms_of,
-    whole_of,
     words_of,
     words_of_name,
 )
@@ -34,6 +42,9 @@ _MAX_WHOLE = 500  # characters of a text that somebody may type as a whole
 _MAX_TYPO = 24  # letters of a word that is looked for when misspelt
 _MOST = 255
 _DESCRIPTION = 1  # the last of the fields that are sentences
+_SENTENCES = 0b11
+_UNTOLD = sum(1 << place for place in WIDESPREAD)  # of texts that do not tell their language
+_REMEMBERED = 100_000  # texts of names, places and folders
 
 
 def build_segment(
@@ -61,60 +72,73 @@ def build_segment(
         return writer.finish()
 
 
+class _KnownWord(NamedTuple):
+    """What is worked out once for a word, however many photos have it."""
+
+    terms: tuple[int, ...]
+    folded: str
+    languages: tuple[int, ...]
+
+
 class _Writer:
     """Numbers terms, lays down postings in blocks, and puts them together."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
         self._numbers: dict[str, int] = {}
-        self._words: dict[str, tuple[int, ...]] = {}  # word -> its terms
+        self._words: dict[str, _KnownWord] = {}
+        self._texts: dict[tuple[str, bool], list[_KnownWord]] = {}  # those that come again
         self._spelled: dict[int, str] = {}  # term -> the word that it came from
         self._languages: list[int] = []  # term -> languages as bits
         self._terms, self._docs, self._fields = array("I"), array("I"), array("B")
         self._digests = array("Q")
-        self._lengths = (array("B"), array("B"))  # of titles, of descriptions
+        self._lengths = array("B")
         self._wholes: list[tuple[int, int, int]] = []
         self._whole_blocks: list[NDArray[Any]] = []
         self._blocks: list[Path] = []
-        self._counts_by_language: dict[int, int] = {}
 
     def add(self, digest: int, written: list[Written]) -> None:
         doc = len(self._digests)
-        cut = [
-            (field, words_of_name(text) if is_name else words_of(text), is_name)
-            for field, text, is_name in written
-        ]
-        language = language_of(
-            word for field, words, _ in cut if field <= _DESCRIPTION for word in words
+        cut = [(field, self._cut(field, text, is_name)) for field, text, is_name in written]
+        language = choose_language(
+            word.languages for field, words in cut if field <= _DESCRIPTION for word in words
         )
-        if language is not None:
-            self._counts_by_language[language] = self._counts_by_language.get(language, 0) + 1
+        stemmed = _UNTOLD if language is None else 1 << language
         fields_by_term: dict[int, int] = {}
-        lengths: dict[int, int] = {}
-        for field, words, is_name in cut:
-            own = None if is_name else language
+        lengths = [0, 0]
+        for field, words in cut:
+            bit = 1 << field
             for word in words:
-                terms = self._words.get(word)
-                if terms is None:
-                    terms = self._learn(word)
-                for term in terms:
-                    fields_by_term[term] = fields_by_term.get(term, 0) | 1 << field
-                    self._languages[term] |= 0 if own is None else 1 << own
+                for term in word.terms:
+                    fields_by_term[term] = fields_by_term.get(term, 0) | bit
+            if field <= _DESCRIPTION:
+                content = sum(language not in word.languages for word in words)
+                lengths[field] = min(_MOST, content or len(words))
             if FIELDS[field].whole and words:
-                self._keep_whole(whole_of(words), doc, 1 << field)
-                if field <= _DESCRIPTION:
-                    content = sum(not is_function_word(word, language) for word in words)
-                    lengths[field] = content or len(words)
+                self._keep_whole(" ".join([word.folded for word in words]), doc, bit)
+        languages = self._languages
+        for term, bits in fields_by_term.items():
+            languages[term] |= stemmed if bits & _SENTENCES else _UNTOLD
         self._terms.extend(fields_by_term)
         self._docs.extend([doc] * len(fields_by_term))
         self._fields.extend(fields_by_term.values())
         self._digests.append(digest)
-        for field, column in enumerate(self._lengths):
-            column.append(min(_MOST, lengths.get(field, 0)))
+        self._lengths.extend(lengths)
         if len(self._terms) >= _BLOCK:
             self._lay_down()
 
-    def _learn(self, word: str) -> tuple[int, ...]:
+    def _cut(self, field: int, text: str, is_name: bool) -> list[_KnownWord]:
+        """Return what is known of the words of a text."""
+        comes_again = field > _DESCRIPTION and FIELDS[field].name != "file"
+        if comes_again and (text, is_name) in self._texts:
+            return self._texts[text, is_name]
+        words = words_of_name(text) if is_name else words_of(text)
+        known = [self._words.get(word) or self._learn(word) for word in words]
+        if comes_again and len(self._texts) < _REMEMBERED:
+            self._texts[text, is_name] = known
+        return known
+
+    def _learn(self, word: str) -> _KnownWord:
         terms = []
         for _, term, spelled in terms_of(word):
             number = self._numbers.setdefault(term, len(self._numbers))
@@ -123,8 +147,9 @@ class _Writer:
                 if spelled:
                     self._spelled[number] = word
             terms.append(number)
-        self._words[word] = tuple(terms)
-        return self._words[word]
+        known = _KnownWord(tuple(terms), fold(word), languages_of_word(word))
+        self._words[word] = known
+        return known
 
     def _keep_whole(self, whole: str, doc: int, field: int) -> None:
         if len(whole) <= _MAX_WHOLE:
@@ -166,16 +191,12 @@ class _Writer:
             "post_docs": docs,
             "post_fields": fields,
             "digests": np.array(self._digests, dtype=np.uint64),
-            "title_lengths": np.array(self._lengths[0], dtype=np.uint8),
-            "description_lengths": np.array(self._lengths[1], dtype=np.uint8),
+            "lengths": np.array(self._lengths, dtype=np.uint8),
         }
         arrays |= _by_hash("term", self._numbers.items(), "numbers")
-        common = max(
-            sorted(self._counts_by_language), key=self._counts_by_language.__getitem__, default=0
-        )
-        arrays |= _by_hash("stem", self._stems(common))
+        arrays |= _by_hash("stem", self._stems())
         arrays |= _by_hash("typo", self._typos())
-        arrays["languages"] = np.array(sorted({common, *self._counts_by_language}), dtype=np.uint32)
+        arrays["languages"] = self._stem_languages()
         wholes = np.concatenate([*self._whole_blocks, _packed(self._wholes)])
         wholes = wholes[np.argsort(wholes["hash"], kind="stable")]
         for name, dtype in (("hash", np.uint64), ("doc", np.uint32), ("field", np.uint8)):
@@ -189,9 +210,14 @@ class _Writer:
         docs = np.memmap(self._place / "docs", dtype=np.uint32, mode="w+", shape=(n,))
         return docs, np.memmap(self._place / "fields", dtype=np.uint8, mode="w+", shape=(n,))
 
-    def _stems(self, common: int) -> Iterator[tuple[str, int]]:
+    def _stem_languages(self) -> NDArray[np.uint32]:
+        used = functools.reduce(operator.or_, self._languages, 0)
+        places = [place for place in range(len(LANGUAGES)) if used >> place & 1]
+        return np.array(places, dtype=np.uint32)
+
+    def _stems(self) -> Iterator[tuple[str, int]]:
         for term, word in self._spelled.items():
-            bits = self._languages[term] or 1 << common
+            bits = self._languages[term]
             language = 0
             while bits >> language:
                 if bits >> language & 1 and (key := stem_key(word, language)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from pathlib import PurePath
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -87,7 +86,8 @@ def texts_of(table: PhotoTable, withheld: Collection[str] = ()) -> Iterator[list
         for number, name, values in columns:
             text = next(values)
             if name == "file":
-                written.append(Written(number, PurePath(text).stem, is_name=True))
+                file = text.rpartition("/")[2]
+                written.append(Written(number, file.rpartition(".")[0] or file, is_name=True))
             elif text and not is_generated(text):
                 written.append(Written(number, text, is_name=name == "folder"))
         yield written

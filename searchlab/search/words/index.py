@@ -195,6 +195,12 @@ class WordIndex:
         return sum(int((rows >= 0).sum()) for rows in self.doc_rows)
 
     @cached_property
+    def _moved_rows(self) -> list[NDArray[np.int32]]:
+        """For each segment its `doc_rows`, empty where each document is the row of its number."""
+        none = np.zeros(0, dtype=np.int32)
+        return [none if _is_range(rows) else rows for rows in self.doc_rows]
+
+    @cached_property
     def _whole_segments(self) -> list[bool]:
         return [bool((rows >= 0).all()) for rows in self.doc_rows]
 
@@ -215,7 +221,7 @@ class WordIndex:
         )
         parts = [
             add_up(segment, some, idf, rows, allowed)
-            for segment, some, rows in zip(self.segments, lists, self.doc_rows, strict=True)
+            for segment, some, rows in zip(self.segments, lists, self._moved_rows, strict=True)
             if len(some.terms)
         ]
         matched = _join(parts)
@@ -266,14 +272,17 @@ class WordIndex:
 
     def _forms(self, word: Word) -> list[list[tuple[int, float]]]:
         """Return, for each segment, the terms that a word finds and how well they fit."""
-        forms = []
-        for segment in self.segments:
-            exact = segment.term(word.term)
-            fit = dict.fromkeys(segment.forms(word.text), _FORM) if word.spelled else {}
-            if exact is not None:
-                fit[exact] = _AS_WRITTEN
-            forms.append(sorted(fit.items()))
-        return forms
+        terms = {word.term: _AS_WRITTEN}
+        if word.spelled:
+            for segment in self.segments:
+                for number in segment.forms(word.text):
+                    terms.setdefault(segment.terms[number], _FORM)
+        return [self._numbered(segment, terms) for segment in self.segments]
+
+    @staticmethod
+    def _numbered(segment: Segment, terms: dict[str, float]) -> list[tuple[int, float]]:
+        numbers = ((segment.term(term), fit) for term, fit in terms.items())
+        return sorted((number, fit) for number, fit in numbers if number is not None)
 
     def _count(self, number: int, term: int) -> int:
         docs = self.segments[number].documents(term)
@@ -304,6 +313,10 @@ def _join(parts: list[Matched]) -> Matched:
     rows, coverage, precision = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(rows, kind="stable")
     return Matched(rows[order], coverage[order], precision[order])
+
+
+def _is_range(rows: NDArray[np.int32]) -> bool:
+    return np.array_equal(rows, np.arange(len(rows), dtype=np.int32))
 
 
 def _documents(table: PhotoTable, withheld: Collection[str]) -> Iterator[tuple[int, list[Written]]]:

@@ -1,15 +1,15 @@
 """Languages: in which one a short text is written, and the stems of its words.
 
 A text is told by its script where that has one language of ours, else by its function words: the
-handful of short words that stand in nearly every sentence and in no other language as often. What
-has none of them is of the language that most of the library is in. Stems are Snowball's (Porter,
+handful of short words that stand in nearly every sentence and in no other language as often. The
+words of what has none of them are stemmed in several languages. Stems are Snowball's (Porter,
 "Snowball: a language for stemming algorithms", 2001; http://snowballstem.org).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from typing import Protocol
 
@@ -111,6 +111,12 @@ _FUNCTION_WORDS = {
 LANGUAGES = tuple(_FUNCTION_WORDS)
 """Languages with a stemmer, by Snowball's names."""
 
+WIDESPREAD = tuple(
+    LANGUAGES.index(name)
+    for name in ("english", "german", "french", "spanish", "italian", "portuguese", "dutch")
+)
+"""Places in `LANGUAGES` of those that titles of one word are stemmed in, which tell none."""
+
 _SCRIPTS = (
     ("\u0370", "\u03ff", ("greek",)),
     ("\u0400", "\u04ff", ("russian",)),
@@ -120,6 +126,7 @@ _SCRIPTS = (
     ("\u0b80", "\u0bff", ("tamil",)),
 )
 _IN_SCRIPTS = {language for *_, languages in _SCRIPTS for language in languages}
+_OF_SCRIPT = 1e-6  # what the script of a word counts beside a function word
 _stemming = threading.local()
 
 
@@ -145,14 +152,36 @@ def language_of(words: Iterable[str]) -> int | None:
     Returns:
         A place in `LANGUAGES`; None where no word tells.
     """
-    counts: dict[int, int] = {}
-    by_word = _languages_by_word()
-    for word in words:
-        for number in by_word.get(word, ()):
-            counts[number] = counts.get(number, 0) + 1
-        if not word.isascii() and not counts:
-            for number in _of_script(word):
-                counts[number] = counts.get(number, 0)
+    return choose_language(languages_of_word(word) for word in words)
+
+
+def languages_of_word(word: str) -> tuple[int, ...]:
+    """Return the languages that a word tells of: it is a function word of theirs.
+
+    Args:
+        word: Lower case, with accents.
+
+    Returns:
+        Places in `LANGUAGES`; those of a script that few languages share are negative, less one:
+        they count where no function word does.
+    """
+    known = _languages_by_word().get(word, ())
+    return known or (() if word.isascii() else tuple(~number for number in _of_script(word)))
+
+
+def choose_language(languages: Iterable[tuple[int, ...]]) -> int | None:
+    """Return the language that most words tell of, the first of `LANGUAGES` among equals.
+
+    Args:
+        languages: For each word of a text, as `languages_of_word` gives them.
+    """
+    counts: dict[int, float] = {}
+    for some in languages:
+        for number in some:
+            if number >= 0:
+                counts[number] = counts.get(number, 0) + 1
+            else:
+                counts[~number] = counts.get(~number, 0) + _OF_SCRIPT
     return max(counts, key=lambda number: (counts[number], -number)) if counts else None
 
 
@@ -194,9 +223,3 @@ def _stemmer(name: str) -> _Stemmer:
 
         stemmers[name] = Stemmer.Stemmer(name)
     return stemmers[name]
-
-
-def commonest(languages: Sequence[int | None]) -> int:
-    """Return the language of most texts, English where none tells."""
-    known = [language for language in languages if language is not None]
-    return max(sorted(set(known)), key=known.count) if known else 0

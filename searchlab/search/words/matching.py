@@ -54,7 +54,8 @@ def add_up(
         segment: The words.
         lists: What is read.
         idf: (n_words,) float32.
-        doc_rows: (n_docs,) row of each document; -1 where its photo has left.
+        doc_rows: (n_docs,) row of each document, ascending; -1 where its photo has left. Empty
+            where each document is the row of its number.
         allowed: Rows that may be found; all if left out.
     """
     add = _compiled if len(segment) >= COMPILED_FROM else _plain
@@ -81,8 +82,7 @@ def _compiled(
         parts["post_docs"],
         parts["post_fields"],
         doc_rows,
-        parts["title_lengths"],
-        parts["description_lengths"],
+        parts["lengths"],
         bits,
         begins,
         ends,
@@ -100,8 +100,7 @@ def _compiled(
             "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
         )
         raise DataError(msg)
-    order = np.argsort(rows[:count], kind="stable")
-    return Matched(rows[order].astype(np.int64), coverage[order], precision[order])
+    return Matched(rows[:count].astype(np.int64), coverage[:count], precision[:count])
 
 
 def _plain(
@@ -114,6 +113,7 @@ def _plain(
     n = len(segment)
     coverage, hits = np.zeros(n, dtype=np.float32), np.zeros((2, n), dtype=np.uint8)
     touched = np.zeros(n, dtype=np.bool_)
+    doc_rows = doc_rows if len(doc_rows) else np.arange(n, dtype=np.int32)
     for word in np.unique(lists.words).tolist():
         best, bits = np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.uint8)
         for place in np.flatnonzero(lists.words == word).tolist():
@@ -130,10 +130,7 @@ def _plain(
     if allowed is not None:
         passes = allowed.holds(rows)
         docs, rows = docs[passes], rows[passes]
-    docs = docs[np.argsort(rows, kind="stable")]
-    lengths = np.stack(
-        [segment.arrays[f"{name}_lengths"][docs] for name in ("title", "description")]
-    )
+    lengths = segment.arrays["lengths"].reshape(-1, 2)[docs].T
     shares = hits[:, docs].astype(np.float32) / np.maximum(lengths, 1).astype(np.float32)
     precision = np.minimum(shares.max(axis=0), np.float32(1))
-    return Matched(np.sort(rows), coverage[docs], precision)
+    return Matched(rows, coverage[docs], precision)

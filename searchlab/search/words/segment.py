@@ -33,8 +33,7 @@ ARRAYS = {
     "whole_docs": np.uint32,
     "whole_fields": np.uint8,
     "digests": np.uint64,  # (n_docs,) of all that is written about a photo, and of which
-    "title_lengths": np.uint8,  # (n_docs,) words of it, 0 where there is none
-    "description_lengths": np.uint8,
+    "lengths": np.uint8,  # (2 * n_docs,) words of the title and of the description in turn
     "languages": np.uint32,  # places in LANGUAGES that words were stemmed in
 }
 MIN_TYPO = 5
@@ -97,7 +96,7 @@ class Segment:
             and starts[0] == 0
             and starts[-1] == len(parts["post_docs"]) == len(parts["post_fields"])
             and bool((np.diff(starts) >= 0).all())
-            and len(parts["title_lengths"]) == len(parts["description_lengths"]) == n_docs
+            and len(parts["lengths"]) == 2 * n_docs
             and all(
                 len(parts[f"{kind}_hashes"]) == len(parts[names])
                 for kind, names in (

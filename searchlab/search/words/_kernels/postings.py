@@ -14,14 +14,14 @@ from numba import types
 from searchlab._numba import F32, I64, kernel, reads, writes
 
 I32, U8, U32, U64 = types.int32, types.uint8, types.uint32, types.uint64
-_BLOCK = 32_768
+_BLOCK = 8_192
+_SCANNED = 256  # documents of a block from which on scanning it costs less than sorting them
 
 
 @kernel(
     reads(U32),
     reads(U8),
     reads(I32),
-    reads(U8),
     reads(U8),
     reads(U64),
     reads(I64),
@@ -38,8 +38,7 @@ def add_up(
     docs: Any,
     fields: Any,
     doc_rows: Any,
-    title_lengths: Any,
-    description_lengths: Any,
+    lengths: Any,
     allowed: Any,
     begins: Any,
     ends: Any,
@@ -51,14 +50,15 @@ def add_up(
     coverage: Any,
     precision: Any,
 ) -> Any:
-    """Fill rows, coverage and precision of the photos that match; returns how many, or -1.
+    """Fill rows, coverage and precision of the photos that match, by document; how many, or -1.
 
     Args:
         docs: Documents of all postings, ascending within a term.
         fields: Fields of all postings, as bits.
-        doc_rows: (n_docs,) row of a document; -1 where its photo has left.
-        title_lengths: (n_docs,) words of the title, 0 where there is none.
-        description_lengths: (n_docs,) words of the description.
+        doc_rows: (n_docs,) row of a document; -1 where its photo has left. Empty where each
+            document is the row of its number.
+        lengths: (2 * n_docs,) words of the title and of the description of each document in turn,
+            0 where there is none.
         allowed: Rows that may be found, as bits; empty for all.
         begins: (n_lists,) where each list of postings begins; lists of one word stand together.
         ends: (n_lists,) where it ends.
@@ -71,73 +71,91 @@ def add_up(
         precision: (room,) out, share of the title or of the description, whichever is larger, that
             is words of the query.
     """
-    n_docs, n_lists = len(doc_rows), len(begins)
+    n_docs, n_lists, is_moved = len(lengths) // 2, len(begins), len(doc_rows) > 0
     cursor = begins.copy()
-    row_of = np.empty(_BLOCK, dtype=np.int32)
-    seen = np.zeros(_BLOCK, dtype=np.uint8)
+    state = np.zeros(_BLOCK, dtype=np.uint8)  # 0 not met, 1 may be found, 2 may not
     total = np.zeros(_BLOCK, dtype=np.float32)
     best = np.zeros(_BLOCK, dtype=np.float32)
     bits = np.zeros(_BLOCK, dtype=np.uint8)
-    hits = np.zeros((_BLOCK, 2), dtype=np.uint8)
+    title_hits = np.zeros(_BLOCK, dtype=np.uint8)
+    description_hits = np.zeros(_BLOCK, dtype=np.uint8)
     touched = np.empty(_BLOCK, dtype=np.int32)
-    count = 0
+    count, is_filtered = 0, len(allowed) > 0
     for first in range(0, n_docs, _BLOCK):
         stop = min(first + _BLOCK, n_docs)
         n_touched = 0
         at = 0
         while at < n_lists:
             word = term_of[at]
-            until = at
+            until = at + 1
             while until < n_lists and term_of[until] == word:
-                place = cursor[until]
-                while place < ends[until]:
+                until += 1
+            alone, weight = until == at + 1, idf[word]
+            for which in range(at, until):
+                place, end, fit = cursor[which], ends[which], quality[which]
+                while place < end:
                     doc = types.int64(docs[place])
                     if doc >= stop:
                         break
                     if doc < first:
                         return -1  # not ascending: damaged
                     local = doc - first
-                    if seen[local] == 0:
-                        row = doc_rows[doc]
+                    if state[local] == 0:
+                        row = types.int64(doc_rows[doc]) if is_moved else doc
                         passes = row >= 0
-                        if passes and len(allowed):
+                        if passes and is_filtered:
                             passes = (allowed[row >> 6] >> types.uint64(row & 63)) & 1 != 0
-                        seen[local] = 1 if passes else 2
-                        row_of[local] = row
+                        state[local] = 1 if passes else 2
                         touched[n_touched] = local
                         n_touched += 1
-                    if seen[local] == 1:
-                        value = weights[fields[place]] * quality[until]
-                        if value > best[local]:
-                            best[local] = value
-                        bits[local] |= fields[place]
+                    if state[local] == 1:
+                        where = fields[place]
+                        value = weights[where] * fit
+                        if alone:
+                            total[local] += weight * value
+                            title_hits[local] += where & 1
+                            description_hits[local] += (where >> 1) & 1
+                        else:
+                            best[local] = max(best[local], value)
+                            bits[local] |= where
                     place += 1
-                until += 1
-            for which in range(at, until):
-                for place in range(cursor[which], ends[which]):
-                    doc = types.int64(docs[place])
-                    if doc >= stop:
-                        break
-                    local = doc - first
-                    total[local] += idf[word] * best[local]
-                    hits[local, 0] += bits[local] & 1
-                    hits[local, 1] += (bits[local] >> 1) & 1
-                    best[local] = 0
-                    bits[local] = 0
-                    cursor[which] = place + 1
+                if alone:
+                    cursor[which] = place
+            if not alone:
+                for which in range(at, until):
+                    place = cursor[which]
+                    while place < ends[which] and docs[place] < stop:
+                        local = types.int64(docs[place]) - first
+                        total[local] += weight * best[local]
+                        title_hits[local] += bits[local] & 1
+                        description_hits[local] += (bits[local] >> 1) & 1
+                        best[local] = 0
+                        bits[local] = 0
+                        place += 1
+                    cursor[which] = place
             at = until
+        if n_touched > _SCANNED:
+            n_touched = 0
+            for local in range(stop - first):
+                if state[local]:
+                    touched[n_touched] = local
+                    n_touched += 1
+        elif n_lists > 1:
+            touched[:n_touched].sort()
         for step in range(n_touched):
             local = touched[step]
-            if seen[local] == 1:
+            if state[local] == 1:
                 doc = first + local
-                of_title = types.float32(hits[local, 0]) / max(title_lengths[doc], 1)
-                of_description = types.float32(hits[local, 1]) / max(description_lengths[doc], 1)
-                rows[count] = row_of[local]
+                of_title = types.float32(title_hits[local]) / max(lengths[2 * doc], 1)
+                of_description = types.float32(description_hits[local]) / max(
+                    lengths[2 * doc + 1], 1
+                )
+                rows[count] = doc_rows[doc] if is_moved else doc
                 coverage[count] = total[local]
                 precision[count] = min(1.0, max(of_title, of_description))
                 count += 1
-            seen[local] = 0
+            state[local] = 0
             total[local] = 0
-            hits[local, 0] = 0
-            hits[local, 1] = 0
+            title_hits[local] = 0
+            description_hits[local] = 0
     return count
