@@ -34,7 +34,7 @@ def test_every_judgment_names_families_and_each_photo_is_judged_once():
         assert len(set(named)) == len(named)
     ids = [(row["collection"], row["photo_id"]) for row in rows]
     assert len(set(ids)) == len(ids)
-    assert Counter(row["part"] for row in rows) == {"report": 200, "tune": 165}
+    assert Counter(row["part"] for row in rows) == {"report": 200, "tune": 165, "vivid": 72}
 
 
 def test_nothing_is_learnt_from_a_collection_that_only_judges():
@@ -72,5 +72,5 @@ def test_photos_that_are_not_there_are_said_so(monkeypatch, tmp_path):
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
     with pytest.raises(NotFoundError, match=r"'coco-judge'.*set SEARCHLAB_DATASETS"):
         read_judged_photos("report")
-    with pytest.raises(InputError, match="report, tune, got 'test'"):
+    with pytest.raises(InputError, match="report, vivid, tune, got 'test'"):
         read_judged_photos("test")

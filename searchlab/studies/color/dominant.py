@@ -39,7 +39,7 @@ from searchlab.photos.images.dominant_colors import (
     dominant_and_palette,
 )
 
-PARTS = ("report", "tune")
+PARTS = ("report", "vivid", "tune")
 LEAST_SHARE: Final = 0.1
 """Share of the picture from which on a colour of a palette is counted."""
 
@@ -76,7 +76,7 @@ def read_judged_photos(
     """Read the judgments of a part.
 
     Args:
-        part: `report` or `tune`.
+        part: One of `PARTS`.
         collections: Those wanted; all if left out.
 
     Raises:
