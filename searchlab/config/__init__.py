@@ -14,14 +14,15 @@ from typing import Any
 from searchlab.config.calibration import UNCALIBRATED, Calibration, finite_number
 from searchlab.config.indexes import INDEXES, index_names, load_index
 from searchlab.config.operating_points import OperatingPoints
-from searchlab.config.word_weights import WordWeights
+from searchlab.config.word_weights import USUAL_WORDS, WordWeights
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, quote
 from searchlab.files import digest_of
 
 COLOR_METRIC = "oklab-255"
+MIXINGS = ("sum", "standardised")
 
 # Left out of `to_dict` while they have their defaults, so that ids on record stay what they are.
-_LATER = ("n_lists", "recall", "tuning", "build_threads", "words")
+_LATER = ("n_lists", "recall", "tuning", "build_threads", "words", "mixing")
 
 
 def _canonical(values: Mapping[str, Any]) -> str:
@@ -47,6 +48,9 @@ class Config:
             always take the graph; the planner goes by it where there is no `tuning` (hnsw).
         depth: Photos that the index ranks; those after them are ranked by exact score.
         steering: Weight of the text beside the picture, for each unit of `text_alpha`.
+        mixing: How the text is added to the picture: `"sum"`, as the model embeds both, or
+            `"standardised"`, without what all texts share, and brought to the picture's spread over
+            the photos of the library.
         color_metric: The perceptual metric of the colour filters.
         calibration: From cosines to `relevance_score`.
         seed: Seed of the graph's levels and of the clusters' centres.
@@ -79,6 +83,7 @@ class Config:
     tuning: OperatingPoints | None = None
     build_threads: int = 1
     words: WordWeights | None = None
+    mixing: str = "sum"
 
     def __post_init__(self) -> None:
         if not isinstance(self.index, str) or (
@@ -106,6 +111,9 @@ class Config:
             raise InputError(msg)
         if not isinstance(self.words, WordWeights | None):
             msg = f"words must be WordWeights or none, got {quote(self.words)}"
+            raise InputError(msg)
+        if not isinstance(self.mixing, str) or self.mixing not in MIXINGS:
+            msg = f"mixing must be one of {', '.join(MIXINGS)}, got {quote(self.mixing)}"
             raise InputError(msg)
         if self.color_metric != COLOR_METRIC:
             msg = f"color_metric must be {COLOR_METRIC!r}, got {quote(self.color_metric)}"
@@ -197,3 +205,7 @@ class Config:
         except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
             msg = f"{path} must hold a config as JSON, got: {error}; write it with `searchlab demo`"
             raise DataError(msg) from error
+
+
+USUAL = Config(words=USUAL_WORDS, mixing="standardised", steering=0.59)
+"""Of new libraries. At the usual `text_alpha` text and picture count the same."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from searchlab.config import Config
-from searchlab.config.word_weights import USUAL_WORDS
+from searchlab.config import USUAL, Config
 from searchlab.errors import InputError
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_table, identify
@@ -154,10 +153,10 @@ class _Before:
 def _read_before(library: Library, *, rebuild: bool) -> _Before:
     if rebuild:
         state = last_readable(library.folder)
-        return _Before(calibrate(Config(words=USUAL_WORDS))) if state is None else _Before(*state)
+        return _Before(calibrate(USUAL)) if state is None else _Before(*state)
     snapshot = library.snapshot()
     if snapshot is None:
-        return _Before(calibrate(Config(words=USUAL_WORDS)))
+        return _Before(calibrate(USUAL))
     return _Before(snapshot.config, snapshot.roots, snapshot.table, snapshot)
 
 

@@ -115,7 +115,8 @@ class SearchEngine:
         self._thumbnail = thumbnail
         self.build_s = 0.0
         texts = TextVectors(model) if texts is None else texts.of_model(model)
-        self._vectors = QueryVectors(model, texts, canary_check or CanaryCheck({}))
+        check = canary_check or CanaryCheck({})
+        self._vectors = QueryVectors(model, texts, check, index.vectors, config)
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed query texts in one batch and keep their vectors."""
@@ -151,7 +152,7 @@ class SearchEngine:
         picture = self.reference_vector(query) if reference is None else reference
         if picture is None or query.kind == "image":
             return picture
-        return self._vectors.mix(picture, text, self.config.steering * query.text_alpha)
+        return self._vectors.mix(picture, text, query.text_alpha).vector
 
     def allowed(self, query: Query) -> Bitmap | None:
         """Return the photos that a query may find; None where it may find all.

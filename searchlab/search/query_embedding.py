@@ -15,8 +15,10 @@ from typing import Literal
 
 import numpy as np
 
+from searchlab.config import Config
 from searchlab.models.canaries import CanaryCheck
-from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.search.mixing import EVERYDAY, Background, Mixed, add
 from searchlab.search.queries import Picture
 
 MAX_BYTES = 64 * 2**20
@@ -46,6 +48,7 @@ class TextVectors:
         self._model = model
         self._max_bytes = max_bytes
         self._vectors: OrderedDict[str, Embeddings] = OrderedDict()
+        self._everyday: Embeddings | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -67,6 +70,13 @@ class TextVectors:
             vector = self._model.encode_texts([text])[0]
             self._keep([text], vector[np.newaxis])
         return vector
+
+    @property
+    def everyday(self) -> Embeddings:
+        """(n_words, dim) vectors of `EVERYDAY`, which are always one batch."""
+        if self._everyday is None:
+            self._everyday = self._model.encode_texts(EVERYDAY)
+        return self._everyday
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed texts in one batch and keep their vectors."""
@@ -92,18 +102,30 @@ def _size(text: str, row: Embeddings) -> int:
 class QueryVectors:
     """Embeds queries, after a check that the model still is the one that embedded the photos."""
 
-    def __init__(self, model: Embedder, texts: TextVectors, canary_check: CanaryCheck) -> None:
+    def __init__(
+        self,
+        model: Embedder,
+        texts: TextVectors,
+        canary_check: CanaryCheck,
+        photos: Embeddings,
+        config: Config,
+    ) -> None:
         """Take the parts.
 
         Args:
             model: The model that made the vectors.
             texts: The cache of text vectors of the same model.
             canary_check: Probes that the model embedded together with the photos.
+            photos: (n_photos, dim) vectors of the library.
+            config: How words are mixed with a picture, and how much they count.
         """
         self._model = model
         self._texts = texts
         self._canary_check = canary_check
         self._checked: set[str] = set()
+        self._photos = photos
+        self._config = config
+        self._background: Background | None = None
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed texts in one batch and keep their vectors."""
@@ -128,16 +150,21 @@ class QueryVectors:
         small = for_model(as_rgb(picture, min_side=max(WORKING_SIDE, side)), side)
         return np.array(self._model.encode_images([small])[0])
 
-    def mix(self, picture: Embeddings, text: str, weight: float) -> Embeddings:
-        """Return the (dim,) unit row between a picture and words.
+    def mix(self, picture: Embeddings, text: str, text_alpha: float) -> Mixed:
+        """Mix a picture with words.
 
         Args:
             picture: (dim,) unit row.
             text: Words.
-            weight: How much the words count; the picture counts 1.
+            text_alpha: How much the words count; at 0 the picture stays what it is.
         """
-        mixed = picture + weight * self.of_text(text)
-        return np.array(unit_rows(mixed[np.newaxis])[0])
+        words = self.of_text(text)
+        weight = self._config.steering * text_alpha
+        if self._config.mixing == "sum":
+            return add(picture, words, weight)
+        if self._background is None:
+            self._background = Background(self._photos, self._texts.everyday)
+        return self._background.mix(picture, words, weight)
 
     def _check_tower(self, kind: Literal["text", "image"]) -> None:
         if kind not in self._checked:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchlab.config import Config
+from searchlab.config import USUAL, Config
 from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.files import digest_of
@@ -40,6 +40,7 @@ def test_the_same_choices_have_the_same_id():
         {"ef_search": 101},
         {"depth": 201},
         {"steering": 0.36},
+        {"mixing": "standardised"},
         {"calibration": FITTED},
         {"seed": 1},
         {"index": "clustered"},
@@ -139,6 +140,18 @@ def test_an_index_id_depends_on_what_the_index_is_built_from_alone():
 def test_a_number_out_of_range_is_refused(name, value):
     with pytest.raises(InputError, match=f"{name} must be an integer from"):
         Config(**{name: value})
+
+
+@pytest.mark.parametrize("mixing", ["", "Sum", "product", None, 1, ["sum"]])
+def test_mixing_must_be_a_known_way(mixing):
+    with pytest.raises(InputError, match="mixing must be one of sum, standardised"):
+        Config(mixing=mixing)
+
+
+def test_what_new_libraries_take_keeps_the_ids_of_what_was_measured_before():
+    assert "mixing" not in Config().to_dict()
+    assert Config.from_dict(json.loads(USUAL.to_json())) == USUAL
+    assert USUAL.config_id != Config(words=USUAL.words).config_id
 
 
 @pytest.mark.parametrize("steering", [0, -0.1, math.nan, math.inf, "0.35", True, None, HUGE])

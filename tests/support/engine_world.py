@@ -18,6 +18,7 @@ from searchlab.models.protocol import unit_rows
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import build_index
+from searchlab.search.mixing import EVERYDAY
 from searchlab.search.queries import Query
 
 N = 300
@@ -26,12 +27,14 @@ ENGINES = {
     # A shallow, careless graph: what it misses must not be lost, and every page crosses its depth.
     "graph": {"index": "hnsw", "step_rows": 0, "depth": 7, "ef_search": 8, "M": 4},
     "planned": {"index": "hnsw", "step_rows": 2, "depth": 20},
+    "standardised": {"index": "exact", "mixing": "standardised", "steering": 0.59},
     # Clusters that are left early, and two depths of the head.
     "clustered": {"index": "clustered", "n_lists": 20, "depth": 40, "effort": 0.1},
     # Texts are read beside the vectors, and move photos from far behind to the front.
     "written": {"index": "exact", "words": WordWeights(1.5, 0.5)},
     "written graph": {
         "index": "hnsw",
+        "mixing": "standardised",
         "step_rows": 0,
         "depth": 7,
         "ef_search": 8,
@@ -187,7 +190,23 @@ def vector_of(engine, query):
         picture = model.encode_images([query.image])[0]
     if text is None or query.text_alpha == 0:
         return picture
-    return unit_rows([picture + engine.config.steering * query.text_alpha * text])[0]
+    weight = engine.config.steering * query.text_alpha
+    if engine.config.mixing == "standardised":
+        text, ratio = standardised(engine, picture, text)
+        weight *= ratio
+    return unit_rows([picture + weight * text])[0]
+
+
+def standardised(engine, picture, text):
+    """Take from a text what everyday words share, and say what gives it the picture's spread."""
+    photos = np.asarray(engine.index.vectors, dtype=float)  # fewer than are sampled
+    words = engine.model.encode_texts(EVERYDAY).astype(float)
+    cosines = photos @ words.T
+    odds = np.exp(2 * cosines / cosines.std())
+    common = (odds / odds.sum(axis=1, keepdims=True)).mean(axis=0) @ words
+    bare = np.where(text == 0, 0, text - common)
+    least = 0.5 * np.median((photos @ (words - common).T).std(axis=0))
+    return bare, (photos @ picture).std() / max((photos @ bare).std(), least)
 
 
 def add_gains(engine, query, similar, curve=None):
