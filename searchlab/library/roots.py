@@ -44,7 +44,9 @@ class Root:
     @property
     def is_there(self) -> bool:
         """Whether it can be reached."""
-        return _is_folder(self.folder) and (not self.is_dump or _is_file(self.place))
+        if not self.is_dump:
+            return _is_folder(self.folder)
+        return os.access(self.folder, os.R_OK | os.X_OK) and _is_file(self.place)
 
     @property
     def is_empty(self) -> bool:

@@ -107,8 +107,9 @@ def test_a_manifest_that_was_changed_is_a_data_error(folder, save, change):
 
 def test_a_manifest_of_another_format_says_so(folder, save, monkeypatch):
     name = save(["a"])
+    written = snapshots.FORMAT
     monkeypatch.setattr(snapshots, "FORMAT", 99)
-    with pytest.raises(DataError, match=r"manifest\.json.*format 2.*99"):
+    with pytest.raises(DataError, match=rf"manifest\.json.*format {written}.*99"):
         open_snapshot(folder, name)
 
 

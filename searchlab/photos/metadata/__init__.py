@@ -16,6 +16,7 @@ latitude and longitude. What the photo libraries themselves say of their photos 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -67,10 +68,9 @@ class MetadataBlocks:
         blocks = ((xmp_record, self.xmp), (iptc_record, self.iptc), (exif_record, self.exif))
         said = []
         for read, block in blocks:
-            try:
-                said.append(read(block))
-            except ValueError:  # it is none: the photo is no worse for that
-                continue
+            if block:
+                with suppress(ValueError):  # It is none: the photo is no worse for that.
+                    said.append(read(block))
         return merge_records(said)
 
 
