@@ -23,7 +23,8 @@ from searchlab.search.indexes.exact import cosines_of
 from searchlab.search.indexes.protocol import VectorIndex
 from searchlab.search.words.index import WordMatches
 
-_SCORED_ONE_BY_ONE = 400  # photos of the largest gains
+_SCORED_ONE_BY_ONE = 200  # photos of the largest gains
+_MANY = 0.02  # a good part of a library
 _STEPS = 32  # of a log-odds, in which gains are counted, so that few of them differ
 _SPREAD = 2.0  # no two cosines are further apart
 
@@ -159,12 +160,60 @@ def add_written(
             written = Scored(rows, cosines_of(index.vectors, vector, rows))
         else:
             written = _best_of_group(index, vector, n_wanted, rows, values, least)
-        new = ~np.isin(written.rows, best.rows)
-        more = written.scores[new].astype(np.float64) + gains.of(written.rows[new])
-        both = np.concatenate([best.scores, more])
-        best = _best(Scored(np.concatenate([best.rows, written.rows[new]]), both), 0.0, n_wanted)
+        best = _join(best, written, gains, n_wanted)
     reaches = best.scores >= at_least
     return Scored(best.rows[reaches], best.scores[reaches])
+
+
+def add_written_roughly(
+    index: VectorIndex,
+    vector: Embeddings,
+    by_vector: Scored,
+    n_wanted: int,
+    gains: Gains,
+    *,
+    effort: float | None,
+) -> Scored:
+    """Merge the nearest photos with the best of those that have a gain, at the cost of a search.
+
+    The few largest gains are all looked at. Where these are fewer than wanted, the nearest of the
+    next group are searched for; if a good part of the library is in it, `by_vector` holds enough of
+    them already. What has a smaller gain counts where it is in `by_vector`.
+
+    Args:
+        index: The vectors.
+        vector: (dim,) unit row of the query.
+        by_vector: The best that a search by cosine alone found.
+        n_wanted: Photos at most, 1 or more.
+        gains: Of photos that are allowed.
+        effort: Of the search; the index's own if None.
+    """
+    if not len(gains.rows):
+        return by_vector
+    best = _best(by_vector, gains.of(by_vector.rows), n_wanted)
+    n_seen = 0
+    for rows, _ in gains.groups():
+        n_seen += len(rows)
+        if len(rows) <= _SCORED_ONE_BY_ONE:
+            written = Scored(rows, cosines_of(index.vectors, vector, rows))
+        elif len(rows) > _MANY * len(index.vectors):
+            break
+        else:
+            some = Bitmap.of_rows(rows, len(index.vectors))
+            near = index.search(vector[np.newaxis], n_wanted, allowed=some, effort=effort)
+            filled = min(n_wanted, len(rows))
+            written = Scored(near.rows[0, :filled], near.scores[0, :filled])
+        best = _join(best, written, gains, n_wanted)
+        if n_seen >= n_wanted:
+            break
+    return best
+
+
+def _join(best: Scored, written: Scored, gains: Gains, n_wanted: int) -> Scored:
+    new = ~np.isin(written.rows, best.rows)
+    more = written.scores[new].astype(np.float64) + gains.of(written.rows[new])
+    rows = np.concatenate([best.rows, written.rows[new]])
+    return _best(Scored(rows, np.concatenate([best.scores, more])), 0.0, n_wanted)
 
 
 def _best_of_group(

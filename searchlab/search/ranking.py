@@ -20,7 +20,7 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex
 from searchlab.search.indexes.exact import cosines_of
-from searchlab.search.merging import NO_GAINS, Gains, Scored, add_written, nearest
+from searchlab.search.merging import NO_GAINS, Gains, Scored, add_written_roughly, nearest
 from searchlab.search.queries import Query, QueryPlan
 from searchlab.search.words.index import WordMatches
 
@@ -161,7 +161,8 @@ def rank_approximately(
     head = Scored(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
     for depth in _depths(index, config):
         by_vector = _search(index, vector, depth, plan, allowed)
-        head = _append_new(head, add_written(index, vector, by_vector, depth, gains))
+        merged = add_written_roughly(index, vector, by_vector, depth, gains, effort=plan.effort)
+        head = _append_new(head, merged)
         if len(head.rows) >= n_wanted:
             break
     else:

@@ -34,6 +34,7 @@ from searchlab.search.words.terms import Word, hash_of, terms_of, whole_of, word
 _NAMES = "words.columns"
 _AS_WRITTEN, _FORM, _MISSPELT = 1.0, 0.9, 0.6
 _MAX_WORDS = 32
+_COMMON, _COMMON_FROM = 0.02, 5_000  # share and number of photos above which a word is common
 _WHOLE_BITS = sum(1 << number for number, field in enumerate(FIELDS) if field.whole)
 
 
@@ -44,7 +45,8 @@ class WordMatches:
     Attributes:
         rows: (n,) int64, ascending; photos with at least one of the words.
         coverage: (n,) float32, 0 to 1: the share of the query that the photo has, where rare words
-            count more, and words in a title more than those in a folder's name.
+            count more, and words in a title more than those in a folder's name. In a large library
+            words of very many photos count only beside a rarer one, unless there is none.
         precision: (n,) float32, 0 to 1: the share of the title, or of the description, that is
             words of the query.
         whole: (n,) bool, whether a title, description or file name is just the query.
@@ -217,7 +219,7 @@ class WordIndex:
         n = max(1, self._n_photos)
         # As in BM25 (Robertson and Zaragoza, 2009): never below 0, largest where no photo has it.
         idf = np.array(
-            [math.log1p((n - count + 0.5) / (count + 0.5)) for count in counts], dtype=np.float32
+            [math.log1p((n - count + 0.5) / (count + 0.5)) for count in sorted(counts)], np.float32
         )
         parts = [
             add_up(segment, some, idf, rows, allowed)
@@ -236,6 +238,7 @@ class WordIndex:
         )
 
     def _lists(self, words: Sequence[Word]) -> tuple[list[Lists], list[int], dict[str, list[str]]]:
+        n_photos = self._n_photos
         forms = [self._forms(word) for word in words]
         read_as: dict[str, list[str]] = {}
         for place, word in enumerate(words):
@@ -252,23 +255,34 @@ class WordIndex:
                 }
                 if terms:
                     read_as[word.text] = sorted(terms)
+        counts = [
+            min(
+                sum(self._count(n, term) for n, some in enumerate(form) for term, _ in some),
+                n_photos,
+            )
+            for form in forms
+        ]
+        # Rare words lead: what common ones add is counted where a rare one is.
+        order = sorted(range(len(words)), key=lambda place: (counts[place], place))
+        most = max(_COMMON_FROM, _COMMON * n_photos)
+        n_leading = sum(count <= most for count in counts)
+        n_leading = n_leading if any(counts[place] for place in order[:n_leading]) else len(order)
         lists = []
         for number in range(len(self.segments)):
             here = [
-                (term, place, q) for place, form in enumerate(forms) for term, q in form[number]
+                (term, new, fit)
+                for new, place in enumerate(order)
+                for term, fit in forms[place][number]
             ]
             lists.append(
                 Lists(
                     np.array([term for term, _, _ in here], dtype=np.int64),
                     np.array([place for _, place, _ in here], dtype=np.int64),
-                    np.array([quality for _, _, quality in here], dtype=np.float32),
+                    np.array([fit for _, _, fit in here], dtype=np.float32),
+                    n_leading,
                 )
             )
-        counts = [
-            sum(self._count(n, term) for n, some in enumerate(form) for term, _ in some)
-            for form in forms
-        ]
-        return lists, [min(count, self._n_photos) for count in counts], read_as
+        return lists, counts, read_as
 
     def _forms(self, word: Word) -> list[list[tuple[int, float]]]:
         """Return, for each segment, the terms that a word finds and how well they fit."""

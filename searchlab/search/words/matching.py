@@ -19,11 +19,13 @@ class Lists(NamedTuple):
         terms: (n_lists,) int64 numbers of terms.
         words: (n_lists,) int64 which word of the query each is for, ascending.
         quality: (n_lists,) float32 how well the term fits the word, above 0 to 1.
+        n_leading: Words, the first ones, that a photo must have one of; the others only add to it.
     """
 
     terms: NDArray[np.int64]
     words: NDArray[np.int64]
     quality: NDArray[np.float32]
+    n_leading: int
 
 
 class Matched(NamedTuple):
@@ -74,7 +76,8 @@ def _compiled(
 
     parts = segment.arrays
     begins, ends = parts["post_starts"][lists.terms], parts["post_starts"][lists.terms + 1]
-    room = min(int((ends - begins).sum()), len(segment))
+    leading = lists.words < lists.n_leading
+    room = min(int((ends - begins)[leading].sum()), len(segment))
     rows = np.empty(room, dtype=np.int32)
     coverage, precision = np.empty(room, dtype=np.float32), np.empty(room, dtype=np.float32)
     bits = np.zeros(0, dtype=np.uint64) if allowed is None else allowed.words
@@ -89,6 +92,7 @@ def _compiled(
         lists.words,
         lists.quality,
         idf,
+        lists.n_leading,
         WEIGHTS,
         rows,
         coverage,
@@ -122,7 +126,8 @@ def _plain(
             fields = segment.arrays["post_fields"][start:end]
             best[docs] = np.maximum(best[docs], WEIGHTS[fields] * lists.quality[place])
             bits[docs] |= fields
-            touched[docs] = True
+            if word < lists.n_leading:
+                touched[docs] = True
         coverage += idf[word] * best
         hits += np.stack([bits & 1, bits >> 1 & 1])
     docs = np.flatnonzero(touched & (doc_rows >= 0))

@@ -29,6 +29,7 @@ _SCANNED = 256  # documents of a block from which on scanning it costs less than
     reads(I64),
     reads(F32),
     reads(F32),
+    I64,
     reads(F32),
     writes(I32),
     writes(F32),
@@ -45,6 +46,7 @@ def add_up(
     term_of: Any,
     quality: Any,
     idf: Any,
+    n_leading: Any,
     weights: Any,
     rows: Any,
     coverage: Any,
@@ -65,6 +67,7 @@ def add_up(
         term_of: (n_lists,) the word of the query that it is of, ascending from 0.
         quality: (n_lists,) how well the term fits the word, above 0 to 1.
         idf: (n_words,) weight of each word of the query.
+        n_leading: Words, the first ones, that a document must have one of.
         weights: (256,) weight of a set of fields.
         rows: (room,) out.
         coverage: (room,) out, sum over words of idf times the weight of the best field.
@@ -100,7 +103,7 @@ def add_up(
                     if doc < first:
                         return -1  # not ascending: damaged
                     local = doc - first
-                    if state[local] == 0:
+                    if state[local] == 0 and word < n_leading:
                         row = types.int64(doc_rows[doc]) if is_moved else doc
                         passes = row >= 0
                         if passes and is_filtered:
