@@ -269,14 +269,15 @@ import json, resource, sys
 sys.path.insert(0, sys.argv[1])
 resource.setrlimit(resource.RLIMIT_CPU, (90, 90))
 import test_hostile_images as made
+from tests.support.hostile_pictures import ENDLESS, animated_webp
 made.look(made.plain("PNG"))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 found = [made.look(content()) for content in (
     lambda: made.png(4_000, 4_000, color=6, packed=made.zeros(4_000 * 16_001)),
     lambda: made.png(2, 2, packed=made.zeros(300 * 2**20)),
     lambda: made.many_scans(100, 3_000, 3_000),
-    lambda: made.jpeg(made.segment(0xE1, b"Exif\\0\\0" + made.ENDLESS)),
-    lambda: made.animated_webp(10_000),
+    lambda: made.jpeg(made.segment(0xE1, b"Exif\\0\\0" + ENDLESS)),
+    lambda: animated_webp(10_000),
 )]
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps([found, (after - before) // 1024]))

@@ -9,8 +9,10 @@ from PIL import Image, ImageCms
 
 from searchlab.api.http.uploads import open_upload
 from tests.support.hostile_pictures import (
+    ENDLESS,
     KINDS,
     RED,
+    animated_webp,
     chunk,
     exif_block,
     jpeg,
@@ -19,20 +21,9 @@ from tests.support.hostile_pictures import (
     png,
     riff,
     segment,
+    three,
 )
 from tests.support.pictures import encoded
-
-
-def three(number):
-    return struct.pack("<I", number)[:3]
-
-
-def animated_webp(n_frames):
-    frame = plain("WEBP", (4, 3), lossless=True)[12:]
-    place = three(0) + three(0) + three(3) + three(2) + three(40) + b"\0"
-    canvas = b"\x02\0\0\0" + three(3) + three(2)
-    frames = [(b"ANMF", place + frame)] * n_frames
-    return riff((b"VP8X", canvas), (b"ANIM", bytes(6)), *frames)
 
 
 def animated_png(n_frames):
@@ -118,8 +109,6 @@ def test_palettes_and_chunks_that_do_not_fit_are_refused_or_passed_over(content)
 
 
 # -- metadata ---------------------------------------------------------------------------------
-
-ENDLESS = exif_block(*[(300 + number, 1, 60_000, 8) for number in range(4_900)])
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -61,3 +61,18 @@ def exif_block(*entries, order="<", start=8):
     head = {"<": b"II*\0", ">": b"MM\0*"}[order]
     body = b"".join(struct.pack(order + "HHII", *entry) for entry in entries)
     return head + struct.pack(order + "IH", start, len(entries)) + body + bytes(4)
+
+
+def three(number):
+    return struct.pack("<I", number)[:3]
+
+
+def animated_webp(n_frames):
+    frame = plain("WEBP", (4, 3), lossless=True)[12:]
+    place = three(0) + three(0) + three(3) + three(2) + three(40) + b"\0"
+    canvas = b"\x02\0\0\0" + three(3) + three(2)
+    frames = [(b"ANMF", place + frame)] * n_frames
+    return riff((b"VP8X", canvas), (b"ANIM", bytes(6)), *frames)
+
+
+ENDLESS = exif_block(*[(300 + number, 1, 60_000, 8) for number in range(4_900)])

@@ -15,7 +15,7 @@ from searchlab.errors import InputError
 from searchlab.photos.metadata.values import clean_text, day_of, license_of, names_of
 from searchlab.photos.sidecar import Record, clean_tags, is_position
 
-MAX_PACKET: Final = 4 * 2**20
+MAX_PACKET: Final = 2 * 2**20
 _RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 _LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
 _DC: Final = "{http://purl.org/dc/elements/1.1/}"
