@@ -19,7 +19,6 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +99,7 @@ def measure_model(
     )
     beside = draw(options, name, spec, measured)
     parameters = parameters_of(options, [spec]) | {
-        "others": {k: asdict(v) for k, v in others.items()}
+        "others": {k: v.to_dict() for k, v in others.items()}
     }
     values = {
         "config": config.to_dict(),

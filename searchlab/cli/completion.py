@@ -102,10 +102,9 @@ def complete_metrics(_: click.Context) -> Iterable[str]:
 
 def complete_fields(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """Offer the fields of a photo, after each comma those that are not named yet."""
-    from searchlab.photos.photo import MORE_FIELDS, OWNERS_FIELDS, PHOTO_FIELDS
+    from searchlab.photos.photo import OWNERS_FIELDS, PHOTO_FIELDS
 
     head, comma, last = begun.rpartition(",")
     named = {name.strip() for name in head.split(",")}
-    every = (*PHOTO_FIELDS, *MORE_FIELDS, *OWNERS_FIELDS)
-    names = [name for name in every if name not in named]
+    names = [name for name in (*PHOTO_FIELDS, "title", *OWNERS_FIELDS) if name not in named]
     return [f"{head}{comma}{name}" for name in names if name.startswith(last)]

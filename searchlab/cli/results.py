@@ -9,7 +9,6 @@ import json
 import os
 import socket
 import webbrowser
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,12 +26,11 @@ from searchlab.cli.options import count, stderr, stdout, write_text
 from searchlab.errors import InputError, NotFoundError
 from searchlab.files import write_atomically
 from searchlab.library.library import Library
-from searchlab.photos.colors import color_name
-from searchlab.photos.photo import MORE_FIELDS, OWNERS_FIELDS, PHOTO_FIELDS, Photo
+from searchlab.photos.photo import OWNERS_FIELDS, PHOTO_FIELDS
 from searchlab.search.queries import Hit, Page
 
 _FILE = "file"
-_FIELDS = (*PHOTO_FIELDS, *MORE_FIELDS, *OWNERS_FIELDS)
+_FIELDS = (*PHOTO_FIELDS, "title", *OWNERS_FIELDS)
 _SHEET = "search.html"
 _LEAST_CAPTION = 16
 _NOTHING = "no photo meets all conditions"
@@ -236,18 +234,10 @@ def _print_details(head: str, hit: Hit, out: Console, *, has_files: bool) -> Non
         ("place", photo.place if has_files else ""),
         ("tags", ", ".join(photo.tags) if has_files else ""),
         ("photo_id", photo.photo_id),
-        ("colours", _describe_palette(photo)),
     ]
     for name, value in lines:
         if value:
             print_plain(out, f"     {name:9}  {escape(value)}")
-
-
-def _describe_palette(photo: Photo) -> str:
-    percents: Counter[str] = Counter()
-    for shade, percent in photo.palette:
-        percents[color_name(shade)] += percent
-    return ", ".join(f"{name} {percent} %" for name, percent in percents.most_common())
 
 
 def _bar(score: float) -> Text:

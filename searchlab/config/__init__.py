@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from searchlab.config.calibration import UNCALIBRATED, Calibration, finite_number
+from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.config.indexes import INDEXES, index_names, load_index
+from searchlab.config.numbers import finite_number
 from searchlab.config.operating_points import OperatingPoints
 from searchlab.config.word_weights import USUAL_WORDS, WordWeights
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, quote
@@ -22,7 +23,7 @@ COLOR_METRIC = "oklab-255"
 MIXINGS = ("sum", "standardised")
 
 # Left out of `to_dict` while they have their defaults, so that ids on record stay what they are.
-_LATER = ("n_lists", "recall", "tuning", "build_threads", "words", "mixing")
+_LATER = ("n_lists", "recall", "tuning", "build_threads", "words", "mixing", "newest_score")
 
 
 def _canonical(values: Mapping[str, Any]) -> str:
@@ -64,6 +65,9 @@ class Config:
             graphs are alike (hnsw).
         words: What words of a text query count that are written about a photo; None to rank by
             vectors alone.
+        newest_score: Least score of what a query with words shows by date, 0 to 1, where it names
+            no `score_threshold` of its own. It holds where scores are fitted: where they are only
+            an order, and at 0, all photos are shown.
     """
 
     model: str = "mini"
@@ -84,6 +88,7 @@ class Config:
     build_threads: int = 1
     words: WordWeights | None = None
     mixing: str = "sum"
+    newest_score: float = 0.25
 
     def __post_init__(self) -> None:
         if not isinstance(self.index, str) or (
@@ -106,6 +111,11 @@ class Config:
         if self.recall > 1:
             msg = f"recall must be a number above 0 and at most 1, got {quote(self.recall)}"
             raise InputError(msg)
+        newest = finite_number("newest_score", self.newest_score)
+        if not 0 <= newest <= 1:
+            msg = f"newest_score must be a number from 0 to 1, got {quote(self.newest_score)}"
+            raise InputError(msg)
+        object.__setattr__(self, "newest_score", newest)
         if not isinstance(self.tuning, OperatingPoints | None):
             msg = f"tuning must be OperatingPoints or none, got {quote(self.tuning)}"
             raise InputError(msg)
@@ -152,7 +162,7 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, without those of `_LATER` that have their defaults."""
-        values = dataclasses.asdict(self)
+        values = dataclasses.asdict(self) | {"calibration": self.calibration.to_dict()}
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         return {n: v for n, v in values.items() if n not in _LATER or v != defaults[n]}
 

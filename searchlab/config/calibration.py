@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.config.numbers import finite_number
+from searchlab.config.query_weights import QueryTraits, QueryWeights
 from searchlab.errors import InputError, quote
 
 QueryKind: TypeAlias = Literal["text", "image", "both"]
@@ -17,25 +19,6 @@ QueryKind: TypeAlias = Literal["text", "image", "both"]
 
 DIGITS = 6
 """Digits of a score as it is shown."""
-
-
-def finite_number(name: str, value: float, *, positive: bool = False) -> float:
-    """Return a number as a float.
-
-    Raises:
-        InputError: It is no number, not finite, or not above 0 where it must be.
-    """
-    # A float also where an int was given, so that equal configurations have equal JSON.
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if math.isfinite(number) and (number > 0 or not positive):
-            return number
-    above = " above 0" if positive else ""
-    msg = f"{name} must be a finite number{above}, got {quote(value)}"
-    raise InputError(msg)
 
 
 @dataclass(frozen=True)
@@ -99,15 +82,29 @@ class Calibration:
         both: Curve of image queries steered by text, at the usual `text_alpha`.
         source: The dataset and revision it was fitted on; `"uncalibrated"` for a model that nobody
             has judged, whose scores order results but are no probabilities.
+        query: What a text query itself adds to the log-odds; None where every text query has the
+            same curve.
     """
 
     text: Curve
     image: Curve
     both: Curve
     source: str
+    query: QueryWeights | None = None
 
-    def curve(self, kind: QueryKind, *, text_alpha: float = FITTED_TEXT_ALPHA) -> Curve:
-        """Return the curve of a kind of query.
+    @property
+    def is_fitted(self) -> bool:
+        """Whether scores are probabilities, and not only an order."""
+        return self.source != UNCALIBRATED.source
+
+    def curve(
+        self,
+        kind: QueryKind,
+        *,
+        text_alpha: float = FITTED_TEXT_ALPHA,
+        traits: QueryTraits | None = None,
+    ) -> Curve:
+        """Return the curve of a query.
 
         The curve of `both` was fitted at the usual `text_alpha`. Towards 0 it approaches that of
         `image`, as the query does, and towards infinity that of `text`: in proportion to the
@@ -116,13 +113,25 @@ class Calibration:
         Args:
             kind: What the query brings.
             text_alpha: How much the text counts beside the picture, above 0; for `both` alone.
+            traits: Of a text query, where its model tells them; left out, the curve is that of a
+                query whose traits add nothing.
         """
-        if kind != "both":
-            return self.text if kind == "text" else self.image
+        if kind == "image":
+            return self.image
+        if kind == "text":
+            if self.query is None or traits is None:
+                return self.text
+            shift = self.query.log_odds(traits)
+            return replace(self.text, intercept=self.text.intercept + shift)
         share, usual = _picture_share(text_alpha), _picture_share(FITTED_TEXT_ALPHA)
         if share >= usual:
             return _interpolate(self.image, self.both, (1 - share) / (1 - usual))
         return _interpolate(self.both, self.text, (usual - share) / usual)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, without `query` where there is none."""
+        values = asdict(self)
+        return values if self.query is not None else {k: values[k] for k in values if k != "query"}
 
     @classmethod
     def from_dict(cls, values: Any) -> Calibration:
@@ -133,8 +142,10 @@ class Calibration:
         """
         try:
             curves = {kind: Curve(**values[kind]) for kind in ("text", "image", "both")}
-            return cls(**curves, source=values["source"])
-        except (KeyError, TypeError) as error:
+            weights = values.get("query")
+            query = None if weights is None else QueryWeights.from_dict(weights)
+            return cls(**curves, source=values["source"], query=query)
+        except (KeyError, TypeError, AttributeError) as error:
             msg = f"a calibration must have text, image, both and source, got {quote(values)}"
             raise InputError(msg) from error
 

@@ -48,8 +48,6 @@ PHOTO_FIELDS = (
     "attribution",
 )
 
-MORE_FIELDS = ("title", "palette")
-"""Attributes of a `Photo` beside the specification's that anybody may see."""
 OWNERS_FIELDS = ("file", "folder", "tags", "place", "latitude", "longitude", "rating")
 """Attributes of a `Photo` that others are not shown unless its owner says so."""
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
+from searchlab.config.calibration import Curve
 from searchlab.errors import InputError, MismatchError
 from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder, Embeddings
@@ -27,7 +28,7 @@ from searchlab.search.cursors import Cursor, check_page, check_reached
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex
-from searchlab.search.planner import make_plan
+from searchlab.search.planner import bound_by_date, make_plan
 from searchlab.search.queries import (
     DEFAULT_PER_PAGE,
     MAX_PER_PAGE,
@@ -40,6 +41,7 @@ from searchlab.search.queries import (
     check_count,
 )
 from searchlab.search.query_embedding import QueryVectors, TextVectors
+from searchlab.search.query_traits import check_reader, describe_reading, traits_of
 from searchlab.search.ranking import Ranker
 from searchlab.search.words.index import WordIndex, WordMatches
 
@@ -104,6 +106,7 @@ class SearchEngine:
                 f"got {model.model_id!r}; index the photos again with this model, or load that one"
             )
             raise MismatchError(msg)
+        check_reader(config.calibration, model)
         self.table = table
         self.facets = Facets(table) if facets is None else facets
         self.index = index
@@ -175,7 +178,22 @@ class SearchEngine:
     def _plan(self, query: Query, allowed: Bitmap | None, matches: WordMatches | None) -> QueryPlan:
         n_allowed = len(self.table) if allowed is None else allowed.count
         plan = make_plan(query, self.index, self.config, n_allowed)
-        return plan if matches is None else replace(plan, words=matches.describe())
+        words = "" if matches is None else matches.describe()
+        reading = describe_reading(query.text, self.model) if query.text else ""
+        return replace(plan, words=words, reading=reading) if words or reading else plan
+
+    def curve_of(self, query: Query, vector: Embeddings | None = None) -> Curve:
+        """Return the curve from the cosines of a query to its scores.
+
+        Args:
+            query: The query.
+            vector: (dim,) its embedding, if it was computed before.
+        """
+        calibration, traits = self.config.calibration, None
+        if calibration.query is not None and query.kind == "text" and query.text is not None:
+            row = self._vectors.of_text(query.text) if vector is None else vector
+            traits = traits_of(query.text, row, self.model)
+        return calibration.curve(query.kind or "text", text_alpha=query.text_alpha, traits=traits)
 
     @property
     def words(self) -> WordIndex:
@@ -224,7 +242,16 @@ class SearchEngine:
         vector = self.query_vector(query, reference=reference)
         clock.append(time.perf_counter())
         ranker = Ranker(
-            self.table, self.facets, self.index, self.config, query, vector, matches, plan, allowed
+            table=self.table,
+            facets=self.facets,
+            index=self.index,
+            config=self.config,
+            curve=self.curve_of(query, vector),
+            query=bound_by_date(query, self.config),
+            vector=vector,
+            matches=matches,
+            plan=plan,
+            allowed=allowed,
         )
         rows, scores, total = ranker.cut(k, start)
         clock.append(time.perf_counter())

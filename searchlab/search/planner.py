@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from searchlab.config import Config
 from searchlab.search.color_order import describe_color_order
@@ -31,7 +31,8 @@ def make_plan(query: Query, index: VectorIndex, config: Config, n_allowed: int) 
             graph's cost is estimated by `step_rows`.
         n_allowed: Photos that the filter lets through.
     """
-    way = _choose_way(query, index, config, n_allowed)
+    bounded = bound_by_date(query, config)
+    way = _choose_way(bounded, index, config, n_allowed)
     scored_by = f"{config.model}, calibration {config.calibration.source}"
     return QueryPlan(
         mode=way.mode,
@@ -43,7 +44,27 @@ def make_plan(query: Query, index: VectorIndex, config: Config, n_allowed: int) 
         effort=way.effort,
         expected_recall=1.0 if way.mode in ("browse", "exact") else way.recall,
         recall_basis=way.basis,
+        newest_score=None if bounded is query else bounded.score_threshold,
     )
+
+
+def bound_by_date(query: Query, config: Config) -> Query:
+    """Return a query that by date shows what is relevant; another query stays what it is.
+
+    Where words are sorted by date, what was added last would come first, however little it has to
+    do with them. A threshold of the query's own counts instead, and scores that are no
+    probabilities bound nothing.
+
+    Args:
+        query: The query.
+        config: Gives `newest_score`.
+    """
+    has_words = query.kind in ("text", "both")
+    if query.sort_by != "newest" or not has_words or query.score_threshold is not None:
+        return query
+    if not (config.newest_score and config.calibration.is_fitted):
+        return query
+    return replace(query, score_threshold=config.newest_score)
 
 
 def _choose_way(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way:
@@ -56,10 +77,11 @@ def _choose_way(query: Query, index: VectorIndex, config: Config, n_allowed: int
         return _Way("browse", f"no text and no picture, so photos come by {order}")
     if not index.approximate:
         return _Way("exact", f"the {config.index} index scores every allowed photo")
+    # Every photo reaches a threshold of 0.
+    if query.sort_by == "newest" and query.limit is None and not query.score_threshold:
+        return _Way("exact", "a date order needs only the scores of the photos that it shows")
     if query.score_threshold is not None:
         return _Way("exact", "a threshold needs every photo that reaches it")
-    if query.sort_by == "newest" and query.limit is None:
-        return _Way("exact", "a date order needs only the scores of the photos that it shows")
     if query.min_recall == 1:
         return _Way("exact", "the query requires a recall of 1")
     measured = _plan_measured(query, index, config, n_allowed)

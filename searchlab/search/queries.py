@@ -38,7 +38,8 @@ class Query:
         photo_id: An indexed photo, which is never in its own results.
         text_alpha: 0 to 10, how much the text counts beside the picture; 0 ignores the text.
         filter: Conditions on the photos.
-        sort_by: `relevance` or `newest`, the order of the same results.
+        sort_by: `relevance` or `newest`. By date, words without a `score_threshold` show what
+            is relevant, from `Config.newest_score` on.
         score_threshold: Least `relevance_score`, 0 to 1.
         limit: Most results over all pages, 1 to 100. These are the nearest photos, however they
             are sorted; where there are only conditions, the first photos in the chosen order.
@@ -125,6 +126,9 @@ class QueryPlan:
             where it was not measured.
         recall_basis: What was measured, in words.
         words: What the words of the query found among the texts; empty where they are not read.
+        reading: Words of the query that the model does not know; empty if it knows them all.
+        newest_score: Least score of what is shown by date; None where all is shown, or where the
+            query names a threshold itself.
     """
 
     mode: str
@@ -137,6 +141,8 @@ class QueryPlan:
     expected_recall: float | None = None
     recall_basis: str = ""
     words: str = ""
+    reading: str = ""
+    newest_score: float | None = None
 
     @property
     def selectivity(self) -> float:
@@ -160,6 +166,13 @@ class QueryPlan:
             lines.append(f"expected recall: {recall}")
         if self.words:
             lines.append(f"texts: {self.words}")
+        if self.newest_score is not None:
+            lines.append(
+                f"newest: of the photos that score {self.newest_score:g} and more; "
+                "another score_threshold counts instead, 0 for all"
+            )
+        if self.reading:
+            lines.append(f"words: {self.reading}")
         return "\n".join(lines)
 
 

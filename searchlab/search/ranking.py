@@ -34,6 +34,7 @@ class Ranker:
         facets: Sets of them.
         index: Their vectors.
         config: How they are ranked.
+        curve: From cosines of this query to scores.
         query: What is asked.
         vector: (dim,) unit row of the query; None where it has only conditions.
         matches: What the words of the query found; None where texts are not read.
@@ -45,6 +46,7 @@ class Ranker:
     facets: Facets
     index: VectorIndex
     config: Config
+    curve: Curve
     query: Query
     vector: Embeddings | None
     matches: WordMatches | None
@@ -86,12 +88,12 @@ class Ranker:
         if self.vector is None:
             return rows, np.ones(len(rows))
         similar = cosines_of(self.index.vectors, self.vector, rows)
-        return rows, self._curve.relevance(similar + self._gains.of(rows))
+        return rows, self.curve.relevance(similar + self._gains.of(rows))
 
     def _rank(
         self, vector: Embeddings, n_wanted: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        index, curve, gains, allowed = self.index, self._curve, self._gains, self.allowed
+        index, curve, gains, allowed = self.index, self.curve, self._gains, self.allowed
         threshold = self.query.score_threshold
         if threshold is not None:
             return rank_above(
@@ -118,15 +120,10 @@ class Ranker:
         return best.rows, curve.relevance(best.scores)
 
     @property
-    def _curve(self) -> Curve:
-        kind = self.query.kind or "text"
-        return self.config.calibration.curve(kind, text_alpha=self.query.text_alpha)
-
-    @property
     def _gains(self) -> Gains:
         if self.matches is None or self.config.words is None:
             return NO_GAINS
-        return Gains.of_words(self.matches, self.config.words, self._curve)
+        return Gains.of_words(self.matches, self.config.words, self.curve)
 
 
 # Neighbours that a first page of the usual size needs, and a few more.

@@ -58,16 +58,6 @@ def test_photos_are_found_by_colours_of_their_palette_most_of_them_first(search,
     assert set(ids_of(both)) == set(green) & purple
 
 
-def test_the_palette_is_shown_where_it_is_asked_for(search):
-    record = json.loads(search("red", "--json", "--fields", "palette,photo_id").out)["data"][0]
-    assert list(record) == ["photo_id", "palette"]
-    assert sum(percent for _, percent in record["palette"]) == pytest.approx(100, abs=3)
-    shown = search("red", "--per-page", 1, "-v").out.splitlines()[-1]
-    families = {color_name(shade) for shade, _ in record["palette"]}
-    assert set(re.findall(r"([a-z]+) \d+ %", shown)) == families
-    assert "palette" not in json.loads(search("red", "--json").out)["data"][0]
-
-
 def test_a_shade_alone_brings_the_nearest_photos_first(search):
     done = search("--color-hex", "#4682b4", "--color-tolerance", 120, "--json", "--per-page", 25)
     shades = [record["color_hex"] for record in json.loads(done.out)["data"]]

@@ -215,7 +215,7 @@ def _read_text_search(request: AnyRequest) -> _First:
         text=parameters.q,
         filter=_make_filter(parameters),
         sort_by=parameters.sort_by,
-        score_threshold=parameters.score_threshold,
+        score_threshold=_threshold(parameters),
         limit=parameters.limit,
     )
     return _First(query, parameters.per_page)
@@ -273,10 +273,17 @@ def _read_image_search(
         text_alpha=parameters.text_alpha,
         filter=_make_filter(parameters),
         sort_by=parameters.sort_by,
-        score_threshold=parameters.score_threshold,
+        score_threshold=_threshold(parameters),
         limit=_cap_similar(request, limit, per_page) if picture is None else limit,
     )
     return _First(query, per_page)
+
+
+def _threshold(parameters: TextSearch | ImageSearch) -> float | None:
+    """Return the least score; by date it is 0 if unset, for both orders show the same photos."""
+    if parameters.score_threshold is None and parameters.sort_by == "newest":
+        return 0.0
+    return parameters.score_threshold
 
 
 def _cap_similar(request: AnyRequest, limit: int | None, per_page: int) -> int | None:

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from searchlab.config.calibration import QueryKind
 from searchlab.errors import InputError
+from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.models.reading import TextReader
+from searchlab.search.query_traits import traits_of
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets import Dataset, LabelledQuery
@@ -49,6 +52,8 @@ class ScoredQueries:
             are resampled together.
         cosines: (n_queries, n_photos) float32; -inf where a photo cannot be an answer.
         grades: (n_queries, n_photos) int16; `UNJUDGED` where a pair was not judged.
+        traits: (n_queries, 3) float64, `QueryTraits` of text queries; None where the model does not
+            tell them.
     """
 
     kind: QueryKind
@@ -56,6 +61,7 @@ class ScoredQueries:
     cluster_ids: tuple[str, ...]
     cosines: NDArray[np.float32]
     grades: NDArray[np.int16]
+    traits: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.langs)
@@ -69,6 +75,7 @@ class ScoredQueries:
             cluster_ids=tuple(self.cluster_ids[row] for row in rows),
             cosines=self.cosines[rows],
             grades=self.grades[rows],
+            traits=None if self.traits is None else self.traits[rows],
         )
 
     def judged(self) -> ScoredQueries:
@@ -148,7 +155,17 @@ def score_queries(engine: SearchEngine, dataset: Dataset) -> ScoredQueries:
         cluster_ids=tuple(cluster_id_of(query, dataset) for query in queries),
         cosines=np.where(allowed, cosines, np.float32(-np.inf)),
         grades=grades,
+        traits=_traits(queries, vectors, engine.model),
     )
+
+
+def _traits(
+    queries: Sequence[LabelledQuery], vectors: Embeddings, model: Embedder
+) -> NDArray[np.float64] | None:
+    if not isinstance(model, TextReader) or any(query.photo_id for query in queries):
+        return None
+    pairs = zip(queries, vectors, strict=True)
+    return np.array([traits_of(query.text or "", row, model) for query, row in pairs])
 
 
 def cluster_id_of(query: LabelledQuery, dataset: Dataset) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, LabelledQuery
+from searchlab.evaluation.datasets.plain_words import WORDS, forms_of
 from searchlab.evaluation.datasets.rows import language_tag, make_dataset, read_rows
 from searchlab.photos.photo import photo_id_of
 
@@ -66,6 +69,29 @@ def flickr8k_captions() -> Dataset:
     ]
     qrels = {row["caption_id"]: {photo_id_of("flickr", row["photo_id"]): 1} for row in rows}
     return make_dataset("flickr8k-captions", folder, queries, qrels, records)
+
+
+def flickr8k_words() -> Dataset:
+    """Load the test photos with plain words: a photo is relevant if its writers use the word.
+
+    Five people described each photo; the grade is how many of them use the word, singular or
+    plural. What nobody of the five mentions counts as not shown.
+    """
+    folder, records = _flickr8k_photos()
+    tested = {record["source_photo_id"] for record in records}
+    used: dict[str, Counter[str]] = {word: Counter() for word in WORDS}
+    for row in read_rows(folder / "captions.tsv"):
+        if row["lang"] == "en" and row["photo_id"] in tested:
+            said = set(re.findall(r"[a-z]+", row["text"].lower()))
+            for word in WORDS:
+                used[word][row["photo_id"]] += not said.isdisjoint(forms_of(word))
+    queries, qrels = [], {}
+    for number, word in enumerate(WORDS):
+        grades = {photo: count for photo, count in used[word].items() if count}
+        if grades:
+            queries.append(LabelledQuery(f"word-{number:03d}", "en", "word", word))
+            qrels[f"word-{number:03d}"] = {photo_id_of("flickr", p): n for p, n in grades.items()}
+    return make_dataset("flickr8k-words", folder, queries, qrels, records)
 
 
 def flickr8k_similar() -> Dataset:

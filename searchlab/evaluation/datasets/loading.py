@@ -15,6 +15,7 @@ from searchlab.evaluation.datasets.external import (
     flickr8k,
     flickr8k_captions,
     flickr8k_similar,
+    flickr8k_words,
     stamps,
 )
 from searchlab.evaluation.datasets.folders import read_dataset
@@ -42,6 +43,7 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "flickr8k": flickr8k,
     "flickr8k-captions": flickr8k_captions,
     "flickr8k-similar": flickr8k_similar,
+    "flickr8k-words": flickr8k_words,
     "flickr8k-steered": lambda: derive_steered(flickr8k(), "flickr8k-steered", least=2),
     "stamps": stamps,
 }

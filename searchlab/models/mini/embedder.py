@@ -8,8 +8,8 @@ texts. `data/MODEL_CARD.md` says what it was made from and how good it is.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,8 +20,10 @@ from searchlab.errors import DataError
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.mini import framing
 from searchlab.models.mini.artefacts import MINI_DATA, fingerprint, read_record
+from searchlab.models.mini.reading import read_pieces
 from searchlab.models.mini.text import TEXT_FILES, TEXT_WEIGHTS, TOKENIZER_FILES, TextTower
 from searchlab.models.protocol import Embedder, Embeddings, rgb_images, unit_rows
+from searchlab.models.reading import PhotosAtLarge, TextReading
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 IMAGE_FILE = "image.onnx"
 LABELS_FILE = "labels.txt"
 LABEL_VECTORS_FILE = "label_vectors.npy"
+AT_LARGE_FILE = "at_large.npz"
 
+_MOST_READ = 1_000  # characters of a text, twice what a query may have
 BATCH = 16  # Photos per run of the network: bounds memory at about 200 MB.
 
 
@@ -87,6 +91,31 @@ class MiniEmbedder(Embedder):
             MismatchError: The text tower no longer embeds its canaries as recorded.
         """
         return (self._texts or self._load_texts()).encode(texts)
+
+    def read_text(self, text: str) -> TextReading:
+        """Say which words of a query are known, and how well.
+
+        Raises:
+            DataError: A file of the text tower is missing or damaged.
+            MismatchError: The text tower no longer embeds its canaries as recorded.
+        """
+        return self._read(text[:_MOST_READ])
+
+    @cached_property
+    def _read(self) -> Callable[[str], TextReading]:
+        # Pages of one query read it again and again.
+        return lru_cache(maxsize=4096)(
+            partial(read_pieces, (self._texts or self._load_texts()).pieces())
+        )
+
+    @cached_property
+    def at_large(self) -> PhotosAtLarge:
+        """What photos at large are to its queries.
+
+        Raises:
+            DataError: The file is missing or damaged.
+        """
+        return PhotosAtLarge.load(self.folder / AT_LARGE_FILE)
 
     def encode_images(self, images: Sequence[Image.Image]) -> Embeddings:
         """Embed pictures of any size.

@@ -134,6 +134,10 @@ class Pieces:
             end = back[end]
         return pieces[::-1]
 
+    def log_probability(self, piece: str) -> float:
+        """Return the natural logarithm of the probability of a known piece."""
+        return self._scores[piece]
+
     def encode(self, text: str) -> list[int]:
         """Return the rows of a text's pieces, in reading order; empty if no piece is known."""
         rows = self.rows
@@ -232,6 +236,14 @@ class TextTower:
             if rows:
                 total[:] = mixer(table[rows] * scales[rows, np.newaxis])
         return add_common(mixed)
+
+    def pieces(self) -> Pieces:
+        """Return the pieces that it cuts texts into.
+
+        Raises:
+            DataError: A file of the tower is missing or damaged.
+        """
+        return (self._loaded or self._load()).pieces
 
     def _load(self) -> _Loaded:
         with self._lock:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def save_calibration(calibration: Calibration, model_id: str, folder: Path) -> P
     """Write a calibration where `default_calibration` finds it, beside those of other model_ids."""
     path = folder / _file_name(model_id)
     calibrations = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    calibrations[model_id] = asdict(calibration)
+    calibrations[model_id] = calibration.to_dict()
     path.write_text(json.dumps(calibrations, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     return path
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,8 +111,8 @@ def measure(
         metrics[f"ece_fixed@{row['text_alpha']:g}"] = row["ece_fixed"]["mean"]
     return {
         "metrics": round_floats(metrics),
-        "calibration": asdict(fitted),
-        "judged_calibration": None if judged is None else asdict(judged),
+        "calibration": fitted.to_dict(),
+        "judged_calibration": None if judged is None else judged.to_dict(),
         "reliability": rows,
         "diagrams": diagrams,
         "recipes": recipes,

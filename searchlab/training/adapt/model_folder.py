@@ -6,7 +6,6 @@ import datetime
 import io
 import json
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +137,7 @@ def write_adapted(folder: Path, model: AdaptedEmbedder, details: dict[str, Any],
         "base": model.base.name,
         "base_model_id": model.base.model_id,
         "dim": model.dim,
-        "calibration": asdict(model.calibration),
+        "calibration": model.calibration.to_dict(),
         "canaries": record_canaries(model),
         **details,
     }
@@ -176,7 +175,7 @@ def write_migrated(
         "new": model.base.name,
         "new_model_id": model.base.model_id,
         "old_model_id": model.old_id,
-        "calibration": asdict(model.calibration),
+        "calibration": model.calibration.to_dict(),
         "migration": details,
     }
     card = (

@@ -1,0 +1,86 @@
+"""What a query's model knows of its words: for its curve, and for people who wonder at results."""
+
+from __future__ import annotations
+
+import math
+
+from searchlab.config.calibration import Calibration
+from searchlab.config.query_weights import QueryTraits
+from searchlab.errors import MismatchError
+from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.models.reading import TextReader, TextReading
+from searchlab.search.words.languages import LANGUAGES, language_of
+from searchlab.search.words.terms import words_of
+
+_SENTENCE = 3  # words from which on it matters that a model was taught names alone
+_MOST_NAMED = 5
+
+
+def traits_of(text: str, vector: Embeddings, model: Embedder) -> QueryTraits | None:
+    """Return what the score of a text query depends on beside the cosine.
+
+    Args:
+        text: The query.
+        vector: (dim,) unit row of it.
+        model: Made the row.
+
+    Returns:
+        The traits; None where the model does not tell.
+    """
+    if not isinstance(model, TextReader):
+        return None
+    reading = model.read_text(text)
+    length = math.log(max(reading.n_pieces, 1))
+    return QueryTraits(model.at_large.background(vector), reading.familiarity, length)
+
+
+def check_reader(calibration: Calibration, model: Embedder) -> None:
+    """Check that a model tells the traits that a calibration was fitted with.
+
+    Raises:
+        MismatchError: It does not, or its photos at large are others.
+    """
+    weights = calibration.query
+    if weights is None:
+        return
+    at_large = model.at_large.digest if isinstance(model, TextReader) else "none"
+    if at_large != weights.at_large:
+        msg = (
+            f"scores must be computed with the photos at large that they were fitted with, "
+            f"{weights.at_large!r}, got {at_large!r} of {model.name}; fit the calibration again"
+        )
+        raise MismatchError(msg)
+
+
+def describe_reading(text: str, model: Embedder) -> str:
+    """Say which words of a query its model does not know; empty if it knows them all."""
+    if not isinstance(model, TextReader):
+        return ""
+    reading = model.read_text(text)
+    notes = [_describe_language(text, reading)]
+    if reading.unknown:
+        notes.append(f"knows nothing of {_list(reading.unknown)}")
+    if reading.spelled:
+        notes.append(f"knows {_list(reading.spelled)} only in pieces")
+    said = "; ".join(note for note in notes if note)
+    return f"{model.name} {said}" if said else ""
+
+
+def _describe_language(text: str, reading: TextReading) -> str:
+    words = words_of(text)
+    language = language_of(words)
+    if language is None or not reading.sentences or LANGUAGES[language] in reading.sentences:
+        return ""
+    if len(words) < _SENTENCE:
+        return ""
+    taught = ", ".join(name.capitalize() for name in reading.sentences)
+    return (
+        f"was taught sentences in {taught}; of {LANGUAGES[language].capitalize()} it knows names "
+        "of things at most"
+    )
+
+
+def _list(words: tuple[str, ...]) -> str:
+    named = ", ".join(repr(word) for word in words[:_MOST_NAMED])
+    more = len(words) - _MOST_NAMED
+    return named if more <= 0 else f"{named} and {more} more"
