@@ -43,6 +43,8 @@ class Dataset:
         part_of: Revision of the dataset that this is a part of; empty for a whole one.
         origins: query_id -> photo_id -> where the judgment comes from, such as `"eye"`; empty if
             that is not recorded.
+        rewritten: Whether the records have other texts than those that their photos came with, so
+            that no library but one that is made of these records can be measured.
 
     Raises:
         InputError: Figures would have no meaning: there is no query or no judgment, a query_id or a
@@ -62,6 +64,7 @@ class Dataset:
     n_dropped: int = 0
     part_of: str = ""
     origins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    rewritten: bool = False
 
     def __post_init__(self) -> None:
         check_dataset(self.name, self.queries, self.qrels, self.ids_of_records)
