@@ -13,21 +13,23 @@ from searchlab.errors import InputError, quote
 class WordWeights:
     """What a photo gains in log-odds of relevance by words of the query.
 
-    A photo gains `coverage * c + precision * c * p`, where c is the share of the query that is
-    written about it and p the share of its title or description that is words of the query, both 0
-    to 1. Without such words it gains and loses nothing. A photo whose title, description or file
-    name is just the query gains so much that it comes before all others.
+    A photo gains `c ** sharpness * (coverage + precision * p)`, where c is the share of the query
+    that is written about it and p the share of its title or description that is words of the query,
+    both 0 to 1. Without such words it gains and loses nothing. A photo whose title, description or
+    file name is just the query gains so much that it comes before all others.
 
     Attributes:
         coverage: 0 or more.
         precision: 0 or more.
+        sharpness: 0 or more; above 1, all words of a query together count more than their parts.
     """
 
     coverage: float
     precision: float
+    sharpness: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("coverage", "precision"):
+        for name in ("coverage", "precision", "sharpness"):
             value = finite_number(name, getattr(self, name))
             if value < 0:
                 msg = f"{name} must be 0 or more, got {quote(value)}"
@@ -44,9 +46,10 @@ class WordWeights:
         try:
             return cls(**values)
         except TypeError as error:
-            msg = f"weights of words must have coverage and precision, got {quote(values)}"
+            msg = f"weights of words must be coverage, precision and sharpness, got {quote(values)}"
             raise InputError(msg) from error
 
 
-USUAL_WORDS = WordWeights(coverage=3.0, precision=3.0)
-"""Of new libraries."""
+USUAL_WORDS = WordWeights(coverage=12.0, precision=0.0, sharpness=2.0)
+"""Of new libraries: the least of those that rank best over captions, short texts and names, with
+texts on all photos and on half of them (`benchmarks/words/bench_word_weights.py`)."""

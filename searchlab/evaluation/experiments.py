@@ -83,13 +83,20 @@ class Experiment:
             seed: Seed of intervals and tests.
 
         Raises:
-            InputError: A name is given in place of a dataset or a configuration, there is no
+            InputError: A name is given in place of a dataset or a configuration, the dataset has
+                texts of its own and a library is given, there is no
                 configuration or one twice, a metric is unknown or has no meaning for these
                 judgments, or the library holds no photos of the dataset.
             NotFoundError: The library is empty, or there is no such model.
             MismatchError: A configuration names other weights than those that are installed.
         """
         listed = _check_arguments(dataset, configs)
+        if dataset.rewritten and library is not None:
+            msg = (
+                f"{dataset.name!r} has texts of its own and must be measured in a library that is "
+                "made of its records, got another; leave `library` out, or give a new folder"
+            )
+            raise InputError(msg)
         self.dataset = dataset
         self.metrics = tuple(metrics)
         self.library = library

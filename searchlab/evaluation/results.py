@@ -173,12 +173,13 @@ class Result:
 
 
 def system_name(config: Config) -> str:
-    """Name a model and an index in words.
+    """Name a model and an index, and the text index where it is read, in words.
 
     >>> system_name(Config(model="mini", index="hnsw"))
     'mini × hnsw M=16 ef=100'
     """
-    return f"{config.model} × {load_index(config.index).describe(config)}"
+    name = f"{config.model} × {load_index(config.index).describe(config)}"
+    return name if config.words is None else f"{name} + words"
 
 
 def load_result(path: Path | str) -> Result:

@@ -64,7 +64,7 @@ class Gains:
         most = weights.coverage + weights.precision
         steps = matches.precision * np.float32(weights.precision * _STEPS)
         steps += np.float32(weights.coverage * _STEPS)
-        steps *= matches.coverage
+        steps *= matches.coverage**weights.sharpness
         rounded = np.rint(steps).astype(np.int64)
         last = math.ceil(most * _STEPS) + 1
         rounded[matches.whole] += last

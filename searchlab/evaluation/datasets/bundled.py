@@ -13,6 +13,7 @@ from searchlab.errors import NotFoundError
 from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.labelled import LabelledQuery
 from searchlab.evaluation.datasets.rows import make_dataset, read_rows
+from searchlab.evaluation.datasets.written import derive_written
 from searchlab.photos.photo import photo_id_of
 
 
@@ -60,3 +61,29 @@ def demo_names() -> Dataset:
 def demo_everyday() -> Dataset:
     """Load everyday queries for which somebody has looked at every bundled photo."""
     return demo().only_judged_by("demo-everyday", ["eye"])
+
+
+def demo_proper_names() -> Dataset:
+    """Load names of photographers, people and places, which find the photos by and of them.
+
+    Photographers are those of the records; people and places, and which photos show them, were
+    listed by hand.
+    """
+    base = demo()
+    by_source_id = {
+        record["source_photo_id"]: photo_id
+        for photo_id, record in zip(base.ids_of_records, base.records, strict=True)
+    }
+    qrels: dict[str, dict[str, int]] = {}
+    queries = {}
+    for photo_id, record in zip(base.ids_of_records, base.records, strict=True):
+        name = record["photographer_full_name"] or ""
+        query_id = f"photographer-{name.replace(' ', '_')}"
+        queries[query_id] = LabelledQuery(query_id, "en", "photographer", name)
+        qrels.setdefault(query_id, {})[photo_id] = 1
+    for row in read_rows(base.folder / "proper_names.tsv"):
+        query_id = f"{row['kind']}-{row['text'].replace(' ', '_')}"
+        queries[query_id] = LabelledQuery(query_id, "en", row["kind"], row["text"])
+        qrels[query_id] = {by_source_id[name]: 1 for name in row["photos"].split(" ")}
+    made = base.derive("demo-proper-names", queries.values(), qrels)
+    return derive_written(made, "demo-proper-names")

@@ -13,6 +13,7 @@ from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, LabelledQuery
 from searchlab.evaluation.datasets.plain_words import WORDS, forms_of
 from searchlab.evaluation.datasets.rows import language_tag, make_dataset, read_rows
+from searchlab.evaluation.datasets.written import rewrite
 from searchlab.photos.photo import photo_id_of
 
 ENVIRONMENT = "SEARCHLAB_DATASETS"
@@ -56,6 +57,29 @@ def flickr8k() -> Dataset:
         queries.append(LabelledQuery(row["query_id"], lang, "graded", row["text"]))
         qrels[row["query_id"]] = grades[row["judged_as"]]
     return make_dataset("flickr8k", folder, queries, qrels, records)
+
+
+def flickr8k_described() -> Dataset:
+    """Load `flickr8k` with an English caption of each photo as its description.
+
+    The description is the photo's first caption that no query is, nor the translation of one; so
+    the queries, in five languages, find what somebody else wrote about the same photo.
+    """
+    base = flickr8k()
+    folder = _external("flickr8k")
+    asked = {row["judged_as"] for row in read_rows(folder / "graded_queries.tsv")}
+    first: dict[str, tuple[int, str]] = {}
+    for row in read_rows(folder / "captions.tsv"):
+        if row["lang"] == "en" and row["kind"] == "written" and row["caption_id"] not in asked:
+            caption = (int(row["idx"]), row["text"])
+            photo_id = photo_id_of("flickr", row["photo_id"])
+            first[photo_id] = min(first.get(photo_id, caption), caption)
+    texts = {
+        photo_id: {"source_description": text}
+        for photo_id, (_, text) in first.items()
+        if photo_id in base.photo_ids
+    }
+    return rewrite(base, "flickr8k-described", texts)
 
 
 def flickr8k_captions() -> Dataset:

@@ -8,17 +8,29 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from searchlab.errors import DataError, NotFoundError
-from searchlab.evaluation.datasets.bundled import demo, demo_everyday, demo_names
+from searchlab.evaluation.datasets.bundled import (
+    demo,
+    demo_everyday,
+    demo_names,
+    demo_proper_names,
+)
 from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.derived import derive_similar, derive_steered
 from searchlab.evaluation.datasets.external import (
     flickr8k,
     flickr8k_captions,
+    flickr8k_described,
     flickr8k_similar,
     flickr8k_words,
     stamps,
 )
 from searchlab.evaluation.datasets.folders import read_dataset
+from searchlab.evaluation.datasets.written import (
+    derive_half_written,
+    derive_misspelt,
+    derive_written,
+    without_language,
+)
 
 
 def find_plug_ins() -> dict[str, Callable[[], Dataset]]:
@@ -40,8 +52,24 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
         demo_names().select(kinds=["label", "title"]), "demo-similar"
     ),
     "demo-steered": lambda: derive_steered(demo_names(), "demo-steered"),
+    "demo-proper-names": demo_proper_names,
+    "demo-written": lambda: derive_written(demo(), "demo-written"),
+    "demo-written-abroad": lambda: without_language(
+        derive_written(demo(), "demo-written"), "demo-written-abroad", ["en"]
+    ),
+    "demo-written-half": lambda: derive_half_written(demo(), "demo-written-half"),
+    "demo-written-misspelt": lambda: derive_misspelt(
+        derive_written(demo(), "demo-written"), "demo-written-misspelt"
+    ),
     "flickr8k": flickr8k,
     "flickr8k-captions": flickr8k_captions,
+    "flickr8k-described": flickr8k_described,
+    "flickr8k-described-half": lambda: derive_half_written(
+        flickr8k_described(), "flickr8k-described-half"
+    ),
+    "flickr8k-described-misspelt": lambda: derive_misspelt(
+        flickr8k_described(), "flickr8k-described-misspelt"
+    ),
     "flickr8k-similar": flickr8k_similar,
     "flickr8k-words": flickr8k_words,
     "flickr8k-steered": lambda: derive_steered(flickr8k(), "flickr8k-steered", least=2),
@@ -60,13 +88,21 @@ def load_dataset(name: str | Path) -> Dataset:
     | `demo-names` | text | as `demo`, but only the photos that bear the very name |
     | `demo-similar` | photo | a photo finds those that share its names, grades 1 to 3 |
     | `demo-steered` | photo+text | a name and one of its photos find its other photos |
+    | `demo-proper-names` | text, texts there | names of photographers, people and places |
+    | `demo-written` | text, texts there | as `demo`, with the titles there |
+    | `demo-written-abroad` | text, texts there | the same queries, not those in English |
+    | `demo-written-half` | text, texts there | half of the photos have no words |
+    | `demo-written-misspelt` | text, texts there | the same queries with a typing error each |
     | `stamps` | text | labels find their cut-outs, 78 languages |
     | `flickr8k` | text | captions find the 1,000 test photos, grades 0 to 3, five languages |
     | `flickr8k-captions` | text | each caption finds its own photo, eleven languages |
+    | `flickr8k-described` | text, texts there | as `flickr8k`; each photo has another caption |
+    | `flickr8k-described-half` | text, texts there | half of the photos have no words |
+    | `flickr8k-described-misspelt` | text, texts there | with a typing error each |
     | `flickr8k-similar` | photo | a photo finds others that its caption describes, grades 0 to 3 |
     | `flickr8k-steered` | photo+text | a caption and a photo of it find its other photos |
 
-    The first five ship with searchlab; the others need SEARCHLAB_DATASETS.
+    Those of the demo ship with searchlab; the others need SEARCHLAB_DATASETS.
 
     Args:
         name: One of these names, or a folder in the format of `read_dataset`.

@@ -17,6 +17,7 @@ from searchlab.errors import InputError
 from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.labelled import TEXT_FIELDS, LabelledQuery
 
+_WRITTEN = (*sorted(TEXT_FIELDS), "tags")
 _WORDS_TO_MISSPELL = re.compile(r"[^\W\d_]{5,}")
 _SCRIPTS = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "GEORGIAN", "HEBREW", "ARABIC")
 
@@ -50,8 +51,7 @@ def rewrite(base: Dataset, name: str, texts: Mapping[str, Mapping[str, str]]) ->
         raise InputError(msg)
     records = tuple(
         {
-            **{key: value for key, value in record.items() if key not in {*TEXT_FIELDS, "tags"}},
-            **dict.fromkeys(TEXT_FIELDS - {"description"}),
+            **{key: value for key, value in record.items() if key not in _WRITTEN},
             **texts.get(photo_id, {}),
         }
         for photo_id, record in zip(base.ids_of_records, base.records, strict=True)
@@ -75,9 +75,7 @@ def derive_half_written(base: Dataset, name: str) -> Dataset:
         name: Name of the new dataset.
     """
     texts = {
-        photo_id: {
-            field: text for field in sorted(TEXT_FIELDS) if (text := record.get(field)) is not None
-        }
+        photo_id: {name: record[name] or "" for name in _WRITTEN if record.get(name)}
         for photo_id, record in zip(base.ids_of_records, base.records, strict=True)
         if has_words(photo_id)
     }

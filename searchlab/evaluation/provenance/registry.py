@@ -141,6 +141,8 @@ STUDIES: dict[str, Study] = {
         sealed=_PEERS,
     ),
     "tuning": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
+    "word_tasks": Study(("searchlab.studies.words",), sealed="half of its photos do not ship"),
+    "word_weights": Study(("searchlab.studies.words",), sealed="its photos do not ship"),
     "accelerator": Study(
         ("searchlab.models", "searchlab.photos.images", "searchlab.evaluation.datasets"),
         sealed=f"{_TIMES}, with an accelerator",

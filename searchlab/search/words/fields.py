@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
@@ -9,6 +10,9 @@ import numpy as np
 
 from searchlab.photos.descriptions import is_generated
 from searchlab.photos.table import CODED_COLUMNS, PhotoTable
+
+_LENGTH_OF_ID = 36
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class Field(NamedTuple):
@@ -38,6 +42,9 @@ FIELDS: Final = (
     Field("source", ("source", "license_type"), 0.4),
 )
 """A field is one bit of a posting: at most 8 of them, in this order, which is on disk."""
+
+TEXTS: Final = frozenset({"title", "source_description", "alt_description"})
+"""Columns with sentences or titles."""
 
 WEIGHTS = np.zeros(256, dtype=np.float32)
 """(256,) for each set of fields, as bits, the weight of the best one."""
@@ -70,11 +77,13 @@ def texts_of(table: PhotoTable, withheld: Collection[str] = ()) -> Iterator[list
 
     Args:
         table: The photos.
-        withheld: Columns that must not be read, because judgments were made from them; names of
-            files and folders, and tags, are then not read either, for they often say the same.
+        withheld: Columns that must not be read, because judgments were made from them. Then only
+            the other columns of `TEXTS` are read: names of files and folders and tags often say the
+            same, and a measurement with texts withheld is one of photos without words.
     """
     if withheld:
-        withheld = {*withheld, "file", "folder", "tags"}
+        others = {name for field in FIELDS for name in field.columns if name not in TEXTS}
+        withheld = {*withheld, *others}
     columns = [
         (number, name, _values(table, name))
         for number, field in enumerate(FIELDS)
@@ -87,7 +96,10 @@ def texts_of(table: PhotoTable, withheld: Collection[str] = ()) -> Iterator[list
             text = next(values)
             if name == "file":
                 file = text.rpartition("/")[2]
-                written.append(Written(number, file.rpartition(".")[0] or file, is_name=True))
+                stem = file.rpartition(".")[0] or file
+                # A photo_id has digits that nobody wrote.
+                if len(stem) != _LENGTH_OF_ID or not _ID.fullmatch(stem):
+                    written.append(Written(number, stem, is_name=True))
             elif text and not is_generated(text):
                 written.append(Written(number, text, is_name=name == "folder"))
         yield written

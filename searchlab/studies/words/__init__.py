@@ -1,0 +1,1 @@
+"""What the text index adds: every task with texts withheld and with texts there."""
