@@ -3,9 +3,9 @@
     SEARCHLAB_DATASETS=... python -m benchmarks.words.bench_word_tasks --data FOLDER
     python -m benchmarks.words.bench_word_tasks --smoke --out "$(mktemp -d)"
 
-Writes results/word_tasks/<withheld or there>/<task>.json: the metrics of `mini` with and without words,
-their 95 % intervals, and the paired difference. Tasks whose photos are not here are left out, and
-said so. --data keeps the libraries, so that photos are embedded once.
+Writes results/word_tasks/<withheld or there>/<task>.json: the metrics of `mini` with and without
+words, their 95 % intervals, and the paired difference. Tasks whose photos are not here are left
+out, and said so. --data keeps the libraries, so that photos are embedded once.
 """
 
 from __future__ import annotations

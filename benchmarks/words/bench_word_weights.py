@@ -4,9 +4,9 @@
     SEARCHLAB_DATASETS=... python -m benchmarks.words.bench_word_weights --smoke \
         --out "$(mktemp -d)"
 
-Writes results/word_weights/flickr8k-train/weights.json: ndcg@10 of each task for the chosen weights, for
-the best of each task, and without words. No judge's photos are used, nor those of the tasks that
-`bench_word_tasks` measures.
+Writes results/word_weights/flickr8k-train/weights.json: ndcg@10 of each task for the chosen
+weights, for the best of each task, and without words. No judge's photos are used, nor those of the
+tasks that `bench_word_tasks` measures.
 """
 
 from __future__ import annotations
