@@ -137,7 +137,12 @@ STUDIES: dict[str, Study] = {
     ),
     "targets": Study(("searchlab.evaluation.reporting.lookup",), sealed="it reads other records"),
     "words": Study(
-        ("searchlab.search.engine", "searchlab.studies.vectors.scenes", "searchlab.models"),
+        (
+            "searchlab.search.engine",
+            "searchlab.studies.vectors.scenes",
+            "searchlab.models",
+            "searchlab.evaluation.datasets",
+        ),
         sealed=_PEERS,
     ),
     "tuning": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
