@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol
 
 from searchlab.search.filters.photographers.folding import fold
@@ -197,6 +197,7 @@ def is_function_word(word: str, language: int | None) -> bool:
     return language is not None and language in _languages_by_word().get(word, ())
 
 
+@lru_cache(maxsize=2**16)
 def stem_key(word: str, language: int) -> str | None:
     """Return what the forms of a word have in common in one language, and only there.
 

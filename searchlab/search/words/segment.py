@@ -144,16 +144,16 @@ class Segment:
         return np.asarray(self.arrays["post_docs"][start:end])
 
     def _all(self, kind: str, keys: Iterable[str]) -> list[int]:
+        hashes = self.arrays[f"{kind}_hashes"]
+        wanted = np.array([hash_of(key) for key in keys], dtype=np.uint64)
+        firsts = np.searchsorted(hashes, wanted)
+        lasts = np.searchsorted(hashes, wanted, side="right")
         numbers: set[int] = set()
-        for key in keys:
-            places = self._at(f"{kind}_hashes", hash_of(key))
-            numbers.update(self.arrays[f"{kind}_terms"][places].tolist())
+        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+            numbers.update(self.arrays[f"{kind}_terms"][first:last].tolist())
         return sorted(numbers)
 
     def _at(self, name: str, hashed: int) -> slice:
         hashes, key = self.arrays[name], np.uint64(hashed)
-        first = int(np.searchsorted(hashes, key))
-        last = first
-        while last < len(hashes) and hashes[last] == key:
-            last += 1
-        return slice(first, last)
+        first = int(hashes.searchsorted(key))
+        return slice(first, first + int(hashes[first:].searchsorted(key, side="right")))
