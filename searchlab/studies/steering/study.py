@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.errors import InputError
@@ -38,7 +40,8 @@ from searchlab.studies.steering.conflicts import (
 from searchlab.studies.steering.mixing import mixings, run_mixing
 
 if TYPE_CHECKING:
-    from searchlab.evaluation.datasets import Dataset
+    from searchlab.evaluation.datasets import Dataset, LabelledQuery
+    from searchlab.library.library import Library
     from searchlab.search.engine import SearchEngine
 
 LEAST_CONFLICTS = 50
@@ -49,6 +52,7 @@ def measure(
     engine: SearchEngine,
     query_set: QuerySet,
     *,
+    plain: SearchEngine | None = None,
     alphas: Sequence[float] = ALPHAS,
     samples: int = 1000,
     seed: int = 0,
@@ -56,8 +60,9 @@ def measure(
     """Measure the curves of a collection.
 
     Args:
-        engine: Engine, whose `steering` scales the weights.
+        engine: Engine, whose `mixing` and `steering` are measured.
         query_set: Judged queries, by words and by photos.
+        plain: Engine over the same photos that mixes in another way, to compare with.
         alphas: Values of `text_alpha`, ascending from 0, including the default.
         samples: Number of resamples of the intervals.
         seed: Seed of the references and of resampling.
@@ -65,7 +70,9 @@ def measure(
     Returns:
         `metrics`; `curve` by weight; `languages` at the default, with the best weight of each;
         `mixings` (ways to mix, each at its best); and `agreeing`: nDCG@10 by weight for words that
-        do describe the photo, and of the words alone as the last row, without a weight.
+        do describe the photo, and of the words alone as the last row, without a weight. With
+        `plain` also `compared`, what both engines reach at the default, with the difference, and
+        `plain_curve`.
 
     Raises:
         InputError: There are no queries by photos, or the default is not among the weights.
@@ -97,13 +104,30 @@ def measure(
         "agreeing_text_alone": agreeing[-1][METRIC]["mean"],
         **{f"best_balance {row['mixing']}": row["best_balance"]["mean"] for row in ways},
     }
-    return {
+    measured = {
         "metrics": round_floats(metrics),
         "curve": round_floats(curve),
         "languages": round_floats(_languages(steered, usual, **draw)),
         "mixings": round_floats(ways),
         "agreeing": round_floats(agreeing),
     }
+    if plain is not None:
+        by_sum = steer(plain, conflicts, alphas=alphas)
+        rows = _compare_conflicts(by_sum, steered, usual, **draw)
+        rows.append(_compare_agreeing(plain, engine, query_set.steered, **draw))
+        measured["compared"] = round_floats(rows)
+        measured["plain_curve"] = round_floats(by_sum.rows(**draw))
+    return measured
+
+
+def engines_of(
+    library: Library, query_set: QuerySet, config: Config
+) -> tuple[SearchEngine, SearchEngine | None]:
+    """Return the engine of a configuration, and the one that adds vectors if it does not itself."""
+    engine = engine_of(library, config, query_set)
+    if config.mixing == "sum":
+        return engine, None
+    return engine, engine_of(library, replace(config, mixing="sum", steering=1.0), query_set)
 
 
 def measure_agreeing(
@@ -125,11 +149,7 @@ def measure_agreeing(
     engine.warm([query.text or "" for query in queries])
     rows = []
     for alpha in (*alphas, None):
-        run = {
-            query.query_id: rank_ids(engine, query.photo_id or "", query.text or "", alpha)
-            for query in queries
-        }
-        scores = per_query(steered.qrels, run, [METRIC])[METRIC]
+        scores = score_agreeing(engine, steered, queries, alpha)
         interval = bootstrap_interval(scores, clusters=clusters, samples=samples, seed=seed)
         rows.append({"text_alpha": alpha, METRIC: interval._asdict()})
     return rows
@@ -146,16 +166,67 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
         most=parameters["most"],
         seed=parameters["seed"],
     )
-    config = Config(model=parameters["model"], steering=parameters["steering"])
+    config = Config(
+        model=parameters["model"],
+        steering=parameters["steering"],
+        mixing=parameters.get("mixing", "sum"),
+    )
     with tempfile.TemporaryDirectory() as scratch:
         library = dataset_library(query_set.text, Path(scratch), config=Config())
+        engine, plain = engines_of(library, query_set, config)
         return measure(
-            engine_of(library, config, query_set),
+            engine,
             query_set,
+            plain=plain,
             alphas=parameters["alphas"],
             samples=parameters["samples"],
             seed=parameters["seed"],
         )
+
+
+def _compare_conflicts(
+    before: SteeringScores, after: SteeringScores, usual: int, *, samples: int, seed: int
+) -> list[dict[str, Any]]:
+    # The same conflicts are drawn for both, so that differences are paired.
+    curves = [scores.curves(samples=samples, seed=seed) for scores in (before, after)]
+    rows = []
+    for name in curves[0]:
+        plain, mixed = (drawn[name][:, usual] for drawn in curves)
+        row: dict[str, Any] = {"figure": name}
+        for label, values in (("sum", plain), ("mixed", mixed), ("difference", mixed - plain)):
+            low, high = np.percentile(values[1:], (2.5, 97.5))
+            row[label] = {"mean": float(values[0]), "low": float(low), "high": float(high)}
+        rows.append(row)
+    return rows
+
+
+def _compare_agreeing(
+    plain: SearchEngine, engine: SearchEngine, steered: Dataset, *, samples: int, seed: int
+) -> dict[str, Any]:
+    queries = sorted(steered.queries, key=lambda query: query.query_id)
+    clusters = [cluster_id_of(query, steered) for query in queries]
+    before, after = (
+        score_agreeing(one, steered, queries, DEFAULT_TEXT_ALPHA) for one in (plain, engine)
+    )
+    row: dict[str, Any] = {"figure": f"{METRIC} of words that describe the photo"}
+    for label, scores in (("sum", before), ("mixed", after), ("difference", after - before)):
+        interval = bootstrap_interval(scores, clusters=clusters, samples=samples, seed=seed)
+        row[label] = interval._asdict()
+    return row
+
+
+def score_agreeing(
+    engine: SearchEngine,
+    steered: Dataset,
+    queries: Sequence[LabelledQuery],
+    text_alpha: float | None,
+) -> NDArray[np.float64]:
+    """Return (n_queries,) nDCG@10 of photos with words that do describe them."""
+    run = {
+        query.query_id: rank_ids(engine, query.photo_id or "", query.text or "", text_alpha)
+        for query in queries
+    }
+    return per_query(steered.qrels, run, [METRIC])[METRIC]
 
 
 def _languages(
