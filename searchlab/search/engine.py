@@ -28,6 +28,7 @@ from searchlab.search.cursors import Cursor, check_page, check_reached
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex
+from searchlab.search.mixing import Mixed
 from searchlab.search.planner import bound_by_date, make_plan
 from searchlab.search.queries import (
     DEFAULT_PER_PAGE,
@@ -147,15 +148,21 @@ class SearchEngine:
             query: The query.
             reference: (dim,) embedding of the query's picture, if it was computed before.
         """
+        mixed = self._embed(query, reference)
+        return None if mixed is None else mixed.vector
+
+    def _embed(self, query: Query, reference: Embeddings | None) -> Mixed | None:
         text = query.text or ""
         if query.kind is None:
             return None
         if query.kind == "text":
-            return self._vectors.of_text(text)
+            return Mixed(self._vectors.of_text(text), 1.0)
         picture = self.reference_vector(query) if reference is None else reference
-        if picture is None or query.kind == "image":
-            return picture
-        return self._vectors.mix(picture, text, query.text_alpha).vector
+        if picture is None:
+            return None
+        if query.kind == "image":
+            return Mixed(picture, 0.0)
+        return self._vectors.mix(picture, text, query.text_alpha)
 
     def allowed(self, query: Query) -> Bitmap | None:
         """Return the photos that a query may find; None where it may find all.
@@ -203,7 +210,9 @@ class SearchEngine:
         return self._words
 
     def _match(self, query: Query, allowed: Bitmap | None) -> WordMatches | None:
-        if self.config.words is None or query.kind != "text" or query.text is None:
+        # Vectors that are merely added are searched as they were when that was measured.
+        kinds = ("text",) if self.config.mixing == "sum" else ("text", "both")
+        if self.config.words is None or query.kind not in kinds or query.text is None:
             return None
         return self.words.match(query.text, allowed)
 
@@ -239,7 +248,8 @@ class SearchEngine:
         matches = self._match(query, allowed)
         plan = self._plan(query, allowed, matches)
         clock.append(time.perf_counter())
-        vector = self.query_vector(query, reference=reference)
+        embedded = self._embed(query, reference)
+        vector = None if embedded is None else embedded.vector
         clock.append(time.perf_counter())
         ranker = Ranker(
             table=self.table,
@@ -252,6 +262,7 @@ class SearchEngine:
             matches=matches,
             plan=plan,
             allowed=allowed,
+            text_share=1.0 if embedded is None else embedded.text_share,
         )
         rows, scores, total = ranker.cut(k, start)
         clock.append(time.perf_counter())

@@ -6,7 +6,7 @@ order of the first photos does not depend on how far a reader pages.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from searchlab.search.merging import NO_GAINS, Gains, Scored, add_written_roughl
 from searchlab.search.queries import Query, QueryPlan
 from searchlab.search.words.index import WordMatches
 
+BESIDE_PICTURE = 0.25
+"""What words that are written about a photo count beside a picture, where they count 1 alone."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Ranker:
@@ -40,6 +43,7 @@ class Ranker:
         matches: What the words of the query found; None where texts are not read.
         plan: How the query is answered.
         allowed: Rows that may be found; None for all.
+        text_share: What a cosine of the query's words counts in one of its vector.
     """
 
     table: PhotoTable
@@ -52,6 +56,7 @@ class Ranker:
     matches: WordMatches | None
     plan: QueryPlan
     allowed: Bitmap | None
+    text_share: float = 1.0
 
     def cut(self, k: int | None, start: int) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
         """Return rows and scores from place `start` to min(k, total), and the total.
@@ -121,9 +126,19 @@ class Ranker:
 
     @property
     def _gains(self) -> Gains:
-        if self.matches is None or self.config.words is None:
+        matches, weights = self.matches, self.config.words
+        if matches is None or weights is None:
             return NO_GAINS
-        return Gains.of_words(self.matches, self.config.words, self.curve)
+        if self.query.kind != "both":
+            return Gains.of_words(matches, weights, self.curve)
+        share = BESIDE_PICTURE * self.text_share
+        if not share:
+            return NO_GAINS
+        # They gain in the cosine of the words, which counts by its share. And a title that is just
+        # these words is no answer to the picture.
+        not_whole = replace(matches, whole=np.zeros_like(matches.whole))
+        curve = self.config.calibration.text
+        return Gains.of_words(not_whole, weights, replace(curve, slope=curve.slope / share))
 
 
 # Neighbours that a first page of the usual size needs, and a few more.

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from searchlab.config.word_weights import WordWeights
 from searchlab.models.protocol import unit_rows
 from searchlab.search.mixing import EVERYDAY, Background, add
 from searchlab.search.queries import Query
@@ -119,6 +120,21 @@ def test_photos_that_are_all_the_same_are_no_background(world):
     assert np.isfinite(background.mix(photos[5], words[0], 1.0).vector).all()
 
 
+def test_the_mix_is_what_the_design_says(world):
+    photos, background, words = world
+    everyday = narrow_words(np.random.default_rng(9), len(EVERYDAY)).astype(float)
+    background = Background(photos, everyday)
+    cosines = photos @ everyday.T
+    odds = np.exp(2 * cosines / cosines.std())
+    common = (odds / odds.sum(axis=1, keepdims=True)).mean(axis=0) @ everyday
+    bare = words[4] - common
+    ratio = (photos @ photos[9]).std() / (photos @ bare).std()
+    mixed = photos[9] + 0.7 * ratio * bare
+    got = background.mix(photos[9], words[4], 0.7)
+    assert got.vector == pytest.approx(mixed / np.linalg.norm(mixed), abs=1e-5)
+    assert got.text_share == pytest.approx(0.7 * ratio / np.linalg.norm(mixed), rel=1e-4)
+
+
 # -- in an engine -------------------------------------------------------------------------------
 
 
@@ -154,3 +170,50 @@ def test_a_filter_does_not_change_how_photos_compare(build):
         Query(photo_id=engine_world.photo_id(7), text="sea", filter=only)
     ).rows.tolist()
     assert rows == [row for row in everything if row in set(rows)]
+
+
+# -- words that are written about a photo -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def written(build, make_table):
+    """Engines with and without texts over photos of which one tells of snow, another is snow."""
+    texts = {5: "A garden under snow", 6: "snow", 9: "red snow and a dune"}
+    described = make_table(*({"source_description": texts.get(row, "")} for row in range(300)))
+    plain = build(table=described, **STANDARDISED)
+    return plain, build(table=described, words=WordWeights(3.0, 3.0), **STANDARDISED)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.7, 10])
+def test_photos_rise_by_words_about_them_and_no_other_photo_changes_place(written, alpha):
+    query = Query(photo_id=engine_world.photo_id(7), text="snow", text_alpha=alpha)
+    before, after = (engine.rank(query).rows.tolist() for engine in written)
+    for row in (5, 6, 9):
+        assert after.index(row) < before.index(row)
+    others = [[row for row in rows if row not in (5, 6, 9)] for rows in (before, after)]
+    assert others[0] == others[1]
+
+
+def test_words_about_a_photo_count_the_more_the_more_the_text_counts(written):
+    places = [
+        written[1]
+        .rank(Query(photo_id=engine_world.photo_id(7), text="snow", text_alpha=alpha))
+        .rows.tolist()
+        .index(5)
+        for alpha in (0.1, 0.5, 1, 1.7, 3, 10)
+    ]
+    assert places == sorted(places, reverse=True)
+
+
+def test_a_title_that_is_just_the_words_does_not_outdo_every_picture(written):
+    low = Query(photo_id=engine_world.photo_id(7), text="snow", text_alpha=0.05)
+    assert written[1].rank(low).rows[0] != 6
+    assert written[1].rank(Query(text="snow")).rows[0] == 6
+
+
+def test_at_alpha_0_words_about_photos_are_not_read(written):
+    query = Query(photo_id=engine_world.photo_id(7), text="snow", text_alpha=0)
+    plain = Query(photo_id=engine_world.photo_id(7))
+    one, other = (written[1].rank(asked) for asked in (query, plain))
+    assert one.rows.tolist() == other.rows.tolist()
+    assert one.scores.tolist() == other.scores.tolist()

@@ -18,8 +18,9 @@ from searchlab.models.protocol import unit_rows
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import build_index
-from searchlab.search.mixing import EVERYDAY
+from searchlab.search.mixing import EVERYDAY, Background, Mixed
 from searchlab.search.queries import Query
+from searchlab.search.ranking import BESIDE_PICTURE
 
 N = 300
 ENGINES = {
@@ -180,42 +181,40 @@ def queries(draw, **fixed):
 
 def vector_of(engine, query):
     """Embed a query as the design says; independent of the engine's own code."""
+    mixed = mixed_of(engine, query)
+    return mixed if mixed is None else mixed.vector
+
+
+def mixed_of(engine, query):
     model = engine.model
     text = None if query.text is None else model.encode_texts([query.text])[0]
     if not query.has_reference:
-        return text
+        return None if text is None else Mixed(text, 1.0)
     if query.photo_id is not None:
         picture = engine.index.vectors[engine.table.row_of(query.photo_id)]
     else:
         picture = model.encode_images([query.image])[0]
     if text is None or query.text_alpha == 0:
-        return picture
+        return Mixed(picture, 0.0)
     weight = engine.config.steering * query.text_alpha
-    if engine.config.mixing == "standardised":
-        text, ratio = standardised(engine, picture, text)
-        weight *= ratio
-    return unit_rows([picture + weight * text])[0]
-
-
-def standardised(engine, picture, text):
-    """Take from a text what everyday words share, and say what gives it the picture's spread."""
-    photos = np.asarray(engine.index.vectors, dtype=float)  # fewer than are sampled
-    words = engine.model.encode_texts(EVERYDAY).astype(float)
-    cosines = photos @ words.T
-    odds = np.exp(2 * cosines / cosines.std())
-    common = (odds / odds.sum(axis=1, keepdims=True)).mean(axis=0) @ words
-    bare = np.where(text == 0, 0, text - common)
-    least = 0.5 * np.median((photos @ (words - common).T).std(axis=0))
-    return bare, (photos @ picture).std() / max((photos @ bare).std(), least)
+    if engine.config.mixing == "standardised":  # `test_mixing` holds what this is
+        background = Background(engine.index.vectors, model.encode_texts(EVERYDAY))
+        return background.mix(picture, text, weight)
+    return Mixed(unit_rows([picture + weight * text])[0], 0.0)
 
 
 def add_gains(engine, query, similar, curve=None):
     """Add to (N,) cosines what words gain, as the design says; independent of the engine's code."""
     weights, scores = engine.config.words, similar.astype(np.float64)
-    if weights is None or query.text is None or query.has_reference:
+    if weights is None or query.text is None or query.kind == "image":
         return scores
     slope = (curve or engine.config.calibration.text).slope
     matches = engine.words.match(query.text)
+    if query.kind == "both":
+        share = BESIDE_PICTURE * mixed_of(engine, query).text_share
+        if engine.config.mixing == "sum" or not share:
+            return scores
+        slope, matches = slope / share, replace(matches, whole=np.zeros_like(matches.whole))
     logits = matches.coverage * (weights.coverage + weights.precision * matches.precision)
     gains = np.round(32 * logits) / 32 / slope
     most = 2 + (math.ceil(32 * (weights.coverage + weights.precision)) + 1) / 32 / slope
