@@ -216,9 +216,10 @@ def add_gains(engine, query, similar, curve=None):
             return scores
         slope, matches = slope / share, replace(matches, whole=np.zeros_like(matches.whole))
     logits = matches.coverage * (weights.coverage + weights.precision * matches.precision)
-    gains = np.round(32 * logits) / 32 / slope
-    most = 2 + (math.ceil(32 * (weights.coverage + weights.precision)) + 1) / 32 / slope
-    scores[matches.rows] += gains + np.where(matches.whole, most, 0)
+    above = math.ceil(32 * (weights.coverage + weights.precision)) + 1
+    # In the engine's order, so that scores agree to their last digit.
+    steps = np.rint(32 * logits).astype(int) + np.where(matches.whole, above, 0)
+    scores[matches.rows] += steps / (32 * slope) + np.where(matches.whole, 2, 0)
     return scores
 
 
