@@ -16,7 +16,9 @@ from searchlab.photos.photo import photo_id_of
 
 
 def test_an_unknown_dataset_lists_the_known():
-    with pytest.raises(NotFoundError, match=r"one of demo, demo-everyday, .*, stamps, or a folder"):
+    with pytest.raises(
+        NotFoundError, match=r"one of coco-judge, demo, demo-everyday, .*, stamps, or a folder"
+    ):
         load_dataset("imagenet")
 
 
@@ -65,6 +67,12 @@ def flickr8k(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def test_words_find_the_photos_whose_writers_use_them(flickr8k):
+    dataset = load_dataset("flickr8k-words")
+    assert [query.text for query in dataset.queries] == ["dog"]
+    assert dataset.qrels[dataset.queries[0].query_id] == {photo_id_of("flickr", "a"): 1}
+
+
 def test_flickr8k_searches_the_test_split_and_shares_judgments_between_languages(flickr8k):
     dataset = load_dataset("flickr8k")
     assert dataset.photo_ids == {photo_id_of("flickr", "a"), photo_id_of("flickr", "b")}
@@ -111,6 +119,7 @@ REAL = external_root()
         ("flickr8k", 2_540, "cs de en fr zh"),
         ("flickr8k-captions", 20_997, "ar cs de en es fr id ja ru tr zh"),
         ("flickr8k-similar", 597, NO_LANGUAGE),
+        ("flickr8k-words", 180, "en"),
         ("flickr8k-steered", 1_527, "cs de en fr zh"),
     ],
 )

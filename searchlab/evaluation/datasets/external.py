@@ -95,6 +95,20 @@ def flickr8k_captions() -> Dataset:
     return make_dataset("flickr8k-captions", folder, queries, qrels, records)
 
 
+def coco_judge() -> Dataset:
+    """Load 351 COCO photos with the English captions that people wrote: each finds its own photo.
+
+    Nothing may be fitted or tuned on them.
+    """
+    folder = _external("coco-judge")
+    photos = read_rows(folder / "photos.tsv")
+    records = [_record(folder, row, "coco", "research-only", None) for row in photos]
+    rows = [row for row in read_rows(folder / "captions.tsv") if row["lang"] == "en"]
+    queries = [LabelledQuery(row["caption_id"], "en", "caption", row["text"]) for row in rows]
+    qrels = {row["caption_id"]: {photo_id_of("coco", row["photo_id"]): 1} for row in rows}
+    return make_dataset("coco-judge", folder, queries, qrels, records)
+
+
 def flickr8k_words() -> Dataset:
     """Load the test photos with plain words: a photo is relevant if its writers use the word.
 

@@ -17,6 +17,7 @@ from searchlab.evaluation.datasets.bundled import (
 from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.derived import derive_similar, derive_steered
 from searchlab.evaluation.datasets.external import (
+    coco_judge,
     flickr8k,
     flickr8k_captions,
     flickr8k_described,
@@ -61,6 +62,7 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "demo-written-misspelt": lambda: derive_misspelt(
         derive_written(demo(), "demo-written"), "demo-written-misspelt"
     ),
+    "coco-judge": coco_judge,
     "flickr8k": flickr8k,
     "flickr8k-captions": flickr8k_captions,
     "flickr8k-described": flickr8k_described,
@@ -99,6 +101,8 @@ def load_dataset(name: str | Path) -> Dataset:
     | `flickr8k-described` | text, texts there | as `flickr8k`; each photo has another caption |
     | `flickr8k-described-half` | text, texts there | half of the photos have no words |
     | `flickr8k-described-misspelt` | text, texts there | with a typing error each |
+    | `flickr8k-words` | text | plain English words; grades say how many of five writers use it |
+    | `coco-judge` | text | captions find their own of 351 COCO photos; never fitted on |
     | `flickr8k-similar` | photo | a photo finds others that its caption describes, grades 0 to 3 |
     | `flickr8k-steered` | photo+text | a caption and a photo of it find its other photos |
 

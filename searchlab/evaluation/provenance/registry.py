@@ -117,6 +117,10 @@ STUDIES: dict[str, Study] = {
         ("searchlab.evaluation.experiments", "searchlab.evaluation.config_grids"),
         sealed="it is held to the result it names",
     ),
+    "relevance": Study(
+        ("searchlab.studies.calibration.relevance",),
+        recompute="searchlab.studies.calibration.relevance:recompute",
+    ),
     "scale": Study(
         ("searchlab.studies.filters.atlas_engine", "searchlab.studies.vectors.scaling"),
         sealed=f"{_TIMES}; {_PEERS}",

@@ -94,3 +94,22 @@ def draw_alphas(axes: Axes, rows: Sequence[Mapping[str, Any]], *, title: str) ->
     axes.set_xticks(x, [f"{alpha:g}" for alpha in x])
     axes.set(ylim=(0, None), title=title, xlabel="text_alpha", ylabel="calibration error")
     axes.legend()
+
+
+def draw_missing(
+    axes: Axes, rows: Sequence[Mapping[str, Any]], thresholds: Sequence[float], *, title: str
+) -> None:
+    """Draw the share of queries that show any photo by threshold, with and without an answer.
+
+    Args:
+        axes: Axes to draw on.
+        rows: Of one set, those of the table `missing` of the study of relevance.
+        thresholds: Of the shares in the rows.
+        title: Title of the axes.
+    """
+    axes.plot(thresholds, rows[0]["answered"], label="with an answer", **look(0))
+    for number, row in enumerate(rows, start=1):
+        axes.plot(thresholds, row["false_answers"], label=row["against"], **look(number))
+    areas = " and ".join(f"{row['auc']['mean']:.2f}" for row in rows)
+    title = f"{title}: AUC {areas}"
+    axes.set(xlim=(0, 0.75), ylim=(0, 1.02), title=title, xlabel="score_threshold")
