@@ -109,7 +109,8 @@ def measure_model(
         "manifest": manifest_of(options, [spec], query_set),
     }
     record(options, BENCHMARK, name, values, beside=beside)
-    if options.dataset == "demo" and not options.smoke:
+    # The curves that `bench_relevance` fits on graded judgments stay where a model has them.
+    if options.dataset == "demo" and not options.smoke and shipped.query is None:
         fitted = Calibration.from_dict(measured["calibration"])
         save_calibration(fitted, config.model_id, SHIPPED)
     for kind in TITLES:
