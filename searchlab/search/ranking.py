@@ -24,7 +24,7 @@ from searchlab.search.merging import NO_GAINS, Gains, Scored, add_written_roughl
 from searchlab.search.queries import Query, QueryPlan
 from searchlab.search.words.index import WordMatches
 
-BESIDE_PICTURE = 0.25
+BESIDE_PICTURE = 0.125
 """What words that are written about a photo count beside a picture, where they count 1 alone."""
 
 
