@@ -7,6 +7,7 @@ import sys
 import click
 
 from searchlab import __version__
+from searchlab.cli.calibrating import calibrate
 from searchlab.cli.evaluation import datasets, evaluate, verify
 from searchlab.cli.extras import explain_missing
 from searchlab.cli.info import info
@@ -37,7 +38,7 @@ def searchlab() -> None:
 
 
 for _command in (
-    *(demo, fetch, index, search, info, check, tune, promote, models, serve, keys),
+    *(demo, fetch, index, search, info, check, tune, calibrate, promote, models, serve, keys),
     *(datasets, evaluate, verify),
     *(report, diff, power),
 ):

@@ -1,15 +1,18 @@
 """Fitting the curve of text queries, and refining it on judgments of one's own."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from searchlab.config import Config
 from searchlab.config.calibration import Calibration, Curve
 from searchlab.config.query_weights import QueryWeights
 from searchlab.errors import InputError
+from searchlab.evaluation.calibration.own_judgments import refine_calibration
 from searchlab.evaluation.calibration.query_fit import (
     JudgedPairs,
     fit_text,
@@ -18,7 +21,16 @@ from searchlab.evaluation.calibration.query_fit import (
     refine,
 )
 from searchlab.evaluation.calibration.scored_queries import ScoredQueries
+from searchlab.evaluation.datasets import Dataset, LabelledQuery
+from searchlab.models import load_model
+from searchlab.models.protocol import unit_rows
+from searchlab.models.shipped_calibration import calibrate
+from searchlab.photos.photo import photo_id_of
+from searchlab.search.engine import SearchEngine
+from searchlab.search.indexes import build_index
+from searchlab.search.queries import Query
 
+MINI = load_model("mini")
 CURVE = Curve(15.0, -3.0)
 WEIGHTS = QueryWeights(background=-8.0, familiarity=0.3, length=-0.5, at_large="test")
 CALIBRATION = Calibration(CURVE, CURVE, CURVE, "test", WEIGHTS)
@@ -90,7 +102,8 @@ def test_many_judgments_correct_scores_and_few_move_them_a_little():
     refined = refine(wrong, before, pairs.relevant, source="mine")
     assert scores_of(refined, pairs).mean() == pytest.approx(pairs.relevant.mean(), abs=0.01)
     assert refined.source == "test, refined on mine"
-    few = refine(wrong, before[:3], np.ones(3, dtype=bool), source="mine")
+    near = np.argsort(-before)[500:503]
+    few = refine(wrong, before[near], np.ones(3, dtype=bool), source="mine")
     assert abs(scores_of(few, pairs) - before).mean() < 0.1
     assert few.image == wrong.image
 
@@ -109,3 +122,41 @@ def test_refined_scores_rise_with_the_cosine_whatever_the_judgments(judged):
 def test_nothing_judged_is_refused():
     with pytest.raises(InputError, match="must share one shape"):
         refine(CALIBRATION, np.array([]), np.array([], dtype=bool), source="mine")
+
+
+# -- on a library's judgments -------------------------------------------------------------------
+
+
+def test_refining_on_judgments_brings_the_mean_score_to_the_share_that_is_relevant(make_table):
+    rng = np.random.default_rng(5)
+    photos = unit_rows(rng.normal(size=(40, 256)) + 2 * MINI.encode_texts(["a dog"]))
+    records = [{"source": "x", "source_photo_id": str(n), "file": f"/{n}"} for n in range(40)]
+    photo_ids = sorted(photo_id_of("x", str(n)) for n in range(40))
+    table = make_table(*({"photo_id": photo_id} for photo_id in photo_ids))
+    config = calibrate(Config())
+    engine = SearchEngine(table, build_index(photos, config), MINI, config)
+    ids = table.photo_ids(range(40))
+    texts = ["a dog", "ein Hund", "a cat", "a red boat"]
+    queries = tuple(LabelledQuery(f"q{n}", "en", "own", text) for n, text in enumerate(texts))
+    qrels = {f"q{n}": dict.fromkeys(ids, 1 if n < 3 else 0) for n in range(3)}
+    qrels["q3"] = {photo: int(place == 0) for place, photo in enumerate(ids)}
+    judged = Dataset(
+        name="mine",
+        revision="1",
+        folder=Path(),
+        photos=None,
+        queries=queries,
+        qrels=qrels,
+        records=tuple(records),
+    )
+    refined = refine_calibration(engine, judged)
+    assert (refined.n_queries, refined.n_pairs) == (4, 40)
+    off = abs(refined.mean_before - refined.share_relevant)
+    assert abs(refined.mean_after - refined.share_relevant) < off / 2
+    better = SearchEngine(
+        table, engine.index, MINI, replace(config, calibration=refined.calibration)
+    )
+    before, after = (each.rank(Query(text="a dog")) for each in (engine, better))
+    assert before.rows.tolist() == after.rows.tolist()
+    assert after.scores.mean() > before.scores.mean()
+    assert better.config.config_id != engine.config.config_id

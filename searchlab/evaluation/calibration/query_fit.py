@@ -17,6 +17,7 @@ from searchlab.evaluation.calibration.scored_queries import TOP, ScoredQueries
 _STEPS = 100
 _TOLERANCE = 1e-10
 _PRIOR_PAIRS = 20.0  # judged pairs that the calibration which is refined counts for
+_PRIOR_SPAN = 5.0  # log-odds that these reach to
 
 
 class TextFit(NamedTuple):
@@ -145,9 +146,14 @@ def refine(
         raise InputError(msg)
     p = np.clip(p, 1e-6, 1 - 1e-6)
     logits = np.log(p / (1 - p))
-    inputs = np.column_stack([logits, np.ones(len(p))])
+    # The calibration as it was, as pairs of all scores that it is right about.
+    known = np.linspace(-_PRIOR_SPAN, _PRIOR_SPAN, 21)
+    x = np.concatenate([logits, known])
+    targets = np.concatenate([y, 0.5 * (1 + np.tanh(0.5 * known))])
+    weights = np.concatenate([np.ones(len(p)), np.full(len(known), _PRIOR_PAIRS / len(known))])
+    inputs = np.column_stack([x, np.ones(len(x))])
     before = np.array([1.0, 0.0])
-    stretch, shift = _logistic(inputs, y, np.ones(len(p)), np.full(2, _PRIOR_PAIRS / 4), before)
+    stretch, shift = _logistic(inputs, targets, weights, np.full(2, 1e-6), before)
     stretch = max(float(stretch), 0.05)  # relevance must rise with the cosine
     text, query = calibration.text, calibration.query
     return replace(
@@ -177,14 +183,23 @@ def _logistic(
 
     Newton's method on the penalised likelihood, which is concave.
     """
-    beta = prior.copy()
+
+    def loss(beta: NDArray[np.float64]) -> float:
+        logits = x @ beta
+        misfit = np.logaddexp(0, logits) - y * logits
+        return float(weights @ misfit + penalty @ (beta - prior) ** 2 / 2)
+
+    beta, least = prior.copy(), loss(prior)
     for _ in range(_STEPS):
         p = 0.5 * (1 + np.tanh(0.5 * (x @ beta)))
         gradient = x.T @ (weights * (y - p)) - penalty * (beta - prior)
         curvature = (x * (weights * np.maximum(p * (1 - p), 1e-9))[:, None]).T @ x
         step = np.linalg.solve(curvature + np.diag(penalty), gradient)
-        # A long step may overshoot where nearly all p are 0 or 1.
-        beta = beta + step / max(1.0, float(np.abs(step).max()) / 5)
-        if np.abs(step).max() < _TOLERANCE:
+        # A whole step may overshoot where nearly all p are 0 or 1.
+        while loss(beta + step) > least and np.abs(step).max() > _TOLERANCE:
+            step /= 2
+        if np.abs(step).max() <= _TOLERANCE:
             break
+        beta = beta + step
+        least = loss(beta)
     return np.asarray(beta)

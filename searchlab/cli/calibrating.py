@@ -1,0 +1,53 @@
+"""The command that refines scores on judgments of a library's own photos."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from searchlab.cli.options import EXISTING_FILE, data_option, stdout
+from searchlab.errors import InputError
+
+
+@click.command()
+@data_option
+@click.argument("judgments")
+@click.option(
+    "--out",
+    type=EXISTING_FILE,
+    help="Configuration to write; calibrated.json in --data if not given.",
+)
+def calibrate(data: Path, judgments: str, out: Path | None) -> None:
+    """Refine scores on your own judgments.
+
+    JUDGMENTS is a folder of queries and judged photos, as the judging page and `searchlab datasets`
+    write it. A few judgments move scores a little, some hundred decide them. The library itself is
+    not changed: the scores are written to a configuration.
+    """
+    from searchlab.evaluation.calibration.own_judgments import refine_calibration
+    from searchlab.evaluation.datasets import load_dataset
+    from searchlab.files import write_atomically
+    from searchlab.library.library import open_library
+
+    path = data / "calibrated.json" if out is None else out
+    if path.suffix != ".json" or not path.parent.is_dir():
+        msg = f"--out must name a .json file in a folder that is there, got {path}"
+        raise InputError(msg)
+    engine = open_library(data).engine
+    refined = refine_calibration(engine, load_dataset(judgments))
+    config = replace(engine.config, calibration=refined.calibration)
+    write_atomically(path, f"{config.to_json()}\n".encode())
+    console = stdout()
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    say(
+        f"{refined.n_pairs} judged photos of {refined.n_queries} queries: "
+        f"{refined.share_relevant:.0%} are relevant; scores said {refined.mean_before:.0%}, "
+        f"now {refined.mean_after:.0%}"
+    )
+    say(f"written: {path}; what is in force stays as it is until you say")
+    say(f"    searchlab index --data {data} --config {path}")
