@@ -34,7 +34,10 @@ class _InOrder(click.Group):
 )
 @click.version_option(__version__, package_name="searchlab")
 def searchlab() -> None:
-    """Search stock photos by meaning, and measure which model finds them best."""
+    """Search photos by meaning, and measure which model finds them best.
+
+    Exits with 0 if all is well, 1 if a check failed, 2 if it was called wrongly.
+    """
 
 
 for _command in (

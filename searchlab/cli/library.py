@@ -114,6 +114,10 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     PLACES are folders or dumps. Run it again to take in changes; without PLACES it looks at all
     that were named before. A dump is a file of a photo library's own records, as JSONL, JSON or
     CSV, such as `searchlab fetch` writes: searchlab index --source pexels pexels.jsonl
+
+    What is known of a photo comes first from its line in photos.jsonl, where file must stand and
+    title, tags, place and more may; then from IMG_1.jpg.xmp or IMG_1.xmp beside it; then from the
+    photo itself. One without a known day bears the day on which it was first indexed.
     """
     from searchlab.cli.console import ConsoleProgress, print_report
     from searchlab.config import Config
