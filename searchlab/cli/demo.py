@@ -1,4 +1,7 @@
-"""The demo: bundled photos become a library, models are compared on it, the winner is promoted."""
+"""The demo: bundled photos become a library, models are compared on it, the winner is promoted.
+
+They are compared with texts withheld and with texts there, since a library may have either.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchlab.cli.console import ConsoleProgress
-from searchlab.config import Config
+from searchlab.config import USUAL, Config
 from searchlab.errors import InputError
 from searchlab.evaluation.datasets import Dataset, bundled_root, load_dataset
 from searchlab.evaluation.experiments import Experiment
+from searchlab.evaluation.results import system_name
+from searchlab.evaluation.weighing import TEXTS_THERE, TEXTS_WITHHELD, Task, WeighedTasks
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import Library, create_library
 from searchlab.library.roots import check_root
@@ -23,11 +28,15 @@ if TYPE_CHECKING:
 
 # A small depth and no exact steps: otherwise all 602 photos would be scored without the graph.
 _GRAPH: dict[str, Any] = {"index": "hnsw", "step_rows": 0, "depth": 50}
+# What new libraries have: texts are read too.
+_USUAL: dict[str, Any] = {"words": USUAL.words, "mixing": USUAL.mixing, "steering": USUAL.steering}
 _SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("palette", {}),
     ("captions", {}),
     ("mini", {}),
     ("mini", _GRAPH),
+    ("mini", _USUAL),
+    ("mini", {**_GRAPH, **_USUAL}),
     ("hybrid:mini=0.7,captions=0.3", {}),
     ("hybrid:mini=0.85,palette=0.15", {}),
 )
@@ -92,17 +101,27 @@ def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
     sample = demo_queries(load_dataset("demo"))
     progress.say(
         f"2/3 Comparing {len(_SYSTEMS)} configurations on {len(sample.queries):,} queries in "
-        f"{len(sample.languages)} languages (the first time, metrics are compiled for some seconds)"
+        f"{len(sample.languages)} languages, with texts withheld and with texts there (the first "
+        "time, metrics are compiled for some seconds)"
     )
     results = library.folder / "results"
-    experiment = Experiment(sample, demo_configs(), library=library, out=results)
-    # Another version may bundle other photos; results measured on those are replaced.
-    comparison = experiment.run(progress, force=force, replace_unlike=True)
-    out.print(comparison)
+    tasks = []
+    for heading, weight, dataset in (
+        ("Texts withheld, as if nothing were written about the photos", TEXTS_WITHHELD, sample),
+        ("Texts there", TEXTS_THERE, demo_queries(load_dataset("demo-written"))),
+    ):
+        experiment = Experiment(dataset, demo_configs(), library=library, out=results)
+        # Another version may bundle other photos; results measured on those are replaced.
+        report = experiment.run(progress, force=force, replace_unlike=True)
+        out.print(f"\n{heading}", markup=False, highlight=False)
+        out.print(report)
+        tasks.append(Task(report, weight))
 
     progress.say("3/3 Promoting the winner")
+    weighed = WeighedTasks(tasks)
+    out.print(f"\n{weighed.explain()}", markup=False, highlight=False)
     # Results of an older version cannot be compared, so they do not keep the old choice.
-    comparison.promote(results / "chosen.json", force=force, replace_unlike=True)
+    weighed.promote(results / "chosen.json", force=force, replace_unlike=True)
     library.publish(Config.load(results / "chosen.json"), progress=progress)
     _say_what_is_next(out, data, library)
 
@@ -110,8 +129,7 @@ def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
 def _say_what_is_next(out: Console, data: Path, library: Library) -> None:
     photo = library.engine.table.photo(0)
     lines = (
-        f"Promoted {library.engine.config.model} × {library.engine.config.index}: "
-        f"{data / 'results' / 'chosen.json'}",
+        f"Promoted {system_name(library.engine.config)}: {data / 'results' / 'chosen.json'}",
         "",
         "Try next:",
         f'  searchlab search --data {data} "a castle"',

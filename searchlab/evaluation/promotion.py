@@ -46,6 +46,19 @@ class Standing:
     p_value: float | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class TaskEvidence:
+    """A task that the promoted configuration was chosen on.
+
+    Attributes:
+        result: Its result on the task.
+        weight: Share of the task in the choice, 0 to 1.
+    """
+
+    result: Result
+    weight: float
+
+
 def choose(group: Sequence[Result]) -> Result:
     """Pick the configuration to serve.
 
@@ -82,6 +95,7 @@ def promote(
     *,
     measured: Sequence[Result] = (),
     tied_with: Sequence[Result] = (),
+    tasks: Sequence[TaskEvidence] = (),
     out: Path | None = None,
     force: bool = False,
     replace_unlike: bool = False,
@@ -93,6 +107,7 @@ def promote(
         path: File such as `results/chosen.json`, for `searchlab serve --config` and `Config.load`.
         measured: All results of the same report; the current configuration may be one of them.
         tied_with: Results that do not differ significantly from it.
+        tasks: All tasks that it was chosen on, where there are several.
         out: Folder of results that `result` lies in; that of `path` if left out.
         force: Whether to replace any current configuration.
         replace_unlike: Whether to replace one whose evidence cannot be compared.
@@ -116,8 +131,6 @@ def promote(
     if standing is not None and not force:
         _refuse(result, path, standing, replace_unlike=replace_unlike)
     out = out or path.parent
-    source = result.path(out)
-    sealed = read_measurement(source)["digest"] if source.exists() else None
     values = {
         "benchmark": BENCHMARK,
         "dataset": result.dataset,
@@ -135,7 +148,8 @@ def promote(
             "n_about": len(set(result.scores.cluster_ids)),
             "languages": list(result.languages),
             "photos": result.photos,
-            "result": sealed and {"path": _from(path.parent, source), "digest": sealed},
+            "result": _sealed(result, out, path.parent),
+            **({"tasks": [_task(task, out, path.parent) for task in tasks]} if tasks else {}),
             "tied_with": [{"config_id": r.config_id, "system": r.name} for r in tied_with],
             "replaced": standing and _plain(standing, forced=force),
         },
@@ -258,6 +272,25 @@ def _load_sealed_result(folder: Path, named: dict[str, Any] | None) -> list[Resu
     if named is None or path is None or not path.exists():
         return []
     return [load_result(path)] if read_measurement(path)["digest"] == named["digest"] else []
+
+
+def _sealed(result: Result, out: Path, folder: Path) -> dict[str, str] | None:
+    """Name the file of a result, relative to a folder, and its seal; None where there is none."""
+    path = result.path(out)
+    if not path.exists():
+        return None
+    return {"path": _from(folder, path), "digest": read_measurement(path)["digest"]}
+
+
+def _task(task: TaskEvidence, out: Path, folder: Path) -> dict[str, Any]:
+    result = task.result
+    return {
+        "dataset": result.dataset,
+        "dataset_revision": result.dataset_revision,
+        "weight": task.weight,
+        "interval": [round(x, 6) for x in result.intervals[result.headline].macro],
+        "result": _sealed(result, out, folder),
+    }
 
 
 def _from(folder: Path, path: Path) -> str:

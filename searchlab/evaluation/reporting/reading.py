@@ -47,6 +47,14 @@ def promotion(values: Mapping[str, Any]) -> list[str]:
         f"{_count(len(evidence['languages']), 'language', 'languages')}.",
         f"Tied with it: {_and(tied) if tied else 'none'}.",
     ]
+    if evidence.get("tasks"):
+        listed = _and(
+            [
+                f"{task['weight']:.0%} {task['dataset']} {Interval(*task['interval'])}"
+                for task in evidence["tasks"]
+            ]
+        )
+        sentences.insert(1, f"It was chosen over several tasks, weighed: {listed}.")
     replaced = evidence["replaced"]
     if replaced is not None and replaced["system"] != values["system"]:
         forced = " Forced." if replaced["forced"] else ""
