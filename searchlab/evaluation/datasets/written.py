@@ -29,7 +29,8 @@ def derive_written(base: Dataset, name: str) -> Dataset:
         base: Any dataset.
         name: Name of the new dataset.
     """
-    nothing = dict.fromkeys({*base.withholds, *(query.kind for query in base.queries)}, frozenset())
+    kinds = {*base.withholds, *(query.kind for query in base.queries)}
+    nothing: dict[str, frozenset[str]] = dict.fromkeys(kinds, frozenset())
     made = replace(base, name=name, withholds=nothing, part_of="")
     return replace(made, revision=_hash(f"{base.revision} written"))
 

@@ -29,7 +29,7 @@ from searchlab.config.word_weights import WordWeights
 from searchlab.evaluation.datasets.written import misspell
 from searchlab.search.merging import Gains
 from searchlab.search.words.index import WordIndex
-from searchlab.search.words.languages import is_function_word
+from searchlab.search.words.languages import is_function_word, language_of
 from searchlab.search.words.terms import words_of
 
 COVERAGE: Final = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
@@ -37,8 +37,9 @@ PRECISION: Final = (0.0, 1.0, 2.0, 3.0, 6.0)
 SHARPNESS: Final = (1.0, 2.0, 3.0, 4.0)
 """Values that are tried, each with each."""
 
-ENOUGH: Final = 0.01
-"""Smaller weights are chosen if the mean ndcg@10 is no further below the best."""
+ENOUGH: Final = 0.02
+"""The least weights are chosen whose mean ndcg@10 is no further below the best: larger ones rank
+hardly better, and take what is written for certain."""
 
 MISSPELT_SHARE: Final = 0.2
 """How much tasks with typing errors count, in all: they are rarer than queries without."""
@@ -63,7 +64,9 @@ class JudgedText:
 
 def content_words(caption: str) -> list[str]:
     """Return the words of an English caption that say something."""
-    return [word for word in words_of(caption) if not is_function_word(word, "en")]
+    words = words_of(caption)
+    language = language_of(words)
+    return [word for word in words if not is_function_word(word, language)]
 
 
 def photographer_of(photo_id: str, names: Sequence[str]) -> str:
@@ -124,9 +127,9 @@ def texts_and_queries(
     for name in rng.sample(sorted(by_photographer), min(n_queries, len(by_photographer))):
         queries.append(JudgedText("name", name, frozenset(by_photographer[name])))
     wrong = [
-        JudgedText(f"misspelt {query.task}", text, query.relevant)
+        JudgedText(f"misspelt {query.task}", misspelt, query.relevant)
         for query in queries
-        if (text := misspell(query.text, seed=query.text)) is not None
+        if (misspelt := misspell(query.text, seed=query.text)) is not None
     ]
     return long, short, [*queries, *wrong]
 
@@ -194,11 +197,11 @@ def choose(
         for w in wrong
     ]
     means = np.average([values.mean(axis=0) for values in figures.values()], axis=0, weights=shares)
-    enough = np.flatnonzero(means[:-1] >= means[:-1].max() - ENOUGH)
+    enough: list[int] = np.flatnonzero(means[:-1] >= means[:-1].max() - ENOUGH).tolist()
     chosen = min(
         enough, key=lambda i: (weights[i].coverage + weights[i].precision, weights[i].sharpness)
     )
-    return int(chosen), means
+    return chosen, means
 
 
 def plain(figures: Mapping[str, NDArray[np.float64]], place: int) -> dict[str, Any]:
