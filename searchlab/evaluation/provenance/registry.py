@@ -150,6 +150,10 @@ STUDIES: dict[str, Study] = {
         sealed=_PEERS,
     ),
     "tuning": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
+    "newcomer": Study(
+        ("searchlab.studies.words.newcomer", "searchlab.search.engine"),
+        sealed="one person looked at the photos",
+    ),
     "word_tasks": Study(("searchlab.studies.words",), sealed="half of its photos do not ship"),
     "word_weights": Study(("searchlab.studies.words",), sealed="its photos do not ship"),
     "accelerator": Study(
