@@ -151,7 +151,13 @@ STUDIES: dict[str, Study] = {
     ),
     "tuning": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
     "newcomer": Study(
-        ("searchlab.studies.words.newcomer", "searchlab.search.engine"),
+        (
+            "searchlab.studies.words.newcomer",
+            "searchlab.evaluation.datasets",
+            "searchlab.library",
+            "searchlab.models",
+            "searchlab.search",
+        ),
         sealed="one person looked at the photos",
     ),
     "word_tasks": Study(("searchlab.studies.words",), sealed="half of its photos do not ship"),
