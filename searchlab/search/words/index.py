@@ -34,6 +34,7 @@ from searchlab.search.words.terms import Word, hash_of, terms_of, whole_of, word
 _NAMES = "words.columns"
 _AS_WRITTEN, _FORM, _MISSPELT = 1.0, 0.9, 0.6
 _MAX_WORDS = 32
+_COUNTED_ONCE = 20_000  # postings of a word up to which its photos are counted, not they
 _COMMON, _COMMON_FROM = 0.02, 5_000  # share and number of photos above which a word is common
 _WHOLE_BITS = sum(1 << number for number, field in enumerate(FIELDS) if field.whole)
 
@@ -202,10 +203,6 @@ class WordIndex:
         none = np.zeros(0, dtype=np.int32)
         return [none if _is_range(rows) else rows for rows in self.doc_rows]
 
-    @cached_property
-    def _whole_segments(self) -> list[bool]:
-        return [bool((rows >= 0).all()) for rows in self.doc_rows]
-
     def match(self, text: str, allowed: Bitmap | None = None) -> WordMatches:
         """Find the photos that words of a query are written about.
 
@@ -255,13 +252,7 @@ class WordIndex:
                 }
                 if terms:
                     read_as[word.text] = sorted(terms)
-        counts = [
-            min(
-                sum(self._count(n, term) for n, some in enumerate(form) for term, _ in some),
-                n_photos,
-            )
-            for form in forms
-        ]
+        counts = [min(self._count(form), n_photos) for form in forms]
         # Rare words lead: what common ones add is counted where a rare one is.
         order = sorted(range(len(words)), key=lambda place: (counts[place], place))
         most = max(_COMMON_FROM, _COMMON * n_photos)
@@ -298,11 +289,25 @@ class WordIndex:
         numbers = ((segment.term(term), fit) for term, fit in terms.items())
         return sorted((number, fit) for number, fit in numbers if number is not None)
 
-    def _count(self, number: int, term: int) -> int:
-        docs = self.segments[number].documents(term)
-        if self._whole_segments[number]:
-            return len(docs)
-        return int((self.doc_rows[number][docs] >= 0).sum())
+    def _count(self, form: list[list[tuple[int, float]]]) -> int:
+        """Count the photos that have one of the terms of a word.
+
+        Of very many postings each counts, also where a photo has several of the terms.
+        """
+        postings = [
+            [segment.documents(term) for term, _ in terms]
+            for segment, terms in zip(self.segments, form, strict=True)
+        ]
+        n_postings = sum(len(docs) for lists in postings for docs in lists)
+        total = 0
+        for lists, rows in zip(postings, self._moved_rows, strict=True):
+            if len(lists) > 1:
+                docs = np.concatenate(lists)
+                docs = np.unique(docs) if n_postings <= _COUNTED_ONCE else docs
+            else:
+                docs = lists[0] if lists else np.zeros(0, dtype=np.uint32)
+            total += int((rows[docs] >= 0).sum()) if len(rows) else len(docs)
+        return total
 
     def _wholes(self, whole: str) -> NDArray[np.int64]:
         rows = [np.zeros(0, dtype=np.int64)]
