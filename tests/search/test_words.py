@@ -80,6 +80,7 @@ def test_a_query_finds_a_title_in_other_forms(described, title, query):
         ("rose", "nose"),
         ("Collins", "colxxns"),
         ("owl", "bowls"),
+        ("India Gate", "gato"),
     ],
 )
 def test_numbers_short_words_and_two_mistakes_are_not_forgiven(described, title, query):

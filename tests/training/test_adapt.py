@@ -15,7 +15,7 @@ import pytest
 from filelock import FileLock
 
 import searchlab
-from searchlab.config import Config
+from searchlab.config import USUAL
 from searchlab.errors import ConflictError, DataError, InputError, MismatchError, NotFoundError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
@@ -74,7 +74,7 @@ def test_a_gain_is_kept_as_a_model_that_is_served_like_any_other(library, tiles_
     assert [path.name for path in report.folder.parent.iterdir()] == ["adapted"]
     model = load_model(report.model)
     assert model.model_id == report.model_id
-    config = calibrate(Config(model=report.model))
+    config = calibrate(replace(USUAL, model=report.model))
     assert config.calibration.source.startswith("held-out captions@")
     index_photos(library, model=report.model)
     assert library.engine.config == config

@@ -118,7 +118,7 @@ def misspell(text: str, *, seed: str) -> str | None:
     """Make one typing error in a text; None where it has no word of five letters.
 
     >>> misspell("a golden castle", seed="5"), misspell("an owl", seed="0")
-    ('a golen castle', None)
+    ('a golden caslte', None)
     """
     rng = random.Random(seed)
     words = [word for word in _WORDS_TO_MISSPELL.finditer(text) if _is_alphabetic(word.group())]

@@ -23,7 +23,7 @@ from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.words.fields import FIELDS, Written
 from searchlab.search.words.languages import (
     LANGUAGES,
-    WIDESPREAD,
+    UNTOLD,
     choose_language,
     languages_of_word,
     stem_key,
@@ -43,7 +43,7 @@ _MAX_TYPO = 24  # letters of a word that is looked for when misspelt
 _MOST = 255
 _DESCRIPTION = 1  # the last of the fields that are sentences
 _SENTENCES = 0b11
-_UNTOLD = sum(1 << place for place in WIDESPREAD)  # of texts that do not tell their language
+_UNTOLD = 1 << UNTOLD  # of texts that do not tell their language
 _REMEMBERED = 100_000  # texts of names, places and folders
 
 

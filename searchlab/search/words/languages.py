@@ -2,7 +2,7 @@
 
 A text is told by its script where that has one language of ours, else by its function words: the
 handful of short words that stand in nearly every sentence and in no other language as often. The
-words of what has none of them are stemmed in several languages. Stems are Snowball's (Porter,
+words of what has none of them are stemmed as English. Stems are Snowball's (Porter,
 "Snowball: a language for stemming algorithms", 2001; http://snowballstem.org).
 """
 
@@ -111,11 +111,12 @@ _FUNCTION_WORDS = {
 LANGUAGES = tuple(_FUNCTION_WORDS)
 """Languages with a stemmer, by Snowball's names."""
 
-WIDESPREAD = tuple(
-    LANGUAGES.index(name)
-    for name in ("english", "german", "french", "spanish", "italian", "portuguese", "dutch")
-)
-"""Places in `LANGUAGES` of those that titles of one word are stemmed in, which tell none."""
+UNTOLD = LANGUAGES.index("english")
+"""Place in `LANGUAGES` of what texts are stemmed in that tell none, such as titles of one word.
+
+English rules take off a plural and little more, so that they do no harm to other languages: those
+of Spanish would make one of "gato" and "gate".
+"""
 
 _SCRIPTS = (
     ("\u0370", "\u03ff", ("greek",)),
