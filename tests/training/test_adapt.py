@@ -83,6 +83,8 @@ def test_a_gain_is_kept_as_a_model_that_is_served_like_any_other(library, tiles_
         digests = list(library.engine.table.texts("sha256"))
         own = model.image_head(cache.vectors(base.model_id, digests, base.dim))
     np.testing.assert_allclose(rows, own, atol=1e-6)
+    # By what the model sees alone: the texts of the photos name them.
+    index_photos(library, config=replace(config, words=None))
     words = list(library.engine.table.texts("source_description"))[:40]
     pages = [library.search(text, per_page=10) for text in words]
     hits = [
