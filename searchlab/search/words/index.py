@@ -158,7 +158,9 @@ class WordIndex:
         names: dict[str, NDArray[np.int32]] = {}
         for number, (segment, rows) in enumerate(zip(self.segments, self.doc_rows, strict=True)):
             path = folder / f"words-{number}.columns"
-            if segment.path is None or not _link(segment.path, path):
+            if segment.path is not None:
+                _link(segment.path, path)
+            else:
                 arrays = dict(segment.arrays)
                 arrays |= {"terms.starts": segment.terms.starts, "terms.data": segment.terms.data}
                 save_columns(path, arrays)
@@ -345,9 +347,8 @@ def _documents(table: PhotoTable, withheld: Collection[str]) -> Iterator[tuple[i
         yield hash_of(whole), written
 
 
-def _link(source: Path, target: Path) -> bool:
+def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
     except OSError:  # a file system without links
         shutil.copyfile(source, target)
-    return True
