@@ -103,8 +103,7 @@ class Cursor:
             r=query.min_recall,
             v=None if self.vector is None else self.vector.astype("<f4").tobytes(),
         )
-        payload = _encode_base64(_ENCODER.encode(values))
-        return f"{payload.decode()}.{_signature(payload, key, self.audience).decode()}"
+        return sign(_ENCODER.encode(values), key, audience=self.audience)
 
     @classmethod
     def unseal(cls, token: str, key: bytes, *, audience: str) -> Cursor:
@@ -114,7 +113,7 @@ class Cursor:
             CursorError: The token was not made by this library for this audience, or was changed.
         """
         try:
-            values = _open_token(token, key, audience)
+            values = _DECODER.decode(open_signed(token, key, audience=audience))
             vector = None if values.v is None else np.frombuffer(values.v, dtype="<f4")
             return cls(
                 query=_query(values),
@@ -169,12 +168,23 @@ def _signature(payload: bytes, key: bytes, audience: str) -> bytes:
     return _encode_base64(signed.digest())
 
 
-def _open_token(token: str, key: bytes, audience: str) -> _Values:
+def sign(content: bytes, key: bytes, *, audience: str) -> str:
+    """Return a token that holds bytes; `open_signed` opens it with the same key and audience."""
+    payload = _encode_base64(content)
+    return f"{payload.decode()}.{_signature(payload, key, audience).decode()}"
+
+
+def open_signed(token: str, key: bytes, *, audience: str) -> bytes:
+    """Return the bytes that a token holds.
+
+    Raises:
+        ValueError: It was not made with this key for this audience, or was changed.
+    """
     payload, _, signature = token.encode("ascii").rpartition(b".")
     if not hmac.compare_digest(signature, _signature(payload, key, audience)):
         msg = "another signature"
         raise ValueError(msg)
-    return _DECODER.decode(base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
+    return base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4))
 
 
 def _query(values: _Values) -> Query:

@@ -27,13 +27,13 @@ from searchlab.photos.table import PhotoTable
 from searchlab.search.cursors import Cursor, check_page, check_reached
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
+from searchlab.search.hits import Hit
 from searchlab.search.indexes import VectorIndex
 from searchlab.search.mixing import Mixed
 from searchlab.search.planner import bound_by_date, make_plan
 from searchlab.search.queries import (
     DEFAULT_PER_PAGE,
     MAX_PER_PAGE,
-    Hit,
     Page,
     Query,
     QueryPlan,
@@ -41,10 +41,17 @@ from searchlab.search.queries import (
     Slice,
     check_count,
 )
-from searchlab.search.query_embedding import QueryVectors, TextVectors
-from searchlab.search.query_traits import check_reader, describe_reading, traits_of
+from searchlab.search.query_embedding import QueryVectors, TextVectors, stored_vector
+from searchlab.search.query_traits import (
+    check_reader,
+    curve_of,
+    describe_reading,
+    known_words,
+)
 from searchlab.search.ranking import Ranker
-from searchlab.search.words.index import WordIndex, WordMatches
+from searchlab.search.words.fields import READ_FIELDS
+from searchlab.search.words.index import WordIndex
+from searchlab.search.words.matches import WordMatches
 
 _PARTS = ("filter", "embed", "search")
 
@@ -134,7 +141,7 @@ class SearchEngine:
             ImageError: The picture is refused.
         """
         if query.photo_id is not None:
-            return np.array(self.index.vectors[self.table.row_of(query.photo_id)])
+            return stored_vector(self.index.vectors, self.table.row_of(query.photo_id))
         if query.image is None or isinstance(query.image, str):
             return None
         return self._vectors.of_picture(query.image)
@@ -184,23 +191,17 @@ class SearchEngine:
 
     def _plan(self, query: Query, allowed: Bitmap | None, matches: WordMatches | None) -> QueryPlan:
         n_allowed = len(self.table) if allowed is None else allowed.count
-        plan = make_plan(query, self.index, self.config, n_allowed)
-        words = "" if matches is None else matches.describe()
+        words = "" if matches is None else matches.description
         reading = describe_reading(query.text, self.model) if query.text else ""
-        return replace(plan, words=words, reading=reading) if words or reading else plan
+        return make_plan(query, self.index, self.config, n_allowed, words=words, reading=reading)
 
-    def curve_of(self, query: Query, vector: Embeddings | None = None) -> Curve:
-        """Return the curve from the cosines of a query to its scores.
-
-        Args:
-            query: The query.
-            vector: (dim,) its embedding, if it was computed before.
-        """
-        calibration, traits = self.config.calibration, None
-        if calibration.query is not None and query.kind == "text" and query.text is not None:
-            row = self._vectors.of_text(query.text) if vector is None else vector
-            traits = traits_of(query.text, row, self.model)
-        return calibration.curve(query.kind or "text", text_alpha=query.text_alpha, traits=traits)
+    def curve_of(
+        self, query: Query, vector: Embeddings | None = None, matches: WordMatches | None = None
+    ) -> Curve:
+        """Return the curve of a query; see `query_traits.curve_of`."""
+        if vector is None and query.kind == "text":
+            vector = self._vectors.of_text(query.text or "")
+        return curve_of(query, vector, matches, self.config.calibration, self.model)
 
     @property
     def words(self) -> WordIndex:
@@ -214,7 +215,8 @@ class SearchEngine:
         kinds = ("text",) if self.config.mixing == "sum" else ("text", "both")
         if self.config.words is None or query.kind not in kinds or query.text is None:
             return None
-        return self.words.match(query.text, allowed)
+        read, known = READ_FIELDS[self.config.read_texts], known_words(query.text, self.model)
+        return self.words.match(query.text, allowed, read=read, known=known)
 
     def rank(
         self,
@@ -256,7 +258,7 @@ class SearchEngine:
             facets=self.facets,
             index=self.index,
             config=self.config,
-            curve=self.curve_of(query, vector),
+            curve=self.curve_of(query, vector, matches),
             query=bound_by_date(query, self.config),
             vector=vector,
             matches=matches,

@@ -7,26 +7,18 @@ or can be bounded, so that the best of both are found without scoring every phot
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config.calibration import Curve
-from searchlab.config.word_weights import WordWeights
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes.exact import cosines_of
+from searchlab.search.gains import SCORED_ONE_BY_ONE, Gains
+from searchlab.search.indexes.exact import MARGIN, cosines_of
 from searchlab.search.indexes.protocol import VectorIndex
-from searchlab.search.words.index import WordMatches
 
-_SCORED_ONE_BY_ONE = 200  # photos of the largest gains
-_MANY = 0.02  # a good part of a library
-_STEPS = 32  # of a log-odds, in which gains are counted, so that few of them differ
-_SPREAD = 2.0  # no two cosines are further apart
+_SCANNED = 16_384  # photos up to which all are scored at once: that costs less than merging
 
 
 class Scored(NamedTuple):
@@ -39,68 +31,6 @@ class Scored(NamedTuple):
 
     rows: NDArray[np.int64]
     scores: NDArray[np.floating]
-
-
-@dataclass(frozen=True, eq=False)
-class Gains:
-    """What some photos gain over their cosine.
-
-    Attributes:
-        rows: (n,) int64, ascending; photos that may be found.
-        steps: (n,) int64 above 0, the gain of each as a place in `values`.
-        values: (n_values,) float64, ascending from 0, in units of the cosine.
-    """
-
-    rows: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    values: NDArray[np.float64]
-
-    @classmethod
-    def of_words(cls, matches: WordMatches, weights: WordWeights, curve: Curve) -> Gains:
-        """Turn what words found into gains under one curve from cosines to scores.
-
-        Log-odds are rounded to thirty-seconds.
-        """
-        most = weights.coverage + weights.precision
-        steps = matches.precision * np.float32(weights.precision * _STEPS)
-        steps += np.float32(weights.coverage * _STEPS)
-        steps *= matches.coverage**weights.sharpness
-        rounded = np.rint(steps).astype(np.int64)
-        last = math.ceil(most * _STEPS) + 1
-        rounded[matches.whole] += last
-        values = np.arange(2 * last + 1) / (_STEPS * curve.slope)
-        values[last:] += _SPREAD
-        gained = rounded > 0
-        if gained.all():
-            return cls(matches.rows, rounded, values)
-        return cls(matches.rows[gained], rounded[gained], values)
-
-    def of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what each of some rows gains, 0 where nothing; (n_rows,) float64."""
-        if not len(self.rows):
-            return np.zeros(len(rows))
-        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return np.where(self.rows[places] == rows, self.values[self.steps[places]], 0.0)
-
-    def groups(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Yield all rows, ascending, and their gains: first the largest, few; then ever more."""
-        counts = np.bincount(self.steps, minlength=len(self.values))
-        above = np.cumsum(counts[::-1])[::-1]  # rows of this step or a larger one
-        size, end = _SCORED_ONE_BY_ONE, len(counts)
-        while end > 1:
-            # As many steps as make a group of this size, at least one.
-            taken = 0 if end == len(counts) else int(above[end])
-            start = end - 1
-            while start > 1 and above[start - 1] - taken <= size:
-                start -= 1
-            if above[start] > taken:
-                some = (self.steps >= start) & (self.steps < end)
-                yield self.rows[some], self.values[self.steps[some]]
-            end, size = start, 4 * size
-
-
-NO_GAINS = Gains(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(1))
-"""Of a ranking by vectors alone."""
 
 
 def nearest(
@@ -122,10 +52,34 @@ def nearest(
         allowed: Rows that may be found; all if left out.
         at_least: Least score of a result.
     """
+    if n_wanted and len(gains.rows) and len(index) <= _SCANNED:
+        return _scan(index, vector, n_wanted, gains, allowed, at_least)
     by_vector = Scored(*index.nearest(vector, n_wanted, allowed=allowed, at_least=at_least))
     if not n_wanted:
         return by_vector
     return add_written(index, vector, by_vector, n_wanted, gains, at_least=at_least)
+
+
+def _scan(
+    index: VectorIndex,
+    vector: Embeddings,
+    n_wanted: int,
+    gains: Gains,
+    allowed: Bitmap | None,
+    at_least: float,
+) -> Scored:
+    """Find the best of few photos in one pass; a product finds who may be among them."""
+    vectors, gained = index.vectors, gains.of_all(len(index))
+    rows = np.arange(len(index)) if allowed is None else allowed.rows()
+    if 2 * n_wanted < len(rows):
+        rough = ((vectors @ vector) + gained)[rows]
+        bound = np.partition(rough, len(rows) - n_wanted)[len(rows) - n_wanted]
+        rows = rows[rough >= max(float(bound), at_least) - MARGIN]
+    best = _best(Scored(rows, cosines_of(vectors, vector, rows)), gained[rows], n_wanted)
+    if at_least == -np.inf:
+        return best
+    reaches = best.scores >= at_least
+    return Scored(best.rows[reaches], best.scores[reaches])
 
 
 def add_written(
@@ -156,7 +110,7 @@ def add_written(
     for rows, values in gains.groups():
         # Who is to be among the best must beat the last of as many as are wanted.
         least = float(best.scores[-1]) if len(best.rows) == n_wanted else at_least
-        if len(rows) <= _SCORED_ONE_BY_ONE:
+        if len(rows) <= SCORED_ONE_BY_ONE:
             written = Scored(rows, cosines_of(index.vectors, vector, rows))
         else:
             written = _best_of_group(index, vector, n_wanted, rows, values, least)
@@ -165,48 +119,32 @@ def add_written(
     return Scored(best.rows[reaches], best.scores[reaches])
 
 
-def add_written_roughly(
+def nearly_nearest(
     index: VectorIndex,
     vector: Embeddings,
-    by_vector: Scored,
     n_wanted: int,
     gains: Gains,
     *,
-    effort: float | None,
+    allowed: Bitmap | None = None,
+    effort: float | None = None,
 ) -> Scored:
-    """Merge the nearest photos with the best of those that have a gain, at the cost of a search.
-
-    The few largest gains are all looked at. Where these are fewer than wanted, the nearest of the
-    next group are searched for; if a good part of the library is in it, `by_vector` holds enough of
-    them already. What has a smaller gain counts where it is in `by_vector`.
+    """Find the best photos by cosine and gain, but for what a search may miss; ties by row.
 
     Args:
         index: The vectors.
         vector: (dim,) unit row of the query.
-        by_vector: The best that a search by cosine alone found.
         n_wanted: Photos at most, 1 or more.
         gains: Of photos that are allowed.
+        allowed: Rows that may be found; all if left out.
         effort: Of the search; the index's own if None.
     """
     if not len(gains.rows):
-        return by_vector
-    best = _best(by_vector, gains.of(by_vector.rows), n_wanted)
-    n_seen = 0
-    for rows, _ in gains.groups():
-        n_seen += len(rows)
-        if len(rows) <= _SCORED_ONE_BY_ONE:
-            written = Scored(rows, cosines_of(index.vectors, vector, rows))
-        elif len(rows) > _MANY * len(index.vectors):
-            break
-        else:
-            some = Bitmap.of_rows(rows, len(index.vectors))
-            near = index.search(vector[np.newaxis], n_wanted, allowed=some, effort=effort)
-            filled = min(n_wanted, len(rows))
-            written = Scored(near.rows[0, :filled], near.scores[0, :filled])
-        best = _join(best, written, gains, n_wanted)
-        if n_seen >= n_wanted:
-            break
-    return best
+        near = index.search(vector[np.newaxis], n_wanted, allowed=allowed, effort=effort)
+        filled = near.rows[0] >= 0
+        return Scored(near.rows[0, filled], near.scores[0, filled])
+    rows = index.candidates(vector, n_wanted, gains, allowed=allowed, effort=effort)
+    similar = Scored(rows, cosines_of(index.vectors, vector, rows))
+    return _best(similar, gains.of(rows), n_wanted)
 
 
 def _join(best: Scored, written: Scored, gains: Gains, n_wanted: int) -> Scored:

@@ -21,7 +21,15 @@ class _Way:
     basis: str = ""
 
 
-def make_plan(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> QueryPlan:
+def make_plan(
+    query: Query,
+    index: VectorIndex,
+    config: Config,
+    n_allowed: int,
+    *,
+    words: str = "",
+    reading: str = "",
+) -> QueryPlan:
     """Choose how a query is answered.
 
     Args:
@@ -30,6 +38,8 @@ def make_plan(query: Query, index: VectorIndex, config: Config, n_allowed: int) 
         config: Gives `tuning`, what was measured of this index; where nothing was measured, a
             graph's cost is estimated by `step_rows`.
         n_allowed: Photos that the filter lets through.
+        words: What the words of the query found, as the plan says it.
+        reading: Words that the model does not know, as the plan says it.
     """
     bounded = bound_by_date(query, config)
     way = _choose_way(bounded, index, config, n_allowed)
@@ -44,6 +54,8 @@ def make_plan(query: Query, index: VectorIndex, config: Config, n_allowed: int) 
         effort=way.effort,
         expected_recall=1.0 if way.mode in ("browse", "exact") else way.recall,
         recall_basis=way.basis,
+        words=words,
+        reading=reading,
         newest_score=None if bounded is query else bounded.score_threshold,
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,13 @@ from PIL import Image
 
 from searchlab.config.calibration import QueryKind
 from searchlab.errors import InputError, quote
-from searchlab.photos.photo import Photo, check_fields
-from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.files import write_parquet
+from searchlab.search.filters.photo_filter import EVERY_PHOTO, PhotoFilter
+from searchlab.search.hits import Hit
+from searchlab.search.page_frames import hits_frame, ranked_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_QUERY_LENGTH = 500
 MAX_LIMIT = 100
@@ -54,7 +59,7 @@ class Query:
     image: Picture | str | None = None
     photo_id: str | None = None
     text_alpha: float = DEFAULT_TEXT_ALPHA
-    filter: PhotoFilter = field(default_factory=PhotoFilter)
+    filter: PhotoFilter = EVERY_PHOTO
     sort_by: str = "relevance"
     score_threshold: float | None = None
     limit: int | None = None
@@ -224,43 +229,6 @@ class Slice:
     picture: Picture | str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Hit:
-    """One result.
-
-    Attributes:
-        photo: The record.
-        relevance_score: 0 to 1.
-        thumbnail: File of the small picture, where the library has one.
-    """
-
-    photo: Photo
-    relevance_score: float
-    thumbnail: Path | None = None
-
-    @property
-    def file(self) -> Path | None:
-        """The original on this machine, as it was found last; None for photos without a file."""
-        return Path(self.photo.file) if self.photo.file else None
-
-    @property
-    def caption(self) -> str:
-        """Title or description of the photo; a generated one where nobody wrote any."""
-        photo = self.photo
-        return photo.title or photo.source_description or photo.alt_description
-
-    def to_dict(self, fields: list[str] | None = None) -> dict[str, Any]:
-        """Return the specification's record, or the named fields of it.
-
-        What is published is made of it, so it says nothing of where `file` lies.
-
-        Raises:
-            InputError: A name that is no Photo field.
-        """
-        record = self.photo.to_dict(relevance_score=self.relevance_score)
-        return record if fields is None else {name: record[name] for name in check_fields(fields)}
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Page:
     """A slice of one ranking.
@@ -311,6 +279,18 @@ class Page:
         if self.start == 1 or not self.hits:
             return f"{len(self):,} of {self.total:,}"
         return f"{self.start:,} to {self.start + len(self) - 1:,} of {self.total:,}"
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for each photo: rank, score, file and every field, one value a cell."""
+        return hits_frame(self.hits, start=self.start)
+
+    def to_parquet(self, path: Path | str) -> Path:
+        """Write the rows of `frame` as Parquet, for which pandas is not needed.
+
+        Raises:
+            MissingExtraError: pyarrow is not installed.
+        """
+        return write_parquet(Path(path), ranked_rows(self.hits, start=self.start))
 
     def _repr_html_(self) -> str:
         return self.to_html()

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from searchlab.config import Config
+from searchlab.errors import DataError
 from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.search.mixing import EVERYDAY, Background, Mixed, add
@@ -24,6 +25,7 @@ from searchlab.search.queries import Picture
 MAX_BYTES = 64 * 2**20
 # What Python needs for a text and an array beside their contents, at most.
 _OVERHEAD_BYTES = 400
+_LONGEST = 2.0  # that a stored vector may be, which is a unit row but for rounding
 
 
 class TextVectors:
@@ -170,3 +172,19 @@ class QueryVectors:
         if kind not in self._checked:
             self._canary_check.check(self._model, kind)
             self._checked.add(kind)
+
+
+def stored_vector(vectors: Embeddings, row: int) -> Embeddings:
+    """Return the vector of a photo as a query, (dim,).
+
+    Raises:
+        DataError: It is no unit row, as in a file that somebody else has written.
+    """
+    vector = np.array(vectors[row])
+    if not 0 <= float(np.linalg.norm(vector)) < _LONGEST:
+        msg = (
+            f"the vector of row {row} must be a unit row, got another; index again with "
+            "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
+        )
+        raise DataError(msg)
+    return vector

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
-from searchlab.config.calibration import Calibration
+from searchlab.config.calibration import Calibration, Curve
 from searchlab.config.query_weights import QueryTraits
 from searchlab.errors import MismatchError
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.models.reading import TextReader, TextReading
+from searchlab.models.reading import TextReading, is_reader
+from searchlab.search.filters.photographers.folding import fold
+from searchlab.search.queries import Query
 from searchlab.search.words.languages import LANGUAGES, language_of
+from searchlab.search.words.matches import WordMatches
 from searchlab.search.words.terms import words_of
 
 _SENTENCE = 3  # words from which on it matters that a model was taught names alone
@@ -27,11 +30,51 @@ def traits_of(text: str, vector: Embeddings, model: Embedder) -> QueryTraits | N
     Returns:
         The traits; None where the model does not tell.
     """
-    if not isinstance(model, TextReader):
+    if not is_reader(model):
         return None
     reading = model.read_text(text)
     length = math.log(max(reading.n_pieces, 1))
     return QueryTraits(model.at_large.background(vector), reading.familiarity, length)
+
+
+def curve_of(
+    query: Query,
+    vector: Embeddings | None,
+    matches: WordMatches | None,
+    calibration: Calibration,
+    model: Embedder,
+) -> Curve:
+    """Return the curve from the cosines of a query, with what words add, to its scores.
+
+    Args:
+        query: The query.
+        vector: (dim,) unit row of it.
+        matches: What its words found, under any filter; None where texts are not read.
+        calibration: Curves of each kind of query.
+        model: Made the row.
+    """
+    traits = None
+    if calibration.query is not None and query.kind == "text" and vector is not None:
+        traits = traits_of(query.text or "", vector, model)
+    return calibration.curve(
+        query.kind or "text",
+        text_alpha=query.text_alpha,
+        traits=traits,
+        is_written=matches is not None and any(matches.counts.values()),
+        share=0.0 if matches is None else matches.share,
+        reach=0.0 if matches is None else matches.reach,
+    )
+
+
+def known_words(text: str, model: Embedder) -> frozenset[str]:
+    """Return the words of a query that are no typing errors, folded: its model has met them often.
+
+    What nothing is called may be a word of another language than the texts, and one letter from
+    another word by chance. Typing errors are hardly ever known as one piece.
+    """
+    if not is_reader(model):
+        return frozenset()
+    return frozenset(fold(word) for word in model.read_text(text).whole)
 
 
 def check_reader(calibration: Calibration, model: Embedder) -> None:
@@ -43,7 +86,7 @@ def check_reader(calibration: Calibration, model: Embedder) -> None:
     weights = calibration.query
     if weights is None:
         return
-    at_large = model.at_large.digest if isinstance(model, TextReader) else "none"
+    at_large = model.at_large.digest if is_reader(model) else "none"
     if at_large != weights.at_large:
         msg = (
             f"scores must be computed with the photos at large that they were fitted with, "
@@ -54,7 +97,7 @@ def check_reader(calibration: Calibration, model: Embedder) -> None:
 
 def describe_reading(text: str, model: Embedder) -> str:
     """Say which words of a query its model does not know; empty if it knows them all."""
-    if not isinstance(model, TextReader):
+    if not is_reader(model):
         return ""
     reading = model.read_text(text)
     notes = [_describe_language(text, reading)]
@@ -67,11 +110,9 @@ def describe_reading(text: str, model: Embedder) -> str:
 
 
 def _describe_language(text: str, reading: TextReading) -> str:
-    words = words_of(text)
-    language = language_of(words)
-    if language is None or not reading.sentences or LANGUAGES[language] in reading.sentences:
-        return ""
-    if len(words) < _SENTENCE:
+    words = words_of(text) if reading.sentences else []
+    language = language_of(words) if len(words) >= _SENTENCE else None
+    if language is None or LANGUAGES[language] in reading.sentences:
         return ""
     taught = ", ".join(name.capitalize() for name in reading.sentences)
     return (

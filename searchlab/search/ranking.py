@@ -6,6 +6,7 @@ order of the first photos does not depend on how far a reader pages.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,11 +19,12 @@ from searchlab.photos.table import PhotoTable
 from searchlab.search.color_order import rank_by_color
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
+from searchlab.search.gains import NO_GAINS, Gains
 from searchlab.search.indexes import VectorIndex
 from searchlab.search.indexes.exact import cosines_of
-from searchlab.search.merging import NO_GAINS, Gains, Scored, add_written_roughly, nearest
+from searchlab.search.merging import Scored, nearest, nearly_nearest
 from searchlab.search.queries import Query, QueryPlan
-from searchlab.search.words.index import WordMatches
+from searchlab.search.words.matches import WordMatches
 
 BESIDE_PICTURE = 0.125
 """What words that are written about a photo count beside a picture, where they count 1 alone."""
@@ -172,9 +174,8 @@ def rank_approximately(
     """
     head = Scored(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
     for depth in _depths(index, config):
-        by_vector = _search(index, vector, depth, plan, allowed)
-        merged = add_written_roughly(index, vector, by_vector, depth, gains, effort=plan.effort)
-        head = _append_new(head, merged)
+        best = nearly_nearest(index, vector, depth, gains, allowed=allowed, effort=plan.effort)
+        head = _append_new(head, best)
         if len(head.rows) >= n_wanted:
             break
     else:
@@ -210,7 +211,8 @@ def rank_above(
     """
     # Scores are rounded: take the cosine of a slightly lower score, less what float32 rounds.
     least = curve.cosine(threshold - 10.0**-DIGITS)
-    least -= 1e-6 * max(1.0, abs(least))
+    if math.isfinite(least):
+        least -= 1e-6 * max(1.0, abs(least))
     best = nearest(index, vector, n_wanted, gains, allowed=allowed, at_least=least)
     scores = curve.relevance(best.scores)
     reaches = scores >= threshold
@@ -220,14 +222,6 @@ def rank_above(
 def _depths(index: VectorIndex, config: Config) -> tuple[int, ...]:
     in_two = index.costs_by_depth and config.depth > _FIRST
     return (_FIRST, config.depth) if in_two else (config.depth,)
-
-
-def _search(
-    index: VectorIndex, vector: Embeddings, k: int, plan: QueryPlan, allowed: Bitmap | None
-) -> Scored:
-    neighbors = index.search(vector[np.newaxis], k, allowed=allowed, effort=plan.effort)
-    filled = min(k, plan.n_allowed)
-    return Scored(neighbors.rows[0, :filled], neighbors.scores[0, :filled])
 
 
 def _append_new(head: Scored, more: Scored) -> Scored:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from searchlab.errors import InputError
 from searchlab.search.filters import bitmaps
 from searchlab.search.filters.bitmaps import Bitmap
+from tests.support.examples import examples
 
 SIZES = (0, 1, 63, 64, 65, 128, 1000)
 
@@ -27,7 +28,7 @@ def bitmap(rows, n):
     return Bitmap.of_rows(sorted(rows), n)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(sets)
 def test_a_bitmap_is_a_set_of_rows(sets_of_rows):
     n, rows, others = sets_of_rows
@@ -43,7 +44,7 @@ def test_a_bitmap_is_a_set_of_rows(sets_of_rows):
     assert (one == other) == (rows == others)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(sets)
 def test_masks_and_bitmaps_turn_into_each_other(sets_of_rows):
     n, rows, _ = sets_of_rows
@@ -54,7 +55,7 @@ def test_masks_and_bitmaps_turn_into_each_other(sets_of_rows):
     assert as_mask.tolist() == mask.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(sets, st.integers(0, 1100), st.integers(0, 1100))
 def test_a_part_is_a_slice_of_the_rows(sets_of_rows, start, stop):
     n, rows, others = sets_of_rows
@@ -80,7 +81,7 @@ def test_all_of_none_is_everything_and_any_of_none_is_nothing(n):
     assert Bitmap.any_of([], n) == Bitmap.empty(n)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from(SIZES[1:]).flatmap(
         lambda n: st.tuples(st.just(n), st.lists(st.sets(st.integers(0, n - 1)), min_size=1))

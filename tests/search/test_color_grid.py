@@ -18,6 +18,7 @@ from searchlab.photos.colors import (
 from searchlab.search.filters import color_grid
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.color_grid import ColorGrid
+from tests.support.examples import examples
 
 STEPS = np.array([*range(0, 256, 15), 1, 254], dtype=np.uint32)
 LATTICE = (
@@ -38,14 +39,14 @@ def near(grid, centre, tolerance, among=None):
     return grid.near(point, float(tolerance), squared_limit(float(tolerance)), among)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(shade, st.floats(2**-10, 254.5, width=32))
 def test_the_grid_finds_what_the_mask_finds(centre, tolerance):
     mask = within_hex(LATTICE, format_hex(centre), tolerance=tolerance, lab=LAB)
     assert near(GRID, centre, tolerance) == Bitmap.of_mask(mask)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(shade, st.integers(0, len(LATTICE) - 1))
 def test_a_shade_at_the_very_border_is_in_and_one_step_less_leaves_it_out(centre, row):
     point = shades_to_oklab(shades_of([centre]))[0]
@@ -55,7 +56,7 @@ def test_a_shade_at_the_very_border_is_in_and_one_step_less_leaves_it_out(centre
         assert row not in near(GRID, centre, np.nextafter(limit, np.float32(0)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(shade, max_size=200),
     shade,
@@ -76,7 +77,7 @@ def test_any_number_of_rows_will_do(n):
         assert near(grid, 0x112233, tolerance).mask().tolist() == mask.tolist()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     shade,
     st.integers(1, 254),
@@ -123,7 +124,7 @@ def test_a_shade_at_the_border_is_in_whichever_way_cells_are_taken():
 
 @pytest.mark.usefixtures("compared")
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -181,7 +182,7 @@ def test_family_tolerances_say_from_which_one_on_a_shade_is_let_in(name):
         assert ((least <= tolerance) == mask).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(shade, st.sampled_from(FAMILY_NAMES))
 def test_no_smaller_tolerance_lets_a_shade_into_a_family(value, name):
     least = int(family_tolerances(shades_to_oklab(shades_of([value])))[FAMILY_NAMES.index(name), 0])

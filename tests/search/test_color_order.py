@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from searchlab.photos.colors import family_margin, hex_distance, parse_hex, shades_to_oklab
 from searchlab.search import color_order
-from searchlab.search.color_order import rank_by_color
+from searchlab.search.color_order import describe_color_order, rank_by_color
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.filters.palettes import cover_plainly
@@ -51,6 +51,18 @@ def engine(build):
 @pytest.fixture(params=["few", "many"])
 def _few_or_many(request, monkeypatch):
     monkeypatch.setattr(color_order, "_FEW", 10_000 if request.param == "few" else 0)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        ({"color_hex": "#1f6f8b"}, "distance from #1f6f8b"),
+        ({"color_name": "red"}, "the tolerance that they need to be red"),
+        ({"palette": ("red:30",)}, "how much of them is of these colours"),
+    ],
+)
+def test_the_order_is_said_in_words(conditions, words):
+    assert describe_color_order(PhotoFilter(**conditions)) == words
 
 
 def expected_order(table, condition):

@@ -13,6 +13,7 @@ from searchlab.errors import InputError
 from searchlab.search.cursors import Cursor, CursorError
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
+from tests.support.examples import examples
 
 KEY = b"a key of this library"
 ALPHABET = string.ascii_letters + string.digits + "-_"
@@ -94,7 +95,7 @@ def test_texts_in_any_script_survive(text):
     assert unseal(here.seal(KEY)) == here
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
@@ -120,7 +121,7 @@ def test_any_query_survives(text, photographer, alpha, threshold, limit, order, 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(arrays(np.float32, st.integers(1, 64), elements=FINITE))
 def test_a_picture_s_vector_survives_bit_for_bit(vector):
     here = unseal(cursor(Query(image=PICTURE), vector=vector).seal(KEY))
@@ -206,7 +207,7 @@ def test_what_is_no_string_is_refused(token):
     assert_refused([token])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(max_size=60) | st.text(ALPHABET + ".", max_size=200))
 def test_no_text_is_a_token_by_chance(token):
     assert_refused([token])

@@ -14,6 +14,7 @@ from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
 from tests.support import engine_world
 from tests.support.engine_world import all_pages, ids, photo_id, queries
+from tests.support.examples import examples
 
 build = engine_world.build
 engine = engine_world.engine
@@ -25,7 +26,7 @@ vectors = engine_world.vectors
 # -- pages --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(query=queries(), per_page=st.integers(1, 100))
 def test_pages_put_together_are_the_ranking(engine, query, per_page):
     per_page = max(per_page, 1 if query.limit is not None else 25)

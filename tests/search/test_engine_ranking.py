@@ -13,6 +13,7 @@ from searchlab.search.indexes.exact import cosines
 from searchlab.search.queries import Query
 from tests.support import engine_world
 from tests.support.engine_world import ENGINES, N, allowed_rows, photo_id, queries, vector_of
+from tests.support.examples import examples
 
 build = engine_world.build
 engine = engine_world.engine
@@ -24,7 +25,7 @@ vectors = engine_world.vectors
 # -- order --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(query=queries())
 def test_every_ranking_keeps_its_promises(engine, query):
     ranking = engine.rank(query)
@@ -42,7 +43,7 @@ def test_every_ranking_keeps_its_promises(engine, query):
         assert scores == sorted(scores, reverse=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(query=queries(limit=None))
 def test_an_exact_ranking_is_a_plain_sort(exact, query):
     allowed = allowed_rows(exact, query)
@@ -61,7 +62,7 @@ def test_an_exact_ranking_is_a_plain_sort(exact, query):
     assert ranking.scores.tolist() == pytest.approx(scores[expected].tolist())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(query=queries(limit=None, sort_by="relevance", score_threshold=None))
 def test_a_graph_ranks_its_head_and_leaves_nobody_out(build, exact, query):
     engine = build(**ENGINES["graph"])

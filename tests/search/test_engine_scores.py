@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchlab.config.calibration import Calibration, Curve
+from searchlab.config.calibration import Calibration, Curve, WrittenCurve
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes.exact import cosines
 from searchlab.search.queries import Query
 from tests.support import engine_world
 from tests.support.engine_world import N, add_gains, allowed_rows, ids, photo_id, queries, vector_of
+from tests.support.examples import examples
 
 build = engine_world.build
 engine = engine_world.engine
@@ -33,10 +34,13 @@ def test_a_photo_at_the_threshold_is_in(engine):
     assert ranking.scores[-1] == threshold
 
 
-CURVES = [Curve(4.0, -1.0), Curve(12.3, -6.9), Curve(400.0, 3.0), Curve(1e-3, 0.2), Curve(1e9, 0)]
+CURVES = [
+    *(Curve(4.0, -1.0), Curve(12.3, -6.9), Curve(400.0, 3.0), Curve(1e-3, 0.2), Curve(1e9, 0)),
+    *(WrittenCurve(12.3, -6.9, 0.14), WrittenCurve(40.0, 3.0, 0.5)),
+]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     query=queries(),
     curve=st.sampled_from(CURVES),
@@ -45,7 +49,9 @@ CURVES = [Curve(4.0, -1.0), Curve(12.3, -6.9), Curve(400.0, 3.0), Curve(1e-3, 0.
 )
 def test_a_threshold_keeps_exactly_what_reaches_it(engine, query, curve, place, step):
     # As near to a photo's score, as it is rounded, as thresholds come.
-    calibration = Calibration(text=curve, image=curve, both=curve, source="test")
+    plain = Curve(curve.slope, curve.intercept)
+    calibration = Calibration(text=curve, image=plain, both=plain, source="test")
+    curve = curve if query.kind == "text" else plain
     config = replace(engine.config, calibration=calibration)
     engine = SearchEngine(engine.table, engine.index, engine.model, config)
     vector = vector_of(engine, query)

@@ -15,6 +15,7 @@ from searchlab.search.filters import bitmaps, facets, upload_order, value_sets
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.filters.photo_filter import PhotoFilter
+from tests.support.examples import examples
 
 SIZES = (0, 1, 63, 64, 65, 300)
 VALUES = {
@@ -109,7 +110,7 @@ def test_newest_are_those_allowed_by_day_then_by_row(facets_of, n, share):
             assert page.tolist() == ordered[start:stop]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.integers(-3, 3), max_size=140), st.integers(-5, 5), st.randoms())
 def test_an_order_is_what_sorting_says(days, day, random):
     order = upload_order.UploadOrder.from_days(np.array(days, dtype=np.int32))
@@ -164,7 +165,7 @@ def test_equal_oklab_is_not_an_equal_shade_at_tolerance_0(facets_of):
     assert facets_of(table).within_hex(shade, 0).rows().tolist() == rows.tolist()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_five_conditions_together_are_what_the_plain_mask_says(facets_of, data):
     table = drawn_table(300)
@@ -250,7 +251,7 @@ def test_planes_of_another_column_are_refused(path):
         Facets.open(other, table)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from([1, 2, 5, 6, 8, 9, 40, 64, 127, 128, 129, 130, 300]),
     st.sampled_from([0, 1, 63, 64, 65, 511, 512, 513, 3000]),

@@ -16,6 +16,7 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import ExactIndex, VectorIndex, build_index, open_index, update_index
 from searchlab.search.indexes.exact import cosines
 from tests.support import index_kinds
+from tests.support.examples import examples
 from tests.support.index_kinds import N
 from tests.support.neighbor_checks import by_sorting, check_answers, check_nearest, check_same, only
 
@@ -184,7 +185,7 @@ def test_vectors_in_a_memory_map_give_the_same_answers(tmp_path, build, index, v
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_small_indexes_keep_the_contract(build, data):
     # Whole numbers have exact products, so ties are real and the oracle rounds like the index.

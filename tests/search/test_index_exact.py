@@ -10,19 +10,13 @@ from hypothesis.extra import numpy as arrays
 
 from searchlab.search.indexes import ExactIndex
 from searchlab.search.indexes.exact import best_first, cosines, cosines_of, nearest_rows
+from tests.support import index_kinds
+from tests.support.examples import examples
+from tests.support.index_kinds import N
 from tests.support.neighbor_checks import check_answers, check_nearest
 
-N = 1_200
-
-
-@pytest.fixture(scope="module")
-def vectors(unit_vectors):
-    return unit_vectors(N)
-
-
-@pytest.fixture(scope="module")
-def queries(unit_vectors):
-    return unit_vectors(40, seed=99)
+queries = index_kinds.queries
+vectors = index_kinds.vectors
 
 
 @pytest.mark.parametrize("k", [1, 10, 500])
@@ -81,7 +75,7 @@ def test_a_score_does_not_depend_on_how_many_rows_are_scored(dim):
     assert cosines(rows[::-1], query)[::-1].tobytes() == alone
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     arrays.arrays(
         np.float32,
@@ -91,6 +85,31 @@ def test_a_score_does_not_depend_on_how_many_rows_are_scored(dim):
 )
 def test_best_first_is_a_stable_sort(scores):
     assert best_first(scores).tolist() == np.argsort(-scores, kind="stable").tolist()
+
+
+def test_scores_a_hair_apart_are_told_apart():
+    rng = np.random.default_rng(0)
+    bits = rng.permutation(np.arange(-5_000, 5_000, dtype=np.int32))
+    scores = np.copysign(np.abs(bits).view(np.float32), bits.astype(np.float32))
+    assert best_first(scores).tolist() == np.argsort(-scores, kind="stable").tolist()
+
+
+@pytest.mark.parametrize(
+    ("n_allowed", "k", "n_read"), [(10, 4, 12), (10, 5, 10), (9, 4, 12), (5, 1, 12), (4, 1, 4)]
+)
+def test_all_rows_are_read_for_less_than_half_of_many_allowed_ones(n_allowed, k, n_read):
+    index = ExactIndex(np.eye(12, dtype=np.float32))
+    allowed = np.arange(12) < n_allowed
+    answers = index.search(np.eye(12, dtype=np.float32)[:2], k, allowed=allowed)
+    assert answers.rows_read.tolist() == [n_read, n_read]
+    assert answers.rows[:, 0].tolist() == [0, 1]
+
+
+def test_nothing_is_asked_of_no_rows():
+    none = np.zeros((0, 4), dtype=np.float32)
+    for k in (0, 3):
+        best = nearest_rows(none, np.ones(4, dtype=np.float32) / 2, k)
+        assert (best.rows.tolist(), best.scores.tolist()) == ([], [])
 
 
 def test_exact_saves_nothing_and_needs_nothing(tmp_path, vectors, queries):

@@ -8,55 +8,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError, MismatchError
+from searchlab.errors import InputError, MismatchError
 from searchlab.evaluation.metrics import recall_at_k
 from searchlab.models.protocol import unit_rows
-from searchlab.photos.columns import open_columns, save_columns
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import ExactIndex
-from searchlab.search.indexes.ivf.early_stop import STRETCHES, Stopping
+from searchlab.search.indexes.exact import cosines
+from searchlab.search.indexes.ivf import early_stop
+from searchlab.search.indexes.ivf.early_stop import (
+    N_QUERIES,
+    STRETCHES,
+    Stopping,
+    hold_out,
+    make_masks,
+)
 from searchlab.search.indexes.ivf.index import IvfIndex
-from searchlab.search.indexes.ivf.lists import choose_n_lists
-from searchlab.search.indexes.ivf.search import scan_lists
-from searchlab.studies.vectors.made import clustered, made_vectors, text_like
+from searchlab.studies.vectors.made import made_vectors
+from tests.support import ivf_world
+from tests.support.examples import examples
+from tests.support.ivf_world import DIM, N, check_equal
 from tests.support.neighbor_checks import check_answers
 
-N, DIM = 6_000, 48
-
-
-@pytest.fixture(scope="module")
-def members():
-    return clustered(N + 60, DIM, clusters=40, seed=0)[1][:N]
-
-
-@pytest.fixture(scope="module")
-def all_vectors():
-    return clustered(N + 60, DIM, clusters=40, seed=0)[0]
-
-
-@pytest.fixture(scope="module")
-def vectors(all_vectors):
-    return all_vectors[:N].copy()
-
-
-@pytest.fixture(scope="module")
-def queries(all_vectors):
-    return {"image": all_vectors[N:].copy(), "text": text_like(all_vectors[N:], seed=3)}
-
-
-@pytest.fixture(scope="module")
-def index(vectors):
-    return IvfIndex(vectors)
-
-
-@pytest.fixture(scope="module")
-def exact(vectors):
-    return ExactIndex(vectors)
-
-
-def check_equal(one, other):
-    assert one.rows.tolist() == other.rows.tolist()
-    assert one.scores.tobytes() == other.scores.tobytes()
+all_vectors, vectors, members = ivf_world.all_vectors, ivf_world.vectors, ivf_world.members
+queries, index, exact = ivf_world.queries, ivf_world.index, ivf_world.exact
 
 
 def masks(members):
@@ -99,6 +73,62 @@ def test_a_filter_that_forbids_what_is_nearest_is_seen_through(index, exact, que
         assert recall_at_k(neighbors, truth) >= 0.9
 
 
+def test_a_scan_goes_on_over_lists_without_an_allowed_row():
+    """After many such lists those to come are still taken to hold what is left of the allowed."""
+    rng = np.random.default_rng(0)
+    rows, queries = (
+        unit_rows(rng.standard_normal((n, 24)).astype(np.float32)) for n in (20_000, 12)
+    )
+    index, exact = IvfIndex(rows, n_lists=140, gather_below=1), ExactIndex(rows)
+    lists, recalls = index._lists, []
+    for query in queries:
+        order = np.argsort(-(lists.centres @ query))
+        members = [lists.rows[lists.offsets[one] : lists.offsets[one + 1]] for one in order]
+        farthest = np.argsort(rows[members[0]] @ query)[:15]
+        allowed = np.zeros(len(rows), dtype=np.bool_)
+        allowed[members[0][farthest]] = True  # as many as are asked for, and bad ones
+        allowed[np.concatenate(members[30:])] = True
+        bitmap = Bitmap.of_mask(allowed)
+        found, true = (one.search(query[None], 10, allowed=bitmap).rows for one in (index, exact))
+        recalls.append(np.isin(found, true).mean())
+    assert np.mean(recalls) > 0.95
+
+
+def test_rows_held_out_to_learn_when_to_stop_do_not_find_themselves(index, vectors):
+    """Each would be its own nearest neighbour, in the list where a scan begins."""
+    held_out = hold_out(len(vectors), seed=0)
+    assert len(held_out) == 128
+    for mask in make_masks(index._lists, held_out, np.random.default_rng(0)):
+        assert not mask[held_out].any()
+        assert mask.sum() > 0.05 * len(vectors)
+
+
+def test_no_row_is_held_out_twice():
+    for seed in range(3):
+        held_out = hold_out(2_000, seed=seed)  # of so few, a draw with repeats would repeat some
+        assert len(set(held_out.tolist())) == len(held_out) == N_QUERIES
+
+
+def test_queries_that_are_like_texts_lie_as_far_from_photos_as_texts_do(
+    index, vectors, monkeypatch
+):
+    asked = []
+
+    def note(_lists, _vectors, queries, _masks, *, usual):
+        asked.append(queries)
+        return np.full((2, len(STRETCHES)), usual, dtype=np.float32)
+
+    monkeypatch.setattr(early_stop, "_try_stretches", note)
+    held_out = hold_out(N, seed=5)
+    early_stop.learn_stopping(index._lists, vectors, held_out, seed=5, threads=1)
+
+    noise = np.random.default_rng([5, 2]).standard_normal((N_QUERIES, DIM))
+    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
+    texts = 0.35 * vectors[held_out] + np.sqrt(1 - 0.35**2) * noise
+    np.testing.assert_allclose(asked[0], vectors[held_out])
+    np.testing.assert_allclose(asked[1], unit_rows(texts), atol=1e-6)
+
+
 def test_smooth_vectors_are_found_too():
     made = made_vectors("smooth-5k-32", n_queries=40)
     index, exact = IvfIndex(made.photos), ExactIndex(made.photos)
@@ -114,15 +144,7 @@ def test_a_recall_of_1_is_the_exact_answer(index, exact, queries, members):
 
 def test_more_recall_reads_more_rows(index, queries):
     def read(recall):
-        known = {
-            "usual": index._stopping.usual,
-            "bands": index._stopping.bands(recall, filtered=False),
-        }
-        rows = [
-            scan_lists(index._lists, query, None, 20, recall=recall, **known)[1]
-            for query in queries["text"]
-        ]
-        return sum(rows)
+        return index.search(queries["text"], 20, recall=recall).rows_read.sum()
 
     counts = [read(recall) for recall in (0.5, 0.9, 0.99, 0.999)]
     assert counts == sorted(set(counts))
@@ -137,16 +159,61 @@ def test_the_recall_of_a_call_goes_before_that_of_the_index(vectors, exact, quer
 
 
 def test_a_stretch_grows_with_the_recall_asked_for():
-    easy = [0.99, 1, 1, 1, 1, 1]
-    reached = np.array([[easy, [0.8, 0.9, 0.95, 0.98, 0.99, 0.995]], [easy, easy]], np.float32)
-    stopping = Stopping(0.1, 0.7, 0.3, reached)
+    easy = [0.99] + 12 * [1]
+    hard = [0.8, 0.9, 0.95, 0.98, *(9 * [0.995])]
+    stopping = Stopping(0.1, 0.7, 0.3, np.array([[easy, hard], [easy, easy]], np.float32), 64)
     near, stretch, far, other = stopping.bands(0.965, filtered=True)
     assert (near, far, other) == (0.7, 0.3, STRETCHES[0])
     assert STRETCHES[2] < stretch < STRETCHES[3]
     assert stopping.bands(0.965, filtered=False)[1] == STRETCHES[0]
     assert stopping.bands(0.999, filtered=True)[1] > STRETCHES[-1]
     packed = Stopping.unpack(stopping.pack(), DIM)
+    assert packed.n_texts == 64
     assert packed.bands(0.9, filtered=True) == pytest.approx(stopping.bands(0.9, filtered=True))
+
+
+@pytest.mark.parametrize(("n_mixed", "gap"), [(2, 1.5), (6, 3.0)])
+def test_texts_that_were_learnt_from_are_searched_as_far_as_they_need(vectors, exact, n_mixed, gap):
+    """As texts do, they lie between photos and apart from all of them."""
+    rng = np.random.default_rng(6)
+    mixed = vectors[rng.integers(0, N, (240, n_mixed))].sum(axis=1)
+    texts = unit_rows(mixed + gap * unit_rows(rng.standard_normal((1, DIM))).astype(np.float32))
+    asked, known = texts[:112], texts[112:]
+    truth = exact.search(asked, 20)
+    index = IvfIndex(vectors)
+    assert index.wants_texts
+
+    def errors():
+        targets = (0.9, 0.95, 0.99)
+        return [abs(recall_at_k(index.search(asked, 20, recall=t), truth) - t) for t in targets]
+
+    def read_for_photos():
+        return index.search(vectors[:50], 20).rows_read.tolist()
+
+    before, photos = errors(), read_for_photos()
+    index.learn(known)
+    assert not index.wants_texts
+    assert max(errors()) < 0.02
+    assert sum(errors()) < 0.6 * sum(before)
+    assert sum(read_for_photos()) < 1.1 * sum(photos)
+
+
+def test_what_was_learnt_stays(vectors, exact, queries, tmp_path):
+    index = IvfIndex(vectors)
+    index.learn(queries["text"])
+    index.save(tmp_path)
+    opened = IvfIndex.open(tmp_path, vectors, Config(index="clustered"), labels=index.labels)
+    changed = opened.update(vectors[:-9], index.labels[:-9])
+    assert (opened.wants_texts, changed.wants_texts) == (False, False)
+    check_equal(opened.search(queries["text"], 20), index.search(queries["text"], 20))
+    assert opened.update(vectors[:2_500], index.labels[:2_500]).wants_texts  # of new lists
+
+
+def test_few_rows_have_nothing_to_learn(vectors):
+    index = IvfIndex(vectors[:500])
+    assert not index.wants_texts
+    index.learn(vectors[:3])
+    assert not index._stopping.is_measured
 
 
 # -- exact answers ----------------------------------------------------------------------------
@@ -163,7 +230,7 @@ def test_a_stretch_grows_with_the_recall_asked_for():
     twins=st.integers(1, 4),
     seed=st.integers(0, 5),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_nearest_is_the_exact_answer_bit_for_bit(n, dim, k, n_lists, share, at_least, twins, seed):
     rng = np.random.default_rng(seed)
     made = unit_rows(rng.standard_normal((n, dim))) if n else np.zeros((0, dim), dtype=np.float32)
@@ -188,6 +255,17 @@ def test_thresholds_are_exact(index, exact, vectors, at_least):
         check_equal(
             index.nearest(query, N, at_least=at_least), exact.nearest(query, N, at_least=at_least)
         )
+
+
+@pytest.mark.parametrize("dim", [1, 31, 64, 100, 512])
+def test_rows_without_a_coding_error_reach_a_threshold_that_rounding_raised(dim):
+    """Their codes say 1; the cosine that counts is a float32 sum, which may be a hair more."""
+    signs = np.random.default_rng(dim).choice([-1, 1], size=(60, dim))
+    rows = unit_rows(signs.astype(np.float32))
+    index = IvfIndex(rows, n_lists=4)
+    for query in rows[:8]:
+        least = float(cosines(rows, query).max())
+        assert index.nearest(query, 3, at_least=least).scores.max() == least
 
 
 def test_queries_that_are_no_unit_rows_are_exact_too(index, exact, queries):
@@ -299,164 +377,3 @@ def test_many_threads_may_search_at_once(vectors, queries):
     for thread in threads:
         thread.join()
     assert answers == [expected] * 6
-
-
-# -- changed libraries ------------------------------------------------------------------------
-
-
-def changed(vectors, *, gone, new):
-    """Drop every `gone`-th row and put new ones between the others."""
-    labels = np.arange(len(vectors))
-    kept_labels = labels[labels % gone != 0]
-    rows = np.concatenate([vectors[kept_labels], new])
-    numbers = np.concatenate([kept_labels, len(vectors) + np.arange(len(new))])
-    order = np.random.default_rng(6).permutation(len(numbers))
-    return np.ascontiguousarray(rows[order]), numbers[order]
-
-
-def test_an_update_index_is_that_of_the_changed_library(index, all_vectors, queries):
-    vectors, labels = changed(all_vectors[:N], gone=7, new=near_rows(all_vectors, 500))
-    updated = index.update(vectors, labels)
-    exact = ExactIndex(vectors)
-    assert updated._lists.centres is index._lists.centres
-    assert sorted(updated._lists.rows.tolist()) == list(range(len(vectors)))
-    for query in queries["image"][:10]:
-        check_equal(updated.nearest(query, 30), exact.nearest(query, 30))
-        check_equal(updated.nearest(query, N, at_least=0.5), exact.nearest(query, N, at_least=0.5))
-    for kind in queries.values():
-        assert recall_at_k(updated.search(kind, 20), exact.search(kind, 20)) >= 0.98
-
-
-def near_rows(all_vectors, count):
-    noise = np.random.default_rng(11).standard_normal((count, DIM))
-    return unit_rows(all_vectors[:count] + 0.05 * noise)
-
-
-def test_the_index_before_stays_as_it_was(vectors, queries):
-    index = IvfIndex(vectors)
-    before = index.search(queries["image"], 5)
-    index.update(*changed(vectors, gone=2, new=vectors[:0]))
-    check_equal(index.search(queries["image"], 5), before)
-
-
-def test_updates_upon_updates_are_exact(index, vectors, queries):
-    updated, labels = index, np.arange(N)
-    for step in range(3):
-        kept_labels = labels[np.arange(len(labels)) % 5 != step]
-        vectors = vectors[np.arange(len(labels)) % 5 != step]
-        labels = kept_labels
-        updated = updated.update(np.ascontiguousarray(vectors), labels)
-    query = queries["image"][0]
-    check_equal(updated.nearest(query, 50), ExactIndex(vectors).nearest(query, 50))
-
-
-@pytest.mark.parametrize("count", [0, 1, 100])
-def test_a_library_that_shrinks_or_grows_much_gets_new_clusters(index, vectors, queries, count):
-    few = index.update(vectors[:count].copy(), np.arange(count))
-    assert few.n_lists == choose_n_lists(count) if count else few.n_lists == 0
-    again = few.update(vectors, np.arange(N))
-    assert again.n_lists == index.n_lists
-    assert len(again.search(queries["image"], 5).rows) == len(queries["image"])
-
-
-def test_photos_of_a_kind_that_was_not_there_get_clusters_of_their_own(index, vectors):
-    strange, _ = clustered(4_000, DIM, clusters=10, seed=77)
-    updated = index.update(np.concatenate([vectors, strange]), np.arange(N + 4_000))
-    assert updated._lists.centres is not index._lists.centres
-    assert updated._lists.spread < 1.1 * index._lists.spread
-
-
-# -- on disk ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def saved(tmp_path, index):
-    index.save(tmp_path)
-    return tmp_path
-
-
-def test_a_saved_index_is_opened_by_memory_map_and_answers_the_same(saved, index, vectors, queries):
-    opened = IvfIndex.open(saved, vectors, Config(), labels=np.arange(N))
-    assert not opened._lists.codes.flags.owndata
-    assert not opened._lists.codes.flags.writeable
-    for kind in queries.values():
-        check_equal(opened.search(kind, 20), index.search(kind, 20))
-    mask = np.random.default_rng(1).random(N) < 0.3
-    check_equal(opened.search(kind, 20, allowed=mask), index.search(kind, 20, allowed=mask))
-    check_equal(opened.nearest(kind[0], 20), index.nearest(kind[0], 20))
-
-
-def test_an_opened_index_can_be_updated(saved, vectors, queries):
-    opened = IvfIndex.open(saved, vectors, Config(), labels=np.arange(N))
-    rows, labels = changed(vectors, gone=9, new=vectors[:0])
-    updated = opened.update(rows, labels)
-    check_equal(
-        updated.nearest(queries["text"][0], 9), ExactIndex(rows).nearest(queries["text"][0], 9)
-    )
-
-
-def test_an_index_without_rows_is_saved_and_opened(tmp_path):
-    nothing = np.zeros((0, 12), dtype=np.float32)
-    IvfIndex(nothing).save(tmp_path)
-    opened = IvfIndex.open(tmp_path, nothing, Config(), labels=np.arange(0))
-    assert opened.search(np.ones((1, 12), dtype=np.float32), 3).rows.tolist() == [[-1] * 3]
-
-
-def check_refused(folder, vectors, match):
-    with pytest.raises(DataError, match=match) as refused:
-        IvfIndex.open(folder, vectors, Config(), labels=np.arange(len(vectors)))
-    assert "lists.columns" in str(refused.value)
-    assert "index" in str(refused.value).split(";")[-1]
-
-
-def test_a_missing_file_is_refused(tmp_path, vectors):
-    check_refused(tmp_path, vectors, "No such file")
-
-
-def test_a_file_cut_short_is_refused(saved, vectors):
-    data = (saved / "lists.columns").read_bytes()
-    (saved / "lists.columns").write_bytes(data[: len(data) // 2])
-    check_refused(saved, vectors, "cut short")
-
-
-def test_other_vectors_are_refused(saved, vectors, unit_vectors):
-    check_refused(saved, vectors[:-1], "not")
-    check_refused(saved, unit_vectors(N, dim=DIM - 1), "centres|codes")
-    check_refused(saved, unit_vectors(N, dim=DIM, seed=4), "built from other vectors")
-    check_refused(saved, np.roll(vectors, 1, axis=0), "built from other vectors")
-
-
-def tampered(name, change):
-    def _change(folder):
-        columns = {
-            key: column.copy() for key, column in open_columns(folder / "lists.columns").items()
-        }
-        change(columns)
-        save_columns(folder / "lists.columns", columns)
-
-    return pytest.param(_change, id=name)
-
-
-def set_nan(columns):
-    columns["radii"].view(np.float32)[3] = np.nan
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        tampered("row twice", lambda c: c["rows"].__setitem__(0, c["rows"][1])),
-        tampered("row beyond", lambda c: c["rows"].__setitem__(0, N)),
-        tampered("row below", lambda c: c["rows"].__setitem__(0, -1)),
-        tampered("list before", lambda c: c["offsets"].__setitem__(1, N + 1)),
-        tampered("list end", lambda c: c["offsets"].__setitem__(-1, N - 1)),
-        tampered("no number", set_nan),
-        tampered("column gone", lambda c: c.pop("scales")),
-        tampered("column cut", lambda c: c.__setitem__("errors", c["errors"][:-1])),
-        tampered("another dtype", lambda c: c.__setitem__("offsets", c["offsets"].astype("<i4"))),
-        tampered("tails cut", lambda c: c.__setitem__("stopping", c["stopping"][:-1])),
-        tampered("no lists", lambda c: c.__setitem__("offsets", c["offsets"][:0])),
-    ],
-)
-def test_a_damaged_file_is_refused(saved, vectors, change):
-    change(saved)
-    check_refused(saved, vectors, "must be this snapshot's lists")

@@ -12,6 +12,7 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import build_index, open_index
 from searchlab.search.indexes.exact import cosines
 from tests.support import index_kinds
+from tests.support.examples import examples
 from tests.support.index_kinds import N
 from tests.support.neighbor_checks import check_nearest, check_same
 
@@ -95,7 +96,7 @@ def test_an_empty_index_has_nothing_near(build, queries):
     assert index.nearest(queries[0], 5, allowed=Bitmap.empty(0), at_least=0.2).rows.tolist() == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_nearest_is_exact_for_any_size_filter_and_threshold(build, data):
     n, dim = data.draw(st.integers(0, 300)), data.draw(st.integers(1, 70))

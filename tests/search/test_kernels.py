@@ -13,6 +13,7 @@ from numba.core.dispatcher import Dispatcher
 import searchlab
 from searchlab.models.protocol import unit_rows
 from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.gains import NO_GAINS
 from searchlab.search.indexes.ivf._kernels.clusters import add_rows, measure
 from searchlab.search.indexes.ivf._kernels.codes import CHUNK, _dot_plain, dot, encode, round_query
 from searchlab.search.indexes.ivf._kernels.gather import gather
@@ -20,6 +21,7 @@ from searchlab.search.indexes.ivf._kernels.heaps import offer
 from searchlab.search.indexes.ivf._kernels.lists import sort_into_buckets
 from searchlab.search.indexes.ivf._kernels.scan import scan
 from searchlab.search.indexes.ivf._kernels.sweep import sweep
+from tests.support.examples import examples
 
 NO_WORDS = np.zeros(0, dtype=np.uint64)
 
@@ -125,7 +127,7 @@ def test_rows_of_any_size_are_coded_within_their_error(size):
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=80))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_query_is_rounded_to_the_nearest_step(values):
     query = np.array(values, dtype=np.float32)
     codes, step, zero = rounded_query(query, 128)
@@ -138,7 +140,7 @@ def test_a_query_is_rounded_to_the_nearest_step(values):
 
 
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(0, 12), st.randoms())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_heap_keeps_the_best_and_of_equals_the_lowest_rows(scores, size, random):
     rows = list(range(len(scores)))
     random.shuffle(rows)
@@ -200,38 +202,68 @@ def laid_out(vectors, n_lists, seed=0):
     return codes, scales, rows, errors, offsets.astype(np.int64), centres
 
 
-def by_code(vectors_codes, scales, rows, query, mask, keep):
-    """Score every allowed row by its code as kernels do, and keep the best, ties by row."""
+def by_code(vectors_codes, scales, rows, query, mask, keep, lifts):
+    """Score every allowed row by code and gain as kernels do, and keep the best, ties by row."""
     whole, step, _ = rounded_query(query, vectors_codes.shape[1])
     products = (vectors_codes.astype(np.int64) - 128) @ whole.astype(np.int64)
-    scores = products.astype(np.float32) * step * scales
+    scores = products.astype(np.float32) * step * scales + lifts
     order = np.lexsort((rows, -scores))
     return [int(rows[place]) for place in order if mask[rows[place]]][:keep]
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.05, 0.0])
 @pytest.mark.parametrize("n_lists", [1, 9, 400])
-def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists):
+@pytest.mark.parametrize("gained", [0.0, 0.1, 1.0])
+def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists, gained):
     vectors = rows_of(600, 33)
     codes, scales, rows, _, offsets, centres = laid_out(vectors, n_lists)
-    mask = np.random.default_rng(4).random(600) < share
+    rng = np.random.default_rng(4)
+    mask = rng.random(600) < share
     bits = Bitmap.of_mask(mask)
     positions = np.argsort(rows).astype(np.int32)
     centre_codes, centre_scales, _ = coded(centres)
     spreads = np.ones(n_lists, dtype=np.float32)
     lists = (codes, scales, rows)
+    gains = np.linspace(0, 0.5, 40, dtype=np.float32)
+    steps = np.where(mask & (rng.random(600) < gained), rng.integers(1, 40, 600), 0)
+    with_gain = np.flatnonzero(steps)
     for query in rows_of(5, 33, seed=7):
-        best = sorted(by_code(codes, scales, rows, query, mask, 25))
+        lifts = gains[steps[rows]]
+        best = sorted(by_code(codes, scales, rows, query, mask, 25, lifts))
         # A large error: everything that is kept comes back.
-        gathered = gather(*lists, positions, query, bits.words, bits.count, 20, 25, 9.0)
+        gathered = gather(
+            *lists, positions, query, bits.words, bits.count, 20, 25, 9.0,
+            with_gain, steps[with_gain], gains,
+        )  # fmt: skip
         assert sorted(gathered.tolist()) == best
-        # No miss is allowed for, so that every list is read.
+        # No miss is allowed for, so that every list is read that is not out of reach.
         scanned, scored = scan(
             *lists, offsets, centre_codes, centre_scales, spreads, query, bits.words, bits.count,
             20, 25, 9.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0,
+            positions, with_gain, steps[with_gain], gains,
         )  # fmt: skip
         assert sorted(scanned.tolist()) == best
-        assert scored == bits.count
+        assert scored <= bits.count
+
+
+def test_a_scan_scores_no_row_twice_and_leaves_out_small_gains():
+    vectors = rows_of(8_000, 33)
+    codes, scales, rows, _, offsets, centres = laid_out(vectors, 50)
+    positions = np.argsort(rows).astype(np.int32)
+    centre_codes, centre_scales, _ = coded(centres)
+    # Cosines are at most 1 apart, so what gains 2 is ahead of all that gains 1, and that of others.
+    gains = np.array([0, 3, 6], dtype=np.float32)
+    with_gain = np.arange(0, 8_000, 2)
+    for n_best in (100, 1_000, 4_000):
+        steps = np.where(np.arange(4_000) < n_best, 2, 1)
+        scanned, scored = scan(
+            codes, scales, rows, offsets, centre_codes, centre_scales,
+            np.full(50, 1e-3, np.float32), vectors[7], NO_WORDS, 8_000, 60, 64, 0.01,
+            1.0, 0.02, 1.0, 1.0, 0.0, 1.0, positions, with_gain, steps, gains,
+        )  # fmt: skip
+        assert len(set(scanned.tolist())) == len(scanned) >= 60
+        assert set(scanned.tolist()) <= set(with_gain[steps == 2].tolist())
+        assert scored <= max(n_best, 512)
 
 
 @given(
@@ -243,7 +275,7 @@ def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists):
     least=st.sampled_from([-np.inf, 0.1, 0.7, 2.0]),
     seed=st.integers(0, 9),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_a_sweep_misses_nothing_that_belongs_to_the_answer(n, dim, n_lists, k, share, least, seed):
     vectors = np.repeat(rows_of(-(-n // 2), dim, seed), 2, axis=0)[:n]
     codes, scales, rows, errors, offsets, _ = laid_out(vectors, n_lists, seed)
@@ -270,8 +302,9 @@ def test_what_rounding_may_have_put_behind_is_returned_and_no_more():
     words = Bitmap.full(4_000).words
     for query in rows_of(20, 64, seed=3):
         gathered = gather(
-            codes, scales, rows, rows, query, words, 4_000, 20, 200, float(errors.mean())
-        )
+            codes, scales, rows, rows, query, words, 4_000, 20, 200, float(errors.mean()),
+            NO_GAINS.rows, NO_GAINS.steps, np.zeros(1, dtype=np.float32),
+        )  # fmt: skip
         best = np.argsort(-(vectors @ query))[:20]
         assert set(best.tolist()) <= set(gathered.tolist())
         assert len(gathered) < 40

@@ -10,6 +10,7 @@ from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import build_index
 from searchlab.search.queries import Query
+from tests.support.examples import examples
 
 N = 23
 
@@ -31,7 +32,7 @@ QUERIES = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     query=QUERIES | st.just(Query(filter=PhotoFilter(orientation=("landscape",)))),
     per_page=st.integers(1, 9),

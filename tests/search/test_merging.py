@@ -12,12 +12,16 @@ from searchlab.config.calibration import UNCALIBRATED
 from searchlab.config.word_weights import WordWeights
 from searchlab.errors import InputError
 from searchlab.models.protocol import unit_rows
+from searchlab.search import gains as gains_module
 from searchlab.search import merging
+from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.gains import NO_GAINS, Gains
 from searchlab.search.indexes import build_index
 from searchlab.search.indexes.exact import cosines
-from searchlab.search.merging import NO_GAINS, Gains, nearest
+from searchlab.search.merging import nearest, nearly_nearest
 from searchlab.search.queries import Query
+from searchlab.studies.vectors.made import clustered, text_like
 from tests.support import engine_world
 from tests.support.engine_world import (
     ENGINES,
@@ -28,6 +32,7 @@ from tests.support.engine_world import (
     queries,
     vector_of,
 )
+from tests.support.examples import examples
 
 build = engine_world.build
 exact = engine_world.exact
@@ -44,7 +49,7 @@ def wanted_order(engine, query):
     return best, np.round(UNCALIBRATED.text(scores[best]), 6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(query=queries(limit=None, sort_by="relevance"))
 def test_an_exact_merged_ranking_is_a_plain_sort_of_cosines_and_gains(build, query):
     engine = build(**ENGINES["written"])
@@ -113,20 +118,26 @@ def test_filters_hold_for_photos_found_by_words(build):
     share=st.sampled_from([0.01, 0.3, 0.9]),
     levels=st.sampled_from([1, 3, 1000]),
     at_least=st.sampled_from([-np.inf, 0.2, 0.6]),
+    kept=st.sampled_from([1.0, 0.7, 0.05]),
+    at_once=st.booleans(),
 )
 def test_the_best_of_many_gains_are_those_of_a_plain_sort(
-    monkeypatch_few, seed, n_wanted, share, levels, at_least
+    monkeypatch_few, seed, n_wanted, share, levels, at_least, kept, at_once
 ):
+    merging._SCANNED = 500 if at_once else 0
     rng = np.random.default_rng(seed)
     vectors = unit_rows(rng.normal(size=(500, 8)).astype(np.float32))
     index = build_index(vectors, Config(index="clustered", n_lists=8))
     query = unit_rows(rng.normal(size=(1, 8)).astype(np.float32))[0]
-    rows = np.flatnonzero(rng.random(500) < share)
+    mask = rng.random(500) < kept
+    rows = np.flatnonzero((rng.random(500) < share) & mask)
     values = np.arange(levels + 1) / levels * 0.5
     gains = Gains(rows, rng.integers(1, levels + 1, size=len(rows)), values)
-    best = nearest(index, query, n_wanted, gains, at_least=at_least)
+    allowed = None if kept == 1 else Bitmap.of_mask(mask)
+    best = nearest(index, query, n_wanted, gains, allowed=allowed, at_least=at_least)
     scores = cosines(vectors, query).astype(np.float64) + gains.of(np.arange(500))
-    expected = sorted(np.flatnonzero(scores >= at_least), key=lambda row: (-scores[row], row))
+    reaches = np.flatnonzero((scores >= at_least) & mask)
+    expected = sorted(reaches, key=lambda row: (-scores[row], row))
     assert best.rows.tolist() == expected[:n_wanted]
     assert best.scores.tolist() == scores[expected[:n_wanted]].tolist()
 
@@ -135,8 +146,73 @@ def test_the_best_of_many_gains_are_those_of_a_plain_sort(
 def monkeypatch_few():
     """Make groups of gains small, so that there are several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merging, "_SCORED_ONE_BY_ONE", 10)
+        for module in (merging, gains_module):
+            patch.setattr(module, "SCORED_ONE_BY_ONE", 10)
+        patch.setattr(merging, "_SCANNED", merging._SCANNED)
         yield
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    vectors, scene_of = clustered(8_040, 32, clusters=40, seed=1)
+    return vectors[:8_000].copy(), scene_of[:8_000], text_like(vectors[8_000:], seed=2)
+
+
+@pytest.fixture(scope="module")
+def indexes(scenes):
+    kinds = ("exact", "hnsw", "clustered")
+    return {kind: build_index(scenes[0], Config(index=kind)) for kind in kinds}
+
+
+def gained_rows(relation, scene_of, rng):
+    """Rows that a word is written about: anywhere, or where the photos look alike."""
+    chance = 0.03 if relation == "few" else 0.4
+    if relation == "alike":
+        return np.flatnonzero(np.isin(scene_of, rng.choice(40, 12, replace=False)))
+    return np.flatnonzero(rng.random(len(scene_of)) < chance)
+
+
+@pytest.mark.parametrize("relation", ["anywhere", "few", "alike"])
+@pytest.mark.parametrize("levels", [1, 60])
+@pytest.mark.parametrize("share", [None, 0.7, 0.02])
+def test_one_scan_finds_the_best_by_cosine_and_gain(scenes, indexes, relation, levels, share):
+    vectors, scene_of, queries = scenes
+    index = indexes["clustered"]
+    rng = np.random.default_rng([levels, len(relation)])
+    mask = np.ones(len(vectors), bool) if share is None else rng.random(len(vectors)) < share
+    rows = gained_rows(relation, scene_of, rng)
+    rows = rows[mask[rows]]
+    steps = rng.integers(1, levels + 1, size=len(rows))
+    gains = Gains(rows, steps, np.arange(levels + 1) / levels * 0.5)
+    allowed = None if share is None else Bitmap.of_mask(mask)
+    shares = []
+    for query in queries:
+        best = nearest(index, query, 20, gains, allowed=allowed)
+        ours = nearly_nearest(index, query, 20, gains, allowed=allowed)
+        assert len(set(ours.rows.tolist())) == len(ours.rows) == 20
+        assert mask[ours.rows].all()
+        shares.append(np.isin(best.rows, ours.rows).mean())
+    # The recall that an index is asked for is 0.99 if left out.
+    assert np.mean(shares) > 0.985
+    assert min(shares) >= 0.8
+
+
+@pytest.mark.parametrize("kind", ["exact", "hnsw", "clustered"])
+@pytest.mark.parametrize("n_gained", [1, 150, 2_000, 8_000])
+def test_every_index_finds_the_largest_gains_and_fills_what_is_wanted(
+    scenes, indexes, kind, n_gained
+):
+    _, _, queries = scenes
+    index = indexes[kind]
+    rng = np.random.default_rng(n_gained)
+    rows = np.sort(rng.choice(8_000, n_gained, replace=False))
+    steps = rng.integers(1, 3, size=n_gained)
+    steps[:1] = 3  # gains so much that nothing else comes before it
+    gains = Gains(rows, steps, np.array([0, 0.01, 0.02, 3.0]))
+    ours = nearly_nearest(index, queries[0], 30, gains)
+    assert ours.rows[0] == rows[0]
+    assert len(set(ours.rows.tolist())) == len(ours.rows) == 30
+    assert (np.diff(ours.scores) <= 0).all()
 
 
 def test_no_gains_change_nothing(exact):

@@ -12,6 +12,7 @@ from searchlab.search.filters.photographers import Photographer, Photographers
 from searchlab.search.filters.photographers.blocks import BlockFilter
 from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.filters.photographers.names import Names
+from tests.support.examples import examples
 
 
 def one_photo(username, full_name="", source="unsplash", **changes):
@@ -253,7 +254,7 @@ def rank_of(lines, part):
     return 2 if any(part in line for line in lines) else None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.tuples(SCRIPTS, SCRIPTS), max_size=12), SCRIPTS, st.integers(1, 5))
 @example([("ab", "b a"), ("b", ""), ("", "")], "b", 5)
 @example([("-a", "b"), ("a-", "-a")], "-a", 5)

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.config import Config
+from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
 from searchlab.config.operating_points import OperatingPoint, OperatingPoints
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import ExactIndex, build_index, index_class
-from searchlab.search.planner import make_plan
+from searchlab.search.planner import bound_by_date, make_plan
 from searchlab.search.queries import Query
 
 N = 10_000
@@ -51,6 +52,37 @@ def tuned(index="clustered", measured=MEASURED, **choices):
 
 def plan(query, config, n_allowed=N, n_photos=N):
     return make_plan(query, stub(config, n_photos), config, n_allowed)
+
+
+# -- by date, what is relevant ----------------------------------------------------------------
+
+
+CURVE = Curve(slope=9.0, intercept=-3.0)
+FITTED = Config(newest_score=0.3, calibration=Calibration(CURVE, CURVE, CURVE, "a fit"))
+NEWEST = Query(text="sea", sort_by="newest")
+
+
+@pytest.mark.parametrize("query", [NEWEST, replace(NEWEST, photo_id="a")])
+def test_by_date_a_query_with_words_is_bounded_and_its_plan_says_where(query):
+    assert bound_by_date(query, FITTED) == replace(query, score_threshold=0.3)
+    assert plan(query, FITTED).newest_score == 0.3
+
+
+@pytest.mark.parametrize(
+    ("query", "config"),
+    [
+        (replace(NEWEST, sort_by="relevance"), FITTED),
+        (Query(photo_id="a", sort_by="newest"), FITTED),
+        (Query(filter=PhotoFilter(source=("nasa",)), sort_by="newest"), FITTED),
+        (replace(NEWEST, score_threshold=0.0), FITTED),
+        (replace(NEWEST, score_threshold=0.6), FITTED),
+        (NEWEST, replace(FITTED, newest_score=0)),
+        (NEWEST, replace(FITTED, calibration=UNCALIBRATED)),
+    ],
+)
+def test_every_other_query_stays_as_it_is(query, config):
+    assert bound_by_date(query, config) is query
+    assert plan(query, config).newest_score is None
 
 
 # -- what was measured is quoted --------------------------------------------------------------
@@ -101,6 +133,7 @@ def test_a_plan_says_in_words_what_it_expects_and_why():
 
 def test_the_photo_that_is_searched_by_is_no_filter():
     assert "without a filter" in plan(QUERIES["image"], tuned(), N - 1).explain()
+    assert "under filters" in plan(QUERIES["image"], tuned(), N - 2).explain()
 
 
 @pytest.mark.parametrize("index", ["hnsw", "clustered"])

@@ -13,7 +13,9 @@ from PIL import Image
 from searchlab.errors import InputError
 from searchlab.photos.photo import PHOTO_FIELDS
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.queries import Hit, Page, Query, QueryPlan, check_count
+from searchlab.search.hits import Hit
+from searchlab.search.queries import Page, Query, QueryPlan, check_count
+from tests.support.examples import examples
 
 PICTURE = Image.new("RGB", (2, 2))
 HUGE = [
@@ -210,7 +212,7 @@ def test_a_query_cannot_be_changed():
         Query(text="a").limit = 5
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.none() | st.text() | st.text("ab ", min_size=499, max_size=502) | st.binary(max_size=3),
     *[st.none() | st.integers() | st.floats() | st.booleans()] * 3,

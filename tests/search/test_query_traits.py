@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 from searchlab.config import Config
 from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
 from searchlab.config.query_weights import QueryTraits, QueryWeights
+from searchlab.config.word_weights import USUAL_WORDS
 from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.models import load_model
 from searchlab.models.reading import PhotosAtLarge
 from searchlab.models.shipped_calibration import calibrate
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.indexes import build_index
 from searchlab.search.indexes.exact import cosines
 from searchlab.search.queries import Query
-from searchlab.search.query_traits import describe_reading, traits_of
+from searchlab.search.query_traits import describe_reading, known_words, traits_of
 
 N = 60
 MINI = load_model("mini")
@@ -99,6 +101,29 @@ def test_scores_need_the_photos_at_large_that_they_were_fitted_with(engine_of):
     other = replace(CONFIG, calibration=replace(CONFIG.calibration, query=weights))
     with pytest.raises(MismatchError, match=r"photos at large .*000000000000.*fit the calibration"):
         engine_of(other)
+
+
+@pytest.mark.parametrize("text", ["linna", "Mutter", "Château", "собака", "kissa"])
+def test_a_word_of_another_language_is_known_and_scores_as_if_nothing_were_written(text):
+    assert known_words(text, MINI) == {fold(text)}
+
+
+@pytest.mark.parametrize("text", ["childrn", "windmlil", "Eifel tovver", "montain", "犬", "42"])
+def test_typing_errors_and_what_is_no_word_are_not_known(text):
+    assert known_words(text, MINI) == frozenset()
+    assert known_words("linna", object()) == frozenset()
+
+
+def test_a_chance_likeness_of_a_known_word_moves_no_photo_and_no_score(make_table, vectors):
+    titles = [{"title": "Linda" if place == 3 else ""} for place in range(N)]
+    table = make_table(*({"source_description": "", "alt_description": ""} | t for t in titles))
+    with_words = replace(CONFIG, words=USUAL_WORDS)
+    index = build_index(vectors, CONFIG)
+    seen, both = (SearchEngine(table, index, MINI, config) for config in (CONFIG, with_words))
+    for text, is_alike in (("linna", True), ("lindda", False)):
+        rankings = [engine.rank(Query(text=text)) for engine in (seen, both)]
+        assert (rankings[0].rows.tolist() == rankings[1].rows.tolist()) == is_alike
+        assert (rankings[0].scores.tolist() == rankings[1].scores.tolist()) == is_alike
 
 
 # -- photos at large ----------------------------------------------------------------------------

@@ -38,6 +38,11 @@ class Bitmap:
         self.n = n
         self.words = words
 
+    @staticmethod
+    def has_strays(words: NDArray[np.uint64], n: int) -> bool:
+        """Say whether bitmaps, (..., ceil(n / 64)) uint64, have bits of no row, beyond `n`."""
+        return bool(n % _BITS and (words[..., -1] >> np.uint64(n % _BITS)).any())
+
     @classmethod
     def full(cls, n: int) -> Bitmap:
         """Return the set of all rows."""

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from searchlab.errors import DataError
 from searchlab.photos.colors import Lab
 from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.filters.stored_arrays import check_dtypes, check_rows, check_starts
 
+_DTYPES: Final = {"starts": np.int64, "rows": np.int32, "lab": np.float32, "cells": np.uint8}
 # Axes: a, b, lightness, times 255. Every 24-bit shade lies in this box; lightness runs fastest,
 # as most photos lie along it.
 _AXES: Final = [1, 2, 0]
@@ -42,8 +44,9 @@ class ColorGrid:
             arrays: From the method `arrays`.
 
         Raises:
-            DataError: The arrays are of another number of rows.
+            DataError: The arrays are of another number of rows, or name others.
         """
+        check_dtypes(arrays, _DTYPES)
         self._n = n
         names = ("starts", "rows", "lab", "cells")
         self._starts, self._rows, self._lab, cells = (arrays[name] for name in names)
@@ -52,6 +55,8 @@ class ColorGrid:
             msg = f"arrays of {lengths} for a grid of {n} shades"
             raise DataError(msg)
         self._cells: NDArray[np.uint16] = cells.view("<u2")
+        check_rows(self._rows, n)
+        check_starts(self._starts, n)
 
     @classmethod
     def from_lab(cls, lab: Lab) -> ColorGrid:

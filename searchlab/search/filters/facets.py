@@ -34,6 +34,7 @@ from searchlab.photos.table import CODED_COLUMNS, PhotoTable
 from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
 from searchlab.search.filters.color_grid import ColorGrid
 from searchlab.search.filters.palettes import Palettes
+from searchlab.search.filters.stored_arrays import check_dtypes
 from searchlab.search.filters.upload_order import UploadOrder
 from searchlab.search.filters.value_sets import ValueSets
 
@@ -202,6 +203,7 @@ class Facets:
     def _families(self) -> NDArray[np.uint8]:
         if self._stored is None:
             return family_tolerances(shades_to_oklab(self.table.shades))
+        check_dtypes(self._stored, {"families": np.uint8})
         return self._stored["families"].reshape(len(FAMILY_NAMES), len(self))
 
 

@@ -29,6 +29,7 @@ from searchlab.photos.colors import (
 from searchlab.photos.table import MAX_PALETTE, PhotoTable
 from searchlab.search.filters.bitmaps import COMPILED_FROM
 from searchlab.search.filters.color_grid import ColorGrid
+from searchlab.search.filters.stored_arrays import check_dtypes
 
 _PERCENT: Final = re.compile(r"[1-9][0-9]?|100", re.ASCII)
 _WORD = 64
@@ -105,6 +106,7 @@ class Palettes:
         Raises:
             DataError: They are of another number of photos.
         """
+        check_dtypes(arrays, {"tolerances": np.uint8})
         self.table = table
         self._arrays = dict(arrays)
         n = len(table)

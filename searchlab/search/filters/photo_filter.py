@@ -304,3 +304,7 @@ def _check_known(name: str, values: Sequence[str], known: Sequence[str]) -> None
             listed = ", ".join(known[:30]) + (" ..." if len(known) > 30 else "")
             msg = f"{name} must be one of {listed}; got {quote(value)}"
             raise InputError(msg)
+
+
+EVERY_PHOTO = PhotoFilter()
+"""No condition at all; one for every query without any, since checking its values takes time."""

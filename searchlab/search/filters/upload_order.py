@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from searchlab.errors import DataError
 from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
+from searchlab.search.filters.stored_arrays import check_dtypes, check_rows, check_starts
 
+_DTYPES: Final = {"rows": np.int32, "distinct": np.int32, "ends": np.int64, "marks": np.uint64}
 # Parts into which the order is cut; a bitmap is stored at the end of each.
 _PARTS: Final = 32
 # Steps of a walk through the order in the time of sorting one row.
@@ -39,6 +41,7 @@ class UploadOrder:
         Raises:
             DataError: The arrays are of another number of rows.
         """
+        check_dtypes(arrays, _DTYPES)
         self._days = days
         self.rows: NDArray[np.int32] = arrays["rows"]
         self._distinct, self._ends = arrays["distinct"], arrays["ends"]
@@ -49,6 +52,11 @@ class UploadOrder:
             raise DataError(msg)
         self._marks = arrays["marks"].reshape(_PARTS + 1, n_words)
         self._stops = _stops(len(days))
+        check_rows(self.rows, len(days), each_once=True)
+        check_starts(np.concatenate([[0], self._ends]), len(days))
+        if Bitmap.has_strays(self._marks, len(days)):
+            msg = f"bitmaps of more than {len(days)} rows"
+            raise DataError(msg)
 
     @classmethod
     def from_days(cls, days: NDArray[np.int32]) -> UploadOrder:

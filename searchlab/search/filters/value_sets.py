@@ -10,9 +10,17 @@ from numpy.typing import NDArray
 
 from searchlab.errors import DataError
 from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
+from searchlab.search.filters.stored_arrays import check_dtypes, check_rows, check_starts
 
 # A list of fewer rows than that is counted as fast as a bitmap, and is four times smaller at most.
 _DENSE: Final = 128
+_DTYPES: Final = {
+    "sizes": np.int64,
+    "places": np.int32,
+    "starts": np.int64,
+    "bits": np.uint64,
+    "rows": np.int32,
+}
 # Up to this many bitmaps are counted one by one, which is as fast as by planes.
 _FEW: Final = 5
 # In columns with more values than that, planes count only the values that have a bitmap.
@@ -52,6 +60,7 @@ class ValueSets:
         Raises:
             DataError: The arrays are of another column.
         """
+        check_dtypes(arrays, _DTYPES | ({"planes": np.uint64} if with_planes else {}))
         self._codes = codes
         self.sizes = arrays["sizes"]
         self._places, self._starts, self._rows = (arrays[n] for n in ("places", "starts", "rows"))
@@ -67,6 +76,13 @@ class ValueSets:
         self._planes = arrays["planes"] if with_planes else self._slice_codes()
         if len(self._planes) != self._n_planes * n_words:
             msg = f"{len(self._planes)} words for {self._n_planes} planes of {len(codes)} rows"
+            raise DataError(msg)
+        check_rows(self._rows, len(codes))
+        check_starts(self._starts, len(self._rows))
+        if not np.array_equal(self._places[self._dense], np.arange(n_dense)) or Bitmap.has_strays(
+            self._bits, len(codes)
+        ):
+            msg = f"bitmaps of other values, or of more than {len(codes)} rows"
             raise DataError(msg)
 
     @classmethod

@@ -11,8 +11,9 @@ from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
 
-# Matrix products round differently with their shape; rows this near to the k-th are scored again.
-_MARGIN = 1e-5
+MARGIN = 1e-5
+"""Rows this near to the k-th are scored again: products round differently with their shape."""
+
 _BLOCK = 65_536
 # Rows gathered at a time: few enough to be scored while they lie in the cache.
 _GATHERED = 256
@@ -21,6 +22,8 @@ _GATHER_BELOW = 0.4
 # Scores up to which a plain sort is faster.
 _FEW = 500
 # Queries that are multiplied with all rows at a time; a product takes 4 bytes.
+# Components of a unit row are 1 at most; with far larger ones kernels would compute infinities.
+_LARGEST = 1e6
 _QUERIES = 16
 _GRAPH_FIELDS = ("M", "ef_construction", "ef_search", "step_rows", "build_threads")
 
@@ -99,8 +102,8 @@ def check_search(
     if queries.ndim != 2 or queries.shape[1] != dim:
         msg = f"queries must have shape (n_queries, {dim}), got {queries.shape}"
         raise InputError(msg)
-    if not np.isfinite(queries).all():
-        msg = "queries must be finite, got NaN or infinity"
+    if not np.isfinite(queries).all() or np.abs(queries).max(initial=0) > _LARGEST:
+        msg = f"queries must be finite and at most {_LARGEST:g}, got NaN, infinity or more"
         raise InputError(msg)
     if k < 1:
         msg = f"k must be at least 1, got {k}"
@@ -126,8 +129,8 @@ def check_nearest(
     if query.shape != (dim,):
         msg = f"query must have shape ({dim},), got {query.shape}"
         raise InputError(msg)
-    if not np.isfinite(query).all():
-        msg = "query must be finite, got NaN or infinity"
+    if not np.abs(query).max(initial=0) <= _LARGEST:  # which NaN is not
+        msg = f"query must be finite and at most {_LARGEST:g}, got NaN, infinity or more"
         raise InputError(msg)
     if k < 0:
         msg = f"k must be at least 0, got {k}"
@@ -135,6 +138,8 @@ def check_nearest(
     if np.isnan(at_least):
         msg = f"at_least must be a number, got {at_least!r}"
         raise InputError(msg)
+    if at_least == -np.inf:
+        return _bitmap(allowed, len(vectors)), np.float32(at_least)
     with np.errstate(over="ignore"):
         least = np.float32(at_least)
     if float(least) < at_least:
@@ -301,7 +306,7 @@ def _choose_candidates(
     bound = np.float32(least)
     if k < len(rough):
         bound = max(bound, np.partition(rough, len(rough) - k)[len(rough) - k])
-    near = np.flatnonzero(rough >= bound - np.float32(_MARGIN))
+    near = np.flatnonzero(rough >= bound - np.float32(MARGIN))
     return near if rows is None else rows[near]
 
 

@@ -26,6 +26,7 @@ from searchlab.search.indexes.exact import (
     empty_neighbors,
     nearest,
 )
+from searchlab.search.indexes.graph_files import check_graph_file
 from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
 
 _GRAPH = "graph.hnsw"
@@ -33,6 +34,8 @@ _GRAPH = "graph.hnsw"
 _COMPACT_AT = 0.25
 # Rows that are added to the graph at a time.
 _ADDED = 10_000
+# Labels for each row up to which rows are looked up in a map of all labels.
+_DENSE = 16
 # hnswlib's distances are rounded differently from our cosines.
 _MARGIN = 1e-5
 # Values of `ef_search` that are worth measuring.
@@ -112,9 +115,15 @@ class HnswIndex(VectorIndex):
             raise MismatchError(msg)
         self._graph = self._new_graph() if graph is None else graph
         self._graph.set_ef(1)
-        # A dense map: 8 bytes for every label that was ever given.
-        self._row_of_label = np.full(int(self.labels.max(initial=-1)) + 1, -1, dtype=np.int64)
-        self._row_of_label[self.labels] = np.arange(len(vectors))
+        # A dense map is faster; it takes 8 bytes for every label that was ever given.
+        self._row_of_label: NDArray[np.int64] | None = None
+        n_labels = int(self.labels.max(initial=-1)) + 1
+        if n_labels <= _DENSE * len(vectors) + _ADDED:
+            self._row_of_label = np.full(n_labels, -1, dtype=np.int64)
+            self._row_of_label[self.labels] = np.arange(len(vectors))
+        else:
+            self._by_label = np.argsort(self.labels, kind="stable")
+            self._sorted_labels = self.labels[self._by_label]
 
     def _new_graph(self) -> Any:
         import hnswlib
@@ -186,8 +195,8 @@ class HnswIndex(VectorIndex):
             if best is None:
                 best = nearest(self.vectors, query, n_wanted, allowed=bits)
                 rows_read[number] = n_allowed
-            answers.rows[number, :n_wanted] = best.rows
-            answers.scores[number, :n_wanted] = best.scores
+            answers.rows[number, : len(best.rows)] = best.rows
+            answers.scores[number, : len(best.rows)] = best.scores
         return answers._replace(rows_read=rows_read)
 
     def nearest(
@@ -226,7 +235,11 @@ class HnswIndex(VectorIndex):
             labels, distances = self._graph.knn_query(query[np.newaxis], k=fetch, num_threads=1)
         except RuntimeError:  # the walk reached fewer rows than `fetch`: the caller answers exactly
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
-        return self._row_of_label[labels[0].astype(np.int64)], distances[0]
+        walked = labels[0].astype(np.int64)
+        if self._row_of_label is None:
+            places = np.searchsorted(self._sorted_labels, walked)
+            return self._by_label[places], distances[0]
+        return self._row_of_label[walked], distances[0]
 
     def update(
         self, vectors: Embeddings, labels: NDArray[np.int64], config: Config | None = None
@@ -275,10 +288,10 @@ class HnswIndex(VectorIndex):
         path = folder / _GRAPH
         graph = hnswlib.Index(space="ip", dim=vectors.shape[1])
         try:
+            check_graph_file(path, dim=vectors.shape[1], M=config.M, labels=labels)
             graph.load_index(str(path), allow_replace_deleted=False)
-            known = np.asarray(graph.get_ids_list(), dtype=np.int64)
-            _check_graph(graph, known, labels, vectors)
-        except (RuntimeError, OverflowError, InputError) as error:
+            _check_probe(graph, labels, vectors)
+        except (OSError, RuntimeError, InputError) as error:
             msg = f"{path} must be this snapshot's graph, got: {error}; index again to rebuild it"
             raise DataError(msg) from error
         return cls(vectors, labels=labels, graph=graph, **_settings(config))
@@ -328,21 +341,8 @@ def _add(
         graph.add_items(vectors[block], labels[block], num_threads=threads or -1)
 
 
-def _check_graph(
-    graph: Any, known: NDArray[np.int64], labels: NDArray[np.int64], vectors: Embeddings
-) -> None:
-    missing = np.setdiff1d(labels, known)
-    if len(missing):
-        msg = f"{len(missing)} photos are not in it"
-        raise InputError(msg)
+def _check_probe(graph: Any, labels: NDArray[np.int64], vectors: Embeddings) -> None:
     probe = labels[:8]
     if len(probe) and not np.array_equal(graph.get_items(probe), vectors[: len(probe)]):
         msg = "it was built from other vectors"
-        raise InputError(msg)
-    for label in np.setdiff1d(known, labels).tolist():
-        try:
-            graph.get_items([label])
-        except RuntimeError:  # what hnswlib says of a deleted node
-            continue
-        msg = f"its node {label} is not deleted and belongs to no photo"
         raise InputError(msg)

@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 from searchlab.config import Config
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.gains import SCORED_ONE_BY_ONE, Gains
 
 Allowed = Bitmap | NDArray[np.bool_]
 """Rows that may be found, as bits or as an (n_photos,) mask."""
+
+
+_MANY = 0.02  # a good part of all rows
 
 
 class Neighbors(NamedTuple):
@@ -125,6 +129,22 @@ class VectorIndex(ABC):
         """
         return self.build(vectors, config, labels=labels)
 
+    @property
+    def wants_texts(self) -> bool:
+        """Whether `learn` would make searches by text better or faster."""
+        return False
+
+    def learn(self, texts: Embeddings) -> None:
+        """Fit how the index searches to queries as people ask them; nothing if not overridden.
+
+        The answers stay those of the index, at the recall that it is asked for; their cost and how
+        well that recall is met change. Not to be called while the index is searched.
+
+        Args:
+            texts: (n_queries, dim) unit rows, vectors of queries by text; a hundred are enough.
+        """
+        return
+
     # -- searching ------------------------------------------------------------------------------
 
     @abstractmethod
@@ -179,6 +199,48 @@ class VectorIndex(ABC):
         Raises:
             InputError: Wrong shapes, k below 0, or a number that is not finite.
         """
+
+    def candidates(
+        self,
+        query: Embeddings,
+        k: int,
+        gains: Gains,
+        *,
+        allowed: Bitmap | None = None,
+        effort: float | None = None,
+    ) -> NDArray[np.int64]:
+        """Find rows that hold the k best by cosine and gain, but for what a search may miss.
+
+        If not overridden, these are the nearest, those of the few largest gains, and the nearest of
+        the next ones until there are k; if a good part of all rows is among those, the nearest
+        stand for them.
+
+        Args:
+            query: (dim,) float32.
+            k: Rows wanted, at least 1.
+            gains: What allowed rows gain over their cosine.
+            allowed: Rows that may be found; all if left out.
+            effort: As in `search`.
+
+        Returns:
+            (n,) int64 rows, each once, in any order; k or all that are allowed at least.
+        """
+        n = len(self)
+        near = self.search(query[np.newaxis], k, allowed=allowed, effort=effort)
+        candidates, n_seen = [near.rows[0]], 0
+        for rows, _ in gains.groups():
+            n_seen += len(rows)
+            if len(rows) > _MANY * n and len(rows) > SCORED_ONE_BY_ONE:
+                break
+            if len(rows) > SCORED_ONE_BY_ONE:
+                some = Bitmap.of_rows(rows, n)
+                near = self.search(query[np.newaxis], k, allowed=some, effort=effort)
+                rows = near.rows[0]
+            candidates.append(rows)
+            if n_seen >= k:
+                break
+        distinct = np.unique(np.concatenate(candidates))
+        return distinct[distinct >= 0]
 
     # -- what a search costs and finds, for the planner and `searchlab tune` -----------------------
 

@@ -1,13 +1,15 @@
 """Building a segment: photos are read one after the other, postings sorted in blocks on disk.
 
-Memory holds the vocabulary and one block of postings, so ten million photos need no more than
-their distinct words.
+Memory holds the vocabulary, one block of postings, and some bytes a photo. Terms with a digit are
+no part of the vocabulary, since cameras give every photo a number of its own: they are known by
+their hashes and put in order at the end.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
+import re
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.photos.columns import pack_texts
+from searchlab.photos.columns import Texts, pack_texts
 from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.words.fields import FIELDS, Written
 from searchlab.search.words.languages import (
@@ -30,6 +32,7 @@ from searchlab.search.words.languages import (
 )
 from searchlab.search.words.segment import MIN_TYPO, Segment
 from searchlab.search.words.terms import (
+    Word,
     deletions,
     hash_of,
     terms_of,
@@ -44,7 +47,8 @@ _MOST = 255
 _DESCRIPTION = 1  # the last of the fields that are sentences
 _SENTENCES = 0b11
 _UNTOLD = 1 << UNTOLD  # of texts that do not tell their language
-_REMEMBERED = 100_000  # texts of names, places and folders
+_REMEMBERED = 100_000  # texts of names, places and folders, and words with digits
+_HAS_DIGIT = re.compile(r"\d").search
 
 
 def build_segment(
@@ -76,8 +80,61 @@ class _KnownWord(NamedTuple):
     """What is worked out once for a word, however many photos have it."""
 
     terms: tuple[int, ...]
+    numerals: tuple[str, ...]  # terms with a digit
     folded: str
     languages: tuple[int, ...]
+
+
+class _Numerals:
+    """Postings of terms with a digit, in the order of the photos until they are sorted."""
+
+    def __init__(self) -> None:
+        self._hashes, self._docs, self._fields = array("Q"), array("I"), array("B")
+        self._texts, self._ends = bytearray(), array("Q", [0])
+
+    def add(self, term: str, doc: int, fields: int) -> None:
+        self._hashes.append(hash_of(term))
+        self._docs.append(doc)
+        self._fields.append(fields)
+        self._texts += term.encode()
+        self._ends.append(len(self._texts))
+
+    def sort(self) -> _SortedNumerals:
+        hashes = np.array(self._hashes, dtype=np.uint64)
+        order = np.argsort(hashes, kind="stable")
+        hashes = hashes[order]
+        firsts = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]))
+        return _SortedNumerals(
+            self._texts_at(order[firsts]),
+            hashes[firsts],
+            np.diff(firsts, append=len(hashes)),
+            np.array(self._docs, dtype=np.uint32)[order],
+            np.array(self._fields, dtype=np.uint8)[order],
+        )
+
+    def _texts_at(self, places: NDArray[np.int64]) -> Texts:
+        # Without a string for each, of which there may be as many as photos.
+        begins = np.array(self._ends, dtype=np.int64)
+        lengths = (begins[1:] - begins[:-1])[places]
+        starts = np.zeros(len(places) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        texts, data = np.frombuffer(self._texts, np.uint8), np.empty(int(starts[-1]), np.uint8)
+        for first in range(0, len(places), _BLOCK // 4):
+            some = slice(first, first + _BLOCK // 4)
+            shifts = np.repeat(begins[places[some]] - starts[:-1][some], lengths[some])
+            stop = starts[first] + len(shifts)
+            data[starts[first] : stop] = texts[shifts + np.arange(starts[first], stop)]
+        return Texts(starts, data)
+
+
+class _SortedNumerals(NamedTuple):
+    """Terms with a digit by hash, their hashes and counts of postings, and the postings."""
+
+    texts: Texts
+    hashes: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    docs: NDArray[np.uint32]
+    fields: NDArray[np.uint8]
 
 
 class _Writer:
@@ -90,6 +147,8 @@ class _Writer:
         self._texts: dict[tuple[str, bool], list[_KnownWord]] = {}  # those that come again
         self._spelled: dict[int, str] = {}  # term -> the word that it came from
         self._languages: list[int] = []  # term -> languages as bits
+        self._numerals = _Numerals()
+        self._n_remembered = 0  # words with a digit
         self._terms, self._docs, self._fields = array("I"), array("I"), array("B")
         self._digests = array("Q")
         self._lengths = array("B")
@@ -105,12 +164,15 @@ class _Writer:
         )
         stemmed = _UNTOLD if language is None else 1 << language
         fields_by_term: dict[int, int] = {}
+        fields_by_numeral: dict[str, int] = {}
         lengths = [0, 0]
         for field, words in cut:
             bit = 1 << field
             for word in words:
                 for term in word.terms:
                     fields_by_term[term] = fields_by_term.get(term, 0) | bit
+                for numeral in word.numerals:
+                    fields_by_numeral[numeral] = fields_by_numeral.get(numeral, 0) | bit
             if field <= _DESCRIPTION:
                 content = sum(language not in word.languages for word in words)
                 lengths[field] = min(_MOST, content or len(words))
@@ -119,6 +181,8 @@ class _Writer:
         languages = self._languages
         for term, bits in fields_by_term.items():
             languages[term] |= stemmed if bits & _SENTENCES else _UNTOLD
+        for numeral, bits in fields_by_numeral.items():
+            self._numerals.add(numeral, doc, bits)
         self._terms.extend(fields_by_term)
         self._docs.extend([doc] * len(fields_by_term))
         self._fields.extend(fields_by_term.values())
@@ -139,16 +203,25 @@ class _Writer:
         return known
 
     def _learn(self, word: str) -> _KnownWord:
-        terms = []
-        for _, term, spelled in terms_of(word):
+        # What is ASCII is a single term: the word itself.
+        is_plain = word.isascii()
+        known_terms = (Word(word, word, spelled=True),) if is_plain else terms_of(word)
+        terms, numerals = [], []
+        for _, term, spelled in known_terms:
+            if _HAS_DIGIT(term):
+                numerals.append(term)
+                continue
             number = self._numbers.setdefault(term, len(self._numbers))
             if number == len(self._languages):
                 self._languages.append(0)
                 if spelled:
                     self._spelled[number] = word
             terms.append(number)
-        known = _KnownWord(tuple(terms), fold(word), languages_of_word(word))
-        self._words[word] = known
+        folded = word if is_plain else fold(word)
+        known = _KnownWord(tuple(terms), tuple(numerals), folded, languages_of_word(word))
+        if self._n_remembered < _REMEMBERED or not numerals:
+            self._words[word] = known
+            self._n_remembered += bool(numerals)
         return known
 
     def _keep_whole(self, whole: str, doc: int, field: int) -> None:
@@ -171,17 +244,20 @@ class _Writer:
 
     def finish(self) -> Segment:
         self._lay_down()
-        n_terms = len(self._numbers)
-        counts = np.zeros(n_terms, dtype=np.int64)
+        numerals = self._numerals.sort()
+        n_words = len(self._numbers)
+        counts = np.zeros(n_words, dtype=np.int64)
         for path in self._blocks:
-            counts += np.bincount(_loaded(path, "terms"), minlength=n_terms)
+            counts += np.bincount(_loaded(path, "terms"), minlength=n_words)
+        n_terms = n_words + len(numerals.hashes)
         starts = np.zeros(n_terms + 1, dtype=np.int64)
-        np.cumsum(counts, out=starts[1:])
+        np.cumsum(np.concatenate([counts, numerals.counts]), out=starts[1:])
         docs, fields = self._room(int(starts[-1]))
-        ends = starts[:-1].copy()
+        docs[starts[n_words] :], fields[starts[n_words] :] = numerals.docs, numerals.fields
+        ends = starts[:n_words].copy()
         for path in self._blocks:
             terms = _loaded(path, "terms")
-            here = np.bincount(terms, minlength=n_terms)
+            here = np.bincount(terms, minlength=n_words)
             firsts = np.repeat(ends - (np.cumsum(here) - here), here)
             places = firsts + np.arange(len(terms))
             docs[places], fields[places] = _loaded(path, "docs"), _loaded(path, "fields")
@@ -193,16 +269,22 @@ class _Writer:
             "digests": np.array(self._digests, dtype=np.uint64),
             "lengths": np.array(self._lengths, dtype=np.uint8),
         }
-        arrays |= _by_hash("term", self._numbers.items(), "numbers")
-        arrays |= _by_hash("stem", self._stems())
-        arrays |= _by_hash("typo", self._typos())
+        hashes = [np.array([hash_of(term) for term in self._numbers], np.uint64), numerals.hashes]
+        arrays |= _by_hash("term", np.concatenate(hashes), np.arange(n_terms), "numbers")
+        arrays |= _by_hash("stem", *_hashed(self._stems()))
+        arrays |= _by_hash("typo", *_hashed(self._typos()))
         arrays["languages"] = self._stem_languages()
         wholes = np.concatenate([*self._whole_blocks, _packed(self._wholes)])
         wholes = wholes[np.argsort(wholes["hash"], kind="stable")]
         for name, dtype in (("hash", np.uint64), ("doc", np.uint32), ("field", np.uint8)):
             key = {"hash": "whole_hashes", "doc": "whole_docs", "field": "whole_fields"}[name]
             arrays[key] = np.ascontiguousarray(wholes[name], dtype=dtype)
-        return Segment(arrays, pack_texts(self._numbers))
+        words = pack_texts(self._numbers)
+        texts = Texts(
+            np.concatenate([words.starts, words.starts[-1] + numerals.texts.starts[1:]]),
+            np.concatenate([words.data, numerals.texts.data]),
+        )
+        return Segment(arrays, texts)
 
     def _room(self, n: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         if n <= _BLOCK:
@@ -228,22 +310,25 @@ class _Writer:
         numbers = self._numbers
         for term, number in numbers.items():
             spelled = MIN_TYPO - 1 <= len(term) <= _MAX_TYPO and number in self._spelled
-            if spelled and not any(character.isdigit() for character in term):
+            if spelled:
                 yield from ((rest, number) for rest in deletions(term))
 
 
-def _by_hash(
-    kind: str, pairs: Iterable[tuple[str, int]], values: str = "terms"
-) -> dict[str, NDArray[Any]]:
+def _hashed(pairs: Iterable[tuple[str, int]]) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
     hashes, numbers = array("Q"), array("I")
     for key, number in pairs:
         hashes.append(hash_of(key))
         numbers.append(number)
-    hashed = np.array(hashes, dtype=np.uint64)
-    order = np.argsort(hashed, kind="stable")
+    return np.array(hashes, dtype=np.uint64), np.array(numbers, dtype=np.uint32)
+
+
+def _by_hash(
+    kind: str, hashes: NDArray[np.uint64], numbers: NDArray[Any], values: str = "terms"
+) -> dict[str, NDArray[Any]]:
+    order = np.argsort(hashes, kind="stable")
     return {
-        f"{kind}_hashes": hashed[order],
-        f"{kind}_{values}": np.array(numbers, dtype=np.uint32)[order],
+        f"{kind}_hashes": hashes[order],
+        f"{kind}_{values}": numbers[order].astype(np.uint32, copy=False),
     }
 
 

@@ -9,7 +9,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from searchlab.photos.descriptions import is_generated
+from searchlab.photos.photo import OWNERS_FIELDS
 from searchlab.photos.table import CODED_COLUMNS, PhotoTable
+from searchlab.search.words.terms import hash_of
 
 _LENGTH_OF_ID = 36
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -29,6 +31,11 @@ class Field(NamedTuple):
     columns: tuple[str, ...]
     weight: float
     whole: bool = False
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether others are shown what is written there."""
+        return not set(self.columns) & set(OWNERS_FIELDS)
 
 
 FIELDS: Final = (
@@ -51,6 +58,14 @@ WEIGHTS = np.zeros(256, dtype=np.float32)
 for _bits in range(256):
     _set = [field.weight for i, field in enumerate(FIELDS) if _bits >> i & 1]
     WEIGHTS[_bits] = max(_set, default=0.0)
+
+
+ALL_FIELDS: Final = (1 << len(FIELDS)) - 1
+SHOWN_FIELDS: Final = sum(1 << i for i, field in enumerate(FIELDS) if field.is_shown)
+"""Sets of fields, as bits: all, and those whose texts others are shown."""
+
+READ_FIELDS: Final = {"all": ALL_FIELDS, "shown": SHOWN_FIELDS}
+"""`Config.read_texts` -> fields."""
 
 
 def names_of(bits: int) -> list[str]:
@@ -85,28 +100,38 @@ def texts_of(table: PhotoTable, withheld: Collection[str] = ()) -> Iterator[list
         others = {name for field in FIELDS for name in field.columns if name not in TEXTS}
         withheld = {*withheld, *others}
     columns = [
-        (number, name, _values(table, name))
+        _written(table, number, name)
         for number, field in enumerate(FIELDS)
         for name in field.columns
         if name not in withheld
     ]
     for _ in range(len(table)):
-        written = []
-        for number, name, values in columns:
-            text = next(values)
-            if name == "file":
-                file = text.rpartition("/")[2]
-                stem = file.rpartition(".")[0] or file
-                # A photo_id has digits that nobody wrote.
-                if len(stem) != _LENGTH_OF_ID or not _ID.fullmatch(stem):
-                    written.append(Written(number, stem, is_name=True))
-            elif text and not is_generated(text):
-                written.append(Written(number, text, is_name=name == "folder"))
-        yield written
+        yield [written for column in columns if (written := next(column)) is not None]
 
 
-def _values(table: PhotoTable, name: str) -> Iterator[str]:
-    if name not in CODED_COLUMNS:
-        return iter(table.texts(name))
-    codes = table.codes(name)
-    return (codes.values[code] for code in codes.rows.tolist())
+def documents_of(
+    table: PhotoTable, withheld: Collection[str]
+) -> Iterator[tuple[int, list[Written]]]:
+    """Yield for each photo a digest of its id and its texts, and the texts; see `texts_of`."""
+    for photo_id, written in zip(table.texts("photo_id"), texts_of(table, withheld), strict=True):
+        whole = "\0".join([photo_id, *(f"{field}{text}" for field, text, _ in written)])
+        yield hash_of(whole), written
+
+
+def _written(table: PhotoTable, number: int, name: str) -> Iterator[Written | None]:
+    """Yield what each photo has in one column; None where it has nothing."""
+    if name in CODED_COLUMNS:
+        codes = table.codes(name)
+        by_code = [_read(text, number, name) for text in codes.values]
+        return (by_code[code] for code in codes.rows.tolist())
+    return (_read(text, number, name) for text in table.texts(name))
+
+
+def _read(text: str, number: int, name: str) -> Written | None:
+    if name == "file":
+        file = text.rpartition("/")[2]
+        stem = file.rpartition(".")[0] or file
+        # A photo_id has digits that nobody wrote.
+        is_id = len(stem) == _LENGTH_OF_ID and _ID.fullmatch(stem)
+        return None if is_id else Written(number, stem, is_name=True)
+    return Written(number, text, name == "folder") if text and not is_generated(text) else None

@@ -2,19 +2,19 @@
 
 It is made of segments that never change. A new snapshot keeps the segments of the one before, as
 links, and adds one for the photos whose texts are new; small segments are joined with it, so that
-there are never many (O'Neil and others, "The log-structured merge-tree", 1996).
+there are never many (O'Neil and others, "The log-structured merge-tree", 1996). What has left is
+not found, but a segment knows the languages of words also from texts that have left it.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import shutil
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,55 +25,35 @@ from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.words.build import build_segment
-from searchlab.search.words.fields import FIELDS, Written, texts_of
+from searchlab.search.words.fields import ALL_FIELDS, FIELDS, documents_of
 from searchlab.search.words.languages import is_function_word, language_of
-from searchlab.search.words.matching import Lists, Matched, add_up
+from searchlab.search.words.matches import FoundBefore, WordMatches, rarity
+from searchlab.search.words.matching import Lists, add_up, join_parts
 from searchlab.search.words.segment import MIN_TYPO, Segment
-from searchlab.search.words.terms import Word, hash_of, terms_of, whole_of, words_of
+from searchlab.search.words.terms import Word, terms_of, whole_of, words_of
 
 _NAMES = "words.columns"
 _AS_WRITTEN, _FORM, _MISSPELT = 1.0, 0.9, 0.6
 _MAX_WORDS = 32
 _COUNTED_ONCE = 20_000  # postings of a word up to which its photos are counted, not they
 _COMMON, _COMMON_FROM = 0.02, 5_000  # share and number of photos above which a word is common
+_KNOWN = 4_096  # words whose terms and photos are remembered
+_FILTERED_AFTER = 16_384  # photos up to which all matches are found and then filtered
 _WHOLE_BITS = sum(1 << number for number, field in enumerate(FIELDS) if field.whole)
 
 
-@dataclass(frozen=True, eq=False)
-class WordMatches:
-    """What the words of a query found.
+class _Known(NamedTuple):
+    """What is worked out once for a word of queries.
 
     Attributes:
-        rows: (n,) int64, ascending; photos with at least one of the words.
-        coverage: (n,) float32, 0 to 1: the share of the query that the photo has, where rare words
-            count more, and words in a title more than those in a folder's name. In a large library
-            words of very many photos count only beside a rarer one, unless there is none.
-        precision: (n,) float32, 0 to 1: the share of the title, or of the description, that is
-            words of the query.
-        whole: (n,) bool, whether a title, description or file name is just the query.
-        counts: Photos for each word of the query, filter and all.
-        read_as: Words that no photo has -> what they were taken for.
+        forms: For each segment, numbers of the terms that it finds and how well they fit.
+        n_photos: Photos that have one of them.
+        read_as: The terms, where it is misspelt.
     """
 
-    rows: NDArray[np.int64]
-    coverage: NDArray[np.float32]
-    precision: NDArray[np.float32]
-    whole: NDArray[np.bool_]
-    counts: dict[str, int]
-    read_as: dict[str, list[str]]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def describe(self) -> str:
-        """Say in words what was found."""
-        if not self.counts:
-            return "no words to look up"
-        parts = [f"{word} {count:,}" for word, count in self.counts.items()]
-        read = [f"{word} read as {', '.join(terms)}" for word, terms in self.read_as.items()]
-        whole = int(self.whole.sum())
-        named = f"; {whole:,} with just these words as a title or name" if whole else ""
-        return f"{len(self):,} photos by words ({'; '.join(parts + read)}){named}"
+    forms: list[list[tuple[int, float]]]
+    n_photos: int
+    read_as: list[str]
 
 
 class WordIndex:
@@ -82,11 +62,14 @@ class WordIndex:
     Attributes:
         segments: Each with some of the photos.
         doc_rows: For each segment, (n_docs,) int32 row of each document; -1 where it has left.
+        found_before: What queries found that were asked before.
     """
 
     def __init__(self, segments: Sequence[Segment], doc_rows: Sequence[NDArray[np.int32]]) -> None:
         self.segments = list(segments)
         self.doc_rows = list(doc_rows)
+        self._known: dict[tuple[Word, int, bool], _Known] = {}
+        self.found_before = FoundBefore()
 
     @property
     def size_bytes(self) -> int:
@@ -121,7 +104,7 @@ class WordIndex:
         missing = np.ones(len(table), dtype=np.bool_)
         if before is not None:
             digests = np.fromiter(
-                (digest for digest, _ in _documents(table, withheld)), np.uint64, len(table)
+                (digest for digest, _ in documents_of(table, withheld)), np.uint64, len(table)
             )
             for segment, rows in before._holding(digests):
                 segments.append(segment)
@@ -129,7 +112,7 @@ class WordIndex:
                 missing[rows[rows >= 0]] = False
         new = np.flatnonzero(missing)
         if len(new):
-            chosen = itertools.compress(_documents(table, withheld), missing.tolist())
+            chosen = itertools.compress(documents_of(table, withheld), missing.tolist())
             with (progress or Progress()).step("reading texts", len(new), unit="photos") as step:
                 segments.append(build_segment(chosen, folder=folder, advance=step.advance))
             doc_rows.append(new.astype(np.int32))
@@ -180,10 +163,11 @@ class WordIndex:
         """
         names = open_columns(folder / _NAMES)
         segments, doc_rows = [], []
+        is_new = np.ones(n_photos, dtype=np.bool_)
         for number in range(len(names)):
             segment = Segment.open(folder / f"words-{number}.columns")
             rows = names.get(f"rows-{number}")
-            if rows is None or len(rows) != len(segment) or int(rows.max(initial=-1)) >= n_photos:
+            if rows is None or len(rows) != len(segment) or not _are_rows(rows, is_new):
                 msg = (
                     f"{folder / _NAMES} must hold rows of {len(segment)} documents, got others; "
                     "index the photos again to rebuild it"
@@ -205,56 +189,67 @@ class WordIndex:
         none = np.zeros(0, dtype=np.int32)
         return [none if _is_range(rows) else rows for rows in self.doc_rows]
 
-    def match(self, text: str, allowed: Bitmap | None = None) -> WordMatches:
+    def match(
+        self,
+        text: str,
+        allowed: Bitmap | None = None,
+        *,
+        read: int = ALL_FIELDS,
+        known: frozenset[str] = frozenset(),
+    ) -> WordMatches:
         """Find the photos that words of a query are written about.
 
         Args:
             text: The query.
             allowed: Rows that may be found; all if left out.
+            read: Fields that are read, as bits; nothing is found by what stands in others.
+            known: Words that are no typing errors, folded: they find what is spelt like them alone.
         """
+        matches = self.found_before.get(text, read, known)
+        if matches is None:
+            # Of many photos those that pass are found quicker than all.
+            many = allowed is not None and self._n_photos > _FILTERED_AFTER
+            matches = self._find(text, allowed if many else None, read, known)
+            if many:
+                return matches
+            self.found_before.keep(text, matches, known)
+        return matches if allowed is None else matches.under(allowed)
+
+    def _find(
+        self, text: str, allowed: Bitmap | None, read: int, known: frozenset[str]
+    ) -> WordMatches:
         words = words_of(text)
         looked_up = _content_words(words)
-        lists, counts, read_as = self._lists(looked_up)
-        n = max(1, self._n_photos)
-        # As in BM25 (Robertson and Zaragoza, 2009): never below 0, largest where no photo has it.
-        idf = np.array(
-            [math.log1p((n - count + 0.5) / (count + 0.5)) for count in sorted(counts)], np.float32
-        )
+        lists, counts, read_as = self._lists(looked_up, read, known)
+        idf = np.array([rarity(count, self._n_photos) for count in sorted(counts)], np.float32)
         parts = [
             add_up(segment, some, idf, rows, allowed)
             for segment, some, rows in zip(self.segments, lists, self._moved_rows, strict=True)
             if len(some.terms)
         ]
-        matched = _join(parts)
+        matched = join_parts(parts)
         total = float(idf.sum()) or 1.0
         return WordMatches(
             rows=matched.rows,
             coverage=np.minimum(matched.coverage / np.float32(total), np.float32(1)),
             precision=matched.precision,
-            whole=np.isin(matched.rows, self._wholes(whole_of(words))),
+            whole=_mark(self._wholes(whole_of(words), _WHOLE_BITS & read), matched.rows),
             counts={word.text: count for word, count in zip(looked_up, counts, strict=True)},
             read_as=read_as,
+            n_photos=self._n_photos,
+            read=read,
         )
 
-    def _lists(self, words: Sequence[Word]) -> tuple[list[Lists], list[int], dict[str, list[str]]]:
+    def _lists(
+        self, words: Sequence[Word], read: int, known: frozenset[str]
+    ) -> tuple[list[Lists], list[int], dict[str, list[str]]]:
         n_photos = self._n_photos
-        forms = [self._forms(word) for word in words]
-        read_as: dict[str, list[str]] = {}
-        for place, word in enumerate(words):
-            may_err = word.spelled and len(word.term) >= MIN_TYPO and word.term.isalpha()
-            if may_err and not any(forms[place]):
-                forms[place] = [
-                    [(number, _MISSPELT) for number in segment.misspelt(word.term)]
-                    for segment in self.segments
-                ]
-                terms = {
-                    segment.terms[number]
-                    for segment, some in zip(self.segments, forms[place], strict=True)
-                    for number, _ in some
-                }
-                if terms:
-                    read_as[word.text] = sorted(terms)
-        counts = [min(self._count(form), n_photos) for form in forms]
+        found = [self._look_up(word, read, word.term not in known) for word in words]
+        forms = [one.forms for one in found]
+        counts = [one.n_photos for one in found]
+        read_as = {
+            word.text: one.read_as for word, one in zip(words, found, strict=True) if one.read_as
+        }
         # Rare words lead: what common ones add is counted where a rare one is.
         order = sorted(range(len(words)), key=lambda place: (counts[place], place))
         most = max(_COMMON_FROM, _COMMON * n_photos)
@@ -273,31 +268,61 @@ class WordIndex:
                     np.array([place for _, place, _ in here], dtype=np.int64),
                     np.array([fit for _, _, fit in here], dtype=np.float32),
                     n_leading,
+                    read,
                 )
             )
         return lists, counts, read_as
 
-    def _forms(self, word: Word) -> list[list[tuple[int, float]]]:
+    def _look_up(self, word: Word, read: int, is_forgiven: bool) -> _Known:
+        """Find the terms of a word, those one edit away where it has none, and count its photos."""
+        may_err = is_forgiven and _may_err(word)
+        before = self._known.get((word, read, may_err))
+        if before is not None:
+            return before
+        forms, read_as = self._forms(word, read), list[str]()
+        if may_err and not any(forms):
+            forms = [
+                [(n, _MISSPELT) for n in segment.misspelt(word.term) if segment.count(n, read)]
+                for segment in self.segments
+            ]
+            pairs = zip(self.segments, forms, strict=True)
+            read_as = sorted({segment.terms[term] for segment, some in pairs for term, _ in some})
+        known = _Known(forms, min(self._count(forms, read), self._n_photos), read_as)
+        if len(self._known) >= _KNOWN:
+            self._known = {}  # anew, so that nobody's reading of the old ones is disturbed
+        self._known[word, read, may_err] = known
+        return known
+
+    def _forms(self, word: Word, read: int) -> list[list[tuple[int, float]]]:
         """Return, for each segment, the terms that a word finds and how well they fit."""
         terms = {word.term: _AS_WRITTEN}
+        if word.spelled and len(self.segments) == 1:
+            (segment,) = self.segments
+            numbers = (n for n in segment.forms(word.text) if segment.count(n, read))
+            fits = dict.fromkeys(numbers, _FORM) | dict(self._numbered(segment, terms, read))
+            return [sorted(fits.items())]
         if word.spelled:
             for segment in self.segments:
                 for number in segment.forms(word.text):
                     terms.setdefault(segment.terms[number], _FORM)
-        return [self._numbered(segment, terms) for segment in self.segments]
+        return [self._numbered(segment, terms, read) for segment in self.segments]
 
     @staticmethod
-    def _numbered(segment: Segment, terms: dict[str, float]) -> list[tuple[int, float]]:
+    def _numbered(segment: Segment, terms: dict[str, float], read: int) -> list[tuple[int, float]]:
         numbers = ((segment.term(term), fit) for term, fit in terms.items())
-        return sorted((number, fit) for number, fit in numbers if number is not None)
+        return sorted(
+            (number, fit)
+            for number, fit in numbers
+            if number is not None and segment.count(number, read)
+        )
 
-    def _count(self, form: list[list[tuple[int, float]]]) -> int:
+    def _count(self, form: list[list[tuple[int, float]]], read: int) -> int:
         """Count the photos that have one of the terms of a word.
 
         Of very many postings each counts, also where a photo has several of the terms.
         """
         postings = [
-            [segment.documents(term) for term, _ in terms]
+            [segment.documents(term, read) for term, _ in terms]
             for segment, terms in zip(self.segments, form, strict=True)
         ]
         n_postings = sum(len(docs) for lists in postings for docs in lists)
@@ -305,18 +330,25 @@ class WordIndex:
         for lists, rows in zip(postings, self._moved_rows, strict=True):
             if len(lists) > 1:
                 docs = np.concatenate(lists)
-                docs = np.unique(docs) if n_postings <= _COUNTED_ONCE else docs
+                if n_postings <= _COUNTED_ONCE:
+                    docs.sort()
+                    docs = docs[np.diff(docs, prepend=docs[:1] + np.uint32(1)) != 0]
             else:
                 docs = lists[0] if lists else np.zeros(0, dtype=np.uint32)
             total += int((rows[docs] >= 0).sum()) if len(rows) else len(docs)
         return total
 
-    def _wholes(self, whole: str) -> NDArray[np.int64]:
+    def _wholes(self, whole: str, read: int) -> NDArray[np.int64]:
         rows = [np.zeros(0, dtype=np.int64)]
         for segment, places in zip(self.segments, self.doc_rows, strict=True):
             docs, fields = segment.wholes(whole)
-            rows.append(places[docs[(fields & _WHOLE_BITS) > 0]].astype(np.int64))
+            if len(docs):
+                rows.append(places[docs[(fields & read) > 0]].astype(np.int64))
         return np.concatenate(rows)
+
+
+def _may_err(word: Word) -> bool:
+    return word.spelled and len(word.term) >= MIN_TYPO and word.term.isalpha()
 
 
 def _content_words(words: list[str]) -> list[Word]:
@@ -326,25 +358,30 @@ def _content_words(words: list[str]) -> list[Word]:
     return list(dict.fromkeys(terms))[:_MAX_WORDS]
 
 
-def _join(parts: list[Matched]) -> Matched:
-    if len(parts) == 1:
-        return parts[0]
-    nothing = np.zeros(0, dtype=np.float32)
-    parts = [Matched(np.zeros(0, dtype=np.int64), nothing, nothing), *parts]
-    rows, coverage, precision = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(rows, kind="stable")
-    return Matched(rows[order], coverage[order], precision[order])
+def _mark(some: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which of ascending rows are among some, which are few or none."""
+    marks = np.zeros(len(rows), dtype=np.bool_)
+    if len(some) and len(rows):
+        places = np.minimum(np.searchsorted(rows, some), len(rows) - 1)
+        marks[places[rows[places] == some]] = True
+    return marks
+
+
+def _are_rows(rows: NDArray[np.int32], is_new: NDArray[np.bool_]) -> bool:
+    """Say whether documents have rows of their own, ascending or -1, and mark these as taken."""
+    if rows.dtype != np.int32:
+        return False
+    live = rows[rows != -1]
+    if not 0 <= live.min(initial=0) <= live.max(initial=-1) < len(is_new) and len(live):
+        return False
+    if (np.diff(live) <= 0).any() or not is_new[live].all():
+        return False
+    is_new[live] = False
+    return True
 
 
 def _is_range(rows: NDArray[np.int32]) -> bool:
     return np.array_equal(rows, np.arange(len(rows), dtype=np.int32))
-
-
-def _documents(table: PhotoTable, withheld: Collection[str]) -> Iterator[tuple[int, list[Written]]]:
-    """Yield for each photo a digest of its id and its texts, and the texts."""
-    for photo_id, written in zip(table.texts("photo_id"), texts_of(table, withheld), strict=True):
-        whole = "\0".join([photo_id, *(f"{field}{text}" for field, text, _ in written)])
-        yield hash_of(whole), written
 
 
 def _link(source: Path, target: Path) -> None:

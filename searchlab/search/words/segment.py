@@ -1,13 +1,15 @@
 """Segment: some photos' words, written once and never changed.
 
-A term is numbered in the order in which it was first met; its postings are the documents that have
-it, ascending, each with the fields as bits. Everything else is found by 64-bit hashes in sorted
-arrays: terms, stems, what is left of a term without one character, and whole texts.
+Terms are numbered, words in the order in which they were first met, then what has a digit. The
+postings of a term are the documents that have it, ascending, each with the fields as bits.
+Everything else is found by 64-bit hashes in sorted arrays: terms, stems, what is left of a term
+without one character, and whole texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 
 from searchlab.errors import DataError
 from searchlab.photos.columns import Texts, open_columns
+from searchlab.search.words.fields import ALL_FIELDS
 from searchlab.search.words.languages import LANGUAGES, stem_key
 from searchlab.search.words.terms import deletions, hash_of, one_edit_apart
 
@@ -111,7 +114,9 @@ class Segment:
         )
         numbers = (parts["term_numbers"], parts["stem_terms"], parts["typo_terms"])
         sound = sound and all(int(some.max(initial=0)) < max(1, n_terms) for some in numbers)
-        if not sound or int(parts["whole_docs"].max(initial=0)) >= max(1, n_docs):
+        documents = (parts["whole_docs"], parts["post_docs"])
+        sound = sound and all(int(some.max(initial=0)) < max(1, n_docs) for some in documents)
+        if not sound:
             msg = "arrays that do not fit together"
             raise DataError(msg)
 
@@ -125,12 +130,12 @@ class Segment:
 
     def forms(self, word: str) -> list[int]:
         """Return the terms that have a stem in common with a word, in a language of theirs."""
-        keys = (stem_key(word, int(language)) for language in self.arrays["languages"])
-        return self._all("stem", (key for key in keys if key is not None))
+        hashes = (_stem_hash(word, language) for language in self.arrays["languages"].tolist())
+        return self._all("stem", [hashed for hashed in hashes if hashed is not None])
 
     def misspelt(self, term: str) -> list[int]:
         """Return the terms that are one edit apart from a term; only words, no numbers."""
-        near = self._all("typo", deletions(term))
+        near = self._all("typo", [hash_of(rest) for rest in deletions(term)])
         return [number for number in near if one_edit_apart(term, self.terms[number])]
 
     def wholes(self, whole: str) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
@@ -138,14 +143,24 @@ class Segment:
         places = self._at("whole_hashes", hash_of(whole))
         return self.arrays["whole_docs"][places], self.arrays["whole_fields"][places]
 
-    def documents(self, term: int) -> NDArray[np.uint32]:
-        """Return the documents that have a term."""
+    def documents(self, term: int, read: int = ALL_FIELDS) -> NDArray[np.uint32]:
+        """Return the documents that have a term in one of some fields, as bits."""
         start, end = self.arrays["post_starts"][term : term + 2].tolist()
-        return np.asarray(self.arrays["post_docs"][start:end])
+        docs = np.asarray(self.arrays["post_docs"][start:end])
+        if read == ALL_FIELDS:
+            return docs
+        return np.asarray(docs[(self.arrays["post_fields"][start:end] & np.uint8(read)) > 0])
 
-    def _all(self, kind: str, keys: Iterable[str]) -> list[int]:
+    def count(self, term: int, read: int = ALL_FIELDS) -> int:
+        """Count the documents that have a term in one of some fields, as bits."""
+        start, end = self.arrays["post_starts"][term : term + 2].tolist()
+        if read == ALL_FIELDS:
+            return int(end - start)
+        return int(np.count_nonzero(self.arrays["post_fields"][start:end] & np.uint8(read)))
+
+    def _all(self, kind: str, wanted_hashes: list[int]) -> list[int]:
         hashes = self.arrays[f"{kind}_hashes"]
-        wanted = np.array([hash_of(key) for key in keys], dtype=np.uint64)
+        wanted = np.array(wanted_hashes, dtype=np.uint64)
         firsts = np.searchsorted(hashes, wanted)
         lasts = np.searchsorted(hashes, wanted, side="right")
         numbers: set[int] = set()
@@ -157,3 +172,9 @@ class Segment:
         hashes, key = self.arrays[name], np.uint64(hashed)
         first = int(hashes.searchsorted(key))
         return slice(first, first + int(hashes[first:].searchsorted(key, side="right")))
+
+
+@lru_cache(maxsize=2**16)
+def _stem_hash(word: str, language: int) -> int | None:
+    key = stem_key(word, language)
+    return None if key is None else hash_of(key)

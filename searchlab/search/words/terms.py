@@ -21,6 +21,7 @@ _UNSPACED = (
     "\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _PARTS = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
+_ASCII_WORDS = re.compile(r"[a-z0-9]+").findall
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 MAX_TERM_LENGTH = 64
 """Characters of a word that count; what is longer is no word."""
@@ -55,8 +56,10 @@ def words_of(text: str) -> list[str]:
     >>> words_of("L'Île-de-France, 2 Äpfel")
     ['l', 'île', 'de', 'france', '2', 'äpfel']
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
+    if text.isascii():
+        words = _ASCII_WORDS(text.lower())
+        return [word for word in words if len(word) <= MAX_TERM_LENGTH]
+    text = unicodedata.normalize("NFC", text)
     return [word for word in _word_pattern().findall(text.lower()) if len(word) <= MAX_TERM_LENGTH]
 
 

@@ -1,4 +1,10 @@
-"""Photographers: who took the photos, found by any part of a name, and by exact username."""
+"""Photographers: who took the photos, found by any part of a name, and by exact username.
+
+They have an index of their own beside that of words. A part of a name is no word: it may begin
+within one, run over a space or be `_` or `%`, which words do not have, so that most of what must be
+found here is not found there; and looking for a part among all words would read those of every
+title and description.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import InputError, quote
+from searchlab.errors import DataError, InputError, quote
 from searchlab.photos.columns import Texts
 from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.photographers.names import Names
@@ -139,4 +145,8 @@ class _Newest(NamedTuple):
 def _read_texts(column: Texts, rows: NDArray[np.int32]) -> list[str]:
     data = column.data.data
     ends = zip(column.starts[rows].tolist(), column.starts[rows + 1].tolist(), strict=True)
-    return [str(data[start:end], "utf-8") for start, end in ends]
+    try:
+        return [str(data[start:end], "utf-8") for start, end in ends]
+    except UnicodeDecodeError as error:
+        msg = f"names must be UTF-8, got {quote(error.object)}; index again with --rebuild"
+        raise DataError(msg) from error

@@ -22,6 +22,7 @@ from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.columns import open_columns, save_columns
 from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.gains import NO_GAINS, Gains
 from searchlab.search.indexes.exact import (
     best_first,
     check_nearest,
@@ -30,7 +31,12 @@ from searchlab.search.indexes.exact import (
     empty_neighbors,
     nearest,
 )
-from searchlab.search.indexes.ivf.early_stop import Stopping, hold_out, learn_stopping
+from searchlab.search.indexes.ivf.early_stop import (
+    Stopping,
+    hold_out,
+    learn_stopping,
+    learn_texts,
+)
 from searchlab.search.indexes.ivf.kmeans import blocks
 from searchlab.search.indexes.ivf.lists import (
     Lists,
@@ -199,24 +205,53 @@ class IvfIndex(VectorIndex):
         self, query: Embeddings, n_wanted: int, allowed: Bitmap | None, recall: float
     ) -> tuple[Nearest, int]:
         """Return the best rows, and how many were read."""
-        count = len(self.vectors) if allowed is None else allowed.count
-        if recall >= 1 or count_candidates(n_wanted) >= count:
+        if self._scores_all(n_wanted, allowed, recall):
             return self._nearest(query, n_wanted, allowed, np.float32(-np.inf))
-        lists = self._lists
-        query = np.ascontiguousarray(query, dtype=np.float32)
-        if allowed is not None and count <= self.gather_below:
-            rows, n_read = gather_rows(lists, query, allowed, n_wanted), count
-        else:
-            rows, n_read = scan_lists(
-                lists,
-                query,
-                allowed,
-                n_wanted,
-                recall=recall,
-                usual=self._stopping.usual,
-                bands=self._stopping.bands(recall, filtered=allowed is not None),
-            )
+        rows, n_read = self._find_candidates(query, n_wanted, allowed, recall)
         return _choose_best(self.vectors, query, rows, n_wanted), n_read
+
+    def candidates(
+        self,
+        query: Embeddings,
+        k: int,
+        gains: Gains,
+        *,
+        allowed: Bitmap | None = None,
+        effort: float | None = None,
+    ) -> NDArray[np.int64]:
+        """Find the k best rows by cosine and gain in one scan; see `VectorIndex.candidates`."""
+        target = self.recall if effort is None else effort
+        allowed = None if allowed is None or allowed.count == len(self.vectors) else allowed
+        if self._scores_all(k, allowed, target):
+            return np.arange(len(self.vectors)) if allowed is None else allowed.rows()
+        return self._find_candidates(query, k, allowed, target, gains)[0]
+
+    def _scores_all(self, n_wanted: int, allowed: Bitmap | None, recall: float) -> bool:
+        count = len(self.vectors) if allowed is None else allowed.count
+        return recall >= 1 or count_candidates(n_wanted) >= count
+
+    def _find_candidates(
+        self,
+        query: Embeddings,
+        n_wanted: int,
+        allowed: Bitmap | None,
+        recall: float,
+        gains: Gains = NO_GAINS,
+    ) -> tuple[NDArray[np.int64], int]:
+        """Return rows with the best among them, and how many were read."""
+        query = np.ascontiguousarray(query, dtype=np.float32)
+        if allowed is not None and allowed.count <= self.gather_below:
+            return gather_rows(self._lists, query, allowed, n_wanted, gains), allowed.count
+        return scan_lists(
+            self._lists,
+            query,
+            allowed,
+            n_wanted,
+            missed=self._stopping.missed(recall),
+            usual=self._stopping.usual,
+            bands=self._stopping.bands(recall, filtered=allowed is not None),
+            gains=gains,
+        )
 
     def nearest(
         self,
@@ -285,6 +320,20 @@ class IvfIndex(VectorIndex):
             gather_below=self.gather_below,
             lists=lists,
         )
+
+    @property
+    def wants_texts(self) -> bool:
+        """Whether the lists stop where queries made from photos may; see `VectorIndex.learn`."""
+        return self._stopping.is_measured and not self._stopping.n_texts
+
+    def learn(self, texts: Embeddings) -> None:
+        """Measure when a search by text may stop; see `VectorIndex.learn`."""
+        if not len(texts) or not self._stopping.is_measured:
+            return
+        self._stopping = learn_texts(
+            self._lists, self.vectors, self._stopping, texts, seed=self._seed
+        )
+        self._lists = dataclasses.replace(self._lists, stopping=self._stopping.pack())
 
     def save(self, folder: Path) -> None:
         """Write the lists; vectors, labels and settings are stored by the library."""

@@ -47,7 +47,7 @@ class Lists:
         radii: (n_lists,) float32, never less than the distance of a row to its centre.
         made: (2,) float32, how many rows the centres were made from, and their mean squared
             distance.
-        stopping: (3 + 4 n_stretches,) float32 from `early_stop.Stopping.pack`; empty where nothing
+        stopping: (4 + 4 n_stretches,) float32 from `early_stop.Stopping.pack`; empty where nothing
             was measured.
     """
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.gains import NO_GAINS, Gains
 from searchlab.search.indexes.exact import cosines
 from searchlab.search.indexes.ivf._kernels.gather import gather
 from searchlab.search.indexes.ivf._kernels.scan import scan
@@ -30,22 +31,26 @@ def scan_lists(
     allowed: Bitmap | None,
     n_wanted: int,
     *,
-    recall: float,
+    missed: float,
     usual: float,
     bands: tuple[float, float, float, float],
+    gains: Gains = NO_GAINS,
 ) -> tuple[NDArray[np.int64], int]:
-    """Scan lists, the nearest first, until the share `recall` of the best is expected to be found.
+    """Scan lists, the nearest first, until few of the best can be expected in those left.
+
+    How few are found nevertheless depends on the stretch, whose effect on recall is measured.
 
     Args:
         lists: To scan.
         query: (dim,) contiguous float32.
         allowed: Rows that may be found; all if None.
         n_wanted: Rows wanted.
-        recall: Share of them that must be expected to be found.
+        missed: Share of them that may be expected in the lists left.
         usual: Variance of residuals as a share of a list's spread, before a row is scored.
         bands: `near`, the stretch there, `far`, and the stretch there, from `Stopping.bands`. A
             query whose best centre has a cosine of `near` or more takes the first stretch, one of
             `far` or less takes the second, and in between the stretch is interpolated.
+        gains: What allowed rows gain over their cosine; the best are those by both.
 
     Returns:
         (n,) int64 rows, ascending, to be scored again by their vectors; and how many rows were
@@ -64,18 +69,22 @@ def scan_lists(
         n_wanted,
         count_candidates(n_wanted),
         lists.error,
-        (1 - recall) * n_wanted,
+        missed * n_wanted,
         usual,
         *bands,
+        lists.positions,
+        gains.rows,
+        gains.steps,
+        gains.values.astype(np.float32),
     )
     rows.sort()
     return rows, n_scored
 
 
 def gather_rows(
-    lists: Lists, query: Embeddings, allowed: Bitmap, n_wanted: int
+    lists: Lists, query: Embeddings, allowed: Bitmap, n_wanted: int, gains: Gains = NO_GAINS
 ) -> NDArray[np.int64]:
-    """Score every allowed row by its code; return the best, (n,) int64, ascending."""
+    """Score every allowed row by its code and gain; return the best, (n,) int64, ascending."""
     rows: NDArray[np.int64] = gather(
         lists.codes,
         lists.scales,
@@ -87,6 +96,9 @@ def gather_rows(
         n_wanted,
         count_candidates(n_wanted),
         lists.error,
+        gains.rows,
+        gains.steps,
+        gains.values.astype(np.float32),
     )
     rows.sort()
     return rows

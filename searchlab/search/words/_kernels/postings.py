@@ -11,11 +11,56 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from searchlab._numba import F32, I64, kernel, reads, writes
+from searchlab._numba import F32, I64, inner, kernel, reads, writes
+from searchlab.search.filters._kernels.bits import lowest
 
 I32, U8, U32, U64 = types.int32, types.uint8, types.uint32, types.uint64
 _BLOCK = 8_192
-_SCANNED = 256  # documents of a block from which on scanning it costs less than sorting them
+_LOOKED_UP = 32  # documents of a block up to which common words are looked up for each of them
+
+
+@inner
+def _hits_of(fields: Any) -> Any:
+    return types.uint16(fields & 1) + types.uint16((fields & 2) << 7)
+
+
+@inner
+def _list_met(met: Any, listed: Any) -> Any:
+    """List the bits that are set, ascending, and clear them; how many."""
+    count = 0
+    for number in range(met.size):
+        word = met[number]
+        while word:
+            listed[count] = (number << 6) + types.int64(lowest(word))
+            word &= word - types.uint64(1)
+            count += 1
+        met[number] = 0
+    return count
+
+
+@inner
+def _end_of_word(term_of: Any, at: Any) -> Any:
+    until = at + 1
+    while until < len(term_of) and term_of[until] == term_of[at]:
+        until += 1
+    return until
+
+
+@inner
+def _skip_to(docs: Any, place: Any, end: Any, doc: Any) -> Any:
+    """Return the first place from `place` on with a document of at least `doc`, or `end`."""
+    step = 1
+    while place + step < end and docs[place + step] < doc:
+        place += step
+        step *= 2
+    last = min(place + step, end)
+    while place < last:
+        middle = (place + last) >> 1
+        if docs[middle] < doc:
+            place = middle + 1
+        else:
+            last = middle
+    return place
 
 
 @kernel(
@@ -29,6 +74,7 @@ _SCANNED = 256  # documents of a block from which on scanning it costs less than
     reads(I64),
     reads(F32),
     reads(F32),
+    I64,
     I64,
     reads(F32),
     writes(I32),
@@ -47,6 +93,7 @@ def add_up(
     quality: Any,
     idf: Any,
     n_leading: Any,
+    read: Any,
     weights: Any,
     rows: Any,
     coverage: Any,
@@ -68,6 +115,7 @@ def add_up(
         quality: (n_lists,) how well the term fits the word, above 0 to 1.
         idf: (n_words,) weight of each word of the query.
         n_leading: Words, the first ones, that a document must have one of.
+        read: Fields that count, as bits; a posting of others alone counts as if it were not there.
         weights: (256,) weight of a set of fields.
         rows: (room,) out.
         coverage: (room,) out, sum over words of idf times the weight of the best field.
@@ -75,90 +123,100 @@ def add_up(
             is words of the query.
     """
     n_docs, n_lists, is_moved = len(lengths) // 2, len(begins), len(doc_rows) > 0
-    cursor = begins.copy()
-    state = np.zeros(_BLOCK, dtype=np.uint8)  # 0 not met, 1 may be found, 2 may not
+    cursor, following, counted = begins.copy(), begins.copy(), types.uint8(read)
     total = np.zeros(_BLOCK, dtype=np.float32)
     best = np.zeros(_BLOCK, dtype=np.float32)
     bits = np.zeros(_BLOCK, dtype=np.uint8)
-    title_hits = np.zeros(_BLOCK, dtype=np.uint8)
-    description_hits = np.zeros(_BLOCK, dtype=np.uint8)
-    touched = np.empty(_BLOCK, dtype=np.int32)
-    count, is_filtered = 0, len(allowed) > 0
+    hits = np.zeros(_BLOCK, dtype=np.uint16)  # of the title, and 256 times those of the description
+    is_met = np.zeros(_BLOCK, dtype=np.bool_)
+    met = np.zeros(_BLOCK // 64, dtype=np.uint64)
+    locals_met = np.empty(_BLOCK, dtype=np.int64)
+    count = 0
     for first in range(0, n_docs, _BLOCK):
         stop = min(first + _BLOCK, n_docs)
-        n_touched = 0
         at = 0
-        while at < n_lists:
+        while at < n_lists and term_of[at] < n_leading:
             word = term_of[at]
-            until = at + 1
-            while until < n_lists and term_of[until] == word:
-                until += 1
-            alone, weight = until == at + 1, idf[word]
+            until = _end_of_word(term_of, at)
+            weight = idf[word]
+            for which in range(at, until):
+                following[which] = _skip_to(docs, cursor[which], ends[which], stop)
+                fit = quality[which]
+                for place in range(cursor[which], following[which]):
+                    local = types.int64(docs[place]) - first
+                    if local < 0 or local >= _BLOCK:
+                        return -1  # not ascending: damaged
+                    where = fields[place] & counted
+                    best[local] = max(best[local], weights[where] * fit)
+                    bits[local] |= where
+                    met[local >> 6] |= types.uint64(where != 0) << types.uint64(local & 63)
+            for which in range(at, until):
+                for place in range(cursor[which], following[which]):
+                    local = types.int64(docs[place]) - first
+                    total[local] += weight * best[local]
+                    hits[local] += _hits_of(bits[local])
+                    best[local], bits[local] = 0, 0
+                cursor[which] = following[which]
+            at = until
+        n_met = _list_met(met, locals_met)
+        n_passing = 0
+        for number in range(n_met):
+            local = locals_met[number]
+            row = types.int64(doc_rows[first + local]) if is_moved else first + local
+            passes = row >= 0
+            if passes and len(allowed):
+                passes = (allowed[row >> 6] >> types.uint64(row & 63)) & types.uint64(1) != 0
+            if passes:
+                is_met[local] = True
+                locals_met[n_passing] = local
+                n_passing += 1
+            else:
+                total[local] = 0
+                hits[local] = 0
+        n_met = n_passing
+        while at < n_lists and n_met:
+            # Very many photos have these words: they are read where a leading word is.
+            word = term_of[at]
+            until = _end_of_word(term_of, at)
             for which in range(at, until):
                 place, end, fit = cursor[which], ends[which], quality[which]
-                while place < end:
-                    doc = types.int64(docs[place])
-                    if doc >= stop:
-                        break
-                    if doc < first:
-                        return -1  # not ascending: damaged
-                    local = doc - first
-                    if state[local] == 0 and word < n_leading:
-                        row = types.int64(doc_rows[doc]) if is_moved else doc
-                        passes = row >= 0
-                        if passes and is_filtered:
-                            passes = (allowed[row >> 6] >> types.uint64(row & 63)) & 1 != 0
-                        state[local] = 1 if passes else 2
-                        touched[n_touched] = local
-                        n_touched += 1
-                    if state[local] == 1:
-                        where = fields[place]
-                        value = weights[where] * fit
-                        if alone:
-                            total[local] += weight * value
-                            title_hits[local] += where & 1
-                            description_hits[local] += (where >> 1) & 1
-                        else:
-                            best[local] = max(best[local], value)
-                            bits[local] |= where
-                    place += 1
-                if alone:
-                    cursor[which] = place
-            if not alone:
-                for which in range(at, until):
-                    place = cursor[which]
-                    while place < ends[which] and docs[place] < stop:
+                place = _skip_to(docs, place, end, first)
+                if n_met > _LOOKED_UP:
+                    while place < end and docs[place] < stop:
                         local = types.int64(docs[place]) - first
-                        total[local] += weight * best[local]
-                        title_hits[local] += bits[local] & 1
-                        description_hits[local] += (bits[local] >> 1) & 1
-                        best[local] = 0
-                        bits[local] = 0
+                        if local < 0:
+                            return -1
+                        if is_met[local]:
+                            where = fields[place] & counted
+                            best[local] = max(best[local], weights[where] * fit)
+                            bits[local] |= where
                         place += 1
-                    cursor[which] = place
+                else:
+                    for number in range(n_met):
+                        local = locals_met[number]
+                        place = _skip_to(docs, place, end, first + local)
+                        if place < end and docs[place] == first + local:
+                            where = fields[place] & counted
+                            best[local] = max(best[local], weights[where] * fit)
+                            bits[local] |= where
+                cursor[which] = place
+            for number in range(n_met):
+                local = locals_met[number]
+                total[local] += idf[word] * best[local]
+                hits[local] += _hits_of(bits[local])
+                best[local], bits[local] = 0, 0
             at = until
-        if n_touched > _SCANNED:
-            n_touched = 0
-            for local in range(stop - first):
-                if state[local]:
-                    touched[n_touched] = local
-                    n_touched += 1
-        elif n_lists > 1:
-            touched[:n_touched].sort()
-        for step in range(n_touched):
-            local = touched[step]
-            if state[local] == 1:
-                doc = first + local
-                of_title = types.float32(title_hits[local]) / max(lengths[2 * doc], 1)
-                of_description = types.float32(description_hits[local]) / max(
-                    lengths[2 * doc + 1], 1
-                )
-                rows[count] = doc_rows[doc] if is_moved else doc
-                coverage[count] = total[local]
-                precision[count] = min(1.0, max(of_title, of_description))
-                count += 1
-            state[local] = 0
+        for number in range(n_met):
+            local = locals_met[number]
+            doc = first + local
+            title, description = max(lengths[2 * doc], 1), max(lengths[2 * doc + 1], 1)
+            of_title = types.float32(hits[local] & 255) / types.float32(title)
+            of_description = types.float32(hits[local] >> 8) / types.float32(description)
+            rows[count] = doc_rows[doc] if is_moved else doc
+            coverage[count] = total[local]
+            precision[count] = min(types.float32(1), max(of_title, of_description))
+            count += 1
             total[local] = 0
-            title_hits[local] = 0
-            description_hits[local] = 0
+            hits[local] = 0
+            is_met[local] = False
     return count

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from searchlab._numba import F32, F64, I64, inner, kernel, reads
-from searchlab.search.filters._kernels.bits import lowest
+from searchlab.search.filters._kernels.bits import lowest, popcount
 from searchlab.search.indexes.ivf._kernels.codes import dot, estimate_error, prefetch, round_query
 from searchlab.search.indexes.ivf._kernels.heaps import offer, select_rows
 from searchlab.search.indexes.ivf._kernels.lists import CODES, SURE, WORDS
@@ -31,7 +31,42 @@ def list_places(words: Any, positions: Any, count: Any) -> Any:
     return places
 
 
-@kernel(*CODES, reads(types.int32), reads(F32), WORDS, I64, I64, I64, F64)
+@inner
+def list_gains(words: Any, count: Any, gained: Any, steps: Any, gains: Any) -> Any:
+    """List what the rows in a bitmap gain, in their order; (count,) float32.
+
+    Args:
+        words: uint64 words of the bitmap.
+        count: Rows in it.
+        gained: (n_gained,) int64 rows with a gain, ascending, all of them in the bitmap.
+        steps: (n_gained,) int64 their steps.
+        gains: (n_steps,) float32 gain of each step.
+    """
+    listed = np.zeros(count, dtype=np.float32)
+    before, number = np.int64(0), 0
+    for place in range(gained.size):
+        row = gained[place]
+        while number < row >> 6:
+            before += np.int64(popcount(words[number]))
+            number += 1
+        below = words[number] & ((np.uint64(1) << np.uint64(row & 63)) - np.uint64(1))
+        listed[before + np.int64(popcount(below))] = gains[steps[place]]
+    return listed
+
+
+@kernel(
+    *CODES,
+    reads(types.int32),
+    reads(F32),
+    WORDS,
+    I64,
+    I64,
+    I64,
+    F64,
+    reads(I64),
+    reads(I64),
+    reads(F32),
+)
 def gather(
     codes: Any,
     scales: Any,
@@ -43,8 +78,11 @@ def gather(
     n_wanted: Any,
     keep: Any,
     error: Any,
+    gained: Any,
+    steps: Any,
+    gains: Any,
 ) -> Any:
-    """Find the best of all allowed rows, as the codes score them.
+    """Find the best of all allowed rows by cosine and gain, as the codes score them.
 
     Args:
         codes: (n, length) uint8, list by list.
@@ -57,6 +95,9 @@ def gather(
         n_wanted: Rows wanted.
         keep: Most rows to return, at least `n_wanted`.
         error: Mean distance of a row to its code.
+        gained: (n_gained,) int64 allowed rows with a gain, ascending.
+        steps: (n_gained,) int64 their steps.
+        gains: (n_steps,) float32 gain of each step.
 
     Returns:
         int64 rows in no order: the best `n_wanted`, and those that may belong to them but for
@@ -64,6 +105,7 @@ def gather(
     """
     code, step, zero = round_query(query, codes.shape[1])
     places = list_places(words, positions, n_allowed)
+    lifts = list_gains(words, n_allowed, gained, steps, gains)
     kept_scores = np.empty(min(keep, n_allowed), dtype=np.float32)
     kept_rows = np.empty(min(keep, n_allowed), dtype=np.int64)
     top_scores = np.empty(min(n_wanted, n_allowed), dtype=np.float32)
@@ -76,6 +118,7 @@ def gather(
             prefetch(codes, places[number + _AHEAD])
         place = places[number]
         score = np.float32(dot(codes, place, code) - zero) * step * scales[place]
+        score += lifts[number]
         if n_kept < kept_scores.size or score >= kept_scores[0]:
             n_kept = offer(kept_scores, kept_rows, n_kept, score, np.int64(rows[place]))
             n_top = offer(top_scores, top_rows, n_top, score, np.int64(rows[place]))

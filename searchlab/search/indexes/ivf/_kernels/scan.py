@@ -1,4 +1,8 @@
-"""Search by scanning lists, the nearest first, until what is left cannot be expected to matter."""
+"""Search by scanning lists, the nearest first, until what is left cannot be expected to matter.
+
+A row's score is its cosine and what it gains. What is left is counted by groups of gains: rows
+without one are left out first, then those of small gains, and the scan ends with the last group.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,18 @@ import math
 from typing import Any
 
 import numpy as np
+from numba import types
 
 from searchlab._numba import F32, F64, I64, inner, kernel, reads
 from searchlab.search.indexes.ivf._kernels.codes import dot, estimate_error, prefetch, round_query
 from searchlab.search.indexes.ivf._kernels.heaps import offer, select_rows
+from searchlab.search.indexes.ivf._kernels.lifts import (
+    TAKEN,
+    collect_lifted,
+    group_steps,
+    lay_down,
+    sort_by_gain,
+)
 from searchlab.search.indexes.ivf._kernels.lists import (
     AHEAD,
     BUCKETS,
@@ -17,7 +29,6 @@ from searchlab.search.indexes.ivf._kernels.lists import (
     CODES,
     SURE,
     WORDS,
-    collect,
     score_lists,
     sort_into_buckets,
 )
@@ -29,6 +40,13 @@ _BATCH = 64
 _MEMORY = 2_048
 # The usual variance counts as this many rows beside those that were scored.
 _PRIOR = 32
+# Rows of the largest gains that are scored before the lists, and then at a time.
+_AT_ONCE = 512
+# Scoring a row where it lies costs as much as looking through this many of the lists.
+_DIRECT_COSTS = 128
+# What is written says what is seen: how much likelier a row with a gain may be near to the query
+# than others, before the nearest lists were looked at.
+_LIKELIER = 8.0
 
 
 @inner
@@ -74,6 +92,10 @@ def _count_expected(
     F64,
     F64,
     F64,
+    reads(types.int32),
+    reads(I64),
+    reads(I64),
+    reads(F32),
 )
 def scan(
     codes: Any,
@@ -95,6 +117,10 @@ def scan(
     near_stretch: Any,
     far: Any,
     far_stretch: Any,
+    positions: Any,
+    gained: Any,
+    steps: Any,
+    gains: Any,
 ) -> Any:
     """Find the best rows of the lists worth looking at.
 
@@ -123,6 +149,10 @@ def scan(
         near_stretch: What the variance is then multiplied by, as tails are longer than normal.
         far: Cosine with the best centre up to which a query is of another kind.
         far_stretch: What the variance is then multiplied by.
+        positions: (n,) int32, where each row's code is.
+        gained: (n_gained,) int64 rows with a gain, all of which may be found.
+        steps: (n_gained,) int64 their gains as steps.
+        gains: (n_steps,) float32 gain of each step, ascending from 0.
 
     Returns:
         int64 rows in no order, the best `n_wanted` and those that may belong to them but for
@@ -148,18 +178,83 @@ def scan(
     kept_rows = np.empty(min(keep, n_allowed), dtype=np.int64)
     top_scores = np.empty(min(n_wanted, n_allowed), dtype=np.float32)
     top_rows = np.empty(min(n_wanted, n_allowed), dtype=np.int64)
-    n_kept = n_top = n_scored = n_visited = 0
+    n_kept = n_top = n_visited = 0
+    by_gain = sort_by_gain(steps, gains.size)
+    counts = np.zeros(gains.size, dtype=np.int64)
+    for number in by_gain[_AT_ONCE:]:
+        counts[steps[number]] += 1
+    group_of, left_of, firsts, lasts = group_steps(counts, n_allowed - gained.size)
+    lifts = np.zeros(0, dtype=np.uint16)
+    group, spent = 0, 0.0
+    n_scored = n_direct = 0
     left, left_allowed = rows.size, n_allowed
-    density = n_allowed / max(rows.size, 1)
+    density = left_allowed / max(rows.size, 1)
     squares, expected_squares = _PRIOR * usual, np.float64(_PRIOR)
-    while left_allowed > 0 and n_visited < order.size:
+    while left_allowed > 0:
+        while n_top == top_scores.size and group < left_of.size:
+            # The allowed rows may lie in few clusters: the next lists likely hold such a share of
+            # them as the last ones did, and a list is not taken to hold less than all lists left on
+            # average.
+            share = max(density, left_allowed / max(left, 1)) * left_of[group] / left_allowed
+            if group and rows.size - left < _MEMORY:
+                share *= _LIKELIER
+            share = min(1.0, max(share, 1e-12))
+            ratio = stretch * squares / expected_squares
+            # Each group but the last may be left out for half of what may still be missed.
+            is_last = left_of[group] == left_allowed
+            enough = (missed - spent) * (1.0 if is_last else 0.5) / share
+            above = _count_expected(
+                masses,
+                variances,
+                bucket[order[min(n_visited, order.size - 1)]],
+                best,
+                width,
+                top_scores[0] - gains[lasts[group]],
+                ratio,
+                enough,
+            )
+            if above >= enough:
+                break
+            spent += above * share
+            density *= 1.0 - left_of[group] / left_allowed
+            left_allowed -= left_of[group]
+            group += 1
+        if group == left_of.size:
+            break
+        is_first = n_direct == 0 and gained.size > 0
+        if is_first or (group > 0 and left_allowed * _DIRECT_COSTS < left):
+            # The largest gains, and few rows however they lie, are scored one by one.
+            until = min(n_direct + _AT_ONCE, gained.size)
+            for number in range(n_direct, until):
+                if number + 2 * AHEAD < until:
+                    prefetch(codes, positions[gained[by_gain[number + 2 * AHEAD]]])
+                row, lift = gained[by_gain[number]], steps[by_gain[number]]
+                place = positions[row]
+                if lifts.size and lifts[place] == TAKEN:
+                    continue
+                score = np.float32(dot(codes, place, code) - zero) * step * scales[place]
+                score += gains[lift]
+                n_kept = offer(kept_scores, kept_rows, n_kept, score, row)
+                n_top = offer(top_scores, top_rows, n_top, score, row)
+                n_scored += 1
+                left_allowed -= 1
+                if not is_first:
+                    left_of[group_of[lift]] -= 1
+            n_direct = until
+            if n_direct == gained.size and group > 0:
+                break
+            continue
+        if n_visited == order.size:
+            break
+        if gained.size and not lifts.size:
+            lifts = lay_down(gained, steps, positions, by_gain, n_direct, firsts[group])
         count = n_passed = 0
         while n_visited < order.size and count < _BATCH and n_passed < _MEMORY:
             cluster = order[n_visited]
             n_visited += 1
             start, stop = offsets[cluster], offsets[cluster + 1]
             before = count
-            count = collect(rows, start, stop, words, batch, count)
+            count = collect_lifted(rows, start, stop, words, lifts, firsts[group], batch, count)
             centre_of[before:count] = scores[cluster]
             expected_squares += (count - before) * spreads[cluster]
             n_passed += stop - start
@@ -174,23 +269,20 @@ def scan(
             score = np.float32(dot(codes, place, code) - zero) * step * scales[place]
             residual = score - centre_of[number]
             squares += residual * residual
+            if lifts.size:
+                lift = np.int64(lifts[place])
+                score += gains[lift]
+                left_of[group_of[lift]] -= 1
+                lifts[place] = TAKEN
             if n_kept < kept_scores.size or score >= kept_scores[0]:
                 n_kept = offer(kept_scores, kept_rows, n_kept, score, np.int64(rows[place]))
                 n_top = offer(top_scores, top_rows, n_top, score, np.int64(rows[place]))
+        if not lifts.size:
+            left_of[0] -= count
         n_scored += count
         left -= n_passed
         left_allowed -= count
-        if n_top < top_scores.size or n_visited == order.size:
-            continue
-        # The allowed rows may lie in few clusters: the next lists likely hold such a share of them
-        # as the last ones did, and a list is not taken to hold less than all lists left on average.
         density += (count / max(n_passed, 1) - density) * min(1.0, n_passed / _MEMORY)
-        share = min(1.0, max(density, left_allowed / max(left, 1)))
-        ratio = stretch * squares / expected_squares
-        first, enough = bucket[order[n_visited]], missed / share
-        above = _count_expected(masses, variances, first, best, width, top_scores[0], ratio, enough)
-        if above < enough:
-            break
     floor = top_scores[0] if n_top == top_scores.size and n_top else -np.inf
     floor -= SURE * estimate_error(query, code, step, error)
     return select_rows(kept_scores, kept_rows, n_kept, floor), n_scored

@@ -1,0 +1,88 @@
+"""What words add up to in one segment, by hand, for both ways of adding up."""
+
+import numpy as np
+import pytest
+
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.words import matching
+from searchlab.search.words.fields import WEIGHTS
+from searchlab.search.words.matching import Lists, add_up
+
+TITLE, DESCRIPTION = 1, 2
+
+
+class Words:
+    """As much of a segment as is read: three terms in five documents."""
+
+    path = "a segment"
+    arrays = {  # noqa: RUF012 - as a segment has them
+        "post_starts": np.array([0, 3, 5, 8]),
+        "post_docs": np.array([0, 1, 3, 1, 2, 0, 2, 4], dtype=np.uint32),
+        "post_fields": np.array([1, 2, 3, 1, 1, 2, 2, 2], dtype=np.uint8),
+        "lengths": np.array([2, 4, 3, 2, 1, 5, 4, 8, 1, 1], dtype=np.uint8),
+    }
+
+    def __len__(self):
+        return 5
+
+
+# The second term is another form of the first word; the second word only adds to what has the
+# first.
+LISTS = Lists(
+    terms=np.array([0, 1, 2]),
+    words=np.array([0, 0, 1]),
+    quality=np.array([1, 0.5, 1], dtype=np.float32),
+    n_leading=1,
+)
+IDF = np.array([2, 3], dtype=np.float32)
+COVERAGE = [
+    2 * WEIGHTS[TITLE] + 3 * WEIGHTS[DESCRIPTION],
+    2 * max(WEIGHTS[TITLE] * 0.5, WEIGHTS[DESCRIPTION]),
+    2 * WEIGHTS[TITLE] * 0.5 + 3 * WEIGHTS[DESCRIPTION],
+    2 * WEIGHTS[TITLE | DESCRIPTION],
+]
+PRECISION = [1 / 2, 1 / 2, 1.0, 1 / 4]
+
+
+@pytest.fixture(params=["numpy", "kernel"])
+def add(request, monkeypatch):
+    monkeypatch.setattr(matching, "COMPILED_FROM", 0 if request.param == "kernel" else 1_000)
+
+    def call(doc_rows=(), allowed=None, lists=LISTS):
+        return add_up(Words(), lists, IDF, np.array(doc_rows, dtype=np.int32), allowed)
+
+    return call
+
+
+def check(matched, rows, docs):
+    assert matched.rows.tolist() == rows
+    np.testing.assert_allclose(matched.coverage, [COVERAGE[doc] for doc in docs], rtol=1e-6)
+    np.testing.assert_allclose(matched.precision, [PRECISION[doc] for doc in docs], rtol=1e-6)
+
+
+def test_words_add_up_by_their_best_form_and_field(add):
+    check(add(), [0, 1, 2, 3], [0, 1, 2, 3])
+
+
+def test_documents_are_found_at_the_rows_of_their_photos_unless_these_have_left(add):
+    check(add([0, -1, 1, 2, 3]), [0, 1, 2], [0, 2, 3])
+    check(add([-1, 0, 7, -1, 8]), [0, 7], [1, 2])
+
+
+def test_only_rows_that_are_allowed_are_found(add):
+    check(add(allowed=Bitmap.of_rows([0, 3, 4], 5)), [0, 3], [0, 3])
+    check(add([-1, 0, 1, 2, 3], Bitmap.of_rows([0, 2], 4)), [0, 2], [1, 3])
+    check(add(allowed=Bitmap.empty(5)), [], [])
+
+
+def test_where_every_word_leads_one_of_them_is_enough(add):
+    matched = add(lists=LISTS._replace(n_leading=2))
+    assert matched.rows.tolist() == [0, 1, 2, 3, 4]
+    assert matched.coverage[-1] == 3 * WEIGHTS[DESCRIPTION]
+
+
+def test_a_field_that_is_not_read_is_not_there(add):
+    matched = add(lists=LISTS._replace(read=TITLE))
+    assert matched.rows.tolist() == [0, 1, 2, 3]
+    weight = 2 * WEIGHTS[TITLE]
+    np.testing.assert_allclose(matched.coverage, weight * np.array([1, 0.5, 0.5, 1]), rtol=1e-6)

@@ -1,0 +1,86 @@
+"""When a scan of the lists stops, on lists made so that one row or one list decides it."""
+
+import math
+
+import numba
+import numpy as np
+import pytest
+
+from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.gains import NO_GAINS
+from searchlab.search.indexes.ivf._kernels.codes import encode
+from searchlab.search.indexes.ivf._kernels.lists import BUCKETS
+from searchlab.search.indexes.ivf._kernels.scan import _count_expected, scan
+
+DIM = 32
+QUERY = np.eye(DIM, dtype=np.float32)[0]
+
+
+def rows_at(cosine, n, *, noise=0.0, seed=0):
+    """Draw rows whose cosine with the query is given, in every other respect at random."""
+    rng = np.random.default_rng(seed)
+    rest = rng.standard_normal((n, DIM)) * (np.arange(DIM) > 0)
+    rest /= np.linalg.norm(rest, axis=1, keepdims=True)
+    cosines = np.clip(cosine + noise * rng.standard_normal((n, 1)), -1, 1)
+    return (cosines * QUERY + np.sqrt(1 - cosines**2) * rest).astype(np.float32)
+
+
+def coded(rows):
+    codes, (scales, errors) = np.empty(rows.shape, np.uint8), np.empty((2, len(rows)), np.float32)
+    encode(rows, np.arange(len(rows)), codes, scales, errors)
+    return codes, scales
+
+
+def scanned(lists, mask, *, n_wanted, missed, spread):
+    """Scan lists of rows for the query; the rows found, and how many were scored."""
+    codes, scales = coded(np.concatenate(lists))
+    offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in lists])]).astype(np.int64)
+    centres = coded(np.array([rows.mean(axis=0) for rows in lists], dtype=np.float32))
+    places = np.arange(len(mask), dtype=np.int32)
+    bits = Bitmap.of_mask(mask)
+    found, n_scored = scan(
+        codes, scales, places, offsets, *centres, np.full(len(lists), spread, np.float32),
+        QUERY, bits.words, bits.count, n_wanted, n_wanted + 4, 0.0, missed, 1.0,
+        1.0, 1.0, 0.0, 1.0, places, NO_GAINS.rows, NO_GAINS.steps, np.zeros(1, np.float32),
+    )  # fmt: skip
+    return sorted(found.tolist()), n_scored
+
+
+def test_the_only_row_of_the_last_list_is_all_that_is_left_of_the_allowed_ones():
+    """Before it more rows were passed than a scan looks at between two decisions."""
+    near = np.concatenate([rows_at(0.9, 2_099), rows_at(0.3, 1, seed=1)])
+    mask = np.arange(2_101) >= 2_099
+    lists = [near, rows_at(0.5, 1, seed=2)]
+    assert scanned(lists, mask, n_wanted=1, missed=0.7, spread=1e-3) == ([2_100], 2)
+
+
+@pytest.mark.parametrize("missed", [0.1, 0.3])
+def test_one_list_full_of_allowed_rows_does_not_promise_more_like_it(missed):
+    lists = [rows_at(0.8, 100, noise=0.02)]
+    lists += [rows_at(0.6, 100, noise=0.02, seed=seed) for seed in range(1, 31)]
+    mask = np.arange(3_100) < 100
+    mask[100 + 150 * np.arange(20)] = True
+    rows, n_scored = scanned(lists, mask, n_wanted=20, missed=missed, spread=4e-3)
+    assert n_scored == 100
+    assert set(rows) <= set(range(100))
+
+
+@numba.njit
+def expected(masses, variances, kth, ratio, most):
+    return _count_expected(masses, variances, 0, 0.5, 0.25, kth, ratio, most)
+
+
+@pytest.mark.parametrize("variance", [0.0, 1e-4, 0.04])
+def test_rows_to_be_expected_are_those_of_normal_tails(variance):
+    """Lists without any variance count as if their rows were a millionth apart."""
+    masses, variances = np.zeros((2, BUCKETS))
+    masses[:2] = 100, 40
+    variances[:2] = masses[:2] * variance
+    deviation = max(math.sqrt(0.5 * variance), 1e-6)
+    kth = 0.5 + deviation
+    tails = [
+        mass * 0.5 * math.erfc((kth - score) / deviation * math.sqrt(0.5))
+        for mass, score in ((100, 0.5), (40, 0.25))
+    ]
+    assert expected(masses, variances, kth, 0.5, 1e9) == pytest.approx(sum(tails), rel=1e-6)
+    assert expected(masses, variances, kth, 0.5, 1.0) == pytest.approx(tails[0], rel=1e-6)
