@@ -21,9 +21,19 @@ from searchlab.files import digest_of
 
 COLOR_METRIC = "oklab-255"
 MIXINGS = ("sum", "standardised")
+READ_TEXTS = ("all", "shown")
 
 # Left out of `to_dict` while they have their defaults, so that ids on record stay what they are.
-_LATER = ("n_lists", "recall", "tuning", "build_threads", "words", "mixing", "newest_score")
+_LATER = (
+    "n_lists",
+    "recall",
+    "tuning",
+    "build_threads",
+    "words",
+    "mixing",
+    "newest_score",
+    "read_texts",
+)
 
 
 def _canonical(values: Mapping[str, Any]) -> str:
@@ -68,6 +78,9 @@ class Config:
         newest_score: Least score of what a query with words shows by date, 0 to 1, where it names
             no `score_threshold` of its own. It holds where scores are fitted: where they are only
             an order, and at 0, all photos are shown.
+        read_texts: Where words are looked up: in `"all"` texts, or only in those that others are
+            `"shown"`, and not in names of files and folders, keywords and places, which are the
+            owner's. A server looks them up in what is shown.
     """
 
     model: str = "mini"
@@ -89,8 +102,13 @@ class Config:
     words: WordWeights | None = None
     mixing: str = "sum"
     newest_score: float = 0.25
+    read_texts: str = "all"
 
     def __post_init__(self) -> None:
+        for name in ("model", "model_id"):
+            if not isinstance(getattr(self, name), str):
+                msg = f"{name} must be a name, got {quote(getattr(self, name))}"
+                raise InputError(msg)
         if not isinstance(self.index, str) or (
             self.index not in INDEXES and self.index not in index_names()
         ):
@@ -125,6 +143,9 @@ class Config:
         if not isinstance(self.mixing, str) or self.mixing not in MIXINGS:
             msg = f"mixing must be one of {', '.join(MIXINGS)}, got {quote(self.mixing)}"
             raise InputError(msg)
+        if not isinstance(self.read_texts, str) or self.read_texts not in READ_TEXTS:
+            msg = f"read_texts must be one of {', '.join(READ_TEXTS)}, got {quote(self.read_texts)}"
+            raise InputError(msg)
         if self.color_metric != COLOR_METRIC:
             msg = f"color_metric must be {COLOR_METRIC!r}, got {quote(self.color_metric)}"
             raise InputError(msg)
@@ -142,6 +163,10 @@ class Config:
             )
             raise MismatchError(msg)
         return replace(self, model_id=model_id)
+
+    def for_others(self) -> Config:
+        """Return the configuration that looks words up only in what others are shown."""
+        return self if self.words is None else replace(self, read_texts="shown")
 
     @cached_property
     def config_id(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -19,6 +19,8 @@ QueryKind: TypeAlias = Literal["text", "image", "both"]
 
 DIGITS = 6
 """Digits of a score as it is shown."""
+
+_MOST_RANKED = 16.0  # log-odds of a likely photo that has all words of the query; more add nothing
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Curve:
 
     def __call__(self, cosines: NDArray[np.floating]) -> NDArray[np.float64]:
         """Turn cosines into scores, elementwise, 0 to 1, never decreasing in the cosine."""
-        logits = self.slope * np.asarray(cosines, dtype=np.float64) + self.intercept
+        logits = self._shown(self.slope * np.asarray(cosines, dtype=np.float64) + self.intercept)
         return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)), dtype=np.float64)
 
     def relevance(self, cosines: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -54,7 +56,48 @@ class Curve:
         """
         if not 0 < score < 1:
             return -math.inf if score <= 0 else math.inf
-        return (math.log(score / (1 - score)) - self.intercept) / self.slope
+        return (self._ranked(math.log(score / (1 - score))) - self.intercept) / self.slope
+
+    def _shown(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn the log-odds that photos are ranked by into those that are shown."""
+        return logits
+
+    def _ranked(self, logit: float) -> float:
+        """Return the least log-odds in the ranking that are shown as these."""
+        return logit
+
+
+@dataclass(frozen=True)
+class WrittenCurve(Curve):
+    """The curve of a query whose words are written about some photos.
+
+    What is written lifts a photo in the ranking further than it makes it likely: a ladybird's title
+    has the word of "a bird". And where photos of birds are called so, one that is not is no bird so
+    often. So all log-odds are less by `first`, the more of the query the texts of the library
+    have; then they count whole up to even odds, and above only in part; and then they are less by
+    `loss`, the more photos have all of the words. The order stays.
+
+    Attributes:
+        above_even: What log-odds above even count, above 0 to 1.
+        loss: What all log-odds are less by in the end, 0 or more.
+        first: What all log-odds are less by at first, 0 or more.
+    """
+
+    above_even: float = 1.0
+    loss: float = 0.0
+    first: float = 0.0
+
+    def _shown(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+        logits = logits - self.first
+        most = self.above_even * _MOST_RANKED
+        counted = np.minimum(np.where(logits > 0, self.above_even * logits, logits), most)
+        return counted - self.loss
+
+    def _ranked(self, logit: float) -> float:
+        logit += self.loss
+        if logit > self.above_even * _MOST_RANKED:
+            return math.inf
+        return self.first + (logit / self.above_even if logit > 0 else logit)
 
 
 FITTED_TEXT_ALPHA = 1.7
@@ -84,6 +127,12 @@ class Calibration:
             has judged, whose scores order results but are no probabilities.
         query: What a text query itself adds to the log-odds; None where every text query has the
             same curve.
+        above_even: What log-odds above even count for a text query whose words are written about
+            some photos, above 0 to 1; see `WrittenCurve`.
+        written_share: What its log-odds lose for each unit of ln(1 + n), 0 or more, where of 1,000
+            photos n are expected to have all of its words.
+        written_reach: What its log-odds lose at first where the texts have all of its words, 0 or
+            more; in proportion to the square of the share of the query that they have.
     """
 
     text: Curve
@@ -91,6 +140,22 @@ class Calibration:
     both: Curve
     source: str
     query: QueryWeights | None = None
+    above_even: float = 1.0
+    written_share: float = 0.0
+    written_reach: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("written_share", "written_reach"):
+            value = finite_number(name, getattr(self, name))
+            if value < 0:
+                msg = f"{name} must be 0 or more, got {quote(getattr(self, name))}"
+                raise InputError(msg)
+            object.__setattr__(self, name, value)
+        above_even = finite_number("above_even", self.above_even, positive=True)
+        if above_even > 1:
+            msg = f"above_even must be above 0 and at most 1, got {quote(self.above_even)}"
+            raise InputError(msg)
+        object.__setattr__(self, "above_even", above_even)
 
     @property
     def is_fitted(self) -> bool:
@@ -103,6 +168,9 @@ class Calibration:
         *,
         text_alpha: float = FITTED_TEXT_ALPHA,
         traits: QueryTraits | None = None,
+        is_written: bool = False,
+        share: float = 0.0,
+        reach: float = 0.0,
     ) -> Curve:
         """Return the curve of a query.
 
@@ -115,23 +183,32 @@ class Calibration:
             text_alpha: How much the text counts beside the picture, above 0; for `both` alone.
             traits: Of a text query, where its model tells them; left out, the curve is that of a
                 query whose traits add nothing.
+            is_written: Whether words of a text query are written about some photos.
+            share: Of the photos, 0 to 1, that are expected to have all of these words.
+            reach: Share of the query, 0 to 1, that the texts have; see `WordMatches.reach`.
         """
         if kind == "image":
             return self.image
         if kind == "text":
-            if self.query is None or traits is None:
-                return self.text
-            shift = self.query.log_odds(traits)
-            return replace(self.text, intercept=self.text.intercept + shift)
+            intercept = self.text.intercept
+            if self.query is not None and traits is not None:
+                intercept += self.query.log_odds(traits)
+            if is_written and (self.above_even < 1 or self.written_share or self.written_reach):
+                loss = self.written_share * math.log1p(1000 * share)
+                first = self.written_reach * reach**2
+                return WrittenCurve(self.text.slope, intercept, self.above_even, loss, first)
+            changed = intercept != self.text.intercept
+            return Curve(self.text.slope, intercept) if changed else self.text
         share, usual = _picture_share(text_alpha), _picture_share(FITTED_TEXT_ALPHA)
         if share >= usual:
             return _interpolate(self.image, self.both, (1 - share) / (1 - usual))
         return _interpolate(self.both, self.text, (usual - share) / usual)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, without `query` where there is none."""
+        """Return plain values, without those of the last four that change nothing."""
         values = asdict(self)
-        return values if self.query is not None else {k: values[k] for k in values if k != "query"}
+        plain = {"query": None, "above_even": 1.0, "written_share": 0.0, "written_reach": 0.0}
+        return {name: v for name, v in values.items() if name not in plain or v != plain[name]}
 
     @classmethod
     def from_dict(cls, values: Any) -> Calibration:
@@ -144,7 +221,14 @@ class Calibration:
             curves = {kind: Curve(**values[kind]) for kind in ("text", "image", "both")}
             weights = values.get("query")
             query = None if weights is None else QueryWeights.from_dict(weights)
-            return cls(**curves, source=values["source"], query=query)
+            return cls(
+                **curves,
+                source=values["source"],
+                query=query,
+                above_even=values.get("above_even", 1.0),
+                written_share=values.get("written_share", 0.0),
+                written_reach=values.get("written_reach", 0.0),
+            )
         except (KeyError, TypeError, AttributeError) as error:
             msg = f"a calibration must have text, image, both and source, got {quote(values)}"
             raise InputError(msg) from error

@@ -15,7 +15,10 @@ open_clip that are not on this machine yet:
     onnx:FOLDER:fp32                        the same in float32 (`:int8` in eight bits)
     adapted:FOLDER                          a model with small trained heads: `models adapt`
     migrated:FOLDER                         vectors of another model, mapped: `models migrate`
+    vectors:FOLDER                          vectors that were computed elsewhere
+    vectors:FOLDER@SPEC                     the same, and the model that made them
     hybrid:mini=0.7,captions=0.3            several of these, weighted
+    my_package.module:Class                 a class of your own, where Python finds it
 
 To add one: write a file with a class that keeps the contract of `Embedder`, and a line below; or
 call `register_model` from a package of your own, or name it as an entry point `searchlab.models`.
@@ -34,6 +37,7 @@ from searchlab.models.openclip.embedder import OpenClipEmbedder
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 from searchlab.models.registry import MODELS, load_model, register_model
+from searchlab.models.vectors.embedder import load_vectors
 
 __all__ = ["MODELS", "Embedder", "Embeddings", "load_model", "register_model", "unit_rows"]
 
@@ -46,4 +50,5 @@ MODELS |= {
     "onnx": load_onnx,
     "openclip": OpenClipEmbedder,
     "palette": PaletteEmbedder,
+    "vectors": load_vectors,
 }

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ from PIL import Image
 from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
 from searchlab.models.canaries import Canary, canary_image, check_canaries
-from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.protocol import Embedder, Embeddings, Tower, towers_of, unit_rows
 from searchlab.models.registry import load_model
+from searchlab.models.remembered import named_by
 
 MODEL_FILE: Final = "model.json"
 HEADS_FILE: Final = "heads.npz"
@@ -33,6 +34,18 @@ CARD_FILE: Final = "MODEL_CARD.md"
 FORMAT: Final = 1
 CANARY_TEXTS: Final = ("a photo of a red boat on a quiet lake", "ein Hund", "两个孩子在海滩上玩")
 CANARY_IMAGES: Final = (11, 12)
+
+
+class AffineMap(Protocol):
+    """What maps rows of a model: a matrix and an offset, both float32."""
+
+    @property
+    def linear(self) -> NDArray[np.float32]:
+        """The matrix."""
+
+    @property
+    def bias(self) -> NDArray[np.float32]:
+        """The offset."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +98,17 @@ def heads_id(base_id: str, image: Head, text: Head) -> str:
 
     The hash is the first 12 hex digits of a SHA-256.
     """
-    digest = hashlib.sha256(base_id.encode())
-    for head in (image, text):
-        for array in (head.linear, head.bias):
+    return derived_id("adapted", base_id, [image, text], hashed=base_id)
+
+
+def derived_id(kind: str, base_id: str, maps: Sequence[AffineMap], *, hashed: str) -> str:
+    """Return a kind, the short name of the model below, and a hash of a text and of the maps."""
+    digest = hashlib.sha256(hashed.encode())
+    for one in maps:
+        for array in (one.linear, one.bias):
             digest.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
     short = re.sub(r"[^A-Za-z0-9]+", "-", base_id.rpartition("-")[0]).strip("-") or "model"
-    return f"adapted-{short}-{digest.hexdigest()[:12]}"
+    return f"{kind}-{short}-{digest.hexdigest()[:12]}"
 
 
 class AdaptedEmbedder(Embedder):
@@ -133,6 +151,11 @@ class AdaptedEmbedder(Embedder):
         self._lock = threading.Lock()
         if hasattr(base, "tags"):
             self.tags = self._tags
+
+    @property
+    def towers(self) -> frozenset[Tower]:
+        """What the model below can embed."""
+        return towers_of(self.base)
 
     def fingerprints(self) -> dict[str, str]:
         """Hash the heads with the weights below; photos and texts are read as the base does."""
@@ -262,7 +285,8 @@ def load_adapted(folder: str) -> AdaptedEmbedder:
         recorded = str(values["model_id"])
     except Exception as error:  # the errors of numpy and zipfile have no common base class
         raise damaged_file(place, error) from error
-    base = load_model(spec)
+    with named_by(place):
+        base = load_model(spec)
     if base.model_id != base_id:
         msg = (
             f"{place} must stand on the model that it was trained on, {base_id}, got "

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from searchlab.errors import MismatchError
-from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.models.protocol import Embedder, Embeddings, towers_of
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,10 @@ class CanaryCheck:
     @staticmethod
     def record(model: Embedder) -> dict[str, list[float]]:
         """Embed the probes; components rounded to 5 digits, fit for JSON."""
-        kinds: list[Literal["text", "image"]] = ["text"]
-        kinds += ["image"] if model.reads == "image" else []
-        return {kind: np.round(_sample(model, kind), 5).tolist() for kind in kinds}
+        return {
+            kind: np.round(_sample(model, kind), 5).tolist()
+            for kind in sorted(towers_of(model), reverse=True)
+        }
 
     def check(self, model: Embedder, kind: Literal["text", "image"]) -> None:
         """Compare a tower with its record, the first time it is used.

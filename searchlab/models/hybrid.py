@@ -16,7 +16,15 @@ import numpy as np
 from PIL import Image
 
 from searchlab.errors import InputError, MismatchError
-from searchlab.models.protocol import Embedder, Embeddings, rgb_images, short_hash, unit_rows
+from searchlab.models.protocol import (
+    Embedder,
+    Embeddings,
+    Tower,
+    rgb_images,
+    short_hash,
+    towers_of,
+    unit_rows,
+)
 from searchlab.models.registry import load_model
 
 
@@ -97,6 +105,17 @@ class HybridEmbedder(Embedder):
     def parts(self) -> tuple[tuple[Embedder, float], ...]:
         """The plain models and their weights, which sum to 1, sorted by name."""
         return self._parts
+
+    @property
+    def towers(self) -> frozenset[Tower]:
+        """Texts if every part embeds them; pictures if every part that reads pixels does."""
+        towers: set[Tower] = set()
+        if all("text" in towers_of(model) for model, _ in self._parts):
+            towers.add("text")
+        pixel_models = [model for model, _ in self._parts if model.reads == "image"]
+        if pixel_models and all("image" in towers_of(model) for model in pixel_models):
+            towers.add("image")
+        return frozenset(towers)
 
     def fingerprints(self) -> dict[str, str]:
         """Hash the fingerprints of the parts together, with their weights."""

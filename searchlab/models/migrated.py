@@ -7,9 +7,7 @@ model gives, so this is a model with an id of its own.
 
 from __future__ import annotations
 
-import hashlib
 import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +19,10 @@ from PIL import Image
 
 from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.errors import InputError, MismatchError
-from searchlab.models.adapted import damaged_file, read_model_file
-from searchlab.models.protocol import Embedder, Embeddings, unit_rows
+from searchlab.models.adapted import damaged_file, derived_id, read_model_file
+from searchlab.models.protocol import Embedder, Embeddings, Tower, towers_of, unit_rows
 from searchlab.models.registry import load_model
+from searchlab.models.remembered import named_by
 
 MAP_FILE: Final = "map.npz"
 
@@ -52,11 +51,7 @@ def map_id(old_id: str, new_id: str, linear_map: LinearMap) -> str:
 
     The hash is the first 12 hex digits of a SHA-256.
     """
-    digest = hashlib.sha256(f"{old_id}\n{new_id}".encode())
-    for array in (linear_map.linear, linear_map.bias):
-        digest.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
-    short = re.sub(r"[^A-Za-z0-9]+", "-", new_id.rpartition("-")[0]).strip("-") or "model"
-    return f"migrated-{short}-{digest.hexdigest()[:12]}"
+    return derived_id("migrated", new_id, [linear_map], hashed=f"{old_id}\n{new_id}")
 
 
 class MigratedEmbedder(Embedder):
@@ -95,6 +90,11 @@ class MigratedEmbedder(Embedder):
         self.model_id = map_id(old_id, base.model_id, linear_map)
         if hasattr(base, "tags"):
             self.tags = base.tags
+
+    @property
+    def towers(self) -> frozenset[Tower]:
+        """What the model below can embed."""
+        return towers_of(self.base)
 
     def fingerprints(self) -> dict[str, str]:
         """Hash the map, and the old model that it starts from, with the weights of the new one."""
@@ -135,7 +135,8 @@ def load_migrated(folder: str) -> MigratedEmbedder:
             linear_map = LinearMap(arrays["linear"], arrays["bias"])
     except Exception as error:  # the errors of numpy and zipfile have no common base class
         raise damaged_file(place, error) from error
-    base = load_model(spec)
+    with named_by(place):
+        base = load_model(spec)
     if base.model_id != new_id:
         msg = (
             f"{place} must stand on the model that it was mapped to, {new_id}, got "

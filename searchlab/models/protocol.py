@@ -60,6 +60,20 @@ class Embedder(Protocol):
         ...
 
 
+Tower: TypeAlias = Literal["image", "text"]
+
+
+def towers_of(model: Embedder) -> frozenset[Tower]:
+    """Say what a model can embed: texts, and pictures if it reads them.
+
+    Stored vectors without the model that made them embed nothing; a model says so by `towers`.
+    """
+    towers: frozenset[Tower] | None = getattr(model, "towers", None)
+    if towers is None:
+        return frozenset({"text", "image"} if model.reads == "image" else {"text"})
+    return towers
+
+
 def short_hash(text: str) -> str:
     """Return 12 hex digits of the SHA-256 of a text."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]

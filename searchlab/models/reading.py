@@ -10,13 +10,13 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import DataError
-from searchlab.models.protocol import Embeddings
+from searchlab.models.protocol import Embedder, Embeddings
 
 _ONE_IN_A_HUNDRED = 2.326  # standard deviations above the mean of a normal distribution
 
@@ -32,6 +32,7 @@ class TextReading:
             -3, rare words -4.5, letters at random -6.
         unknown: Words that it knows no piece of.
         spelled: Words that it knows only in short pieces, which say little.
+        whole: Words that it knows as one piece each: it has met them often, as they are written.
         sentences: Languages that it was taught sentences in, as `LANGUAGES` of
             `searchlab.search.words` names them; empty if it does not say.
     """
@@ -40,6 +41,7 @@ class TextReading:
     familiarity: float
     unknown: tuple[str, ...] = ()
     spelled: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
 
 
@@ -107,8 +109,7 @@ class PhotosAtLarge:
             raise DataError(msg) from error
 
 
-@runtime_checkable
-class TextReader(Protocol):
+class TextReader(Embedder, Protocol):
     """A model that says how it reads a text."""
 
     @property
@@ -119,3 +120,8 @@ class TextReader(Protocol):
     def read_text(self, text: str) -> TextReading:
         """Say how a text is read; cheap, and without a vector."""
         ...
+
+
+def is_reader(model: Embedder) -> TypeGuard[TextReader]:
+    """Say whether a model is a `TextReader`; each query asks, and `isinstance` takes 20 us."""
+    return hasattr(model, "read_text") and hasattr(model, "at_large")

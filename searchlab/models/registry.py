@@ -8,8 +8,10 @@ import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
-from searchlab.errors import ConflictError, InputError, quote
+from searchlab.errors import ConflictError, InputError, MismatchError, quote
 from searchlab.models.protocol import Embedder
+from searchlab.models.remembered import find_class, remember, remembered, split_module_spec
+from searchlab.models.soundness import refuse_unsound
 from searchlab.plugins import load_plugin, plugin_names
 
 Constructor: TypeAlias = Callable[..., Embedder]
@@ -22,11 +24,15 @@ PLUGINS = "searchlab.models"
 """Entry points by which other packages add models."""
 
 _loaded: dict[str, Embedder] = {}
+_registered: set[str] = set()  # heads that `register_model` added, which nobody has tested
 _loading = threading.RLock()  # re-entrant: a hybrid loads its parts
 
 
-def register_model(name: str, constructor: Constructor) -> None:
+def register_model(name: str, constructor: Constructor, *, keep: bool = False) -> None:
     """Add a model, so that its name is a spec wherever a model is named.
+
+    It is tried on a few inputs when it is first loaded: rows that are not of length 1, or change
+    with their neighbours, are refused before anything is measured with them.
 
     Args:
         name: Lower-case word; a spec is the name, or the name, a colon and what the model is made
@@ -35,8 +41,11 @@ def register_model(name: str, constructor: Constructor) -> None:
             is given what follows the colon (`""` where nothing does); a keyword-only `device` is
             what `load_model` was given.
 
+        keep: Whether to remember the model for other processes, such as the command line. Its
+            class must then stand in a file of its own; see `searchlab.models.remembered`.
+
     Raises:
-        InputError: The name is no such word.
+        InputError: The name is no such word, or a class to keep stands in no file.
         ConflictError: Another model has the name.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
@@ -49,8 +58,11 @@ def register_model(name: str, constructor: Constructor) -> None:
         raise ConflictError(msg)
     with _loading:
         MODELS[name] = constructor
+        _registered.add(name)
         for spec in [spec for spec in _loaded if spec.partition(":")[0] == name]:
             del _loaded[spec]
+    if keep:
+        remember(name, constructor)
 
 
 def _full_name(constructor: Constructor) -> tuple[str, str]:
@@ -58,17 +70,36 @@ def _full_name(constructor: Constructor) -> tuple[str, str]:
 
 
 def model_names() -> list[str]:
-    """List the heads of specs: models that ship, that were registered, and of plugins."""
-    return sorted({*MODELS, *plugin_names(PLUGINS)})
+    """List the heads of specs: models that ship, that were registered or kept, and of plugins."""
+    kept = (name for name in remembered() if ":" not in name)
+    return sorted({*MODELS, *plugin_names(PLUGINS), *kept})
 
 
 def constructor_of(head: str) -> Constructor | None:
     """Return the constructor of a spec's head, also of a plugin's; None for an unknown head.
 
     Raises:
-        MismatchError: The plugin cannot be imported.
+        MismatchError: The plugin, or the class that was kept, cannot be imported.
     """
-    return MODELS.get(head) or load_plugin(PLUGINS, head)
+    constructor = MODELS.get(head) or load_plugin(PLUGINS, head)
+    if constructor is None and (kept := remembered().get(head)):
+        constructor = find_class(kept["at"], folder=kept["folder"])
+        if constructor is None:
+            msg = (
+                f"the model {head!r} must be {kept['at']} in {kept['folder']}, got no such module; "
+                "register it again with keep=True"
+            )
+            raise MismatchError(msg)
+    return constructor
+
+
+def _class_of(spec: str) -> tuple[Constructor | None, str]:
+    """Find the class of a spec `module:Class`, and what follows it."""
+    split = split_module_spec(spec)
+    if split is None:
+        return None, ""
+    at = f"{split[0]}:{split[1]}"
+    return find_class(at, folder=remembered().get(at, {}).get("folder")), split[2]
 
 
 def load_model(spec: str, *, device: str | None = None) -> Embedder:
@@ -100,17 +131,37 @@ def load_model(spec: str, *, device: str | None = None) -> Embedder:
     return model
 
 
-def construct_model(spec: str, *, device: str | None = None) -> Embedder:
-    """Make the model of a spec, unshared; arguments and errors are those of `load_model`."""
+def construct_model(spec: str, *, device: str | None = None, trusted: bool = False) -> Embedder:
+    """Make the model of a spec, unshared; errors are those of `load_model`.
+
+    Args:
+        spec: As `load_model` takes it.
+        device: As `load_model` takes it.
+        trusted: Whether a model that did not come with searchlab is taken untried.
+    """
     head, _, rest = spec.partition(":")
     constructor = constructor_of(head)
+    is_class = constructor is None
+    if constructor is None:
+        constructor, rest = _class_of(spec)
     if constructor is None:
         msg = (
             f"a model spec must begin with one of {', '.join(model_names())}, got {quote(spec)}; "
-            "for example 'mini', 'openclip:ViT-B-32/laion2b_s34b_b79k' or "
-            "'hybrid:mini=0.7,captions=0.3'"
+            "for example 'mini', 'openclip:ViT-B-32/laion2b_s34b_b79k', "
+            "'hybrid:mini=0.7,captions=0.3' or a class of your own, 'my_package.module:Class'"
         )
         raise InputError(msg)
+    model = _construct(constructor, spec, head, rest, device)
+    if not trusted and (head in _registered or head not in MODELS):
+        refuse_unsound(spec, model)
+    if is_class and model.name != spec:
+        model.name = spec  # what its snapshots and results name must be what loads it
+    return model
+
+
+def _construct(
+    constructor: Constructor, spec: str, head: str, rest: str, device: str | None
+) -> Embedder:
     parameters = inspect.signature(constructor).parameters
     options = {} if device is None else {"device": device}
     if not options.keys() <= parameters.keys():
@@ -120,7 +171,10 @@ def construct_model(spec: str, *, device: str | None = None) -> Embedder:
             f"for {quote(spec)}; SEARCHLAB_DEVICE chooses it for those that other models stand on"
         )
         raise InputError(msg)
-    if any(one.kind is not one.KEYWORD_ONLY for one in parameters.values()):
+    # A class without a constructor of its own has that of a protocol, which takes `*args`.
+    if any(
+        one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters.values()
+    ):
         return constructor(rest, **options)
     if rest:
         msg = f"{head!r} must stand alone in a model spec, got {quote(spec)}"

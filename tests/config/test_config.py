@@ -13,6 +13,7 @@ from searchlab.config import USUAL, Config
 from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.files import digest_of
+from tests.support.examples import examples
 
 FITTED = Calibration(
     text=Curve(9.5, -3.0), image=Curve(7.0, -2.5), both=Curve(8.0, -2.0), source="demo@1"
@@ -211,7 +212,7 @@ def test_a_curve_is_a_half_where_its_log_odds_are_zero():
     assert Curve(4.0, -1.0)(np.array([0.25 + math.log(3) / 4]))[0] == pytest.approx(0.75)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.floats(1e-6, 1e6),
     st.floats(-1e6, 1e6),
@@ -224,7 +225,7 @@ def test_scores_are_between_0_and_1_and_never_fall_with_the_cosine(slope, interc
     assert (np.diff(scores) >= 0).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.floats(1e-3, 1e6), st.floats(-100, 100), st.floats(1e-6, 1 - 1e-6))
 def test_a_cosine_is_found_by_its_score(slope, intercept, score):
     curve = Curve(slope, intercept)

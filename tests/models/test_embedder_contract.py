@@ -14,6 +14,7 @@ from searchlab.models import MODELS, load_model
 from searchlab.models.adapted import AdaptedEmbedder, Head
 from searchlab.models.contract import CHECKS, Subject, promise_of
 from searchlab.models.migrated import LinearMap, MigratedEmbedder
+from searchlab.models.vectors.writing import write_vectors
 from searchlab.training.adapt.model_folder import write_adapted, write_migrated
 
 TINY = {
@@ -89,6 +90,15 @@ def migrated_folder(tmp_path_factory):
     return place
 
 
+@pytest.fixture(scope="session")
+def vectors_folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("vectors").resolve() / "model"
+    rows = load_model("mini").encode_texts(["a red car", "grass", "snow"])
+    return write_vectors(
+        place, ["1", "2"], rows[:2], texts=["snow"], text_vectors=rows[2:], model="mini"
+    ).folder
+
+
 NEED_TORCH = ("onnx", "openclip")
 
 
@@ -107,7 +117,7 @@ def spec(request):
         request.getfixturevalue("tiny_config")
     if name == "onnx":
         return f"onnx:{request.getfixturevalue('onnx_folder')}"
-    if name in ("adapted", "migrated"):
+    if name in ("adapted", "migrated", "vectors"):
         return f"{name}:{request.getfixturevalue(f'{name}_folder')}"
     return SPECS.get(name, name)
 

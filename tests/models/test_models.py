@@ -36,7 +36,7 @@ def test_an_unknown_spec_is_refused(spec):
 def test_an_unknown_spec_is_answered_with_the_known_ones():
     with pytest.raises(
         InputError,
-        match="adapted, captions, hybrid, migrated, mini, onnx, openclip, palette, got 'clip'",
+        match="captions, hybrid, migrated, mini, onnx, openclip, palette, vectors, got 'clip'",
     ):
         load_model("clip")
 

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from searchlab.models import load_model
 from searchlab.models.onnx.clip_text import ClipTokenizer
 from searchlab.models.onnx.embedder import OnnxEmbedder
 from searchlab.models.onnx.export import export_onnx
+from searchlab.models.packed import open_packed
+from searchlab.models.packing import pack_model
 from tests.support import tiny_open_clip
 from tests.support.tiny_open_clip import PICTURES, TEXTS
 
@@ -234,3 +237,13 @@ def test_grey_and_tiny_pictures_pass(tiny, export):
     exported = OnnxEmbedder(export.folder)
     rows = exported.encode_images([Image.new("L", (1, 1)), Image.new("RGB", (500, 2))])
     assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 1], abs=1e-5)
+
+
+def test_an_export_is_packed_as_a_wheel_and_loaded_from_it(export, tmp_path):
+    wheel = pack_model(export.folder, tmp_path, name="tiny-clip", license_id="Apache-2.0")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    packed = open_packed("tiny-clip", tmp_path / "site" / "searchlab_model_tiny_clip")
+    original = OnnxEmbedder(export.folder)
+    assert (packed.name, packed.model_id) == ("tiny-clip", original.model_id)
+    np.testing.assert_array_equal(packed.encode_texts(TEXTS), original.encode_texts(TEXTS))

@@ -18,7 +18,7 @@ _SHORT = 4  # letters up to which every word is short pieces
 def read_pieces(pieces: Pieces, text: str) -> TextReading:
     """Say how a text is cut into pieces, and which of its words they are no help with."""
     n_pieces, n_letters, log_probability = 0, 0, 0.0
-    unknown, spelled = [], []
+    unknown, spelled, whole = [], [], []
     for word in fold(text).split():
         unspaced = is_unspaced(word[0])
         cut = pieces.cut(word if unspaced else WORD + word)
@@ -31,6 +31,7 @@ def read_pieces(pieces: Pieces, text: str) -> TextReading:
             unknown.append(word)
         elif not unspaced and len(word) >= _SHORT and word.isalpha():
             n_parts = len(cut) + n_strange
+            whole += [word] if n_parts == 1 else []
             spelled += [word] if len(word) <= _SPELLED * n_parts else []
     familiarity = log_probability / n_letters if n_letters else _LEAST
     return TextReading(
@@ -38,5 +39,6 @@ def read_pieces(pieces: Pieces, text: str) -> TextReading:
         familiarity=max(_LEAST, familiarity),
         unknown=tuple(dict.fromkeys(unknown)),
         spelled=tuple(dict.fromkeys(spelled)),
+        whole=tuple(dict.fromkeys(whole)),
         sentences=SENTENCES,
     )

@@ -66,6 +66,8 @@ _UNSPACED = (
 def is_unspaced(character: str) -> bool:
     """Say whether a character belongs to a script that puts no spaces between words."""
     code = ord(character)
+    if code < _UNSPACED[0][0]:
+        return False
     return any(first <= code <= last for first, last in _UNSPACED)
 
 
@@ -255,7 +257,7 @@ class TextTower:
         try:
             names = (self.folder / PIECES_FILE).read_text(encoding="utf-8").split("\n")
             scores = np.load(self.folder / PIECE_SCORES_FILE).astype(np.float64).tolist()
-            table = np.load(self.folder / TABLE_FILE, mmap_mode="r")
+            table = np.asarray(np.load(self.folder / TABLE_FILE, mmap_mode="r"))
             scales = np.load(self.folder / SCALES_FILE).astype(np.float32)
             with np.load(self.folder / MIXER_FILE) as stored:
                 mixer = Mixer(*(stored[name].astype(np.float32) for name in Mixer._fields))

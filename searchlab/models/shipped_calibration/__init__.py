@@ -43,7 +43,8 @@ def calibrate(config: Config) -> Config:
     """
     model = load_model(config.model)
     own: Calibration | None = getattr(model, "calibration", None)
-    calibration = own or default_calibration(model.model_id)
+    fitted_for: str = getattr(model, "calibrated_as", model.model_id)
+    calibration = own or default_calibration(fitted_for)
     return replace(config, model=model.name, model_id=model.model_id, calibration=calibration)
 
 

@@ -174,7 +174,7 @@ class Gain:
             "n_photos": self.n_photos,
             "n_queries": self.n_queries,
             **{
-                name: {metric: _plain(intervals) for metric, intervals in side.items()}
+                name: {metric: intervals.to_dict() for metric, intervals in side.items()}
                 for name, side in (
                     ("before", self.before),
                     ("after", self.after),
@@ -234,14 +234,3 @@ def gain_of_ranks(
         for side in ("before", "after", "difference")
     )
     return Gain(before_intervals, after_intervals, difference, n_photos, len(queries.langs))
-
-
-def _plain(intervals: GroupedIntervals) -> dict[str, Any]:
-    def rounded(interval: Interval) -> list[float]:
-        return [round(value, 6) for value in interval]
-
-    return {
-        "macro": rounded(intervals.macro),
-        "micro": rounded(intervals.micro),
-        "langs": {lang: rounded(interval) for lang, interval in intervals.groups.items()},
-    }

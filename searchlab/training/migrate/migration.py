@@ -30,6 +30,7 @@ from searchlab.library.snapshots import Snapshot
 from searchlab.models import load_model
 from searchlab.models.migrated import MigratedEmbedder, map_id
 from searchlab.models.protocol import Embedder
+from searchlab.models.remembered import named_by
 from searchlab.models.shipped_calibration import calibrate
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
@@ -294,7 +295,8 @@ def _old_gain(
     if queries is None:
         return None
     try:
-        old = load_model(snapshot.config.model)
+        with named_by("the library"):
+            old = load_model(snapshot.config.model)
     except SearchlabError:
         return None
     if old.model_id != snapshot.config.model_id:

@@ -1,0 +1,1 @@
+"""Vectors that were computed elsewhere: read, matched with photos, checked, written."""
