@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from searchlab.library.library import open_library as open_library
     from searchlab.models import load_model as load_model
     from searchlab.models import register_model as register_model
+    from searchlab.models.vectors.writing import write_vectors as write_vectors
     from searchlab.search.filters.photo_filter import PhotoFilter as PhotoFilter
     from searchlab.search.queries import Page as Page
     from searchlab.search.queries import Query as Query
@@ -90,6 +91,7 @@ _HOMES = {
     "register_model": "models",
     "serve_locally": "client.serving",
     "tune": "evaluation.tuning.tune",
+    "write_vectors": "models.vectors.writing",
 }
 
 __all__ = sorted(_HOMES)

@@ -1,13 +1,15 @@
-"""Files that are written whole or not at all; checksums of files and of JSON values."""
+"""Files that are written whole or not at all; checksums of files and of JSON values; tables."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from searchlab.errors import InputError, MissingExtraError
 
 
 def sha256_of(path: Path) -> str:
@@ -48,3 +50,42 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write rows of plain values as Parquet, which pandas, Polars and DuckDB read.
+
+    Args:
+        path: The file.
+        rows: One or more, with the same names.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        InputError: There are no rows.
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        msg = "Parquet must be written by pyarrow, got none; pip install 'searchlab[tables]'"
+        raise MissingExtraError(msg) from error
+    if not rows:
+        msg = f"{path} must get one row or more, got none; there is nothing to write"
+        raise InputError(msg)
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), sink)
+    write_atomically(path, sink.getvalue().to_pybytes())
+    return path
+
+
+def require_pandas() -> None:
+    """Check that pandas is there, which only data frames need.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    try:
+        import pandas  # noqa: F401
+    except ImportError as error:
+        msg = "a data frame must be made by pandas, got none; pip install 'searchlab[tables]'"
+        raise MissingExtraError(msg) from error

@@ -11,6 +11,7 @@ from searchlab.config import Config
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import assign_labels, build_vectors
 from searchlab.library.roots import Root
+from searchlab.library.sample_texts import teach_texts
 from searchlab.library.snapshots import Snapshot, rewrite_snapshot, write_snapshot
 from searchlab.models import load_model
 from searchlab.models.canaries import CanaryCheck
@@ -62,6 +63,7 @@ def build_snapshot(
     next_label = max(first, int(labels.max(initial=-1)) + 1)
     with progress.step(f"building the {config.index} index"):
         index = _make_index(before, config, vectors, labels)
+        teach_texts(index, table, model)
     words = WordIndex.build(
         table,
         before=None if before is None else before.words,

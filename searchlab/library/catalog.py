@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from searchlab.errors import NotFoundError
 from searchlab.library.cache import ContentCache
 from searchlab.library.embed import embed_pictures
+from searchlab.library.given_vectors import holds_vectors, refuse_lacking, take_given_vectors
 from searchlab.library.roots import Root
 from searchlab.library.rows import row_of_picture
 from searchlab.library.scan import Picture
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
+from searchlab.models.vectors.names import NamedPhoto
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import Skipped
 from searchlab.photos.table import PhotoTable
@@ -54,7 +56,7 @@ def identify(
         if picture.sha256 in identified and not picture.record.source_photo_id:
             copies += 1  # another file with this content has a record that gives its id
             continue
-        photo_id = _photo_id(picture, roots)
+        photo_id = id_of_picture(picture, roots)
         other = by_id.setdefault(photo_id, picture)
         if other is picture:
             continue
@@ -66,7 +68,8 @@ def identify(
     return by_id, problems, copies
 
 
-def _photo_id(picture: Picture, roots: Sequence[Root]) -> str:
+def id_of_picture(picture: Picture, roots: Sequence[Root]) -> str:
+    """Return the id of a picture; see `identify`."""
     record = picture.record
     if isinstance(record, SourceRecord):
         return photo_id_of(*record.origin)
@@ -193,6 +196,8 @@ def build_vectors(
     needed: set[str] = set()
     if image_models:
         files = dict(zip(digests, map(Path, table.texts("file")), strict=True))
+        photos = _named_photos(table) if holds_vectors(model) else []
+        refuse_lacking(take_given_vectors(model, photos, cache, progress), photos, model)
         for part in image_models:
             known = cache.known_vectors(part.model_id, digests)
             needed |= {digest for digest in digests if digest not in known}
@@ -222,6 +227,14 @@ def build_vectors(
         ]
         vectors[block] = model.join(rows) if isinstance(model, HybridEmbedder) else rows[0]
     return vectors
+
+
+def _named_photos(table: PhotoTable) -> list[NamedPhoto]:
+    columns = ("photo_id", "source_photo_id", "sha256", "file")
+    return [
+        NamedPhoto(photo_id, source_photo_id, sha256, Path(file))
+        for photo_id, source_photo_id, sha256, file in zip(*map(table.texts, columns), strict=True)
+    ]
 
 
 def documents(table: PhotoTable, withheld: frozenset[str]) -> list[str]:

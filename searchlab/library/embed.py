@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -30,6 +32,8 @@ from searchlab.photos.images.decode import (
     shrink,
     thumbnail,
 )
+from searchlab.photos.images.headers import sniff
+from searchlab.photos.images.memory import MAX_DECODING_BYTES, decoding_bytes, give_memory_back
 from searchlab.photos.images.resize import Resize, fast_resize, plain_resize
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
@@ -42,7 +46,7 @@ BATCH = 16
 AHEAD = 3
 """Most batches that are being decoded or wait to be embedded."""
 _MANY = 200  # from this many photos on, loading the faster way to resize pays
-_LARGEST_BYTES = 1_500_000_000  # memory that decoding the largest accepted picture takes
+_LARGE_BYTES = 200_000_000  # what so large a picture took is not kept for the next one
 _LOOKUP = 4_096
 _UNREADABLE = "unreadable"
 _CHANGED = "changed while it was indexed"
@@ -59,6 +63,28 @@ class _Decoded:
     images: Mapping[int, Image.Image]
 
 
+class _Room:
+    """Memory that pictures share while they are decoded: few large ones, or many small ones."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self._free = self._most = n_bytes
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def holding(self, n_bytes: int) -> Iterator[None]:
+        """Wait for some memory, or for all of it if it is too little, and hold it."""
+        n_bytes = min(n_bytes, self._most)
+        with self._changed:
+            self._changed.wait_for(lambda: self._free >= n_bytes)
+            self._free -= n_bytes
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += n_bytes
+                self._changed.notify_all()
+
+
 @dataclass(frozen=True)
 class _Decoder:
     """How pictures are decoded; for several threads at once.
@@ -67,15 +93,29 @@ class _Decoder:
         side: Short side in pixels that the models and the analysis need.
         thumbnails: Folder of the small pictures.
         resize: How pictures are scaled.
+        room: Memory for the pictures that are being decoded, all together.
     """
 
     side: int
     thumbnails: Path
     resize: Resize
+    room: _Room = field(default_factory=lambda: _Room(MAX_DECODING_BYTES))
 
     def __call__(self, digest: str, path: Path, sizes: frozenset[int]) -> _Decoded:
         try:
-            decoded = open_rgb(_content(digest, path), min_side=self.side)
+            content = _content(digest, path)
+        except ImageError as error:
+            return _Decoded(digest, Facts(problem=error.reason), {})
+        needed = decoding_bytes(content, sniff(content) or "", self.side)
+        with self.room.holding(needed):
+            decoded = self._decode(digest, content, sizes)
+            if needed > _LARGE_BYTES:
+                give_memory_back()
+        return decoded
+
+    def _decode(self, digest: str, content: bytes, sizes: frozenset[int]) -> _Decoded:
+        try:
+            decoded = open_rgb(content, min_side=self.side)
             analysis = analyse(decoded)
         except ImageError as error:
             return _Decoded(digest, Facts(problem=error.reason), {})
@@ -220,7 +260,7 @@ def _decode_all(
     decode: _Decoder, items: Iterable[tuple[str, Path, frozenset[int]]], *, ahead: int
 ) -> Iterator[_Decoded]:
     """Decode in several threads, in order, at most `ahead` pictures before they are needed."""
-    with ThreadPoolExecutor(_n_decoders(), thread_name_prefix="decode") as pool:
+    with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="decode") as pool:
         rest = iter(items)
         running: deque[Future[_Decoded]] = deque(
             pool.submit(decode, *item) for item in islice(rest, ahead)
@@ -233,16 +273,6 @@ def _decode_all(
         finally:
             for future in running:
                 future.cancel()
-
-
-def _n_decoders() -> int:
-    """Return one thread a core, as long as the largest pictures fit in a quarter of the memory."""
-    n_cores = os.cpu_count() or 1
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not known on this platform
-        return min(n_cores, 4)
-    return min(n_cores, max(2, memory // 4 // _LARGEST_BYTES))
 
 
 def _content(digest: str, path: Path) -> bytes:

@@ -19,8 +19,9 @@ import numpy as np
 from searchlab.errors import NotFoundError
 from searchlab.files import write_atomically
 from searchlab.library.library import Library
+from searchlab.library.manifests import read_manifest, read_roots
 from searchlab.library.roots import LIBRARY_FILE, Root
-from searchlab.library.snapshots import current_id, read_manifest, read_roots
+from searchlab.library.snapshots import current_id
 from searchlab.photos.photo import iso_day
 from searchlab.photos.sidecar import Skipped
 from searchlab.photos.table import PhotoTable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,19 @@ from typing import Any
 from searchlab.config import USUAL, Config
 from searchlab.errors import InputError
 from searchlab.library.cache import ContentCache
-from searchlab.library.catalog import build_table, identify
+from searchlab.library.catalog import build_table, id_of_picture, identify
 from searchlab.library.embed import PASSING, embed_pictures
+from searchlab.library.given_vectors import holds_vectors, take_given_vectors
 from searchlab.library.info import record_run
 from searchlab.library.library import Library
 from searchlab.library.roots import Root, check_root, is_library
 from searchlab.library.scan import Picture, Scan, scan_roots
 from searchlab.library.snapshots import Snapshot, last_readable
 from searchlab.models import load_model
-from searchlab.models.protocol import Embedder
+from searchlab.models.protocol import Embedder, towers_of
+from searchlab.models.remembered import named_by
 from searchlab.models.shipped_calibration import calibrate
+from searchlab.models.vectors.names import NamedPhoto
 from searchlab.photos.photo import iso_day
 from searchlab.photos.sidecar import Skipped
 from searchlab.photos.table import PhotoTable
@@ -93,10 +97,13 @@ def index_photos(
             config = config.with_model_id(load_model(config.model).model_id)
         # The first time there is no model yet that could change, so nothing is said about it.
         listener = progress if before.roots else Progress()
-        config = _choose_config(config or before.config, model, listener)
+        chosen_here = config is not None or model is not None
+        with nullcontext() if chosen_here else named_by(library.folder):
+            config = _choose_config(config or before.config, model, listener)
         if index is not None:
             config = replace(config, index=index)
-        embedder = load_model(config.model)
+        with named_by(library.folder):
+            embedder = load_model(config.model)
         scan = scan_roots(covered, cache, progress)
         scan.missing += _find_emptied(before.table, covered, scan)
         if rebuild and before.table is None and scan.missing:
@@ -181,9 +188,16 @@ def _embed(
     library: Library,
     progress: Progress,
 ) -> tuple[dict[str, Picture], list[Skipped], int]:
-    image_models = [part for part, _ in model.parts if part.reads == "image"]
+    image_models = [part for part, _ in model.parts if "image" in towers_of(part)]
     files = {picture.sha256: picture.path for picture in reversed(scan.pictures)}
-    refused = embed_pictures(files, image_models, cache, library.thumbnails, progress)
+    named = [
+        NamedPhoto(id_of_picture(one, covered), one.record.source_photo_id, one.sha256, one.path)
+        for one in (scan.pictures if holds_vectors(model) else ())
+    ]
+    lacking = take_given_vectors(model, named, cache, progress)
+    embeddable = {digest: path for digest, path in files.items() if digest not in lacking}
+    refused = embed_pictures(embeddable, image_models, cache, library.thumbnails, progress)
+    refused += [Skipped(str(files[digest]), reason) for digest, reason in lacking.items()]
     reasons = {problem.where: problem.reason for problem in refused}
     bad = {digest: reasons[str(path)] for digest, path in files.items() if str(path) in reasons}
     good = [picture for picture in scan.pictures if picture.sha256 not in bad]

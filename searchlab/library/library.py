@@ -34,11 +34,12 @@ from searchlab.library.building import build_snapshot
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_vectors
 from searchlab.library.embed import thumbnail_path
+from searchlab.library.engines import Engines
+from searchlab.library.manifests import FORMAT
 from searchlab.library.roots import KEY_FILE, LIBRARY_FILE, Root
-from searchlab.library.snapshots import FORMAT, Snapshot, check_snapshot, current_id, open_snapshot
+from searchlab.library.sample_texts import teach_texts
+from searchlab.library.snapshots import Snapshot, check_snapshot, current_id, open_snapshot
 from searchlab.models import load_model
-from searchlab.models.canaries import CanaryCheck
-from searchlab.models.protocol import Embedder
 from searchlab.photos.photo import Photo
 from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
@@ -46,7 +47,6 @@ from searchlab.search.cursors import KEY_BYTES, Cursor, read_key
 from searchlab.search.engine import SearchEngine
 from searchlab.search.indexes import build_index
 from searchlab.search.queries import DEFAULT_PER_PAGE, Page, Query
-from searchlab.search.query_embedding import TextVectors
 from searchlab.search.words.index import WordIndex
 
 
@@ -57,16 +57,18 @@ class Library:
 
     Attributes:
         folder: The library's folder.
+        key: Secret that signs its tokens.
+        for_others: Whether words are looked up only in texts that others are shown.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, for_others: bool = False) -> None:
         """Open a library that exists; `create_library` makes one.
 
         Raises:
             NotFoundError: There is none.
             DataError: It is of another version, or damaged.
         """
-        self.folder = folder
+        self.folder, self.for_others = folder, for_others
         description = folder / LIBRARY_FILE
         try:
             stored_format = json.loads(description.read_bytes())["format"]
@@ -85,11 +87,9 @@ class Library:
                 "index into a new folder"
             )
             raise DataError(msg)
-        self._key = read_key(folder / KEY_FILE)
-        self._engines: dict[str, SearchEngine] = {}
-        self._texts: dict[str, TextVectors] = {}
+        self.key = read_key(folder / KEY_FILE)
+        self._engines = Engines(folder, self.key, self.thumbnail, for_others=for_others)
         self._live: dict[tuple[str, str], NDArray[np.bool_]] = {}
-        self._opening = threading.Lock()
         self._opening_live = threading.Lock()
 
     def __repr__(self) -> str:
@@ -117,10 +117,7 @@ class Library:
         try:
             lock.acquire(timeout=0)
         except Timeout as error:
-            msg = (
-                f"only one process may write to {self.folder}, and another one does; "
-                "wait until it has finished"
-            )
+            msg = f"only one process may write to {self.folder}, and another one does; wait for it"
             raise ConflictError(msg) from error
         except OSError as error:
             msg = f"{self.folder} must be a folder that can be written, got: {error.strerror}"
@@ -151,43 +148,7 @@ class Library:
         name = current_id(self.folder)
         if name is None:
             raise NotFoundError(_nothing_indexed(self.folder))
-        return self._engine(name)
-
-    def _engine(self, name: str) -> SearchEngine:
-        # Without the lock: a request for an open engine must not wait while another is opened.
-        engine = self._engines.get(name)
-        if engine is not None:
-            return engine
-        with self._opening:
-            if name not in self._engines:
-                snapshot = open_snapshot(self.folder, name)
-                model = load_model(snapshot.config.model)
-                self._close_deleted()
-                self._engines[name] = SearchEngine(
-                    snapshot.table,
-                    snapshot.index,
-                    model,
-                    snapshot.config,
-                    snapshot_id=name,
-                    key=self._key,
-                    thumbnail=self.thumbnail,
-                    canary_check=CanaryCheck(snapshot.canaries),
-                    texts=self._texts_of(model),
-                    facets=snapshot.facets,
-                    words=snapshot.words,
-                )
-            return self._engines[name]
-
-    def _texts_of(self, model: Embedder) -> TextVectors:
-        if model.model_id not in self._texts:
-            self._texts = {model.model_id: TextVectors(model)}  # of one model only, to save memory
-        return self._texts[model.model_id]
-
-    def _close_deleted(self) -> None:
-        # Files of a deleted snapshot keep their disk space for as long as they are mapped.
-        for name in list(self._engines):
-            if not (self.folder / "snapshots" / name).is_dir():
-                del self._engines[name]
+        return self._engines.of(name)
 
     def search(
         self,
@@ -214,7 +175,7 @@ class Library:
         Raises:
             CursorError: It is no token of this library, or one of another audience.
         """
-        return Cursor.unseal(token, self._key, audience=audience)
+        return Cursor.unseal(token, self.key, audience=audience)
 
     def open_kept(self, name: str) -> tuple[SearchEngine, NDArray[np.bool_] | None]:
         """Open a snapshot that is still kept, and find which of its photos are still there.
@@ -231,7 +192,7 @@ class Library:
         if not snapshot_folder.is_dir():
             raise ExpiredCursorError(msg)
         try:
-            engine = self._engine(name)
+            engine = self._engines.of(name)
         except DataError:
             if snapshot_folder.is_dir():
                 raise
@@ -290,7 +251,9 @@ class Library:
             )
         started = time.perf_counter()
         index = build_index(vectors, config)
-        texts = self._texts_of(model)
+        if not withheld:
+            teach_texts(index, table, model)
+        texts = self._engines.texts_of(model)
         words = WordIndex.build(table, withheld=withheld) if config.words else None
         built = SearchEngine(
             table, index, model, config, thumbnail=self.thumbnail, texts=texts, words=words
@@ -368,14 +331,9 @@ def _nothing_indexed(folder: Path) -> str:
     )
 
 
-def open_library(folder: Path | str) -> Library:
-    """Open a library on disk.
-
-    Raises:
-        NotFoundError: There is none.
-        DataError: It is of another version, or damaged.
-    """
-    return Library(Path(folder).expanduser().resolve())
+def open_library(folder: Path | str, *, for_others: bool = False) -> Library:
+    """Open a library on disk; raises what `Library` does."""
+    return Library(Path(folder).expanduser().resolve(), for_others=for_others)
 
 
 def create_library(folder: Path | str) -> Library:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError
 from searchlab.library.catalog import documents, text_key
 from searchlab.library.library import Library
-from searchlab.library.snapshots import current_id, read_manifest
+from searchlab.library.manifests import read_manifest
+from searchlab.library.snapshots import current_id
 from searchlab.models import load_model
+from searchlab.models.remembered import named_by
 from searchlab.photos.table import PhotoTable
 
 
@@ -34,7 +36,8 @@ def prune(library: Library) -> None:
             digests.update(table.texts("sha256"))
             keys.update(text_key(text) for text in documents(table, frozenset()))
             try:
-                model_ids.update(part.model_id for part, _ in load_model(spec).parts)
+                with named_by(snapshot):
+                    model_ids.update(part.model_id for part, _ in load_model(spec).parts)
             except (InputError, NotFoundError, MissingExtraError):
                 continue  # a model that cannot be loaded here embeds nothing here either
         cache.prune(digests, digests | keys, model_ids)

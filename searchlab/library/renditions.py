@@ -61,7 +61,7 @@ def _state_of(file: FileIO) -> State:
     )
 
 
-class Source:
+class RenditionSource:
     """A picture that is read piece by piece.
 
     Attributes:
@@ -111,6 +111,7 @@ class Source:
         if self._file is None:
             msg = "a picture must be as long as it was, got a shorter one"
             raise OSError(msg)
+        self._content = b""  # read already, and many may be on their way
         piece = os.pread(self._file.fileno(), n_bytes, at)
         if not piece or _state_of(self._file) != self._state:
             msg = "a picture must stay as it is while it is sent, got a change"
@@ -147,7 +148,7 @@ class RenditionFiles:
         self._lock = threading.Lock()
         self._writes = 0
 
-    def original(self, photo: Photo, roots: Sequence[Root]) -> Source:
+    def original(self, photo: Photo, roots: Sequence[Root]) -> RenditionSource:
         """Open the file of a photo.
 
         Args:
@@ -162,7 +163,7 @@ class RenditionFiles:
             state = _state_of(file)
             if self._digest(file, state) != photo.sha256:
                 raise _missing(photo, "one that was changed since")
-            return Source(file, state=state)
+            return RenditionSource(file, state=state)
         except OSError as error:
             file.close()
             raise _missing(photo, "one that is being changed") from error
@@ -183,18 +184,28 @@ class RenditionFiles:
                     self._known.popitem(last=False)
         return digest
 
-    def find(self, photo: Photo, size: str) -> Source | None:
+    def find(self, photo: Photo, size: str) -> RenditionSource | None:
         """Open a picture that was made before, of a size of `make`; None where there is none."""
-        places = [self._path(photo, size)]
-        if size == "thumb":
-            places.insert(0, thumbnail_path(self._thumbnails, photo.sha256))
-        for place in places:
+        for place in self._places(photo, size):
             with suppress(OSError):
-                source = Source(place.open("rb", buffering=0))
+                source = RenditionSource(place.open("rb", buffering=0))
                 if source.is_whole_webp or (size == SHOWN and source.kind):
                     return source
                 source.close()
         return None
+
+    def count_bytes(self, photo: Photo, size: str) -> int | None:
+        """Count the bytes of a picture that `find` would open; None where there is none."""
+        for place in self._places(photo, size):
+            with suppress(OSError):
+                return place.stat().st_size
+        return None
+
+    def _places(self, photo: Photo, size: str) -> list[Path]:
+        places = [self._path(photo, size)]
+        if size == "thumb":
+            places.insert(0, thumbnail_path(self._thumbnails, photo.sha256))
+        return places
 
     def make(self, photo: Photo, size: str, *, roots: Sequence[Root]) -> bytes:
         """Make a smaller picture and store it.

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,19 @@ from typing import Any
 import numpy as np
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError, quote
-from searchlab.files import sha256_of, sync_folder, write_atomically
+from searchlab.errors import DataError, quote
+from searchlab.files import sync_folder, write_atomically
+from searchlab.library.manifests import (
+    FORMAT,
+    REMEDY,
+    broken,
+    check_file,
+    read_manifest,
+    read_roots,
+    root_entry,
+    seal,
+)
+from searchlab.library.retention import DROPPED, drop_old, note_end, number_of, read_retention
 from searchlab.library.roots import Root
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.table import PhotoTable
@@ -28,15 +40,16 @@ from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex, open_index
 from searchlab.search.words.index import WordIndex
 
-FORMAT = 3
-# Snapshots on disk, the one in force included.
-KEPT = 3
 # Files up to this size are read whole and compared with their checksum on every opening.
 _CHECKED_BYTES = 64 * 2**20
 _PHOTOS, _FACETS = "photos.columns", "facets.columns"
-_PARTIAL = ".unfinished-"
+_LONGEST = 65_536  # components of a vector
+# What numpy raises where it meets a header that it did not write.
+_UNREADABLE = (
+    *(OSError, ValueError, TypeError, SyntaxError, EOFError, MemoryError, OverflowError),
+    tokenize.TokenError,
+)
 _NAME = re.compile(r"\d{6,}-[0-9a-f]{8}", re.ASCII)
-_REMEDY = "index again with `searchlab index --data DIR --rebuild`, nothing is embedded twice"
 
 
 @dataclass(frozen=True)
@@ -72,9 +85,9 @@ def current_id(folder: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise DataError(_broken(folder / "CURRENT", error.strerror or str(error))) from error
+        raise DataError(broken(folder / "CURRENT", error.strerror or str(error))) from error
     if not _NAME.fullmatch(name):
-        msg = f"{folder / 'CURRENT'} must name a snapshot, got {quote(name)}; {_REMEDY}"
+        msg = f"{folder / 'CURRENT'} must name a snapshot, got {quote(name)}; {REMEDY}"
         raise DataError(msg)
     return name
 
@@ -116,7 +129,7 @@ def write_snapshot(
     index.save(partial)
     words.save(partial)
     names = sorted(path.name for path in partial.iterdir())
-    files = {name: _seal(partial / name) for name in names}
+    files = {name: seal(partial / name) for name in names}
     manifest = {
         "format": FORMAT,
         "config": config.to_dict(),
@@ -124,7 +137,7 @@ def write_snapshot(
         "n_photos": len(table),
         "next_label": next_label,
         "canaries": canaries,
-        "roots": [_root_entry(root) for root in roots],
+        "roots": [root_entry(root) for root in roots],
         "files": files,
     }
     return _swap_in(folder, partial, manifest, replace_equal=replace_equal)
@@ -153,18 +166,33 @@ def rewrite_snapshot(folder: Path, snapshot_id: str, config: Config) -> str:
             os.link(place / name, partial / name)
         except OSError:  # a file system without links
             shutil.copyfile(place / name, partial / name)
-            _seal(partial / name)
+            seal(partial / name)
     manifest |= {"config": config.to_dict(), "config_id": config.config_id}
     return _swap_in(folder, partial, manifest, replace_equal=False)
+
+
+def adopt_snapshot(folder: Path, source: Path) -> str:
+    """Copy a snapshot out of another library and swap it in; returns its name here.
+
+    Raises:
+        DataError: It is damaged.
+    """
+    manifest = read_manifest(source)
+    partial = _partial(folder)
+    for name, sealed in manifest["files"].items():
+        shutil.copyfile(source / name, partial / name)
+        if seal(partial / name) != sealed:
+            raise DataError(broken(source / name, "another checksum"))
+    return _swap_in(folder, partial, manifest, replace_equal=True)
 
 
 def _partial(folder: Path) -> Path:
     """Make an empty folder for a new snapshot, and delete those of writers that died."""
     snapshots = folder / "snapshots"
     snapshots.mkdir(exist_ok=True)
-    for leftover in snapshots.glob(f"{_PARTIAL}*"):
+    for leftover in snapshots.glob(f"{DROPPED}*"):
         shutil.rmtree(leftover)
-    partial = snapshots / f"{_PARTIAL}{os.getpid()}"
+    partial = snapshots / f"{DROPPED}{os.getpid()}"
     partial.mkdir()
     return partial
 
@@ -173,30 +201,29 @@ def _swap_in(folder: Path, partial: Path, manifest: dict[str, Any], *, replace_e
     snapshots = partial.parent
     text = json.dumps(manifest, indent=1, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    if not replace_equal:
-        before = current_id(folder)
-        if before is not None and before.endswith(digest):
-            shutil.rmtree(partial)
-            _drop_old(snapshots, before)
-            return before
-    number = 1 + max((_number(path) for path in snapshots.iterdir()), default=0)
+    retention, before = read_retention(folder), _last_id(folder)
+    if not replace_equal and before is not None and before.endswith(digest):
+        shutil.rmtree(partial)
+        drop_old(snapshots, before, retention)
+        return before
+    number = 1 + max((number_of(path) for path in snapshots.iterdir()), default=0)
     snapshot_id = f"{number:06d}-{digest}"
     write_atomically(partial / "manifest.json", text.encode())
     sync_folder(partial)
     partial.rename(snapshots / snapshot_id)
     sync_folder(snapshots)
+    if before is not None and (snapshots / before).is_dir():
+        note_end(snapshots / before)
     write_atomically(folder / "CURRENT", f"{snapshot_id}\n".encode())
-    _drop_old(snapshots, snapshot_id)
+    drop_old(snapshots, snapshot_id, retention)
     return snapshot_id
 
 
-def _drop_old(snapshots: Path, current: str) -> None:
-    # A writer that died before it wrote CURRENT leaves newer ones that were never in force.
-    others = [place for place in snapshots.glob("[0-9]*") if place.name != current]
-    for old in sorted(others, key=_number)[: max(0, len(others) + 1 - KEPT)]:
-        # Renamed first: a snapshot is there as a whole or not at all.
-        renamed = old.rename(snapshots / f"{_PARTIAL}{old.name}")
-        shutil.rmtree(renamed, ignore_errors=True)
+def _last_id(folder: Path) -> str | None:
+    try:
+        return current_id(folder)
+    except DataError:  # a damaged one is being replaced
+        return None
 
 
 def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
@@ -213,12 +240,21 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
         check_file(place / name, sealed, whole=whole)
     config = Config.from_dict(manifest["config"])
     table = PhotoTable.open(place / _PHOTOS)
+    labels = np.sort(table.labels)
+    if labels.min(initial=0) < 0 or (np.diff(labels) == 0).any():
+        raise DataError(broken(place / _PHOTOS, "labels below 0, or one of two photos"))
     facets = Facets.open(place / _FACETS, table)
     try:
         # A plain view of the map: the memmap class costs microseconds at every slice.
         vectors = np.asarray(np.load(place / "vectors.npy", mmap_mode="r"))
-    except (OSError, ValueError) as error:
-        raise DataError(_broken(place / "vectors.npy", str(error))) from error
+        if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != len(table):
+            msg = f"{vectors.dtype} {vectors.shape} for {len(table)} photos"
+            raise ValueError(msg)
+        if not vectors.flags.c_contiguous or not 1 <= vectors.shape[1] <= _LONGEST:
+            msg = f"rows of {vectors.shape[1]} numbers that do not lie one after the other"
+            raise ValueError(msg)
+    except _UNREADABLE as error:
+        raise DataError(broken(place / "vectors.npy", str(error))) from error
     index = open_index(place, vectors, config, labels=table.labels)
     return Snapshot(
         snapshot_id=snapshot_id,
@@ -231,28 +267,6 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
         next_label=manifest["next_label"],
         canaries=manifest["canaries"],
     )
-
-
-def read_manifest(place: Path) -> dict[str, Any]:
-    """Read the manifest of a snapshot.
-
-    Raises:
-        DataError: It is missing, damaged or of another version.
-    """
-    path = place / "manifest.json"
-    try:
-        content = path.read_bytes()
-        if not place.name.endswith(hashlib.sha256(content).hexdigest()[:8]):
-            msg = "another checksum than its folder's name"
-            raise ValueError(msg)
-        manifest = json.loads(content)
-        if manifest["format"] != FORMAT:
-            msg = f"format {manifest['format']}, this searchlab reads {FORMAT}"
-            raise ValueError(msg)
-        Config.from_dict(manifest["config"])
-    except (OSError, ValueError, KeyError, TypeError, InputError) as error:
-        raise DataError(_broken(path, str(error))) from error
-    return dict(manifest)
 
 
 def check_snapshot(folder: Path, snapshot_id: str) -> list[str]:
@@ -276,7 +290,7 @@ def last_readable(folder: Path) -> tuple[Config, tuple[Root, ...], PhotoTable | 
     Returns:
         Configuration, folders, and the photos if their file is sound; None where there is nothing.
     """
-    for place in sorted((folder / "snapshots").glob("[0-9]*"), key=_number, reverse=True):
+    for place in sorted((folder / "snapshots").glob("[0-9]*"), key=number_of, reverse=True):
         try:
             manifest, roots = read_manifest(place), read_roots(place)
         except DataError:
@@ -289,61 +303,3 @@ def last_readable(folder: Path) -> tuple[Config, tuple[Root, ...], PhotoTable | 
             table = None
         return Config.from_dict(manifest["config"]), roots, table
     return None
-
-
-def read_roots(place: Path) -> tuple[Root, ...]:
-    """Read which folders a snapshot covers.
-
-    Raises:
-        DataError: Its manifest is missing, damaged or of another version.
-    """
-    return tuple(
-        Root(
-            Path(root["folder"]),
-            root["records"] and Path(root["records"]),
-            root["source"],
-            is_dump=root.get("is_dump", False),
-            allowed=tuple(root.get("allowed", ())),
-        )
-        for root in read_manifest(place)["roots"]
-    )
-
-
-def _root_entry(root: Root) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "folder": str(root.folder),
-        "records": root.records and str(root.records),
-        "source": root.source,
-    }
-    return entry | ({"is_dump": True, "allowed": list(root.allowed)} if root.is_dump else {})
-
-
-def check_file(path: Path, sealed: dict[str, Any], *, whole: bool) -> None:
-    """Compare a file with its size and, if `whole`, its checksum.
-
-    Raises:
-        DataError: They differ.
-    """
-    try:
-        size = path.stat().st_size
-        if size != sealed["bytes"]:
-            raise DataError(_broken(path, f"{size:,} bytes instead of {sealed['bytes']:,}"))
-        if whole and sha256_of(path) != sealed["sha256"]:
-            raise DataError(_broken(path, "another checksum"))
-    except OSError as error:
-        raise DataError(_broken(path, error.strerror or str(error))) from error
-
-
-def _seal(path: Path) -> dict[str, Any]:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-    return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
-
-
-def _number(path: Path) -> int:
-    head = path.name.split("-")[0]
-    return int(head) if head.isdigit() else 0
-
-
-def _broken(path: Path, problem: str) -> str:
-    return f"{path} must be as it was written, got: {problem}; {_REMEDY}"

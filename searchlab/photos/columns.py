@@ -27,6 +27,7 @@ from searchlab.errors import DataError, InputError, quote
 _MAGIC = b"SLCOLS01"
 _ALIGNED = 64
 _AT_ONCE = 4_096  # texts that are copied together
+_REMEDY = "index again with `searchlab index --data DIR --rebuild`, nothing is embedded twice"
 _DTYPES = ("|u1", "<u4", "<u8", "<i4", "<i8", "<f4")
 
 
@@ -76,9 +77,12 @@ class Texts:
         return self._between(self.starts.item(place), self.starts.item(place + 1))
 
     def _between(self, start: int, end: int) -> str:
-        if self.stored is not None and 0 <= start <= end <= len(self.data):
-            return self.stored.read(start, end).decode()
-        return self.data[start:end].tobytes().decode()
+        if not 0 <= start <= end <= len(self.data):
+            msg = f"a text must lie in {len(self.data):,} bytes, got {start} to {end}; {_REMEDY}"
+            raise DataError(msg)
+        if self.stored is not None:
+            return _decode(self.stored.read(start, end))
+        return _decode(self.data[start:end].tobytes())
 
     def at(self, places: NDArray[np.integer[Any]]) -> list[str]:
         """Return the texts at some places, faster than one by one.
@@ -93,14 +97,33 @@ class Texts:
             msg = f"places must be from 0 to {len(self) - 1}, got {places.min()} to {places.max()}"
             raise IndexError(msg)
         starts, ends = self.starts[places].tolist(), self.starts[places + 1].tolist()
-        return [self._between(*both) for both in zip(starts, ends, strict=True)]
+        # Each text costs a system call; many columns have none for most photos.
+        return [
+            self._between(start, end) if start != end else ""
+            for start, end in zip(starts, ends, strict=True)
+        ]
 
     def __iter__(self) -> Iterator[str]:
         for first in range(0, len(self), _AT_ONCE):
-            ends = self.starts[first : first + _AT_ONCE + 1].tolist()
+            ends = self.starts[first : first + _AT_ONCE + 1]
+            self._check_order(ends)
+            ends = ends.tolist()
             block = self.data[ends[0] : ends[-1]].tobytes()
             for start, end in itertools.pairwise(ends):
-                yield block[start - ends[0] : end - ends[0]].decode()
+                yield _decode(block[start - ends[0] : end - ends[0]])
+
+    def _check_order(self, starts: NDArray[np.int64]) -> None:
+        if starts[0] < 0 or starts[-1] > len(self.data) or (np.diff(starts) < 0).any():
+            msg = f"texts must lie in order in {len(self.data):,} bytes, got others; {_REMEDY}"
+            raise DataError(msg)
+
+
+def _decode(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        msg = f"a stored text must be UTF-8, got {quote(text)}; {_REMEDY}"
+        raise DataError(msg) from error
 
 
 def pack_texts(texts: Iterable[str]) -> Texts:

@@ -97,6 +97,13 @@ class PhotoTable:
         lengths = {len(column) for column in numbers.values()}
         lengths |= {len(column) for column in texts.values()}
         lengths |= {len(column.rows) for column in codes.values()}
+        for name, (rows, values) in codes.items():
+            if not 0 <= rows.min(initial=0) <= rows.max(initial=0) < max(len(values), 1):
+                msg = f"{name} must be among its {len(values)} values, got another"
+                raise DataError(msg)
+            if len(rows) and not values:
+                msg = f"{name} must have a value, got none"
+                raise DataError(msg)
         if len(lengths) != 1:
             msg = f"the columns of a photo table must be of one length, got {sorted(lengths)}"
             raise DataError(msg)
@@ -280,7 +287,14 @@ class PhotoTable:
 
     def photos(self, rows: Sequence[int]) -> list[Photo]:
         """Build the records at some rows."""
-        return [Photo(**attributes) for attributes in self.attributes(rows)]
+        try:
+            return [Photo(**attributes) for attributes in self.attributes(rows)]
+        except InputError as error:
+            msg = (
+                f"a stored photo must be as it was written, got: {error}; index again with "
+                "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
+            )
+            raise DataError(msg) from error
 
     def attributes(self, rows: Sequence[int], *, owners: bool = True) -> list[dict[str, Any]]:
         """Return the attributes of the photos at some rows, by the names of `Photo`.

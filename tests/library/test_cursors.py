@@ -9,16 +9,17 @@ import pytest
 from PIL import Image
 
 from searchlab.errors import DataError
-from searchlab.library import library as library_module
+from searchlab.library import engines
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
+from searchlab.library.retention import KEPT
 from searchlab.library.roots import check_root
-from searchlab.library.snapshots import KEPT
 from searchlab.search.cursors import CursorError
 from searchlab.search.queries import Query
-from tests.support import library_world
+from tests.support import library_world, snapshot_world
 from tests.support.library_world import GRAPH, PALETTE
 
+forgetful = snapshot_world.forgetful
 index = library_world.index
 library = library_world.library
 photos = library_world.photos
@@ -46,6 +47,7 @@ def test_a_cursor_goes_on_in_its_own_state_while_that_is_kept(put, index, librar
     assert names_of(reopened.search(cursor=first.next_cursor)) == names_of(second)
 
 
+@pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("reopen", [False, True])
 def test_a_cursor_of_a_state_that_is_gone_says_to_search_again(put, index, library, reopen):
     for i in range(9):
@@ -80,7 +82,7 @@ def test_a_state_that_is_dropped_while_a_cursor_opens_it_says_to_search_again(
         put(f"{i}.png", i)
     name = index().snapshot_id
     cursor = library.search(Query(text="red"), per_page=4).next_cursor
-    place, open_it = library.folder / "snapshots" / name, library_module.open_snapshot
+    place, open_it = library.folder / "snapshots" / name, engines.open_snapshot
 
     def dropped(*where):
         if gone:
@@ -89,7 +91,7 @@ def test_a_state_that_is_dropped_while_a_cursor_opens_it_says_to_search_again(
             (place / "vectors.npy").unlink()
         return open_it(*where)
 
-    monkeypatch.setattr(library_module, "open_snapshot", dropped)
+    monkeypatch.setattr(engines, "open_snapshot", dropped)
     with pytest.raises(CursorError if gone else DataError, match="search again" if gone else "npy"):
         open_library(library.folder).search(cursor=cursor)
 

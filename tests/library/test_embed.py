@@ -1,11 +1,10 @@
-import hashlib
+"""Pictures through the pipeline: facts, vectors and thumbnails, and files that are refused."""
+
 import io
 import sqlite3
 import struct
 import subprocess
 import sys
-import threading
-import time
 import zlib
 
 import numpy as np
@@ -19,42 +18,7 @@ from searchlab.models import load_model
 from searchlab.models.protocol import unit_rows
 from searchlab.photos.images.decode import WORKING_SIDE, as_rgb, for_model
 from searchlab.progress import Progress
-
-
-class MeanColour:
-    """Embeds a picture as its mean colour and counts what it is given."""
-
-    dim = 3
-    reads = "image"
-    input_size = 32
-
-    def __init__(self, name="mean", *, stop_after=None):
-        self.name = name
-        self.model_id = f"{name}-000000000001"
-        self.stop_after = stop_after
-        self.seen = []
-        self.batches = []
-
-    @property
-    def parts(self):
-        return ((self, 1.0),)
-
-    def encode_texts(self, texts):
-        return np.zeros((len(texts), 3), dtype=np.float32)
-
-    def encode_images(self, images):
-        if self.stop_after is not None and len(self.batches) == self.stop_after:
-            raise KeyboardInterrupt
-        colours = [np.asarray(image).reshape(-1, 3).mean(axis=0) for image in images]
-        self.seen += [tuple(colour.round().astype(int).tolist()) for colour in colours]
-        self.batches.append(len(images))
-        return unit_rows(np.array(colours) + 1)
-
-
-def picture(color, size=(40, 30), kind="PNG"):
-    encoded = io.BytesIO()
-    Image.new("RGB", size, color).save(encoded, kind)
-    return encoded.getvalue()
+from tests.support.embedding import MeanColour, picture
 
 
 def claiming(width, height):
@@ -63,41 +27,6 @@ def claiming(width, height):
     checksum = struct.pack(">I", zlib.crc32(header))
     content = picture("red")
     return content[:12] + header + checksum + content[33:]
-
-
-@pytest.fixture
-def put(tmp_path):
-    """Writes a file and returns its digest and path."""
-
-    def write(name, content):
-        path = tmp_path / "photos" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
-        return hashlib.sha256(content).hexdigest(), path
-
-    return write
-
-
-@pytest.fixture
-def cache(tmp_path):
-    with ContentCache(tmp_path / "cache.db") as opened:
-        yield opened
-
-
-@pytest.fixture
-def embed(cache, tmp_path):
-    """Runs the pipeline over (digest, path) pairs."""
-
-    def run(files, *models):
-        return embed_pictures(dict(files), models, cache, tmp_path / "small", Progress())
-
-    return run
-
-
-@pytest.fixture
-def many(put):
-    """100 pictures, each of one colour of its own."""
-    return [put(f"{i:03d}.png", picture((i, 200 - i, 50))) for i in range(100)]
 
 
 def test_facts_vectors_and_thumbnails_of_each_picture_are_kept(put, embed, cache, tmp_path):
@@ -257,99 +186,6 @@ def test_a_batch_of_nothing_but_refused_files_asks_the_model_nothing(put, embed)
     problems = embed([put(f"{i}.jpg", b"text %d" % i) for i in range(40)], model)
     assert len(problems) == 40
     assert model.batches == []
-
-
-def test_an_interrupted_run_keeps_its_finished_batches_and_the_next_does_the_rest(many, embed):
-    stopped = MeanColour(stop_after=3)
-    with pytest.raises(KeyboardInterrupt):
-        embed(many, stopped)
-    going_on = MeanColour()
-    embed(many, going_on)
-    assert len(stopped.seen) == sum(stopped.batches) >= 3
-    assert sorted(stopped.seen + going_on.seen) == [(i, 200 - i, 50) for i in range(100)]
-
-
-def test_an_interruption_leaves_no_thread_behind(many, embed):
-    import threading
-
-    with pytest.raises(KeyboardInterrupt):
-        embed(many, MeanColour(stop_after=1))
-    names = [thread.name for thread in threading.enumerate()]
-    assert not [name for name in names if name.startswith("decode")]
-
-
-def test_a_failing_second_model_keeps_nothing_of_its_batch(put, embed, cache):
-    files = [put(f"{i}.png", picture((i, 0, 0))) for i in range(5)]
-    first = MeanColour("first")
-    with pytest.raises(KeyboardInterrupt):
-        embed(files, first, MeanColour("second", stop_after=0))
-    digests = [digest for digest, _ in files]
-    assert cache.known_vectors(first.model_id, digests) == set()
-    assert cache.facts(digests) == {}
-
-
-def test_few_pictures_wait_in_memory_while_the_model_is_slow(put, embed, monkeypatch):
-    files = [put(f"{i:03d}.png", picture((i % 256, i // 256, 9), (4, 4))) for i in range(300)]
-    decoded, waiting = [], []
-    decode = pipeline.open_rgb
-
-    def counted(*args, **options):
-        decoded.append(1)
-        return decode(*args, **options)
-
-    class Slow(MeanColour):
-        def encode_images(self, images):
-            time.sleep(0.01)
-            waiting.append(len(decoded) - len(self.seen))
-            return super().encode_images(images)
-
-    monkeypatch.setattr(pipeline, "open_rgb", counted)
-    embed(files, Slow())
-    assert len(decoded) == 300
-    assert max(waiting) <= 100
-
-
-def test_a_slow_model_does_not_hold_up_decoding(many, embed, monkeypatch):
-    decode, decoded, ahead = pipeline.open_rgb, [], threading.Event()
-
-    def counted(*args, **options):
-        decoded.append(1)
-        if len(decoded) > 2 * pipeline.BATCH:
-            ahead.set()
-        return decode(*args, **options)
-
-    class Slow(MeanColour):
-        def encode_images(self, images):
-            assert ahead.wait(timeout=30)  # two batches on, while the first one is embedded
-            return super().encode_images(images)
-
-    monkeypatch.setattr(pipeline, "open_rgb", counted)
-    assert embed(many, Slow()) == []
-
-
-def test_slow_decoding_does_not_hold_up_the_model(many, embed, monkeypatch):
-    decode, order, embedding = pipeline.open_rgb, [], threading.Event()
-
-    def slow(*args, **options):
-        order.append(1)
-        if len(order) > 2 * pipeline.BATCH:
-            assert embedding.wait(timeout=30)
-        return decode(*args, **options)
-
-    class Ready(MeanColour):
-        def encode_images(self, images):
-            embedding.set()
-            return super().encode_images(images)
-
-    monkeypatch.setattr(pipeline, "open_rgb", slow)
-    assert embed(many, Ready()) == []
-
-
-def test_a_model_may_ask_for_larger_batches(many, embed):
-    model = MeanColour()
-    model.images_at_once = 40
-    embed(many, model)
-    assert model.batches == [40, 40, 20]
 
 
 def test_how_pictures_are_resized_changes_nothing_that_is_kept(put, tmp_path, monkeypatch):

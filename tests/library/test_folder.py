@@ -5,12 +5,13 @@ import pytest
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.library.library import create_library, open_library
 from searchlab.library.prune import prune
-from searchlab.library.snapshots import KEPT
+from searchlab.library.retention import KEPT
 from searchlab.search.queries import Query
-from tests.support import library_world
+from tests.support import library_world, snapshot_world
 from tests.support.library_world import ids_by_name, state_of
 
 embedded = library_world.embedded
+forgetful = snapshot_world.forgetful
 index = library_world.index
 library = library_world.library
 photos = library_world.photos
@@ -84,6 +85,7 @@ def test_making_a_library_again_opens_it(put, index, library):
 # -- pruned -------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("forgetful")
 def test_pruning_drops_what_no_state_has_and_costs_no_embedding(
     put, index, library, photos, embedded
 ):

@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from searchlab.config import Config
+from searchlab.config.word_weights import USUAL_WORDS
 from searchlab.errors import NotFoundError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
@@ -22,6 +23,7 @@ from searchlab.library.roots import check_root
 pytestmark = pytest.mark.slow
 
 EXACT = Config(model="palette")
+WORDS = Config(model="palette", words=USUAL_WORDS)
 GRAPH = Config(model="palette", index="hnsw", step_rows=0, depth=5)
 
 # Runs one indexing run again and again in a forked process that dies before its first, second,
@@ -30,12 +32,9 @@ DRIVER = """
 import json, os, shutil, signal, sqlite3, sys
 from contextlib import closing
 from pathlib import Path
-
 import numpy as np
 from PIL import Image
-
-import searchlab.cli.console, searchlab.search.engine
-import searchlab.search.indexes.hnsw, searchlab.photos.table
+import searchlab.cli.console, searchlab.search.engine, searchlab.search.indexes.hnsw
 from searchlab.config import Config
 from searchlab.errors import NotFoundError
 from searchlab.search.filters.photo_filter import PhotoFilter
@@ -45,11 +44,11 @@ from searchlab.models import load_model
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.search.queries import Query
 from searchlab.library.roots import check_root
-from searchlab.library.snapshots import KEPT, current_id
-
-photos, base, work, config = sys.argv[1:]
-photos, base, work = Path(photos), Path(base), Path(work)
-config = Config.from_dict(json.loads(config))
+from searchlab.library import retention
+from searchlab.library.snapshots import current_id
+retention.KEPT_S = 0.0
+photos, base, work = map(Path, sys.argv[1:4])
+config = Config.from_dict(json.loads(sys.argv[4]))
 # What every child would load again.
 load_model("palette").encode_images([Image.new("RGB", (1, 1))])
 load_model("palette").encode_texts(["red"])
@@ -88,6 +87,7 @@ def arm(n):
 
     before(os, "replace", seldom)
     before(os, "rename")
+    before(os, "link")
     before(os, "fsync")
     before(np, "save")
     before(searchlab.photos.table, "save_columns")
@@ -101,6 +101,7 @@ def arm(n):
 def answers(library):
     engine = library.engine
     queries = [Query(text=text) for text in ("red", "dark green", "#123456")]
+    queries += [Query(text=f"{number}") for number in (3, 203)]  # names of files
     queries.append(Query(filter=PhotoFilter(after_date="1000-01-01")))
     return [
         [(hit.photo.photo_id, hit.relevance_score) for hit in engine.search(query, per_page=50)]
@@ -155,7 +156,7 @@ def examine(folder, old, new):
     after = state(folder)
     problems += [f"{name} differs" for name in after if name != "name" and after[name] != new[name]]
     left = [path.name for path in (folder / "snapshots").iterdir()]
-    if len(left) > KEPT or any(not name[0].isdigit() for name in left):
+    if len(left) > retention.KEPT or any(not name[0].isdigit() for name in left):
         problems.append(f"leftovers: {sorted(left)}")
     if now is not None and now["digest"] == new["digest"] and after["name"] != now["name"]:
         problems.append("a finished state was written again")
@@ -268,6 +269,23 @@ def test_a_later_run_killed_before_any_change_of_the_disk(photos, tmp_path):
     for i in range(200, 210):
         mosaic(photos / f"{i}.png", i)
     results, stderr = kill_everywhere(photos, base, tmp_path / "w", GRAPH)
+    assert [one for one in results if one[1] != []] == [], stderr
+    assert len(results) >= 18
+
+
+def test_a_run_that_adds_to_many_text_segments_killed_before_any_change(tmp_path):
+    photos, base = (tmp_path / "photos").resolve(), tmp_path / "base"
+    photos.mkdir()
+    end = 0
+    for count in (16, 8, 4, 2, 1):  # each too small to be written anew with the one before
+        for i in range(end, end + count):
+            mosaic(photos / f"{i}.png", i)
+        end += count
+        index_photos(create_library(base), [check_root(photos)], config=WORDS)
+    assert len(open_library(base).snapshot().words.segments) == 5
+    (photos / "3.png").unlink()
+    mosaic(photos / "203.png", 203)
+    results, stderr = kill_everywhere(photos, base, tmp_path / "w", WORDS)
     assert [one for one in results if one[1] != []] == [], stderr
     assert len(results) >= 18
 

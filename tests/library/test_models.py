@@ -198,6 +198,15 @@ def test_a_picture_tower_is_checked_too(put, index, library, photos, monkeypatch
         reopened.search(Query(image=picture))
 
 
+def test_a_library_of_a_model_that_is_not_known_here_is_refused(put, index, library, monkeypatch):
+    put("a.png", 1)
+    index()
+    monkeypatch.delitem(registry.MODELS, "palette")
+    monkeypatch.setattr(registry, "_loaded", {})
+    with pytest.raises(MismatchError, match=r"must be known here: .* got 'palette'"):
+        open_library(library.folder).search(Query(text="blue"))
+
+
 @pytest.mark.parametrize("change", ["publish", "engine_for"])
 def test_a_configuration_that_was_measured_with_other_weights_is_refused(
     put, index, library, change

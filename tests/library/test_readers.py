@@ -9,11 +9,11 @@ import threading
 import pytest
 
 from searchlab.errors import ConflictError, InputError
-from searchlab.library import library as library_module
+from searchlab.library import engines
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import open_library
 from searchlab.library.prune import prune
-from searchlab.library.snapshots import KEPT
+from searchlab.library.retention import KEPT
 from searchlab.search.cursors import CursorError
 from searchlab.search.queries import Query
 from tests.support import library_world
@@ -130,14 +130,14 @@ def test_a_search_on_an_open_engine_does_not_wait_while_another_is_opened(
     first = library.search(Query(text="red"), per_page=4)
     put("new.png", 99)
     index()
-    started, go_on, open_it = threading.Event(), threading.Event(), library_module.open_snapshot
+    started, go_on, open_it = threading.Event(), threading.Event(), engines.open_snapshot
 
     def slowly(*place):
         started.set()
         assert go_on.wait(20)
         return open_it(*place)
 
-    monkeypatch.setattr(library_module, "open_snapshot", slowly)
+    monkeypatch.setattr(engines, "open_snapshot", slowly)
     pages = []
     new = threading.Thread(target=lambda: pages.append(library.search(Query(text="red"))))
     old = threading.Thread(
@@ -158,9 +158,9 @@ def test_a_search_on_an_open_engine_does_not_wait_while_another_is_opened(
 def test_many_readers_open_a_new_state_once(put, index, library, monkeypatch):
     put("a.png", 1)
     index()
-    opened, open_it = [], library_module.open_snapshot
+    opened, open_it = [], engines.open_snapshot
     monkeypatch.setattr(
-        library_module, "open_snapshot", lambda *place: opened.append(place) or open_it(*place)
+        engines, "open_snapshot", lambda *place: opened.append(place) or open_it(*place)
     )
     gate = threading.Barrier(6)
 

@@ -12,7 +12,7 @@ from PIL import Image
 from searchlab.errors import NotFoundError
 from searchlab.library import renditions
 from searchlab.library.embed import thumbnail_path
-from searchlab.library.renditions import CHUNK, SIDES, RenditionFiles, Source
+from searchlab.library.renditions import CHUNK, SIDES, RenditionFiles, RenditionSource
 from searchlab.library.roots import Root
 
 
@@ -306,7 +306,7 @@ def test_what_a_dead_writer_left_is_cleared_away(shop):
 
 
 def test_a_picture_in_memory_is_read_like_a_file():
-    source = Source(RED)
+    source = RenditionSource(RED)
     assert (source.size, source.kind, source.read(2, 3)) == (len(RED), "PNG", RED[2:5])
     with pytest.raises(OSError, match="as long as it was"):
         source.read(len(RED), 1)

@@ -6,7 +6,6 @@ import pytest
 
 from searchlab.errors import InputError
 from searchlab.library import scan as scan_module
-from searchlab.library.cache import ContentCache
 from searchlab.library.roots import Root, check_root
 from searchlab.library.scan import scan_roots
 from searchlab.progress import Progress
@@ -17,12 +16,6 @@ def photos(tmp_path):
     folder = tmp_path / "photos"
     folder.mkdir()
     return folder.resolve()
-
-
-@pytest.fixture
-def cache(tmp_path):
-    with ContentCache(tmp_path / "cache.db") as opened:
-        yield opened
 
 
 @pytest.fixture

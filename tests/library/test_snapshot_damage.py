@@ -6,9 +6,10 @@ import shutil
 import pytest
 
 from searchlab.errors import DataError
-from searchlab.library import snapshots
+from searchlab.library import manifests, snapshots
+from searchlab.library.manifests import read_manifest
 from searchlab.library.roots import Root
-from searchlab.library.snapshots import current_id, open_snapshot, read_manifest
+from searchlab.library.snapshots import current_id, open_snapshot
 from tests.support import snapshot_world
 
 folder = snapshot_world.folder
@@ -107,8 +108,8 @@ def test_a_manifest_that_was_changed_is_a_data_error(folder, save, change):
 
 def test_a_manifest_of_another_format_says_so(folder, save, monkeypatch):
     name = save(["a"])
-    written = snapshots.FORMAT
-    monkeypatch.setattr(snapshots, "FORMAT", 99)
+    written = manifests.FORMAT
+    monkeypatch.setattr(manifests, "FORMAT", 99)
     with pytest.raises(DataError, match=rf"manifest\.json.*format {written}.*99"):
         open_snapshot(folder, name)
 
@@ -149,3 +150,10 @@ def test_a_current_that_names_a_missing_snapshot_is_a_data_error(folder, save):
     (folder / "CURRENT").write_text("000009-0123abcd\n")
     with pytest.raises(DataError, match=r"000009-0123abcd.*--rebuild"):
         open_snapshot(folder, current_id(folder))
+
+
+@pytest.mark.parametrize("labels", [[1, 1, 2], [-1, 0, 1]])
+def test_labels_that_are_not_the_photos_own_are_a_data_error(folder, save, labels):
+    name = save(["a", "b", "c"], kind="exact", labels=labels)
+    with pytest.raises(DataError, match=r"photos\.columns.*labels.*--rebuild"):
+        open_snapshot(folder, name)

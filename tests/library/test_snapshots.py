@@ -7,11 +7,14 @@ import pytest
 from searchlab.config import Config
 from searchlab.files import write_atomically
 from searchlab.library import snapshots
+from searchlab.library.manifests import read_manifest, read_roots
+from searchlab.library.retention import KEPT
 from searchlab.library.roots import Root
-from searchlab.library.snapshots import KEPT, current_id, open_snapshot, read_manifest, read_roots
+from searchlab.library.snapshots import current_id, open_snapshot
 from tests.support import snapshot_world
 
 folder = snapshot_world.folder
+forgetful = snapshot_world.forgetful
 save = snapshot_world.save
 
 
@@ -68,6 +71,7 @@ def test_a_state_that_equals_one_before_the_last_is_new(folder, save):
     assert third[:7] == "000003-"
 
 
+@pytest.mark.usefixtures("forgetful")
 def test_a_few_snapshots_are_kept_the_newest_ones(folder, save):
     names = [save([str(i) for i in range(n)]) for n in range(1, 7)]
     assert KEPT >= 2
@@ -92,6 +96,7 @@ def test_leftovers_are_removed_also_where_nothing_changed(folder, save):
     assert names_in(folder) == [first]
 
 
+@pytest.mark.usefixtures("forgetful")
 def test_other_files_in_the_folder_are_left_alone(folder, save):
     save(["a"])
     (folder / "snapshots/notes.txt").write_text("mine")
@@ -124,6 +129,7 @@ def test_a_current_with_other_line_ends_is_read(folder, save):
     assert current_id(folder) == name
 
 
+@pytest.mark.usefixtures("forgetful")
 def test_an_old_snapshot_goes_on_while_a_new_one_is_written_and_dropped(folder, save):
     name = save(["a", "b", "c"])
     old = open_snapshot(folder, name)
@@ -209,6 +215,7 @@ def orphans(folder, name, n):
     return made
 
 
+@pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("n", [1, KEPT, 3 * KEPT])
 def test_orphans_newer_than_current_never_make_current_go_where_nothing_changed(folder, save, n):
     save(["a"])
@@ -219,6 +226,7 @@ def test_orphans_newer_than_current_never_make_current_go_where_nothing_changed(
     assert len(names_in(folder)) <= KEPT
 
 
+@pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("n", [1, KEPT, 3 * KEPT])
 def test_orphans_newer_than_current_leave_when_new_states_come(folder, save, n):
     name = save(["a", "b"])

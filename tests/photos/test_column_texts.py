@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from searchlab.errors import InputError
+from searchlab.errors import DataError, InputError
 from searchlab.photos.columns import Texts, join_texts, open_columns, pack_texts, save_columns
 
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]))
@@ -66,11 +66,28 @@ def test_places_that_no_text_has_are_refused():
             pack_texts(["a", "b"]).at(np.array(places))
 
 
-def test_texts_that_point_beyond_their_data_are_read_as_far_as_there_are_data(path):
-    starts = np.array([0, 2**40, 1, 2], dtype=np.int64)
+@pytest.mark.parametrize("starts", [(0, 2**40, 1, 2), (0, -1, 1, 2), (0, 2, 1, 2)])
+def test_texts_that_point_beyond_their_data_or_overlap_are_a_data_error(path, starts):
+    starts = np.array(starts, dtype=np.int64)
     save_columns(path, {"x.starts": starts, "x.data": np.frombuffer(b"ab", np.uint8)})
     texts = open_columns(path).texts("x")
-    assert [texts[0], texts[1], texts[2]] == texts.at(np.arange(3)) == ["ab", "", "b"]
+    with pytest.raises(DataError, match="--rebuild"):
+        list(texts)
+    with pytest.raises(DataError, match="--rebuild"):
+        [texts[place] for place in range(3)]
+    with pytest.raises(DataError, match="--rebuild"):
+        texts.at(np.arange(3))
+
+
+def test_a_text_that_is_no_utf8_is_a_data_error(path):
+    starts = np.array([0, 1, 2], dtype=np.int64)
+    save_columns(path, {"x.starts": starts, "x.data": np.frombuffer(b"a\xff", np.uint8)})
+    texts = open_columns(path).texts("x")
+    assert texts[0] == "a"
+    with pytest.raises(DataError, match="must be UTF-8"):
+        list(texts)
+    with pytest.raises(DataError, match="must be UTF-8"):
+        texts.at(np.arange(2))
 
 
 @settings(deadline=None)

@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from searchlab.errors import DataError, InputError
 from searchlab.photos.columns import open_columns, save_columns
+from tests.support.examples import examples
 
 DTYPES = ("u1", "<u4", "<u8", "<i4", "<i8", "<f4")
 REFUSED = r"c\.columns must hold columns, got: .*; index the photos again to rebuild it"
@@ -24,20 +25,20 @@ def path(tmp_path):
     return tmp_path / "c.columns"
 
 
+def check_round_trip(path, arrays):
+    """Save and open arrays, and compare."""
+    save_columns(path, arrays)
+    columns = open_columns(path)
+    assert list(columns) == list(arrays)
+    for name, array in arrays.items():
+        assert columns[name].dtype == array.dtype.newbyteorder("=")
+        np.testing.assert_array_equal(columns[name], array)
+    return columns
+
+
 @pytest.fixture
 def same(path):
-    """Save and open arrays, and compare."""
-
-    def check(arrays):
-        save_columns(path, arrays)
-        columns = open_columns(path)
-        assert list(columns) == list(arrays)
-        for name, array in arrays.items():
-            assert columns[name].dtype == array.dtype.newbyteorder("=")
-            np.testing.assert_array_equal(columns[name], array)
-        return columns
-
-    return check
+    return lambda arrays: check_round_trip(path, arrays)
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_every_dtype_comes_back_with_its_ends(same, dtype, length):
     same({"before": values, "empty": values[:0], "after": values[::-1]})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.dictionaries(
         st.text(max_size=8),
@@ -83,13 +84,7 @@ def test_every_dtype_comes_back_with_its_ends(same, dtype, length):
 @example({})
 @example({"\ud800": np.zeros(1, "u1"), '"}\n': np.zeros(0, "<i8"), "": np.ones(2, "<i4")})
 def test_any_arrays_come_back_under_their_names(tmp_path_factory, arrays):
-    path = tmp_path_factory.getbasetemp() / "any.columns"
-    save_columns(path, arrays)
-    columns = open_columns(path)
-    assert list(columns) == list(arrays)
-    for name, array in arrays.items():
-        assert columns[name].dtype == array.dtype.newbyteorder("=")
-        np.testing.assert_array_equal(columns[name], array)
+    check_round_trip(tmp_path_factory.getbasetemp() / "any.columns", arrays)
 
 
 def test_big_endian_numbers_keep_their_values_and_are_stored_little_endian(same, path):
@@ -319,7 +314,7 @@ def test_an_array_may_end_with_the_file_and_not_one_byte_later(forge):
         open_columns(forge(header, room=127 - size))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.binary(max_size=300))
 @example(b"SLCOLS01" + (2).to_bytes(8, "little") + b"[]")
 def test_any_other_bytes_are_refused_and_nothing_else_is_raised(tmp_path_factory, content):

@@ -13,6 +13,7 @@ from searchlab.photos.colors import color_name, hex_distance
 from searchlab.photos.images.blur_hash import blur_hash
 from searchlab.photos.images.decode import DecodedImage, analyse
 from searchlab.photos.images.dominant_colors import dominant_and_palette
+from tests.support.examples import examples
 
 
 def plain(color: str, size: tuple[int, int] = (120, 80)) -> Image.Image:
@@ -134,7 +135,7 @@ def test_shares_follow_the_areas():
     assert large + small == pytest.approx(1.0)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.integers(0, 2**32 - 1), st.integers(1, 90), st.integers(1, 90))
 def test_a_palette_is_at_most_five_distinct_shades_that_sum_to_1(seed, width, height):
     rng = np.random.default_rng(seed)

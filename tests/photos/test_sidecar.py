@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from searchlab.errors import InputError
 from searchlab.photos.sidecar import Record, Skipped, read_records
+from tests.support.examples import examples
 
 GOOD = b'{"file": "good.jpg", "title": "kept"}\n'
 
@@ -226,7 +227,7 @@ def test_a_sidecar_without_permission_is_an_input_error(tmp_path):
         list(read_records(path))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.binary(max_size=120))
 def test_no_bytes_raise(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "any.jsonl"
@@ -244,7 +245,7 @@ _json = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["file", "title", "source", "uploaded_on", "x"]), _json).map(
         lambda values: {"file": "a.jpg", **values}

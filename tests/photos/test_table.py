@@ -18,6 +18,7 @@ from searchlab.photos.table import (
     row_of_photo,
 )
 from searchlab.search.filters.photo_filter import PhotoFilter
+from tests.support.examples import examples
 
 HOSTILE = "\u202eمصوّر\u200d 🐈‍⬛ e\u0301 \t\n\r\x00\x7f \u2028 <b>'\";--"
 IDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -145,7 +146,7 @@ def test_the_same_photo_id_twice_is_refused(make_photo):
         PhotoTable.from_photos([make_photo(4), make_photo(2), make_photo(4, width=1)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sets(IDS, max_size=25), st.lists(IDS, max_size=10))
 @example({"a", "aa", "b", "B", "", "é", "e\u0301", "\uffff", "\U00010000"}, ["a\0", "ab", "c"])
 def test_a_photo_is_found_by_its_id_and_by_no_other(make_photo, present, absent):

@@ -217,6 +217,9 @@ def test_a_server_that_cannot_be_reached_is_told(make_api, server):
         *("100.64.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0"),
         *("fc00::1", "ff02::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "nonsense"),
         "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+        # Site-local, NAT64 of a network's own, compatible with IPv4, translated by SIIT, and more.
+        *("fec0::1", "feff::1", "64:ff9b:1::7f00:1", "64:ff9b:1:ffff::808:808", "::127.0.0.1"),
+        *("::8.8.8.8", "::ffff:0:10.0.0.1", "::ffff:0:8.8.8.8", "5f00::1", "4000::1", "100::1"),
     ],
 )
 def test_private_addresses_are_known_in_all_their_disguises(address):

@@ -12,6 +12,7 @@ from searchlab.photos.photo import web_url
 from searchlab.photos.sidecar import Skipped
 from searchlab.sources import SOURCES
 from searchlab.sources.dump import read_dump
+from tests.support.examples import examples
 from tests.support.upstream import RECORDS, UNSPLASH
 
 VALUES = st.recursive(
@@ -70,7 +71,7 @@ def assert_harmless(record):
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_no_value_at_any_place_of_a_record_does_harm_or_more_than_refuse_it(name, data):
     record = copy.deepcopy(RECORDS[name])
@@ -89,7 +90,7 @@ def test_no_value_at_any_place_of_a_record_does_harm_or_more_than_refuse_it(name
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(answer=VALUES)
 def test_any_json_is_an_answer_whose_records_are_refused_one_by_one(name, answer):
     for entry in SOURCES[name].entries(answer):
@@ -105,7 +106,7 @@ def test_a_hostile_name_is_shown_as_the_text_that_it_is():
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     content=st.binary(max_size=200)
     | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace"))

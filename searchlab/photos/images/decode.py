@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from PIL import (
     AvifImagePlugin,
@@ -33,7 +33,14 @@ from PIL import (
 from searchlab.errors import ImageError, InputError
 from searchlab.photos.images.blur_hash import blur_hash
 from searchlab.photos.images.dominant_colors import Palette, dominant_and_palette
+from searchlab.photos.images.effort import decoding_effort
 from searchlab.photos.images.headers import FORMATS, declared_size, excess, exif_orientation, sniff
+from searchlab.photos.images.memory import (
+    BYTES_A_PIXEL,
+    MAX_DECODING_BYTES,
+    decoding_bytes,
+    reduce_large,
+)
 from searchlab.photos.images.resize import Resize, plain_resize
 from searchlab.photos.images.srgb import to_srgb
 from searchlab.photos.metadata import NO_METADATA, MetadataBlocks
@@ -58,7 +65,7 @@ MAX_BYTES: Final = 50 * 2**20
 # Above it Pillow refuses a picture as a decompression bomb: 0.5 GB as RGB. Half of it holds for GIF
 # and TIFF, whose decoders warn above that.
 MAX_PIXELS: Final = 178_956_970
-_MAX_HEIF_PIXELS: Final = 128_000_000  # each takes eleven bytes while it is decoded
+_MAX_EFFORT: Final = 2_400_000_000  # thirteen scans of the largest JPEG; encoders make ten
 _MAX_WEBP_SIDE: Final = 16_383
 
 
@@ -232,40 +239,71 @@ def _check_pixels(width: int, height: int, *, max_pixels: int) -> None:
         raise ImageError(msg, reason="too many pixels")
 
 
+def _check_work(content: bytes, kind: str, size: tuple[int, int], *, min_side: int | None) -> None:
+    # Full sizes are asked for by few, one at a time; they are bounded by their pixels alone.
+    needed = decoding_bytes(content, kind, min_side) if min_side is not None else 0
+    if needed > MAX_DECODING_BYTES:
+        most = f"{MAX_DECODING_BYTES // 2**20:,} MiB of memory"
+        got = f"{size[0]} x {size[1]} pixels that need {needed // 2**20:,}"
+        msg = f"a picture must be decoded in {most}, got a {kind} of {got}; scale it down"
+        raise ImageError(msg, reason="too many pixels")
+    effort = size[0] * size[1] * decoding_effort(content, kind).passes if kind == "JPEG" else 0
+    if effort > _MAX_EFFORT:
+        most = f"{_MAX_EFFORT:,} pixels times scans"
+        msg = f"a picture must take {most} or less, got a JPEG with {effort:,}; save it anew"
+        raise ImageError(msg, reason="too complex")
+
+
 def _decode(content: bytes, kind: str, *, min_side: int | None, max_pixels: int) -> DecodedImage:
     _quiet()
+    max_pixels = min(max_pixels, MAX_DECODING_BYTES // BYTES_A_PIXEL.get(kind, 1))
     if kind in {"GIF", "TIFF"} and Image.MAX_IMAGE_PIXELS:  # Pillow warns from here on.
         max_pixels = min(max_pixels, Image.MAX_IMAGE_PIXELS)
-    if kind == "HEIF":
-        max_pixels = min(max_pixels, _MAX_HEIF_PIXELS)
     _check_pixels(*declared_size(content, kind), max_pixels=max_pixels)
     too_much = excess(content, kind)
     if too_much is not None:
         msg = f"a picture must be of usual complexity, got a {kind} with {too_much}; save it anew"
         raise ImageError(msg, reason="too complex")
+    loaded = _load(content, kind, min_side=min_side, max_pixels=max_pixels)
+    picture, alpha = to_srgb(loaded.image)
+    width, height = loaded.size
+    if loaded.orientation in _TRANSPOSE:
+        picture = picture.transpose(_TRANSPOSE[loaded.orientation])
+        alpha = alpha.transpose(_TRANSPOSE[loaded.orientation]) if alpha else None
+    if loaded.orientation >= 5:
+        width, height = height, width
+    return DecodedImage(picture, width, height, kind, alpha, loaded.metadata)
+
+
+class _Loaded(NamedTuple):
+    """A picture as its decoder gives it, and what its file says of it."""
+
+    image: Image.Image
+    size: tuple[int, int]
+    orientation: int
+    metadata: MetadataBlocks
+
+
+def _load(content: bytes, kind: str, *, min_side: int | None, max_pixels: int) -> _Loaded:
     # Not Image.open, which tries further formats and warns of large sizes; we check both ourselves.
     image: Image.Image
     with _DECODERS[kind](io.BytesIO(content)) as image:
-        width, height = image.size
-        _check_pixels(width, height, max_pixels=max_pixels)
+        size = image.size
+        _check_pixels(*size, max_pixels=max_pixels)
+        _check_work(content, kind, size, min_side=min_side)
         # A HEIF file would give its thumbnail, which may be another picture.
         if min_side is not None and kind == "JPEG":
             image.draft(None, (max(1, min_side), max(1, min_side)))
         image.load()
         if kind in {"TIFF", "HEIF"}:  # Their decoders have turned it upright already.
-            width, height = image.size
-            orientation = 1
+            size, orientation = image.size, 1
         else:
             exif = image.info.get("exif")
             orientation = exif_orientation(exif if isinstance(exif, bytes) else b"")
         metadata = MetadataBlocks.of(content, kind, image.info)
-        picture, alpha = to_srgb(image)
-    if orientation in _TRANSPOSE:
-        picture = picture.transpose(_TRANSPOSE[orientation])
-        alpha = alpha.transpose(_TRANSPOSE[orientation]) if alpha else None
-    if orientation >= 5:
-        width, height = height, width
-    return DecodedImage(picture, width, height, kind, alpha, metadata)
+        # What is left of a large picture once this returns is the smaller one.
+        smaller = image if kind == "JPEG" else reduce_large(image, min_side)
+        return _Loaded(smaller, size, orientation, metadata)
 
 
 def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = None) -> Image.Image:

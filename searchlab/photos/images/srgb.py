@@ -26,7 +26,8 @@ def to_srgb(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
         picture = _lab_to_rgb(plain) if plain.mode == "LAB" else plain.convert("RGB")
     if alpha is None or alpha.getextrema()[0] == 255:
         return picture, None
-    return Image.composite(picture, Image.new("RGB", picture.size, "white"), alpha), alpha
+    picture.paste("white", mask=ImageChops.invert(alpha))  # in place: a copy may not fit
+    return picture, alpha
 
 
 def _split(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:

@@ -20,6 +20,8 @@ import httpx
 
 from searchlab.errors import InputError
 
+# All that IANA has given out for the public internet; every other block is for something else.
+_GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 
 Resolve = Callable[[str, int], list[str]]
@@ -27,6 +29,9 @@ Resolve = Callable[[str, int], list[str]]
 
 def is_public(address: str) -> bool:
     """Say whether an address is on the public internet.
+
+    Of IPv6 that is what was given out for it, and not what stands for an address of IPv4 by a form
+    of its own: where such a one leads to, only the network that it is used in knows.
 
     >>> is_public("93.184.215.14"), is_public("10.0.0.1"), is_public("::ffff:127.0.0.1")
     (True, False, False)
@@ -41,7 +46,7 @@ def is_public(address: str) -> bool:
             inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         if inner is not None:
             return is_public(str(inner))
-        if ip.teredo is not None:
+        if ip.teredo is not None or ip not in _GLOBAL_UNICAST:
             return False
     return ip.is_global and not ip.is_multicast
 
