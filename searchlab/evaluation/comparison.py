@@ -5,21 +5,15 @@ Data and statistics only; `searchlab.evaluation.reporting` presents them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from searchlab.errors import InputError
 from searchlab.evaluation.promotion import choose
 from searchlab.evaluation.results import Result, incompatibility
-from searchlab.evaluation.significance import leader_tests, tie_groups
-from searchlab.evaluation.significance.power import Power, power_of
-
-ALPHA = 0.05
+from searchlab.evaluation.significance.power import Power
+from searchlab.evaluation.significance.standings import ALPHA, Standings
 
 
 class Comparison:
@@ -67,28 +61,35 @@ class Comparison:
         self._seed = seed
 
     @cached_property
-    def groups(self) -> list[list[Result]]:
-        """Results in groups, best first; members cannot be told apart from their group's first."""
+    def standings(self) -> Standings:
+        """The results as scores of the headline metric, by config_id."""
         scores = {
             config_id: result.scores.values[result.headline]
             for config_id, result in self._by_config.items()
         }
-        groups = tie_groups(scores, alpha=self.alpha, seed=self._seed, **self._labels)
-        return [[self._by_config[config_id] for config_id in group] for group in groups]
+        labels = next(iter(self._by_config.values())).scores
+        return Standings(
+            scores,
+            langs=labels.langs,
+            clusters=labels.cluster_ids,
+            alpha=self.alpha,
+            seed=self._seed,
+        )
+
+    @cached_property
+    def groups(self) -> list[list[Result]]:
+        """Results in groups, best first; members cannot be told apart from their group's first."""
+        return [[self._by_config[name] for name in group] for group in self.standings.groups]
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
         """All results, by rank group and then by headline metric, best first."""
         return tuple(result for group in self.groups for result in group)
 
-    @cached_property
+    @property
     def ranks(self) -> dict[str, int]:
         """Config_id -> number of its group, from 1."""
-        return {
-            result.config_id: rank
-            for rank, group in enumerate(self.groups, start=1)
-            for result in group
-        }
+        return self.standings.ranks
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -112,39 +113,20 @@ class Comparison:
         """The result to serve; see `searchlab.evaluation.promotion.choose`."""
         return choose(self.groups[0])
 
-    @cached_property
+    @property
     def p_values(self) -> dict[str, float]:
         """Config_id -> p-value of the paired test against the leader, with Holm's correction."""
-        leader, *others = self.results
-        best, *scores = _headline_scores(leader, *others)
-        p_values = leader_tests(best, scores, **self._labels, seed=self._seed)
-        return {other.config_id: p for other, p in zip(others, p_values, strict=True)}
+        return self.standings.p_values
 
-    @cached_property
+    @property
     def powers(self) -> dict[str, Power]:
-        """Config_id -> power of the test against the leader; without systems of equal scores.
-
-        At the level of the first step of Holm's correction, which a single difference must pass.
-        """
-        leader, *others = self.results
-        level = self.alpha / max(1, math.comb(len(self.results), 2))
-        powers = {}
-        for other in others:
-            best, scores = _headline_scores(leader, other)
-            if (best != scores).any() and len(set(leader.scores.cluster_ids)) > 1:
-                powers[other.config_id] = power_of(best, scores, **self._labels, alpha=level)
-        return powers
+        """Config_id -> power of the test against the leader; see `Standings.powers`."""
+        return self.standings.powers
 
     @property
     def detectable(self) -> tuple[float, float] | None:
-        """The least difference from the leader that can be shown, over the systems tied with it.
-
-        The least and the greatest over these systems; over all systems if none is tied, and None
-        if there is nothing to estimate it from.
-        """
-        tied = [result.config_id for result in self.groups[0] if result.config_id in self.powers]
-        sizes = [self.powers[config_id].detectable for config_id in tied or self.powers]
-        return (min(sizes), max(sizes)) if sizes else None
+        """The least difference from the leader that can be shown; see `Standings.detectable`."""
+        return self.standings.detectable
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the data, and every system with rank, figures and p-value."""
@@ -172,12 +154,3 @@ class Comparison:
             "detectable": {name: power.to_dict() for name, power in self.powers.items()},
             "systems": systems,
         }
-
-    @property
-    def _labels(self) -> dict[str, Any]:
-        scores = next(iter(self._by_config.values())).scores
-        return {"groups": scores.langs, "clusters": scores.cluster_ids}
-
-
-def _headline_scores(*results: Result) -> list[NDArray[np.float64]]:
-    return [result.scores.values[result.headline] for result in results]

@@ -18,7 +18,7 @@ from searchlab.config.indexes import load_index
 from searchlab.errors import ConflictError, DataError, InputError, SearchlabError
 from searchlab.evaluation.provenance.measurement import read_measurement, write_measurement
 from searchlab.evaluation.results import Result, incompatibility, load_result
-from searchlab.evaluation.significance import Interval, bootstrap_interval, permutation_test
+from searchlab.evaluation.significance import Interval, bootstrap_interval, paired_test
 
 BENCHMARK = "promotion"
 # Smaller differences in time are noise on a shared machine, or too small to notice.
@@ -210,7 +210,7 @@ def _compare_by_query(result: Result, rival: Result, name: str) -> Standing:
     mine, theirs = scores.values[metric], rival.scores.values[metric]
     groups, clusters = scores.langs, scores.cluster_ids
     difference = bootstrap_interval(mine - theirs, groups=groups, clusters=clusters)
-    p_value = permutation_test(mine, theirs, groups=groups, clusters=clusters)
+    p_value = paired_test(mine, theirs, groups=groups, clusters=clusters)
     reason = (
         f"{metric} differs by {difference.mean:+.3f} [{difference.low:+.3f}, "
         f"{difference.high:+.3f}], p = {p_value:.4f}"

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.evaluation.charts import COLORS, MARKERS, chart
-from searchlab.evaluation.comparison import ALPHA
 from searchlab.evaluation.reports import Report
-from searchlab.evaluation.significance import Interval, holm, permutation_test
+from searchlab.evaluation.significance import Interval, holm, paired_test
+from searchlab.evaluation.significance.standings import ALPHA
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +118,7 @@ class Recommendation:
             for other in self.report.results:
                 if other is not self.chosen:
                     theirs, _ = self._scores(other, lang)
-                    p = permutation_test(theirs, mine, clusters=cluster_ids, seed=self._seed)
+                    p = paired_test(theirs, mine, clusters=cluster_ids, seed=self._seed)
                     gain = float(theirs.mean() - mine.mean())
                     tests.append((lang, self._names[other.config_id], gain, p))
         adjusted = holm([p for *_, p in tests])

@@ -6,15 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from searchlab.errors import NotFoundError
-from searchlab.evaluation.comparison import ALPHA, Comparison
+from searchlab.evaluation.comparison import Comparison
 from searchlab.evaluation.promotion import promote
 from searchlab.evaluation.reporting import leaderboard, terminal
 from searchlab.evaluation.reporting.leaderboard_html import leaderboard_html
+from searchlab.evaluation.reporting.rows import answer_rows, query_rows, system_rows
 from searchlab.evaluation.results import load_result
+from searchlab.evaluation.significance.standings import ALPHA
+from searchlab.files import require_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console, ConsoleOptions, RenderResult
+
+    from searchlab.evaluation.datasets import Dataset
+    from searchlab.library.library import Library
 
 _WIDE = 125
 
@@ -44,15 +50,29 @@ class Report(Comparison):
 
     def frame(self) -> pd.DataFrame:
         """Return a row for each system, best first, with figures as numbers."""
+        require_pandas()
         import pandas as pd
 
-        rows = []
-        for values in self.to_dict()["systems"]:
-            intervals = values.pop("intervals")
-            for metric, (mean, low, high) in intervals.items():
-                values |= {metric: mean, f"{metric} low": low, f"{metric} high": high}
-            rows.append(values | values.pop("metrics"))
-        return pd.DataFrame(rows).set_index("system")
+        return pd.DataFrame(system_rows(self)).set_index("system")
+
+    def queries_frame(self, dataset: Dataset | None = None) -> pd.DataFrame:
+        """Return a row for each system and query: metrics, milliseconds, words of the dataset."""
+        require_pandas()
+        import pandas as pd
+
+        return pd.DataFrame(query_rows(self, dataset))
+
+    def answers_frame(
+        self, out: Path | str, dataset: Dataset | None = None, library: Library | None = None
+    ) -> pd.DataFrame:
+        """Return a row for each answer that is recorded in a folder of results.
+
+        With titles and files, as far as the dataset or a library of its photos knows them.
+        """
+        require_pandas()
+        import pandas as pd
+
+        return pd.DataFrame(answer_rows(self, Path(out), dataset, library))
 
     def promote(
         self, path: Path | str, *, force: bool = False, replace_unlike: bool = False

@@ -29,7 +29,7 @@ from searchlab.evaluation.provenance.measurement import (
     read_measurement,
     write_measurement,
 )
-from searchlab.evaluation.significance import GroupedIntervals, Interval
+from searchlab.evaluation.significance import GroupedIntervals
 from searchlab.files import write_atomically
 
 _LABELS = ("query_id", "lang", "about")
@@ -143,7 +143,7 @@ class Result:
             "task": self.task,
             "parameters": {"metrics": list(self.intervals), "seed": self.manifest.get("seed")},
             "metrics": {name: round(value, 6) for name, value in self.metrics.items()},
-            "intervals": {name: _plain(intervals) for name, intervals in self.intervals.items()},
+            "intervals": {name: intervals.to_dict() for name, intervals in self.intervals.items()},
             "n_queries": self.n_queries,
             **({"judged_by": self.judged_by} if self.judged_by else {}),
             "photos": self.photos,
@@ -210,7 +210,8 @@ def load_result(path: Path | str) -> Result:
             config=config,
             metrics=dict(values["metrics"]),
             intervals={
-                name: _intervals(values_of) for name, values_of in values["intervals"].items()
+                name: GroupedIntervals.from_dict(values_of)
+                for name, values_of in values["intervals"].items()
             },
             photos=dict(values["photos"]),
             manifest=dict(values["manifest"]),
@@ -271,22 +272,6 @@ def _describe_difference(name: str, value: Any, other: Any) -> str:
     if name == "metrics":
         return f"{', '.join(value)} and {', '.join(other)}"
     return f"{value} and {other}"
-
-
-def _plain(intervals: GroupedIntervals) -> dict[str, Any]:
-    def rounded(interval: Interval) -> list[float]:
-        return [round(value, 6) for value in interval]
-
-    return {
-        "macro": rounded(intervals.macro),
-        "micro": rounded(intervals.micro),
-        "langs": {lang: rounded(interval) for lang, interval in intervals.groups.items()},
-    }
-
-
-def _intervals(values: Mapping[str, Any]) -> GroupedIntervals:
-    langs = {lang: Interval(*interval) for lang, interval in values["langs"].items()}
-    return GroupedIntervals(Interval(*values["macro"]), Interval(*values["micro"]), langs)
 
 
 def _scores_text(scores: Scores) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from searchlab.config import Config
 from searchlab.config.calibration import FITTED_TEXT_ALPHA, UNCALIBRATED, Calibration, Curve
@@ -50,11 +51,34 @@ def test_thinned_negatives_with_weights_give_the_curve_of_all_pairs():
     assert thinned.intercept == pytest.approx(whole.intercept, rel=0.05)
 
 
+def test_a_relevance_that_rises_slowly_is_fitted_too():
+    """From 45 % at a cosine of -1 to 55 % at 1."""
+    cosines, relevant = [-1, -1, 1, 1], [True, False, True, False]
+    curve = fit_curve(cosines, relevant, weights=[45e3, 55e3, 55e3, 45e3])
+    assert curve.slope == pytest.approx(np.log(55 / 45), rel=1e-3)
+    assert curve.intercept == pytest.approx(0, abs=1e-3)
+
+
 def test_weights_stand_for_repeated_pairs():
     cosines, relevant = [0.1, 0.3, 0.2, 0.5], [False, False, True, True]
     weighted = fit_curve(cosines, relevant, weights=[3, 1, 1, 2])
     repeated = fit_curve([0.1] * 3 + [0.3, 0.2] + [0.5] * 2, [False] * 4 + [True] * 3)
     assert weighted.slope == pytest.approx(repeated.slope, rel=1e-5)
+
+
+def test_the_fit_is_the_least_loss_on_smoothed_targets():
+    """Computed anew with SciPy: of few pairs the smoothing moves the curve a good deal."""
+    cosines = np.array([0.10, 0.15, 0.18, 0.22, 0.25, 0.31])
+    relevant = np.array([False, False, True, False, True, True])
+    targets = np.where(relevant, 4 / 5, 1 / 5)  # three of each: (3 + 1) / (3 + 2) and 1 / (3 + 2)
+
+    def loss(line):
+        logits = line[0] * cosines + line[1]
+        return np.sum(np.logaddexp(0, logits) - targets * logits)
+
+    least = minimize(loss, [10.0, -2.0], tol=1e-12).x
+    curve = fit_curve(cosines, relevant)
+    assert [curve.slope, curve.intercept] == pytest.approx(least, rel=1e-3)
 
 
 def test_classes_that_do_not_overlap_give_a_finite_slope():

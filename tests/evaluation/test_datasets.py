@@ -17,13 +17,14 @@ from searchlab.photos.photo import photo_id_of
 from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
+from tests.support.bundled import bundled
 
 PHOTO_A, PHOTO_B = photo_id_of("pond", "a"), photo_id_of("pond", "b")
 
 
 @pytest.fixture(scope="module")
 def demo() -> Dataset:
-    return load_dataset("demo")
+    return bundled("demo")
 
 
 @pytest.fixture

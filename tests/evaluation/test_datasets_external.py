@@ -17,7 +17,7 @@ from searchlab.photos.photo import photo_id_of
 
 def test_an_unknown_dataset_lists_the_known():
     with pytest.raises(
-        NotFoundError, match=r"one of coco-judge, demo, demo-everyday, .*, stamps, or a folder"
+        NotFoundError, match=r"one of coco-judge, demo, demo-everyday, .*, web-judge, or a folder"
     ):
         load_dataset("imagenet")
 
@@ -120,6 +120,9 @@ REAL = external_root()
         ("flickr8k-captions", 20_997, "ar cs de en es fr id ja ru tr zh"),
         ("flickr8k-similar", 597, NO_LANGUAGE),
         ("flickr8k-words", 180, "en"),
+        ("flickr8k-words-described", 179, "en"),
+        ("flickr8k-described-zh", 1_000, "zh"),
+        ("flickr8k-words-described-zh", 104, "zh"),
         ("flickr8k-steered", 1_527, "cs de en fr zh"),
     ],
 )

@@ -17,6 +17,7 @@ from searchlab.evaluation.datasets import (
 )
 from searchlab.photos.photo import photo_id_of
 from searchlab.search.filters.photo_filter import PhotoFilter
+from tests.support.bundled import bundled
 
 RED, BLUE = photo_id_of("mine", "1"), photo_id_of("mine", "2")
 
@@ -226,7 +227,7 @@ def test_a_dataset_survives_a_round_trip(folder, tmp_path, pictures):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["demo", "demo-similar", "demo-steered"])
 def test_what_ships_survives_a_round_trip(tmp_path, name):
-    dataset = load_dataset(name)
+    dataset = bundled(name)
     copy = read_dataset(write_dataset(dataset, tmp_path / name))
     assert copy.queries == dataset.queries
     assert copy.qrels == dataset.qrels
@@ -270,7 +271,5 @@ def test_pictures_of_one_name_are_not_written_over_each_other(folder, tmp_path):
 
 
 def test_kinds_that_ship_are_all_explained():
-    kinds = {
-        query.kind for name in ("demo", "demo-similar") for query in load_dataset(name).queries
-    }
+    kinds = {query.kind for name in ("demo", "demo-similar") for query in bundled(name).queries}
     assert kinds <= WITHHELD.keys()

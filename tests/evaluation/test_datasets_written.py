@@ -24,6 +24,7 @@ from searchlab.library.roots import check_root
 from searchlab.photos.photo import photo_id_of
 from searchlab.search.words.terms import one_edit_apart
 from tests.support import experiment_world
+from tests.support.bundled import bundled
 from tests.support.experiment_world import EXACT, SHADES, photo_id, shades
 
 folder = experiment_world.folder
@@ -85,7 +86,7 @@ def library_of(dataset, cache):
 
 
 def test_half_of_the_photos_keep_their_words_by_their_id_alone():
-    demo = load_dataset("demo-written")
+    demo = bundled("demo-written")
     half = derive_half_written(demo, "half")
     kept = {
         photo_id
@@ -156,7 +157,7 @@ def test_misspelt_queries_keep_their_ids_and_answers(titled):
 
 
 def test_queries_in_the_language_of_the_texts_are_left_out():
-    demo = load_dataset("demo-written")
+    demo = bundled("demo-written")
     abroad = without_language(demo, "abroad", ["en"])
     assert {"en", "en-GB", "en-AU"}.isdisjoint(abroad.languages)
     assert {"de", "zh-CN"} <= set(abroad.languages)
@@ -167,7 +168,7 @@ def test_queries_in_the_language_of_the_texts_are_left_out():
 
 
 def test_names_find_who_took_the_photo_and_what_it_shows():
-    names = load_dataset("demo-proper-names")
+    names = bundled("demo-proper-names")
     assert names.withheld == frozenset()
     by_kind = {query.kind for query in names.queries}
     assert by_kind == {"photographer", "person", "place"}
@@ -188,7 +189,7 @@ a#en0 a 3"""
 CAPTIONS = """caption_id photo_id lang kind idx text source
 a#en0 a en written 0 A~dog~. x
 a#en2 a en written 2 A~brown~animal~. x
-a#en1 a en written 1 A~hound~runs~. x
+a#en1 a en written 1 A~dog~runs~. x
 a#de0 a de human_translation 0 Ein~Hund~. x
 c#en0 c en written 0 Not~of~this~split~. x"""
 
@@ -205,10 +206,15 @@ def test_a_described_photo_has_a_caption_that_no_query_is(tmp_path, monkeypatch)
     monkeypatch.setenv("SEARCHLAB_DATASETS", str(tmp_path))
     described = load_dataset("flickr8k-described")
     texts = {r["source_photo_id"]: r.get("source_description") for r in described.records}
-    assert texts == {"a": "A hound runs .", "b": None}
+    assert texts == {"a": "A dog runs .", "b": None}
     assert described.qrels == load_dataset("flickr8k").qrels
     assert described.withheld == frozenset()
     assert sorted(described.qrels) == ["a#de0", "a#en0"]
+    # Two of three writers say "dog"; what is written about the photo is what one of them says.
+    plain, words = load_dataset("flickr8k-words"), load_dataset("flickr8k-words-described")
+    assert list(plain.qrels.values()) == [{photo_id_of("flickr", "a"): 2}]
+    assert list(words.qrels.values()) == [{photo_id_of("flickr", "a"): 1}]
+    assert {r["source_photo_id"]: r.get("source_description") for r in words.records} == texts
 
 
 def write(path, table):

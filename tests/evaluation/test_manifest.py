@@ -1,20 +1,29 @@
 import dataclasses
 import re
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from searchlab.errors import InputError
-from searchlab.evaluation.datasets import load_dataset
-from searchlab.evaluation.provenance.manifest import data_hashes, machine, make_manifest, models_of
+from searchlab.evaluation.provenance import manifest as manifests
+from searchlab.evaluation.provenance.manifest import (
+    data_hashes,
+    machine,
+    make_manifest,
+    models_of,
+    refuse_changes,
+)
 from searchlab.evaluation.provenance.registry import code_of
 from searchlab.search.filters.photo_filter import PhotoFilter
+from tests.support.bundled import bundled
 
 
 @pytest.fixture(scope="module")
 def demo():
-    return load_dataset("demo")
+    return bundled("demo")
 
 
 def test_a_manifest_names_all_that_figures_depend_on():
@@ -56,6 +65,73 @@ def test_plain_models_are_described_each_once_and_hybrids_by_their_parts():
     assert models_of("palette") == models[1:]
 
 
+# -- the commit -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A checkout whose `searchlab/manifest.py` takes the place of the module."""
+    cached = (manifests.commit, manifests.checkout, manifests.changed_files)
+    for one in cached:
+        one.cache_clear()
+    code = tmp_path / "tree/searchlab/manifest.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("x = 1\n")
+    root = tmp_path / "tree"
+    monkeypatch.setattr(manifests, "__file__", str(code))
+
+    def git(*arguments):
+        who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"]
+        subprocess.run(["git", "-C", str(root), *who, *arguments], check=True, capture_output=True)
+        for one in cached:
+            one.cache_clear()
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "the first one")
+    yield root, git
+    for one in cached:
+        one.cache_clear()
+
+
+def test_a_clean_tree_may_record_and_names_its_commit(tree):
+    root, _ = tree
+    (root / "results").mkdir()
+    (root / "results/a.json").write_text("{}")  # records and documents change no figure
+    (root / "README.md").write_text("words")
+    refuse_changes(root / "results")
+    assert re.fullmatch(r"[0-9a-f]{12}", manifests.commit())
+    assert "changes" not in make_manifest("search_quality")
+
+
+@pytest.mark.parametrize("name", ["searchlab/manifest.py", "searchlab/new.py", "benchmarks/b.py"])
+def test_changed_and_new_code_may_not_record_into_its_own_checkout(tree, name):
+    root, git = tree
+    file = root / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("x = 2\n")
+    with pytest.raises(InputError, match=f"got changes in {name}; commit them, or give --allow"):
+        refuse_changes(root / "results/deep")
+    refuse_changes(root.parent / "elsewhere")
+    assert manifests.commit().endswith("+")
+    assert make_manifest("search_quality")["changes"] == [name]
+    git("add", ".")
+    git("commit", "-qm", "the second one")
+    refuse_changes(root / "results")
+    assert not manifests.commit().endswith("+")
+
+
+def test_outside_of_a_checkout_nothing_is_refused_and_no_commit_is_named(tmp_path, monkeypatch):
+    for one in (manifests.commit, manifests.checkout, manifests.changed_files):
+        one.cache_clear()
+    monkeypatch.setattr(manifests, "__file__", str(Path(tmp_path) / "searchlab/manifest.py"))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    refuse_changes(tmp_path)
+    assert manifests.commit() == ""
+    manifests.checkout.cache_clear()
+    manifests.commit.cache_clear()
+
+
 # -- data -------------------------------------------------------------------------------------
 
 
@@ -93,3 +169,22 @@ def test_a_filter_that_all_queries_share_is_kept(demo):
     assert hashes["queries"] != data_hashes(sample)["queries"]
     mixed = dataclasses.replace(sample, queries=(filtered[0], *sample.queries[1:]))
     assert "filter" not in data_hashes(mixed)
+
+
+def test_queries_hashed_when_filters_had_fewer_fields_are_known_again(demo):
+    sample = demo.sample(["en"], 5, 0)
+    today = data_hashes(sample)["queries"]
+
+    def older(changed=""):
+        described = []
+        for query in sorted(sample.queries, key=lambda query: query.query_id):
+            texts = {name: repr(getattr(query, name)) for name in ("query_id", "lang", "kind")}
+            conditions = repr(query.filter).replace(" palette=(),", "")
+            texts["filter"] = conditions.replace(", before_date=None", "")
+            described.append(texts | {"text": repr(query.text + changed)})
+        return manifests._hash_of(described)
+
+    assert older() != today
+    assert data_hashes(sample, recorded=older())["queries"] == older()
+    assert data_hashes(sample, recorded=older("!"))["queries"] == today
+    assert data_hashes(sample, recorded=today)["queries"] == today

@@ -6,10 +6,10 @@ import types
 import pytest
 
 from searchlab.config import Config
-from searchlab.errors import InputError
-from searchlab.evaluation.datasets import DATASETS, load_dataset, loading
+from searchlab.errors import InputError, MismatchError
+from searchlab.evaluation.datasets import DATASETS, dataset_names, load_dataset
 from searchlab.evaluation.experiments import Experiment
-from searchlab.evaluation.metrics import METRICS, MetricKind
+from searchlab.evaluation.metrics import METRICS, MetricKind, metric_names, parse_metric
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.provenance.measurement import measurement_path, write_measurement
 from searchlab.evaluation.provenance.registry import STUDIES, Study
@@ -46,14 +46,53 @@ def test_a_dataset_is_one_line_in_datasets(monkeypatch, shades):
     assert report.results[0].n_queries == len(SHADES) + 1
 
 
-def test_a_package_brings_datasets_by_an_entry_point(monkeypatch, shades):
-    def list_entry_points(*, group):
-        assert group == "searchlab.datasets"
-        return [types.SimpleNamespace(name="theirs", load=lambda: lambda: shades)]
+PLUGGED = """
+from searchlab.evaluation.metrics import MetricKind
+from tests.support.shades import make_shades
 
-    monkeypatch.setattr(loading, "entry_points", list_entry_points)
-    monkeypatch.setitem(DATASETS, "theirs", loading.find_plug_ins()["theirs"])
-    assert load_dataset("theirs") is shades
+def score_last(grades, answers, metric):
+    return float(bool(answers) and grades.get(answers[-1], 0) >= metric.least)
+
+LAST = MetricKind(score=score_last)
+
+def load():
+    from pathlib import Path
+    folder = Path(__file__).parent / "shades"
+    folder.mkdir(exist_ok=True)
+    return make_shades(folder)
+"""
+
+
+@pytest.fixture
+def plugged(tmp_path, monkeypatch):
+    """An installed package with a dataset and a metric, and one of each that cannot be loaded."""
+    (tmp_path / "plugged_evaluation.py").write_text(PLUGGED)
+    described = tmp_path / "plugged-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text(
+        "[searchlab.datasets]\ntheirs = plugged_evaluation:load\ngone = plugged_evaluation:no\n"
+        "[searchlab.metrics]\nlast = plugged_evaluation:LAST\nlost = plugged_evaluation:no\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_a_package_brings_a_dataset_and_a_metric_by_entry_points(plugged):
+    dataset = load_dataset("theirs")
+    assert "theirs" in dataset_names()
+    assert "last" in metric_names()
+    report = Experiment(dataset, [Config(model="palette")], ["last@5", "mrr@10"]).run()
+    assert report.results[0].headline == "last@5"
+    assert 0 <= report.results[0].metrics["last@5"] < 1
+
+
+def test_a_plugin_that_cannot_be_imported_is_named(plugged):
+    with pytest.raises(MismatchError, match=r"'gone' of searchlab\.datasets .* uninstall plugged"):
+        load_dataset("gone")
+    with pytest.raises(MismatchError, match=r"'lost' of searchlab\.metrics .* uninstall plugged"):
+        parse_metric("lost@5")
+    with pytest.raises(InputError, match=r"judged@k, last@k, lost@k, with k"):
+        parse_metric("first@5")
 
 
 def test_a_study_is_one_line_in_studies(monkeypatch, tmp_path):

@@ -6,10 +6,12 @@ import pytest
 
 from searchlab.config import Config
 from searchlab.errors import ConflictError, DataError
+from searchlab.evaluation import promotion
 from searchlab.evaluation.promotion import compare_with_current, promote
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.provenance.registry import code_of
 from searchlab.evaluation.reports import Report
+from searchlab.evaluation.significance import Interval
 from searchlab.files import digest_of
 from tests.support.made_results import GRAPH, MINI, PALETTE, WIDE, result
 
@@ -87,6 +89,18 @@ def test_a_difference_that_only_the_paired_test_sees_is_refused_too(path):
     standing = compare_with_current(worse, path)
     assert standing.is_worse
     assert standing.difference.high < 0
+
+
+@pytest.mark.parametrize(("p_value", "is_worse"), [(0.001, True), (0.049, True), (0.2, False)])
+def test_the_p_value_decides_where_the_interval_of_the_difference_holds_zero(
+    path, monkeypatch, p_value, is_worse
+):
+    in_force(path, result(MINI))
+    near = result(WIDE, shift=0.02)
+    monkeypatch.setattr(promotion, "paired_test", lambda *_, **__: p_value)
+    wide = lambda *_, **__: Interval(-0.01, -0.03, 0.01)  # noqa: E731
+    monkeypatch.setattr(promotion, "bootstrap_interval", wide)
+    assert compare_with_current(near, path).is_worse is is_worse
 
 
 def test_by_intervals_alone_only_what_lies_wholly_below_is_worse(path):

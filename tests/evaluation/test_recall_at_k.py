@@ -52,6 +52,15 @@ def test_recall_refuses_different_shapes():
         recall_at_k(one, two)
 
 
+def test_recall_of_one_answer_to_one_query_is_measured_and_that_of_none_refused():
+    one = Neighbors(np.array([[4]]), np.array([[0.9]]))
+    assert recall_at_k(one, one) == 1.0
+    for shape in ((0, 1), (1, 0)):
+        none = Neighbors(np.zeros(shape, dtype=int), np.zeros(shape))
+        with pytest.raises(InputError, match="at least"):
+            recall_at_k(none, none)
+
+
 def test_latency_is_in_milliseconds():
     assert latency(np.arange(101) / 1000) == {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0}
 

@@ -7,7 +7,6 @@ from click.testing import CliRunner
 
 from searchlab.cli import searchlab
 from searchlab.config import Config
-from searchlab.evaluation.datasets import DATASETS
 from searchlab.evaluation.experiments import Experiment
 from searchlab.evaluation.promotion import promote
 from searchlab.evaluation.provenance.measurement import read_measurement
@@ -15,24 +14,15 @@ from searchlab.evaluation.provenance.registry import code_of
 from searchlab.evaluation.provenance.renew import renew
 from searchlab.evaluation.provenance.verify import verify, verify_result
 from searchlab.evaluation.results import load_result
-from tests.support.shades import make_shades, reseal
+from tests.support import recorded_results
+from tests.support.shades import reseal
 
 FORMER = {"code": "0.0.9+aaaa", "commit": "bbbb", "date": "2026-01-01T00:00:00+00:00"}
 
 
-@pytest.fixture(scope="module")
-def shades(tmp_path_factory):
-    return make_shades(tmp_path_factory.mktemp("shades"))
-
-
-@pytest.fixture(autouse=True)
-def known(monkeypatch, shades):
-    monkeypatch.setitem(DATASETS, "shades", lambda: shades)
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
+shades = recorded_results.shades
+known = recorded_results.known
+cache = recorded_results.cache
 
 
 @pytest.fixture

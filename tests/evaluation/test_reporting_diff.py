@@ -9,7 +9,7 @@ from searchlab.evaluation.reporting.diff_page import diff_page
 from searchlab.evaluation.reporting.pictures import Pictures
 from searchlab.evaluation.reports import Report
 from searchlab.evaluation.results import load_result, read_run_beside
-from searchlab.evaluation.significance import bootstrap_interval, permutation_test
+from searchlab.evaluation.significance import bootstrap_interval, paired_test
 from tests.support.made_results import ABOUT, LANGS, MINI, PALETTE, WIDE, N, result
 
 
@@ -42,7 +42,7 @@ def test_difference_interval_and_p_value_are_those_of_the_paired_methods():
     a, b = before.scores.values["ndcg@10"], after.scores.values["ndcg@10"]
     labels = {"groups": LANGS, "clusters": ABOUT}
     assert diff.whole.difference == bootstrap_interval(b - a, **labels)
-    assert diff.whole.p_value == permutation_test(b, a, **labels)
+    assert diff.whole.p_value == paired_test(b, a, **labels)
     assert diff.power.difference == pytest.approx(diff.whole.difference.mean)
     german = np.array(LANGS) == "de"
     assert diff.languages["de"].difference.mean == pytest.approx((b - a)[german].mean())

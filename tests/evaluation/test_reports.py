@@ -14,7 +14,7 @@ from searchlab.evaluation.reporting.reading import reading
 from searchlab.evaluation.reporting.terminal import leaderboard_table
 from searchlab.evaluation.reports import Report, load_report
 from searchlab.evaluation.results import Scores
-from searchlab.evaluation.significance import permutation_test
+from searchlab.evaluation.significance import paired_test
 from searchlab.evaluation.significance.power import power_of
 from tests.support.made_results import GRAPH, MINI, PALETTE, WIDE, result
 
@@ -110,6 +110,15 @@ def test_choice_among_equally_fast_ones_is_the_smallest():
     assert choose(report.groups[0]) is small
 
 
+@pytest.mark.parametrize(("ms", "most"), [(0.5, 1.5), (2.5, 4.0)])
+def test_choice_reaches_up_to_a_half_or_a_millisecond_more_than_the_least(ms, most):
+    """`text_ms` of half a millisecond comes on top: a new query takes 1 ms or 3 ms at least."""
+    fastest = result(MINI, ms=ms, mib=2.0)
+    small, slower = (result(WIDE, ms=x, mib=0.5) for x in (most, most + 1e-9))
+    assert choose([fastest, small]) is small
+    assert choose([fastest, slower]) is fastest
+
+
 def test_choice_ignores_a_faster_system_that_is_worse():
     report = Report([result(MINI, ms=50.0), result(PALETTE, shift=0.3, ms=0.01)])
     assert report.chosen.config == MINI
@@ -167,7 +176,7 @@ def test_p_values_are_those_against_the_leader_with_holms_correction(report):
     scores = leader.scores
     labels = {"groups": scores.langs, "clusters": scores.cluster_ids}
     raw = [
-        permutation_test(scores.values["ndcg@10"], other.scores.values["ndcg@10"], **labels)
+        paired_test(scores.values["ndcg@10"], other.scores.values["ndcg@10"], **labels)
         for other in (second, third)
     ]
     assert report.p_values[second.config_id] == min(1, 2 * raw[0])

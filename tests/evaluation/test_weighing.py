@@ -1,5 +1,6 @@
 """Which configuration is promoted over several tasks, and what is written down for it."""
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -61,6 +62,7 @@ def test_scores_of_each_query_are_weighed_and_results_stay():
     assert one.scores.values["ndcg@10"] == pytest.approx(0.25 * parts[0] + 0.75 * parts[1])
     assert one.metrics["ndcg@10"] == pytest.approx(one.intervals["ndcg@10"].macro.mean)
     assert one.dataset == "demo and demo-written"
+    assert one.dataset_revision == hashlib.sha256(b"r1 r1").hexdigest()[:12]
     assert not np.array_equal(one.scores.values["ndcg@10"], parts[1])
 
 
@@ -81,6 +83,15 @@ def test_promotion_writes_the_figures_of_every_task(tmp_path):
         assert sealed["config_id"] == HYBRID.config_id
     assert "weighed: 50% demo" in " ".join(promotion(values))
     assert "mini × exact + words" in both.explain()
+
+
+def test_of_three_tasks_the_last_one_gives_the_figures_in_force(tmp_path):
+    shares = {"demo": 0.5, "demo-written": 0.25, "flickr8k": 0.25}
+    tasks = [Task(Report([result(MINI, dataset=name)]), shares[name]) for name in shares]
+    path = WeighedTasks(tasks).promote(tmp_path / "chosen.json")
+    values = read_measurement(path)
+    assert values["dataset"] == "flickr8k"
+    assert [task["dataset"] for task in values["evidence"]["tasks"]] == list(shares)
 
 
 def test_a_worse_one_does_not_replace_it(tmp_path):

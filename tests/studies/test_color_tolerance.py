@@ -152,9 +152,11 @@ def test_curves_agree_with_sets_counted_one_shade_at_a_time(curves):
     judged = dict(zip(texts, ciede2000(shades_to_cielab(POOL), lab), strict=True))
     nearest = set(sorted(texts, key=lambda text: judged[text])[: len(within)])
     assert curves.share[row, place] == len(within) / len(texts)
-    assert curves.ciede2000[row, place] == max(judged[text] for text in nearest)
-    assert curves.at_most[row, place] == max(judged[text] for text in within)
-    assert curves.surely[row, place] == min(judged[t] for t in texts if t not in within)
+    # Powers and roots differ in their last bit between processors, and with how many come at once.
+    assert curves.ciede2000[row, place] == pytest.approx(max(judged[text] for text in nearest))
+    assert curves.at_most[row, place] == pytest.approx(max(judged[text] for text in within))
+    furthest = min(judged[text] for text in texts if text not in within)
+    assert curves.surely[row, place] == pytest.approx(furthest)
     overlap = curves.overlap[COLOR_METRIC][row, place]
     assert overlap == len(within & nearest) / len(within | nearest)
 

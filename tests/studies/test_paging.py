@@ -7,6 +7,7 @@ from searchlab.config import Config
 from searchlab.errors import InputError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
+from searchlab.library.retention import Retention, write_retention
 from searchlab.studies.paging.history import DIM, history
 from searchlab.studies.paging.library_walks import library_walks
 from searchlab.studies.paging.study import OURS, PEERS, measure_churn, measure_library, recompute
@@ -241,6 +242,8 @@ def test_walks_over_a_library_that_changes_twice(library):
 
 
 def test_a_third_change_ends_a_walk_with_an_error_and_no_wrong_page(library):
+    """Where cursors are kept for no time, only the last snapshots are there to go on with."""
+    write_retention(library.folder, Retention(kept_s=0))
     measured = measure_library(
         texts=["red"], per_page=5, scenarios=((1, 2), (1, 2, 3)), library=library
     )

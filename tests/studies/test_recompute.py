@@ -66,7 +66,7 @@ def test_what_is_not_ours_or_not_made_is_not_asked_again(lab):
     with pytest.raises(NotFoundError, match="got 'summary'"):
         lab.recompute(recorded(name="summary", parameters={"k": 10}))
     with pytest.raises(InputError, match="made vectors must be named"):
-        lab.recompute(recorded(dataset="flickr8k-mini", points=[], cells=[]))
+        lab.recompute(recorded(dataset="unknown-mini", points=[], cells=[]))
 
 
 def test_effort_is_set_anew_for_every_point():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config.calibration import Calibration, Curve
+from searchlab.config.calibration import Calibration, Curve, WrittenCurve
 from searchlab.config.query_weights import QueryTraits, QueryWeights
 from searchlab.errors import InputError
 from searchlab.evaluation.calibration.scored_queries import TOP, ScoredQueries
@@ -117,6 +117,85 @@ def predict(pairs: JudgedPairs, fit: TextFit) -> NDArray[np.float64]:
     shifts = np.array([fit.weights.log_odds(QueryTraits(*row)) for row in pairs.traits])
     logits = fit.curve.slope * pairs.cosines + fit.curve.intercept + shifts
     return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)), dtype=np.float64)
+
+
+class RankedPairs(NamedTuple):
+    """Pairs of a text query and a photo near the top of a ranking by picture and texts.
+
+    Attributes:
+        ranked: (n,) float64 log-odds that they are ranked by, with what words gain.
+        seen: (n,) float64 log-odds of the picture alone.
+        is_written: (n,) bool, whether words of the query are written about any photo.
+        shares: (n,) float64, share of the photos that are expected to have all of these words.
+        reaches: (n,) float64, share of the query that texts of the library have.
+        relevant: (n,) bool.
+        clusters: (n,) names; pairs of queries about the same photo belong together.
+        langs: (n,) languages of the queries.
+    """
+
+    ranked: NDArray[np.float64]
+    seen: NDArray[np.float64]
+    is_written: NDArray[np.bool_]
+    shares: NDArray[np.float64]
+    reaches: NDArray[np.float64]
+    relevant: NDArray[np.bool_]
+    clusters: NDArray[np.str_]
+    langs: NDArray[np.str_]
+
+    def take(self, chosen: NDArray[np.bool_]) -> RankedPairs:
+        """Keep some pairs."""
+        return RankedPairs(
+            self.ranked[chosen],
+            self.seen[chosen],
+            self.is_written[chosen],
+            self.shares[chosen],
+            self.reaches[chosen],
+            self.relevant[chosen],
+            self.clusters[chosen],
+            self.langs[chosen],
+        )
+
+    def scores(self, fit: WrittenFit) -> NDArray[np.float64]:
+        """Return the (n,) scores under a choice of what texts say of relevance."""
+        usual = Curve(1.0, 0.0)(self.ranked)
+        first = fit.written_reach * self.reaches**2
+        counted = WrittenCurve(1.0, 0.0, fit.above_even)(self.ranked - first)
+        loss = fit.written_share * np.log1p(1000 * self.shares)
+        odds = counted * np.exp(-loss)
+        return np.where(self.is_written, odds / (odds + 1 - counted), usual)
+
+
+class WrittenFit(NamedTuple):
+    """What texts say of relevance, as of `Calibration`."""
+
+    above_even: float = 1.0
+    written_share: float = 0.0
+    written_reach: float = 0.0
+
+
+def fit_written(sets: Sequence[RankedPairs]) -> WrittenFit:
+    """Fit what texts say of relevance, by the likelihood of judgments.
+
+    Sentences alone hardly tell `written_share`: few photos are expected to have all of their words.
+    It and `written_reach` are drawn towards 0 as some twenty pairs would draw them.
+
+    Args:
+        sets: Judgments; each set counts as much as any other.
+    """
+    from scipy.optimize import minimize
+
+    prior = _PRIOR_PAIRS / sum(len(pairs.relevant) for pairs in sets)
+
+    def misfit(values: NDArray[np.float64]) -> float:
+        total = prior * float(values[1] ** 2 + values[2] ** 2)
+        for pairs in sets:
+            p = np.clip(pairs.scores(WrittenFit(*values.tolist())), 1e-12, 1 - 1e-12)
+            total -= float(np.where(pairs.relevant, np.log(p), np.log1p(-p)).mean())
+        return total
+
+    bounds = ((0.01, 1), (0, 2), (0, 5))
+    best = minimize(misfit, (0.2, 0.2, 0.3), method="Nelder-Mead", bounds=bounds)
+    return WrittenFit(*best.x.tolist())
 
 
 def refine(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from searchlab.config.calibration import QueryKind
 from searchlab.errors import InputError
 from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.models.reading import TextReader
+from searchlab.models.reading import is_reader
 from searchlab.search.query_traits import traits_of
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class ScoredQueries:
         grades: (n_queries, n_photos) int16; `UNJUDGED` where a pair was not judged.
         traits: (n_queries, 3) float64, `QueryTraits` of text queries; None where the model does not
             tell them.
+        texts: (n_queries,) their words, empty where there are none.
     """
 
     kind: QueryKind
@@ -62,6 +63,7 @@ class ScoredQueries:
     cosines: NDArray[np.float32]
     grades: NDArray[np.int16]
     traits: NDArray[np.float64] | None = None
+    texts: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.langs)
@@ -76,6 +78,7 @@ class ScoredQueries:
             cosines=self.cosines[rows],
             grades=self.grades[rows],
             traits=None if self.traits is None else self.traits[rows],
+            texts=tuple(self.texts[row] for row in rows) if self.texts else (),
         )
 
     def judged(self) -> ScoredQueries:
@@ -156,13 +159,14 @@ def score_queries(engine: SearchEngine, dataset: Dataset) -> ScoredQueries:
         cosines=np.where(allowed, cosines, np.float32(-np.inf)),
         grades=grades,
         traits=_traits(queries, vectors, engine.model),
+        texts=tuple(query.text or "" for query in queries),
     )
 
 
 def _traits(
     queries: Sequence[LabelledQuery], vectors: Embeddings, model: Embedder
 ) -> NDArray[np.float64] | None:
-    if not isinstance(model, TextReader) or any(query.photo_id for query in queries):
+    if not is_reader(model) or any(query.photo_id for query in queries):
         return None
     pairs = zip(queries, vectors, strict=True)
     return np.array([traits_of(query.text or "", row, model) for query, row in pairs])

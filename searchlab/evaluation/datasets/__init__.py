@@ -13,7 +13,7 @@ from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.external import ENVIRONMENT, external_root
 from searchlab.evaluation.datasets.folders import read_dataset, write_dataset
 from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, WITHHELD, LabelledQuery
-from searchlab.evaluation.datasets.loading import DATASETS, load_dataset
+from searchlab.evaluation.datasets.loading import DATASETS, dataset_names, load_dataset
 from searchlab.evaluation.datasets.rows import language_tag
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Dataset",
     "LabelledQuery",
     "bundled_root",
+    "dataset_names",
     "external_root",
     "language_tag",
     "load_dataset",

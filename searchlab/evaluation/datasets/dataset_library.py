@@ -82,6 +82,12 @@ def dataset_library(
     return library
 
 
+def newest_library_in(cache: Path) -> Path | None:
+    """Find the library that was made last in a folder of them; None if there is none."""
+    made = [path for path in cache.glob("photos-*/library") if path.is_dir()]
+    return max(made, key=lambda path: path.stat().st_mtime, default=None)
+
+
 def _link_files(dataset: Dataset, files: Mapping[str, Path], folder: Path) -> Path:
     """Make a folder of links to the photos, with a sidecar of their records."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from searchlab.photos.photo import photo_id_of
 ENVIRONMENT = "SEARCHLAB_DATASETS"
 
 _CLEAR = 2  # grade from which most judges agreed
+_CAPTIONS_TAUGHT = ("en", "zh", "ar", "de", "fr", "cs")  # of photos like these, to `mini`
 
 
 def external_root() -> Path | None:
@@ -29,7 +30,7 @@ def external_root() -> Path | None:
 
 def stamps() -> Dataset:
     """Load 296 cut-outs, with each distinct label of a language as a query."""
-    folder = _external("stamps")
+    folder = external_folder("stamps")
     records = [
         _record(folder, row, "tuxpaint-stamps", "gpl-2.0", row["label_en"])
         for row in read_rows(folder / "photos.tsv")
@@ -66,7 +67,7 @@ def flickr8k_described() -> Dataset:
     the queries, in five languages, find what somebody else wrote about the same photo.
     """
     base = flickr8k()
-    folder = _external("flickr8k")
+    folder = external_folder("flickr8k")
     asked = {row["judged_as"] for row in read_rows(folder / "graded_queries.tsv")}
     first: dict[str, tuple[int, str]] = {}
     for row in read_rows(folder / "captions.tsv"):
@@ -100,13 +101,43 @@ def coco_judge() -> Dataset:
 
     Nothing may be fitted or tuned on them.
     """
-    folder = _external("coco-judge")
+    folder = external_folder("coco-judge")
     photos = read_rows(folder / "photos.tsv")
     records = [_record(folder, row, "coco", "research-only", None) for row in photos]
     rows = [row for row in read_rows(folder / "captions.tsv") if row["lang"] == "en"]
     queries = [LabelledQuery(row["caption_id"], "en", "caption", row["text"]) for row in rows]
     qrels = {row["caption_id"]: {photo_id_of("coco", row["photo_id"]): 1} for row in rows}
     return make_dataset("coco-judge", folder, queries, qrels, records)
+
+
+def web_judge() -> Dataset:
+    """Load 828 varied web photos with one caption each, written by a model: for comparing models.
+
+    Nothing may be fitted or tuned on them.
+    """
+    folder = external_folder("web-judge")
+    photos = read_rows(folder / "photos.tsv")
+    records = [_record(folder, row, "web", "research-only", None) for row in photos]
+    rows = read_rows(folder / "captions.tsv")
+    queries = [LabelledQuery(row["caption_id"], "en", "caption", row["text"]) for row in rows]
+    qrels = {row["caption_id"]: {photo_id_of("web", row["photo_id"]): 1} for row in rows}
+    return make_dataset("web-judge", folder, queries, qrels, records)
+
+
+def flickr8k_abroad() -> Dataset:
+    """Load the test photos with captions in languages that `mini` was taught no captions in."""
+    folder, records = _flickr8k_photos()
+    tested = {record["source_photo_id"] for record in records}
+    captions = [*read_rows(folder / "captions.tsv"), *read_rows(folder / "captions_more.tsv")]
+    rows = [
+        row for row in captions if row["photo_id"] in tested and row["lang"] not in _CAPTIONS_TAUGHT
+    ]
+    queries = [
+        LabelledQuery(row["caption_id"], language_tag(row["lang"]), "caption", row["text"])
+        for row in rows
+    ]
+    qrels = {row["caption_id"]: {photo_id_of("flickr", row["photo_id"]): 1} for row in rows}
+    return make_dataset("flickr8k-abroad", folder, queries, qrels, records)
 
 
 def flickr8k_words() -> Dataset:
@@ -120,7 +151,7 @@ def flickr8k_words() -> Dataset:
     used: dict[str, Counter[str]] = {word: Counter() for word in WORDS}
     for row in read_rows(folder / "captions.tsv"):
         if row["lang"] == "en" and row["photo_id"] in tested:
-            said = set(re.findall(r"[a-z]+", row["text"].lower()))
+            said = _words_in(row["text"])
             for word in WORDS:
                 used[word][row["photo_id"]] += not said.isdisjoint(forms_of(word))
     queries, qrels = [], {}
@@ -130,6 +161,37 @@ def flickr8k_words() -> Dataset:
             queries.append(LabelledQuery(f"word-{number:03d}", "en", "word", word))
             qrels[f"word-{number:03d}"] = {photo_id_of("flickr", p): n for p, n in grades.items()}
     return make_dataset("flickr8k-words", folder, queries, qrels, records)
+
+
+def flickr8k_words_described() -> Dataset:
+    """Load `flickr8k-words` with the captions of `flickr8k-described`.
+
+    The grade is how many of the other four writers use the word, so that what is written is no
+    judgment of itself.
+    """
+    base, described = flickr8k_words(), flickr8k_described()
+    texts = {
+        photo_id: {"source_description": text}
+        for photo_id, record in zip(described.ids_of_records, described.records, strict=True)
+        if (text := record.get("source_description"))
+    }
+    queries, qrels = [], {}
+    for query in base.queries:
+        forms = forms_of(query.text or "")
+        others = {
+            photo_id: count
+            - (not _words_in(texts[photo_id]["source_description"]).isdisjoint(forms))
+            for photo_id, count in base.qrels[query.query_id].items()
+        }
+        if any(others.values()):
+            queries.append(query)
+            qrels[query.query_id] = {photo_id: n for photo_id, n in others.items() if n}
+    name = "flickr8k-words-described"
+    return rewrite(base.derive(name, queries, qrels), name, texts)
+
+
+def _words_in(caption: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", caption.lower()))
 
 
 def flickr8k_similar() -> Dataset:
@@ -153,7 +215,7 @@ def flickr8k_similar() -> Dataset:
 
 
 def _flickr8k_photos() -> tuple[Path, list[dict[str, str | None]]]:
-    folder = _external("flickr8k")
+    folder = external_folder("flickr8k")
     # Only test photos were judged; the others would count as errors though they may be relevant.
     return folder, [
         _record(folder, row, "flickr", "research-only", None)
@@ -162,7 +224,12 @@ def _flickr8k_photos() -> tuple[Path, list[dict[str, str | None]]]:
     ]
 
 
-def _external(name: str) -> Path:
+def external_folder(name: str) -> Path:
+    """Return the folder of one dataset.
+
+    Raises:
+        NotFoundError: It is not there.
+    """
     root = external_root()
     if root is None:
         msg = (

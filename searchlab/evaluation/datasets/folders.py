@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ def write_dataset(dataset: Dataset, folder: Path | str, *, pictures: bool = Fals
         InputError: A text holds a tab or a line break, or two pictures have the same file name.
     """
     folder = Path(folder)
-    queries = "".join("\t".join(row) + "\n" for row in [_COLUMNS, *map(_row, dataset.queries)])
+    queries = encode_queries(dataset.queries)
     files = [Path(record["file"] or "") for record in dataset.records]
     if pictures:
         if len({path.name for path in files}) < len(files):
@@ -118,9 +118,19 @@ def write_dataset(dataset: Dataset, folder: Path | str, *, pictures: bool = Fals
         for record, name in zip(dataset.records, names, strict=True)
     ]
     write_atomically(folder / SIDECAR_NAME, "".join(records).encode())
-    write_atomically(folder / "queries.tsv", queries.encode())
+    write_atomically(folder / "queries.tsv", queries)
     write_qrels(dataset.qrels, folder / "qrels.tsv", origins=dataset.origins)
     return folder
+
+
+def encode_queries(queries: Iterable[LabelledQuery]) -> bytes:
+    """Write queries as the table `queries.tsv`.
+
+    Raises:
+        InputError: A text holds a tab or a line break.
+    """
+    rows = [_COLUMNS, *map(_row, queries)]
+    return "".join("\t".join(row) + "\n" for row in rows).encode()
 
 
 def _lacking(path: Path) -> str:

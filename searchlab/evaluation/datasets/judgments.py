@@ -122,13 +122,29 @@ def read_run(source: Path | str) -> dict[str, list[str]]:
             twice, or the file is no readable text.
         NotFoundError: There is no such file.
     """
+    return {
+        query_id: [photo_id for photo_id, _ in ranked]
+        for query_id, ranked in read_run_scores(source).items()
+    }
+
+
+def read_run_scores(source: Path | str) -> dict[str, list[tuple[str, float]]]:
+    """Read the answers of one system with their scores; see `read_run`.
+
+    Returns:
+        query_id -> (photo_id, score), best first; scores are 0 in TSV, which has none.
+    """
     ranked: dict[str, list[tuple[float, float, str]]] = {}
     for where, row in _lines(source, _RUN_TREC, (_RUN_COLUMNS,)):
         rank = _number(where, "rank", row["rank"])
         score = _number(where, "score", row.get("score", "0"))
         ranked.setdefault(row["query_id"], []).append((-score, rank, row["photo_id"]))
-    run = {query_id: [photo_id for *_, photo_id in sorted(r)] for query_id, r in ranked.items()}
-    for query_id, photo_ids in run.items():
+    run = {
+        query_id: [(photo_id, -score) for score, _, photo_id in sorted(answers)]
+        for query_id, answers in ranked.items()
+    }
+    for query_id, answers in run.items():
+        photo_ids = [photo_id for photo_id, _ in answers]
         if len(set(photo_ids)) < len(photo_ids):
             twice = min(photo_id for photo_id, n in Counter(photo_ids).items() if n > 1)
             msg = f"a run must name a photo once for {query_id!r}, got {twice!r} again"
@@ -152,18 +168,31 @@ def write_qrels(
     Raises:
         InputError: An id or an origin has a space in it, is empty or padding.
     """
+    _write_bytes(path, encode_qrels(qrels, as_tsv=_is_tsv(path), origins=origins))
+
+
+def encode_qrels(
+    qrels: Mapping[str, Mapping[str, int]],
+    *,
+    as_tsv: bool,
+    origins: Mapping[str, Mapping[str, str]] | None = None,
+) -> bytes:
+    """Write judgments as text, sorted; see `write_qrels`.
+
+    Raises:
+        InputError: An id or an origin has a space in it, is empty or padding.
+    """
     rows = [
         (query_id, photo_id, str(grade))
         for query_id, grades in sorted(qrels.items())
         for photo_id, grade in sorted(grades.items())
     ]
-    if _is_tsv(path) and origins:
-        told = [(*row, origins[row[0]][row[1]]) for row in rows]
-        _write(path, [(*_QRELS_COLUMNS, "origin"), *told], "\t")
-    elif _is_tsv(path):
-        _write(path, [_QRELS_COLUMNS, *rows], "\t")
-    else:
-        _write(path, [(query_id, "0", photo, grade) for query_id, photo, grade in rows], " ")
+    if not as_tsv:
+        return _encode([(query_id, "0", photo, grade) for query_id, photo, grade in rows], " ")
+    if not origins:
+        return _encode([_QRELS_COLUMNS, *rows], "\t")
+    with_origins = [(*row, origins[row[0]][row[1]]) for row in rows]
+    return _encode([(*_QRELS_COLUMNS, "origin"), *with_origins], "\t")
 
 
 def write_run(
@@ -220,13 +249,20 @@ def _is_tsv(path: Path) -> bool:
 
 
 def _write(path: Path, rows: Sequence[Sequence[str]], separator: str) -> None:
+    _write_bytes(path, _encode(rows, separator))
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    # Without the time of writing, so that equal runs are equal files.
+    write_atomically(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def _encode(rows: Sequence[Sequence[str]], separator: str) -> bytes:
     for value in {value for row in rows for value in row}:
         if not is_id(value):
             msg = f"an id must be text without spaces, and no padding, got {value!r}"
             raise InputError(msg)
-    data = "".join(f"{separator.join(row)}\n" for row in rows).encode()
-    # Without the time of writing, so that equal runs are equal files.
-    write_atomically(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    return "".join(f"{separator.join(row)}\n" for row in rows).encode()
 
 
 def _lines(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.filters.photo_filter import EVERY_PHOTO, PhotoFilter
 from searchlab.search.queries import DEFAULT_TEXT_ALPHA, Query
 
 Task: TypeAlias = Literal["text", "photo", "photo+text"]
@@ -49,7 +49,7 @@ class LabelledQuery:
     kind: str
     text: str | None = None
     photo_id: str | None = None
-    filter: PhotoFilter = field(default_factory=PhotoFilter)
+    filter: PhotoFilter = field(default_factory=lambda: EVERY_PHOTO)  # hashed with the query
     text_alpha: float = DEFAULT_TEXT_ALPHA
 
     @property

@@ -59,11 +59,12 @@ class Grading(NotebookSession):
         """Return what is shown for a pair: the query and the picture."""
         pair = Pair(*item)
         query = self.pool.queries[pair.query_id]
-        around = [place for place in self.pool.pairs if place.query_id == pair.query_id]
+        places = self.pool.places[pair.query_id]
+        place = places.index(self._numbers[item]) + 1
         return {
             "query": query.text or "",
             "lang": query.lang,
-            "place": f"photo {around.index(pair) + 1} of {len(around)} for this query",
+            "place": f"photo {place} of {len(places)} for this query",
             "asked": self.picture(query.photo_id) if query.photo_id else b"",
             "sides": [[self.picture(pair.photo_id)]],
         }

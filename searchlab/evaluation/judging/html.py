@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from searchlab.evaluation.judging.coefficients import PairAgreement
 from searchlab.evaluation.judging.journal import Item
-from searchlab.evaluation.judging.session import JudgingSession
+from searchlab.evaluation.judging.session import JudgingSession, Picture
 from searchlab.evaluation.significance import Interval
 from searchlab.photos.cards import STYLE
 from searchlab.photos.images.decode import as_rgb, thumbnail
@@ -107,11 +107,15 @@ def _sheet(body: str) -> str:
     return f'<style>{_STYLE}</style><div class="searchlab-page searchlab-sheet">{body}</div>'
 
 
-def _pictures(photos: list[bytes]) -> str:
+def _pictures(photos: list[Picture]) -> str:
     return "".join(
-        f'<img src="data:image/webp;base64,{_small(photo)}" alt="">' if photo else "no picture"
+        f'<img src="{html.escape(_address(photo))}" alt="">' if photo else "no picture"
         for photo in photos
     )
+
+
+def _address(photo: Picture) -> str:
+    return photo if isinstance(photo, str) else f"data:image/webp;base64,{_small(photo)}"
 
 
 def _small(photo: bytes) -> str:

@@ -129,6 +129,10 @@ class Journal:
             self._chosen.append(entry)
         return entry
 
+    def refresh(self) -> None:
+        """Read what other processes have written since; waits for nobody."""
+        self._take(self._whole_lines())
+
     def undo(self) -> JournalEntry | None:
         """Take the last choice back, and return it; None if there is none."""
         with self._lock():

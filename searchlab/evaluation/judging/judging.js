@@ -1,8 +1,8 @@
-// The browser side of a judging session: draws `view`, sends what the judge does, decides nothing.
+// The browser side of a judging session: it draws `view` and sends what the judge does; Python decides.
 // All text is set as text, never as markup: queries are other people's words.
 
 const PATIENCE_MS = 3000;
-const SILENCE = "Nothing was recorded: the kernel is busy or gone. Run this notebook to judge on.";
+const UNREACHABLE = "Nothing was recorded: the notebook's kernel is busy or stopped. Run its cells to go on judging.";
 const KEYS = {
   grades: { 0: 0, 1: 1, 2: 2, 3: 3 },
   preferences: { 1: "left", 0: "tie", 2: "right" },
@@ -22,7 +22,7 @@ function element(name, attributes = {}, ...children) {
 function render({ model, el }) {
   let addresses = [];
   let waiting = null;
-  let silent = false;
+  let unreachable = false;
 
   // JupyterLab takes single keys for itself unless told not to.
   const root = element("div", {
@@ -45,13 +45,13 @@ function render({ model, el }) {
 
   function unanswered() {
     clearTimeout(waiting);
-    silent = true;
+    unreachable = true;
     draw();
   }
 
   function answered() {
     clearTimeout(waiting);
-    if (silent) { silent = false; draw(); }
+    if (unreachable) { unreachable = false; draw(); }
   }
 
   function pressed(event) {
@@ -101,7 +101,7 @@ function render({ model, el }) {
     );
   }
 
-  function asked(scene) {
+  function queryLine(scene) {
     const words = element("span", { class: "searchlab-judging-query", dir: "auto" }, scene.query);
     if (scene.lang) words.lang = scene.lang;
     const line = element("div", { class: "searchlab-judging-asked" });
@@ -124,13 +124,13 @@ function render({ model, el }) {
 
   function choices(view) {
     const keys = Object.entries(KEYS[view.what] ?? {});
-    const made = view.choices.map(([value, name]) => {
+    const buttons = view.choices.map(([value, name]) => {
       const key = keys.find(([, choice]) => choice === value)?.[0] ?? "";
       const chosen = view.judged && view.chosen === value;
       return button(name, key, { do: "choose", choice: value }, chosen);
     });
     const skipped = view.judged && view.chosen === null;
-    return element("div", { class: "searchlab-judging-choices" }, ...made,
+    return element("div", { class: "searchlab-judging-choices" }, ...buttons,
       button("skip", "s", { do: "skip" }, skipped));
   }
 
@@ -141,7 +141,7 @@ function render({ model, el }) {
       button("undo", "u", { do: "undo" }),
       button("back", "←", { do: "back" }),
       button("next", "→", { do: "next" }),
-      element("span", { class: "searchlab-judging-hint" }, "click here once to use the keys"),
+      element("span", { class: "searchlab-judging-hint" }, "click anywhere here to use the keys"),
     );
   }
 
@@ -149,15 +149,15 @@ function render({ model, el }) {
     const view = model.get("view");
     addresses.forEach((address) => URL.revokeObjectURL(address));
     addresses = [];
-    const held = root.contains(document.activeElement);
-    const problem = silent ? SILENCE : model.get("problem");
+    const hadFocus = root.contains(document.activeElement);
+    const problem = unreachable ? UNREACHABLE : model.get("problem");
     const parts = [bar(view)];
     if (problem) parts.push(element("p", { class: "searchlab-judging-problem", role: "alert" }, problem));
-    if (view.scene) parts.push(asked(view.scene), sides(view.scene), choices(view), moves());
+    if (view.scene) parts.push(queryLine(view.scene), sides(view.scene), choices(view), moves());
     else parts.push(element("p", { class: "searchlab-judging-query" }, "All judged. Thank you."), moves());
     root.replaceChildren(...parts);
     // The button that was clicked is gone; without this the next key would go to the notebook.
-    if (held) root.focus({ preventScroll: true });
+    if (hadFocus) root.focus({ preventScroll: true });
     const sheet = document.getElementById(model.get("sheet_id"));
     if (sheet) sheet.hidden = true;
   }

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from searchlab.evaluation.metrics import Qrels, Run
     from searchlab.library.library import Library
     from searchlab.progress import Progress
+    from searchlab.search.engine import SearchEngine
 
 MAX_DEPTH = 1000
 
@@ -67,6 +68,14 @@ class Pool:
         digest.update(repr([tuple(pair) for pair in self.pairs]).encode())
         return digest.hexdigest()[:12]
 
+    @cached_property
+    def places(self) -> Mapping[str, tuple[int, ...]]:
+        """Query_id -> places of its photos in `pairs`, in the order in which they are shown."""
+        places: dict[str, list[int]] = {}
+        for place, pair in enumerate(self.pairs):
+            places.setdefault(pair.query_id, []).append(place)
+        return {query_id: tuple(listed) for query_id, listed in places.items()}
+
     def __len__(self) -> int:
         return len(self.pairs)
 
@@ -88,19 +97,54 @@ def pool_runs(
     random_share: float = 0.0,
     judged: Qrels | None = None,
 ) -> Pool:
-    """Pool the first photos of several systems.
-
-    The order depends only on the seed and the ids: not on which system found a photo, at which
-    rank, or in which order the systems are named. A larger pool keeps the order of a smaller one.
+    """Pool the first photos of several systems for the queries of a dataset.
 
     Args:
         dataset: Its queries are judged, and random photos are drawn from its photos.
         runs: System -> query_id -> photo_ids, best first; queries may be missing.
         depth: Number of first photos to take from each system, 1 to 1000.
         seed: Seed of the order and of the random photos.
+        random_share: See `pool_queries`.
+        judged: Pairs that need no grade any more, such as `dataset.qrels`.
+
+    Raises:
+        InputError: See `pool_queries`.
+    """
+    return pool_queries(
+        dataset.queries,
+        dataset.photo_ids,
+        runs,
+        depth=depth,
+        seed=seed,
+        random_share=random_share,
+        judged=judged,
+    )
+
+
+def pool_queries(
+    queries: Iterable[LabelledQuery],
+    photo_ids: Collection[str],
+    runs: Mapping[str, Run],
+    *,
+    depth: int = 10,
+    seed: int = 0,
+    random_share: float = 0.0,
+    judged: Qrels | None = None,
+) -> Pool:
+    """Pool the first photos of several systems for queries that nobody needs to have judged yet.
+
+    The order depends only on the seed and the ids: not on which system found a photo, at which
+    rank, or in which order the systems are named. A larger pool keeps the order of a smaller one.
+
+    Args:
+        queries: The queries to judge, of different ids.
+        photo_ids: The photos that were searched; random photos are drawn from them.
+        runs: System -> query_id -> photo_ids, best first; queries may be missing.
+        depth: Number of first photos to take from each system, 1 to 1000.
+        seed: Seed of the order and of the random photos.
         random_share: Number of unranked photos to draw for each query, as a share of the photos
             that were pooled for it; rounded up.
-        judged: Pairs that need no grade any more, such as `dataset.qrels`.
+        judged: Pairs that need no grade any more.
 
     Raises:
         InputError: There is no run, a run has unknown queries or photos or a photo twice, a depth
@@ -118,9 +162,9 @@ def pool_runs(
             f"{len(runs)} runs and {random_share!r}"
         )
         raise InputError(msg)
-    by_id = {query.query_id: query for query in dataset.queries}
+    by_id = {query.query_id: query for query in queries}
     for system, run in runs.items():
-        _check_run(system, run, by_id, dataset.photo_ids, depth)
+        _check_run(system, run, by_id, photo_ids, depth)
     done = {(query_id, photo) for query_id, known in (judged or {}).items() for photo in known}
     pairs: list[Pair] = []
     drawn: set[Pair] = set()
@@ -130,7 +174,8 @@ def pool_runs(
         ungraded = {photo for photo in ranked if (query_id, photo) not in done}
         n_left_out += len(ranked) - len(ungraded)
         n_random = ceil(random_share * len(ranked))
-        others = (p for p in _shuffle(dataset.photo_ids, f"{seed}:draw:{query_id}"))
+        # Without a draw no library needs to be shuffled, which for a million photos takes seconds.
+        others = _shuffle(photo_ids, f"{seed}:draw:{query_id}") if n_random else []
         unranked = [p for p in others if p not in ranked and (query_id, p) not in done][:n_random]
         drawn |= {Pair(query_id, photo) for photo in unranked}
         order = _shuffle(ungraded.union(unranked), f"{seed}:{query_id}")
@@ -138,8 +183,8 @@ def pool_runs(
     if not pairs:
         msg = f"a pool must hold a photo to grade, got none; {n_left_out} had been judged before"
         raise InputError(msg)
-    queries = {pair.query_id: by_id[pair.query_id] for pair in pairs}
-    return Pool(queries, tuple(pairs), frozenset(drawn), depth, tuple(runs), n_left_out)
+    to_judge = {pair.query_id: by_id[pair.query_id] for pair in pairs}
+    return Pool(to_judge, tuple(pairs), frozenset(drawn), depth, tuple(runs), n_left_out)
 
 
 def runs_of(
@@ -170,12 +215,19 @@ def runs_of(
         name = system_name(config)
         if name in runs:
             name = f"{name} ({engine.config.config_id[:6]})"
-        engine.warm([query.text for query in dataset.queries if query.text])
-        runs[name] = {
-            query.query_id: engine.table.photo_ids(engine.rank(query.query(), depth).rows)
-            for query in dataset.queries
-        }
+        runs[name] = rank_queries(engine, dataset.queries, depth=depth)
     return runs
+
+
+def rank_queries(
+    engine: SearchEngine, queries: Sequence[LabelledQuery], *, depth: int
+) -> dict[str, list[str]]:
+    """Rank queries by one engine: query_id -> photo_ids, best first."""
+    engine.warm([query.text for query in queries if query.text])
+    return {
+        query.query_id: engine.table.photo_ids(engine.rank(query.query(), depth).rows)
+        for query in queries
+    }
 
 
 def _check_run(

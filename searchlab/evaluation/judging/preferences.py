@@ -7,10 +7,10 @@ show: variety, order, near duplicates.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from searchlab.errors import ConflictError, InputError
 from searchlab.evaluation.judging.journal import Item
@@ -21,8 +21,19 @@ from searchlab.evaluation.significance import Interval
 from searchlab.search.queries import check_count
 
 if TYPE_CHECKING:
-    from searchlab.evaluation.datasets import Dataset
-    from searchlab.evaluation.metrics import Run
+    from searchlab.evaluation.datasets.labelled import LabelledQuery
+
+Ranked: TypeAlias = Mapping[str, Sequence[str]]
+"""query_id -> photo_ids, best first."""
+
+
+class HasQueries(Protocol):
+    """Whatever has queries, such as a data set."""
+
+    @property
+    def queries(self) -> Sequence[LabelledQuery]:
+        """The queries."""
+
 
 PREFERENCES: Mapping[int | str, str] = {
     "left": "left is better",
@@ -80,8 +91,8 @@ class BlindComparison(NotebookSession):
 
     def __init__(
         self,
-        dataset: Dataset,
-        runs: Mapping[str, Run],
+        dataset: HasQueries,
+        runs: Mapping[str, Ranked],
         journal: Path | str,
         *,
         judge: str,
@@ -104,25 +115,11 @@ class BlindComparison(NotebookSession):
             InputError: There are not two runs, or their rankings are equal for every query.
             MismatchError: The journal is of another comparison, or another judge's.
         """
-        check_count("depth", depth, MAX_DEPTH)
-        if len(runs) != 2:
-            msg = f"a comparison must be of two runs, got {len(runs)}"
-            raise InputError(msg)
-        (self._first, one), (self._second, other) = runs.items()
-        self._queries = {query.query_id: query for query in dataset.queries}
-        both = {
-            i: (list(one.get(i, ()))[:depth], list(other.get(i, ()))[:depth]) for i in self._queries
-        }
-        order = sorted(
-            (i for i, (a, b) in both.items() if a != b), key=lambda i: _digest(f"{seed}:{i}")
-        )
-        if not order:
-            msg = f"two runs must differ, got the same first {depth} photos for every query"
-            raise InputError(msg)
-        self._n_same = len(both) - len(order)
-        by_hash = sorted(order, key=lambda i: _digest(f"{seed}:side:{i}"))
-        self._swapped = frozenset(by_hash[: len(by_hash) // 2])
-        self._sides = {i: both[i][::-1] if i in self._swapped else both[i] for i in order}
+        drawn = _draw(dataset, runs, depth=depth, seed=seed)
+        self._first, self._second = runs
+        self._queries, self._sides = drawn.queries, drawn.sides
+        self._swapped, self._n_same = drawn.swapped, drawn.n_same
+        order = list(drawn.sides)
         scenes = [(self._queries[i].text, self._queries[i].photo_id, self._sides[i]) for i in order]
         super().__init__(
             [(query_id,) for query_id in order],
@@ -131,6 +128,15 @@ class BlindComparison(NotebookSession):
             judge=judge,
             pictures=pictures,
         )
+
+    @staticmethod
+    def check(dataset: HasQueries, runs: Mapping[str, Ranked], *, depth: int, seed: int) -> None:
+        """Check that a comparison can be made of two runs.
+
+        Raises:
+            InputError: There are not two runs, or their rankings are equal for every query.
+        """
+        _draw(dataset, runs, depth=depth, seed=seed)
 
     @property
     def choices(self) -> Mapping[int | str, str]:
@@ -187,6 +193,35 @@ class BlindComparison(NotebookSession):
             proportion_interval(wins + ties / 2, len(side_of)),
             sign_test(wins, losses),
         )
+
+
+class _Drawn(NamedTuple):
+    """What is compared: the queries whose rankings differ, in the order shown, and their sides."""
+
+    queries: dict[str, LabelledQuery]
+    sides: dict[str, tuple[list[str], list[str]]]
+    swapped: frozenset[str]
+    n_same: int
+
+
+def _draw(dataset: HasQueries, runs: Mapping[str, Ranked], *, depth: int, seed: int) -> _Drawn:
+    check_count("depth", depth, MAX_DEPTH)
+    if len(runs) != 2:
+        msg = f"a comparison must be of two runs, got {len(runs)}"
+        raise InputError(msg)
+    one, other = runs.values()
+    queries = {query.query_id: query for query in dataset.queries}
+    both = {i: (list(one.get(i, ()))[:depth], list(other.get(i, ()))[:depth]) for i in queries}
+    order = sorted(
+        (i for i, (a, b) in both.items() if a != b), key=lambda i: _digest(f"{seed}:{i}")
+    )
+    if not order:
+        msg = f"two runs must differ, got the same first {depth} photos for every query"
+        raise InputError(msg)
+    by_hash = sorted(order, key=lambda i: _digest(f"{seed}:side:{i}"))
+    swapped = frozenset(by_hash[: len(by_hash) // 2])
+    sides = {i: both[i][::-1] if i in swapped else both[i] for i in order}
+    return _Drawn(queries, sides, swapped, len(both) - len(order))
 
 
 def _digest(text: str) -> str:

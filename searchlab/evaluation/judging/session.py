@@ -17,8 +17,10 @@ from typing import Any, ClassVar, TypeAlias
 from searchlab.errors import InputError, quote
 from searchlab.evaluation.judging.journal import Choice, Item, Journal, open_journal
 
-Pictures: TypeAlias = Callable[[str], bytes]
-"""photo_id -> the bytes of a picture in a format of browsers; no bytes if there is none."""
+Picture: TypeAlias = bytes | str
+"""The bytes of a picture in a format of browsers, or its address; empty if there is none."""
+Pictures: TypeAlias = Callable[[str], Picture]
+"""photo_id -> its picture."""
 
 
 class JudgingSession(ABC):
@@ -49,7 +51,7 @@ class JudgingSession(ABC):
         self._pictures = pictures
         self._numbers = {item: number for number, item in enumerate(self.items)}
         self.listeners: list[Callable[[], None]] = []
-        self.number = self._next_open(0)
+        self.number = self.next_open(0)
         self._shown_at = time.perf_counter()
 
     @property
@@ -59,7 +61,7 @@ class JudgingSession(ABC):
 
     @abstractmethod
     def scene(self, item: Item) -> dict[str, Any]:
-        """Return what is shown of an item: `query`, `lang`, and pictures as bytes."""
+        """Return what is shown of an item: `query`, `lang`, and pictures."""
 
     @property
     def current(self) -> Item | None:
@@ -81,8 +83,12 @@ class JudgingSession(ABC):
         """Whether every item was judged or skipped."""
         return self.n_done == len(self.items)
 
-    def choose(self, choice: Choice) -> None:
+    def choose(self, choice: Choice, *, seconds: float | None = None) -> None:
         """Record a choice for the item that is shown, and go on to the next open one.
+
+        Args:
+            choice: One of `choices`; None to skip.
+            seconds: How long the judge looked; since the item was shown here, if left out.
 
         Raises:
             InputError: It is not one of `choices`, or all is done.
@@ -92,23 +98,46 @@ class JudgingSession(ABC):
             known = ", ".join(map(str, self.choices))
             msg = f"a choice must be one of {known} for what is shown, got {quote(choice)}"
             raise InputError(msg)
-        seconds = time.perf_counter() - self._shown_at
+        if seconds is None:
+            seconds = time.perf_counter() - self._shown_at
         self.journal.record(self.current, choice, seconds=seconds)
-        self._go(self._next_open(self.number + 1))
+        self.go(self.next_open(self.number + 1))
 
     def skip(self) -> None:
         """Go on without a choice; a skipped item is not shown again by itself."""
         self.choose(None)
 
+    def resume(self) -> None:
+        """Go on after what other windows and processes have recorded, at the first open item."""
+        self.journal.refresh()
+        self.go(self.next_open(0))
+
     def undo(self) -> None:
         """Take the last choice back, and show its item; does nothing if there is no choice."""
         entry = self.journal.undo()
         if entry is not None and entry.item in self._numbers:
-            self._go(self._numbers[entry.item])
+            self.go(self._numbers[entry.item])
 
     def move(self, steps: int) -> None:
         """Show an earlier (below 0) or later item; a choice there replaces its former one."""
-        self._go(min(max(self.number + steps, 0), len(self.items)))
+        self.go(self.number + steps)
+
+    def go(self, number: int) -> None:
+        """Show the item at a place, or the nearest place that there is."""
+        self.number = min(max(number, 0), len(self.items))
+        self._shown_at = time.perf_counter()
+        for show in self.listeners:
+            show()
+
+    def next_open(self, start: int) -> int:
+        """Return the place of the first open item from `start` on, then from the beginning.
+
+        It is the length of `items` if all are done.
+        """
+        judged = self.journal.latest
+        n_items = len(self.items)
+        numbers = chain(range(start, n_items), range(min(start, n_items)))
+        return next((n for n in numbers if self.items[n] not in judged), n_items)
 
     def act(self, message: Mapping[str, Any]) -> None:
         """Do what a widget requests: `do` is choose, skip, undo, back or next.
@@ -136,7 +165,7 @@ class JudgingSession(ABC):
             raise InputError(msg)
 
     def view(self) -> dict[str, Any]:
-        """Return everything that a widget shows, as plain values and bytes."""
+        """Return everything that a widget or a page shows, as plain values and pictures."""
         item = self.current
         entry = None if item is None else self.journal.latest.get(item)
         return {
@@ -151,8 +180,8 @@ class JudgingSession(ABC):
             "scene": None if item is None else self.scene(item),
         }
 
-    def picture(self, photo_id: str) -> bytes:
-        """Return the bytes of a picture; none if there is no picture."""
+    def picture(self, photo_id: str) -> Picture:
+        """Return a picture; empty if there is none."""
         return self._pictures(photo_id)
 
     def __str__(self) -> str:
@@ -162,15 +191,3 @@ class JudgingSession(ABC):
         pace = f", {median(seconds):.1f} s each" if seconds and median(seconds) >= 0.1 else ""
         who = f"{self.what} by {self.journal.judge}"
         return f"{who}: {self.n_done} of {len(self.items)}{skipped}{pace}"
-
-    def _next_open(self, start: int) -> int:
-        judged = self.journal.latest
-        n_items = len(self.items)
-        numbers = chain(range(start, n_items), range(min(start, n_items)))
-        return next((n for n in numbers if self.items[n] not in judged), n_items)
-
-    def _go(self, number: int) -> None:
-        self.number = number
-        self._shown_at = time.perf_counter()
-        for show in self.listeners:
-            show()

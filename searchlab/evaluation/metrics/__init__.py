@@ -1,7 +1,6 @@
 """Quality against judgments, recall of an index against exact search, and latency.
 
-Quality is computed by ranx, behind `per_query`; `searchlab.evaluation.metrics.names` has the
-metrics.
+Quality is computed by `per_query`; `searchlab.evaluation.metrics.names` has the metrics.
 """
 
 from __future__ import annotations
@@ -11,11 +10,13 @@ from searchlab.evaluation.metrics.names import (
     Metric,
     MetricKind,
     cutoff,
+    metric_kind,
+    metric_names,
     parse_metric,
     run_depth,
 )
 from searchlab.evaluation.metrics.quality import Qrels, Run, check_judgments, evaluate, per_query
-from searchlab.evaluation.metrics.search import latency, recall_at_k
+from searchlab.evaluation.metrics.search import latency, recall_at_k, recall_of_each
 
 __all__ = [
     "METRICS",
@@ -27,8 +28,11 @@ __all__ = [
     "cutoff",
     "evaluate",
     "latency",
+    "metric_kind",
+    "metric_names",
     "parse_metric",
     "per_query",
     "recall_at_k",
+    "recall_of_each",
     "run_depth",
 ]

@@ -24,12 +24,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from searchlab.errors import InputError
+from searchlab.evaluation.metrics import ranked
+from searchlab.plugins import load_plugin, plugin_names
 
 _METRIC = re.compile(r"(\w+)@([1-9][0-9]{0,5})(/condensed)?(?:/l([2-9]|[1-9][0-9]{1,2}))?")
 
 ScoreQuery: TypeAlias = Callable[[Mapping[str, int], Sequence[str], "Metric"], float]
 """Grades of a query (photo_id -> grade), its first k answers, the metric -> 0 to 1."""
+
+ScoreAll: TypeAlias = Callable[[ranked.RankedGrades, int], NDArray[np.float64]]
+"""Grades of answers, k -> (n_queries,) 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +45,14 @@ class MetricKind:
     """How a metric is computed, and which suffixes its name may have.
 
     Attributes:
-        ranx: Name of the metric in ranx, if ranx computes it.
-        score: Scores one query, if ranx does not compute the metric.
+        score_all: Scores many queries at once, from arrays of grades; either this or `score`.
+        score: Scores one query, from its grades and answers.
         has_levels: Whether it only asks if a photo is relevant, so that `/l2` has a meaning.
         can_condense: Whether `/condensed` has a meaning.
         gain: The weight of a grade, for captions; empty if grades are not weighed.
     """
 
-    ranx: str = ""
+    score_all: ScoreAll | None = None
     score: ScoreQuery | None = None
     has_levels: bool = True
     can_condense: bool = True
@@ -74,16 +82,34 @@ def score_judged(grades: Mapping[str, int], answers: Sequence[str], metric: Metr
 
 
 METRICS: dict[str, MetricKind] = {
-    "ndcg": MetricKind("ndcg", has_levels=False, gain="linear gain"),
-    "ndcg_exp": MetricKind("ndcg_burges", has_levels=False, gain="gain 2^grade - 1"),
-    "recall": MetricKind("recall"),
-    "success": MetricKind("hit_rate"),
-    "mrr": MetricKind("mrr"),
-    "map": MetricKind("map"),
-    "precision": MetricKind("precision"),
+    "ndcg": MetricKind(ranked.ndcg, has_levels=False, gain="linear gain"),
+    "ndcg_exp": MetricKind(ranked.ndcg_exp, has_levels=False, gain="gain 2^grade - 1"),
+    "recall": MetricKind(ranked.recall),
+    "success": MetricKind(ranked.success),
+    "mrr": MetricKind(ranked.mrr),
+    "map": MetricKind(ranked.average_precision),
+    "precision": MetricKind(ranked.precision),
     "judged": MetricKind(score=score_judged, has_levels=False, can_condense=False),
 }
 """Name of a metric, without its cut-off -> how it is computed."""
+
+PLUGINS = "searchlab.metrics"
+"""Entry points by which other packages add a `MetricKind`."""
+
+
+def metric_names() -> list[str]:
+    """List the metrics without cut-offs, those of installed packages last."""
+    return [*METRICS, *(name for name in plugin_names(PLUGINS) if name not in METRICS)]
+
+
+def metric_kind(name: str) -> MetricKind | None:
+    """Return how a metric is computed; None if no metric has the name.
+
+    Raises:
+        MismatchError: It comes with another package, and cannot be imported.
+    """
+    kind: MetricKind | None = METRICS.get(name) or load_plugin(PLUGINS, name)
+    return kind
 
 
 def parse_metric(text: str) -> Metric:
@@ -96,18 +122,19 @@ def parse_metric(text: str) -> Metric:
         InputError: The metric is not supported; the message lists those that are.
     """
     match = _METRIC.fullmatch(text) if isinstance(text, str) else None
-    if match is None or match[1] not in METRICS:
-        supported = ", ".join(f"{name}@k" for name in METRICS)
+    kind = None if match is None else metric_kind(match[1])
+    if match is None or kind is None:
+        supported = ", ".join(f"{name}@k" for name in metric_names())
         msg = (
             f"a metric must be one of {supported}, with k from 1 to 999999, then /condensed or "
             f"/l2 (to /l999) or both in this order, got {text!r}"
         )
         raise InputError(msg)
     name, k, condensed, level = match.groups()
-    if level is not None and not METRICS[name].has_levels:
+    if level is not None and not kind.has_levels:
         msg = f"{name} must have no level, since it does not ask what is relevant, got {text!r}"
         raise InputError(msg)
-    if condensed is not None and not METRICS[name].can_condense:
+    if condensed is not None and not kind.can_condense:
         msg = f"{name} must not be condensed, since all that is left is judged, got {text!r}"
         raise InputError(msg)
     return Metric(name, int(k), condensed is not None, int(level or 1))

@@ -1,14 +1,11 @@
-"""Quality of runs against judgments, computed by ranx.
+"""Quality of runs against judgments.
 
-ranx also takes plain arrays, and this module gives it those: building its `Qrels` and `Run` objects
-would compile a dictionary library first (31 s instead of 7 s where nothing is cached), and would
-hash the ids into 53 bits on the way. Only `judged@k` is counted here, since ranx lacks it.
+Answers and judgments become arrays of grades, on which `searchlab.evaluation.metrics.ranked` counts
+for all queries at once. Tests hold it equal to ir_measures and to ranx.
 """
 
 from __future__ import annotations
 
-import threading
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias
@@ -18,7 +15,14 @@ from numpy.typing import NDArray
 
 from searchlab.errors import InputError, quote
 from searchlab.evaluation.datasets.judgments import MAX_GRADE, is_grade, is_padding
-from searchlab.evaluation.metrics.names import METRICS, Metric, ScoreQuery, parse_metric
+from searchlab.evaluation.metrics.names import (
+    Metric,
+    MetricKind,
+    ScoreQuery,
+    metric_kind,
+    parse_metric,
+)
+from searchlab.evaluation.metrics.ranked import RankedGrades
 
 Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
 """query_id -> photo_id -> grade; 1 and above is relevant."""
@@ -26,11 +30,7 @@ Qrels: TypeAlias = Mapping[str, Mapping[str, int]]
 Run: TypeAlias = Mapping[str, Sequence[str]]
 """query_id -> photo_ids of one system, best first."""
 
-_NOT_RELEVANT = -1.0  # stands for every photo that is not relevant to the query
-_CELLS = 2_000_000  # judgments, padding included, that are handed to ranx at once; 32 MB
-
-# ranx uses numba's workqueue, which aborts the process when two threads enter it at once.
-_RANX_LOCK = threading.Lock()
+_CELLS = 2_000_000  # grades, padding included, of the arrays that are held at once; 16 MB
 
 
 def per_query(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, NDArray[np.float64]]:
@@ -56,7 +56,6 @@ def per_query(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, NDArr
             condensed although only relevant photos were judged, which makes any list perfect.
 
     References:
-        Bassani, ranx: a blazing-fast Python library for ranking evaluation, ECIR 2022.
         Jarvelin and Kekalainen, Cumulated gain-based evaluation of IR techniques, TOIS 20, 2002.
         Burges et al., Learning to rank using gradient descent, ICML 2005.
         Sakai, Alternatives to bpref, SIGIR 2007.
@@ -67,16 +66,22 @@ def per_query(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, NDArr
     condensed = _condense(judged, answers)
     values = {}
     for name, metric in parsed.items():
-        score = METRICS[metric.name].score
-        if score is not None:
+        if (score := _kind(metric).score) is not None:
             lists = condensed if metric.condensed else answers
             values[name] = _score_each(score, judged, lists, metric)
-    by_ranx = sorted(parsed.keys() - values.keys(), key=lambda name: _preparation(parsed[name]))
-    for (condense, least), names in groupby(by_ranx, key=lambda name: _preparation(parsed[name])):
+    in_arrays = sorted(parsed.keys() - values.keys(), key=lambda name: _preparation(parsed[name]))
+    for (condense, least), names in groupby(in_arrays, key=lambda name: _preparation(parsed[name])):
         lists = condensed if condense else answers
-        relevant = [_relevant(grades, least) for grades in judged]
-        values |= _score_by_ranx(relevant, lists, {name: parsed[name] for name in names})
+        values |= _score_all(judged, lists, least, {name: parsed[name] for name in names})
     return {metric: values[metric] for metric in metrics}
+
+
+def _kind(metric: Metric) -> MetricKind:
+    kind = metric_kind(metric.name)
+    if kind is None or (kind.score is None and kind.score_all is None):
+        msg = f"a metric must have `score` or `score_all`, got neither for {metric.name!r}"
+        raise InputError(msg)
+    return kind
 
 
 def check_judgments(qrels: Qrels, metrics: Sequence[str]) -> dict[str, Metric]:
@@ -181,24 +186,34 @@ def _preparation(metric: Metric) -> tuple[bool, int]:
     return metric.condensed, metric.least
 
 
-def _relevant(grades: Mapping[str, int], least: int) -> dict[str, int]:
-    # Highest grade first: ranx takes this order as the ideal ranking.
-    relevant = {photo_id: grade for photo_id, grade in grades.items() if grade >= least}
-    return dict(sorted(relevant.items(), key=lambda item: -item[1]))
-
-
-def _score_by_ranx(
-    relevant: Sequence[Mapping[str, int]],
+def _score_all(
+    judged: Sequence[Mapping[str, int]],
     answers: Sequence[Sequence[str]],
+    least: int,
     metrics: Mapping[str, Metric],
 ) -> dict[str, NDArray[np.float64]]:
     depth = max(metric.k for metric in metrics.values())
-    values = {name: np.zeros(len(relevant)) for name in metrics}
-    for rows in _batches([len(photos) for photos in relevant]):
-        some = [relevant[row] for row in rows]
-        ranked = _ranked_array(some, [answers[row][:depth] for row in rows], depth)
-        for name, scores in _ranx(_judged_array(some), ranked, metrics).items():
-            values[name][rows] = scores
+    found = [
+        [grade if (grade := grades.get(photo, 0)) >= least else 0 for photo in answer[:depth]]
+        for grades, answer in zip(judged, answers, strict=True)
+    ]
+    ideal = [
+        sorted((grade for grade in grades.values() if grade >= least), reverse=True)
+        for grades in judged
+    ]
+    n_relevant = np.array([len(grades) for grades in ideal], dtype=np.int64)
+    values = {name: np.zeros(len(judged)) for name in metrics}
+    lengths = [max(len(one), len(best)) for one, best in zip(found, ideal, strict=True)]
+    for rows in _batches([min(length, depth) for length in lengths]):
+        grades = RankedGrades(
+            _padded([found[row] for row in rows]),
+            _padded([ideal[row][:depth] for row in rows]),
+            n_relevant[rows],
+        )
+        for name, metric in metrics.items():
+            score_all = _kind(metric).score_all
+            if score_all is not None:
+                values[name][rows] = score_all(grades, metric.k)
     return values
 
 
@@ -214,39 +229,9 @@ def _batches(lengths: Sequence[int]) -> Iterator[NDArray[np.int64]]:
         start = stop
 
 
-def _judged_array(relevant: Sequence[Mapping[str, int]]) -> NDArray[np.float64]:
-    """Number each query's relevant photos from 0: (n_queries, n_relevant, 2) number and grade."""
-    widest = max(1, max(len(photos) for photos in relevant))
-    judged = np.zeros((len(relevant), widest, 2))
-    judged[:, :, 0] = np.arange(widest)
-    for row, photos in enumerate(relevant):
-        judged[row, : len(photos), 1] = list(photos.values())
-    return judged
-
-
-def _ranked_array(
-    relevant: Sequence[Mapping[str, int]], answers: Sequence[Sequence[str]], depth: int
-) -> NDArray[np.float64]:
-    """Write answers with the same numbers: (n_queries, depth, 2) number and 1 / rank."""
-    ranked = np.full((len(answers), depth, 2), _NOT_RELEVANT)
-    ranked[:, :, 1] = 1 / np.arange(1, depth + 1)
-    for row, (photos, answer) in enumerate(zip(relevant, answers, strict=True)):
-        numbers = {photo_id: float(number) for number, photo_id in enumerate(photos)}
-        ranked[row, : len(answer), 0] = [
-            numbers.get(photo_id, _NOT_RELEVANT) for photo_id in answer
-        ]
-    return ranked
-
-
-def _ranx(
-    judged: NDArray[np.float64], ranked: NDArray[np.float64], metrics: Mapping[str, Metric]
-) -> dict[str, NDArray[np.float64]]:
-    names = {name: f"{METRICS[metric.name].ranx}@{metric.k}" for name, metric in metrics.items()}
-    # For a single metric, ranx raises a KeyError; so that one is requested twice.
-    repeated = list(names.values()) if len(names) > 1 else list(names.values()) * 2
-    with _RANX_LOCK, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numba and matplotlib, which ranx imports, warn freely
-        import ranx
-
-        scores = ranx.evaluate(judged, ranked, repeated, return_mean=False, threads=1)
-    return {name: np.asarray(scores[theirs], dtype=np.float64) for name, theirs in names.items()}
+def _padded(rows: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+    """Write rows of grades below each other, with zeros behind the shorter ones."""
+    array = np.zeros((len(rows), max(map(len, rows))))
+    for place, row in enumerate(rows):
+        array[place, : len(row)] = row
+    return array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from searchlab.errors import InputError
 
@@ -34,6 +34,13 @@ def recall_at_k(answers: Neighbors, exact: Neighbors, *, tolerance: float = 1e-6
     References:
         Aumueller et al., ANN-Benchmarks, Information Systems 87, 2020.
     """
+    return float(recall_of_each(answers, exact, tolerance=tolerance).mean())
+
+
+def recall_of_each(
+    answers: Neighbors, exact: Neighbors, *, tolerance: float = 1e-6
+) -> NDArray[np.float64]:
+    """Return what `recall_at_k` is the mean of, (n_queries,) float64; arguments are the same."""
     if answers.rows.shape != exact.rows.shape or answers.rows.size == 0:
         msg = (
             "answers and exact must have the same shape (n_queries, k), at least (1, 1), "
@@ -49,7 +56,8 @@ def recall_at_k(answers: Neighbors, exact: Neighbors, *, tolerance: float = 1e-6
     first[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
     hits = (np.take_along_axis(near, order, axis=1) & first).sum(axis=1)
     shares = np.minimum(hits, n_true) / np.maximum(n_true, 1)
-    return float(np.where(n_true > 0, shares, 1.0).mean())
+    each: NDArray[np.float64] = np.where(n_true > 0, shares, 1.0)
+    return each
 
 
 def latency(seconds: ArrayLike) -> dict[str, float]:

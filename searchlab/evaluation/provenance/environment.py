@@ -99,7 +99,8 @@ def model_checks(manifest: Mapping[str, Any]) -> tuple[list[Check], str]:
 
 def data_checks(manifest: Mapping[str, Any], dataset: Dataset) -> list[Check]:
     """Compare a dataset's queries and judgments with the recorded ones."""
-    recorded, here = manifest.get("data", {}), data_hashes(dataset)
+    recorded = manifest.get("data", {})
+    here = data_hashes(dataset, recorded=str(recorded.get("queries", "")))
     return [
         Check(f"{name} of {dataset.name}", str(recorded.get(name, _NONE)), here[name], True)
         for name in ("queries", "qrels")

@@ -17,13 +17,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from searchlab.errors import InputError
 from searchlab.evaluation.provenance.registry import code_of
 from searchlab.models import load_model
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets import Dataset, LabelledQuery
 
-PACKAGES = ("hnswlib", "numpy", "onnxruntime", "pillow", "ranx", "scikit-learn")
+_FIGURES_COME_FROM = ("searchlab", "benchmarks", "datasets", "pyproject.toml")
+PACKAGES = ("hnswlib", "numpy", "onnxruntime", "pillow", "scikit-learn")
 
 
 def make_manifest(
@@ -51,7 +53,7 @@ def make_manifest(
 
     Returns:
         Plain values; `code`, `commit`, `date`, `machine`, `python`, `packages` and `command` are
-        filled in.
+        filled in, and `changes`: files that no commit has as they are.
 
     Raises:
         InputError: No line of `STUDIES` names the benchmark.
@@ -59,6 +61,7 @@ def make_manifest(
     return {
         "code": code_of(benchmark),
         "commit": commit(),
+        **({"changes": list(changed_files())} if changed_files() else {}),
         "date": datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "python": platform.python_version(),
@@ -89,19 +92,26 @@ def models_of(*specs: str) -> list[dict[str, str]]:
     ]
 
 
-def data_hashes(dataset: Dataset) -> dict[str, Any]:
+def data_hashes(dataset: Dataset, *, recorded: str = "") -> dict[str, Any]:
     """Hash the queries and the judgments of a dataset.
+
+    Args:
+        dataset: The dataset.
+        recorded: A recorded hash of queries. It is returned if these are the same queries, hashed
+            when filters had fewer fields.
 
     Returns:
         `revision` of the dataset, 12 hex digits each for `queries` and `qrels`, and the `filter`
         if all queries have the same one.
     """
     queries = sorted(dataset.queries, key=lambda query: query.query_id)
+    described = [_describe(query) for query in queries]
+    older = _hash_of([_without_later(one) for one in described]) if recorded else None
     conditions = queries[0].filter
     shared = not conditions.is_empty and all(query.filter == conditions for query in queries)
     return {
         "revision": dataset.revision,
-        "queries": _hash_of([_describe(query) for query in queries]),
+        "queries": recorded if older == recorded else _hash_of(described),
         "qrels": _hash_of([(i, sorted(dataset.qrels[i].items())) for i in sorted(dataset.qrels)]),
         **({"filter": conditions.to_dict()} if shared else {}),
     }
@@ -111,6 +121,14 @@ def _describe(query: LabelledQuery) -> dict[str, str]:
     # Defaults are left out, so that a new field changes no hash.
     values = ((field, getattr(query, field.name)) for field in dataclasses.fields(query))
     return {field.name: repr(value) for field, value in values if value != field.default}
+
+
+def _without_later(described: Mapping[str, str]) -> dict[str, str]:
+    """Describe a query as it was before filters had a palette and a last day, if it has none."""
+    return {
+        name: value.replace(" palette=(),", "").replace(", before_date=None", "")
+        for name, value in described.items()
+    }
 
 
 def _hash_of(values: object) -> str:
@@ -126,19 +144,70 @@ def _without_folders(argument: str) -> str:
 def commit() -> str:
     """Return the git commit of the checkout that this package lies in; empty outside of one.
 
-    It ends with `+` if tracked files were changed since.
+    It ends with `+` if code or bundled data were changed since.
     """
-    folder = Path(__file__).parent
-    git = ["git", "-C", str(folder), "describe", "--always", "--abbrev=12", "--dirty=+"]
+    if checkout() is None:
+        return ""
+    described = _git("describe", "--always", "--abbrev=12").strip()
+    return f"{described}+" if changed_files() else described
+
+
+@cache
+def is_lost(name: str) -> bool:
+    """Tell whether the checkout that this package lies in has no such commit; False outside of one.
+
+    Args:
+        name: A commit as a manifest has it, without `+`.
+    """
+    if checkout() is None or not name:
+        return False
+    return not _git("rev-parse", "--quiet", "--verify", f"{name}^{{commit}}")
+
+
+@cache
+def checkout() -> Path | None:
+    """Return the git checkout that this package lies in; None outside of one."""
+    if not _git("ls-files", "--error-unmatch", __file__):
+        return None
+    return Path(_git("rev-parse", "--show-toplevel").strip())
+
+
+@cache
+def changed_files() -> tuple[str, ...]:
+    """List code and data of the checkout that no commit has as they are, new files too.
+
+    Documents and records are left out: no figure depends on them.
+    """
+    folder = checkout()
+    if folder is None:
+        return ()
+    paths = [f":(top){name}" for name in _FIGURES_COME_FROM if (folder / name).exists()]
+    lines = _git("status", "--porcelain", "--untracked-files=all", "--", *paths).splitlines()
+    return tuple(sorted(line[3:] for line in lines))
+
+
+def refuse_changes(out: Path) -> None:
+    """Refuse to record into the checkout that the code comes from while that code is changed.
+
+    Raises:
+        InputError: `out` lies in the checkout, and there are changes that no commit has.
+    """
+    folder, changed = checkout(), changed_files()
+    if folder is None or not changed or not out.resolve().is_relative_to(folder.resolve()):
+        return
+    listed = ", ".join(changed[:3]) + (" and more" if len(changed) > 3 else "")
+    msg = (
+        f"what is recorded in {out} must be measured with code that a commit has, got changes in "
+        f"{listed}; commit them, or give --allow-changes, which marks the record"
+    )
+    raise InputError(msg)
+
+
+def _git(*arguments: str) -> str:
+    """Return what git prints about the folder of this package; empty if it fails."""
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
-        inside = subprocess.run(
-            ["git", "-C", str(folder), "ls-files", "--error-unmatch", __file__],
-            capture_output=True,
-            check=False,
-        )
-        if inside.returncode:
-            return ""
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return ""
 

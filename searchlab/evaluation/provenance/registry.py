@@ -8,16 +8,27 @@ not import the packages above it.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from searchlab.errors import InputError
+from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.provenance.code_version import code_version
+from searchlab.evaluation.provenance.tolerances import Tolerance
 
 Recompute: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+Summarise: TypeAlias = Callable[[dict[str, Any], Path], dict[str, Any]]
+
+TABLES = ("summary", "table")
+"""Names of records that are made from other records."""
 
 _TIMES = "its figures are times and memory, those of one machine at one moment"
+_MADE_BY_US = "its times, and other libraries' answers"
+_ONE_IN_A_THOUSAND = Tolerance(
+    "*recall*", absolute=0.002, why="a neighbour whose cosine is a tie up to its last bits"
+)
 _PEERS = "it asks other libraries as well, which searchlab does not install"
 
 
@@ -29,23 +40,58 @@ class Study:
         code: Dotted names of modules; the figures depend on these and on what they import.
         recompute: `"module:function"`, which takes a recorded measurement and returns figures that
             must equal the recorded ones of the same names, so without times.
-        sealed: Without `recompute`, why the figures are not computed again.
+        again: Which figures it computes again, in words.
+        sealed: Why the figures, or those that `recompute` leaves out, are not computed again.
+        summary: `"module:function"`, which takes a recorded table of other records and the folder
+            of results, and returns the table's figures, made from those records once more.
+        tolerances: How far figures may be off on another processor.
     """
 
     code: tuple[str, ...]
     recompute: str = ""
+    again: str = ""
     sealed: str = ""
+    summary: str = ""
+    tolerances: tuple[Tolerance, ...] = ()
 
     def load_recompute(self) -> Recompute | None:
         """Import the function that computes the figures again; None if there is none."""
-        if not self.recompute:
-            return None
-        module, _, function = self.recompute.partition(":")
-        recompute: Recompute = getattr(importlib.import_module(module), function)
-        return recompute
+        return _load(self.recompute) if self.recompute else None
+
+    def load_summary(self, name: str) -> Summarise | None:
+        """Import the function that makes a table again; None if the record is no table."""
+        return _load(self.summary) if self.summary and name in TABLES else None
+
+
+def _load(function: str) -> Any:
+    """Import a function; benchmarks are found in the checkout that this package lies in.
+
+    Raises:
+        NotFoundError: It is a benchmark's, and this is no checkout.
+    """
+    module, _, name = function.partition(":")
+    root = Path(__file__).parents[3]
+    if not module.startswith("benchmarks"):
+        return getattr(importlib.import_module(module), name)
+    if not (root / "benchmarks").is_dir():
+        msg = f"a checkout with benchmarks/ is needed to compute it again, got none at {root}"
+        raise NotFoundError(msg)
+    sys.path.insert(0, str(root))
+    try:
+        return getattr(importlib.import_module(module), name)
+    finally:
+        sys.path.remove(str(root))
 
 
 STUDIES: dict[str, Study] = {
+    "abroad": Study(
+        (
+            "searchlab.studies.abroad",
+            "searchlab.evaluation.config_grids",
+            "searchlab.training.mini.corpora",
+        ),
+        sealed="most of its photos do not ship",
+    ),
     "adapt": Study(
         ("searchlab.training", "searchlab.evaluation.datasets"),
         sealed="it trains, on photos that do not ship",
@@ -53,13 +99,25 @@ STUDIES: dict[str, Study] = {
     "calibration": Study(
         ("searchlab.studies.calibration.study",),
         recompute="searchlab.studies.calibration.study:recompute",
+        again="all figures",
+        tolerances=(
+            Tolerance("reliability*", absolute=1e-5, why="the last bits of a score, summed up"),
+            Tolerance("diagrams*.n_pairs", factor=1.02, why="a pair on the edge of a bar"),
+            Tolerance("diagrams*", absolute=0.002, why="a pair on the edge of a bar"),
+        ),
     ),
     "color_names": Study(
-        ("searchlab.studies.color.names",), recompute="searchlab.studies.color.names:recompute"
+        ("searchlab.studies.color.names",),
+        recompute="searchlab.studies.color.names:recompute",
+        again="all figures",
     ),
     "color_tolerance": Study(
         ("searchlab.studies.color.tolerance",),
         recompute="searchlab.studies.color.tolerance:recompute",
+        again="all figures",
+        tolerances=(
+            Tolerance("*srgb*", absolute=0.003, why="shades that are equally far in sRGB"),
+        ),
     ),
     "descriptions": Study(
         ("searchlab.photos", "searchlab.models", "searchlab.evaluation.datasets"),
@@ -79,33 +137,60 @@ STUDIES: dict[str, Study] = {
     ),
     "facets": Study(("searchlab.search.filters",), sealed=_TIMES),
     "filters": Study(
-        ("searchlab.studies.filters.study",), recompute="searchlab.studies.filters.study:recompute"
+        ("searchlab.studies.filters.study",),
+        recompute="searchlab.studies.filters.study:recompute",
+        again="recall, short pages and plans of our own systems; summaries, from their records",
+        sealed=_MADE_BY_US,
+        summary="benchmarks.filters.bench_filters:recompute",
+        tolerances=(_ONE_IN_A_THOUSAND,),
     ),
     "graph": Study(
         (
-            "searchlab.studies.vectors.made",
+            "searchlab.studies.vectors.real",
+            "searchlab.studies.index.recall",
             "searchlab.evaluation.metrics",
-            "searchlab.evaluation.datasets",
             "searchlab.search.indexes",
         ),
         sealed=_TIMES,
     ),
     "http": Study(
-        ("searchlab.api", "searchlab.evaluation.metrics", "searchlab.library"), sealed=_TIMES
+        ("searchlab.api", "searchlab.evaluation.metrics", "searchlab.library"),
+        recompute="benchmarks.http.again:recompute",
+        again="what an operation costs beside the base's, within a band",
+        sealed=_TIMES,
+        tolerances=(Tolerance("metrics.*cpu_ratio", factor=2.0, why="a short, unquiet run"),),
     ),
     "index": Study(
         ("searchlab.studies.index.study", "searchlab.photos.images"),
         recompute="searchlab.studies.index.study:recompute",
+        again="recall of our own systems; summaries, from their records",
+        sealed=_MADE_BY_US,
+        summary="benchmarks.index.bench_index:recompute",
+        tolerances=(_ONE_IN_A_THOUSAND,),
     ),
     "judgments": Study(
-        ("searchlab.studies.judgments",), recompute="searchlab.studies.judgments:recompute"
+        ("searchlab.studies.judgments",),
+        recompute="searchlab.studies.judgments:recompute",
+        again="all figures",
     ),
-    "mini": Study(("searchlab.training", "searchlab.models"), sealed="it needs the teacher"),
+    "mini": Study(
+        ("searchlab.training", "searchlab.models", "searchlab.evaluation.datasets"),
+        recompute="benchmarks.mini.bench_mini:recompute",
+        again="success and nDCG of the model that ships, by language",
+        sealed="other builds, and the curve of training, need the teacher",
+        tolerances=(
+            Tolerance("metrics.*", absolute=0.0006, why="one query of two thousand, as a share"),
+            Tolerance("[!m]*", absolute=0.06, why="one query of two thousand, in percent"),
+        ),
+    ),
     "opening": Study(
         ("searchlab.studies.filters.atlas_engine", "searchlab.library"), sealed=_TIMES
     ),
+    "pages": Study(("searchlab.api", "searchlab.evaluation.datasets"), sealed=_TIMES),
     "paging": Study(
-        ("searchlab.studies.paging.study",), recompute="searchlab.studies.paging.study:recompute"
+        ("searchlab.studies.paging.study",),
+        recompute="searchlab.studies.paging.study:recompute",
+        again="all figures",
     ),
     "palette_filter": Study(
         ("searchlab.search.filters", "searchlab.search.color_order"), sealed=_TIMES
@@ -115,33 +200,58 @@ STUDIES: dict[str, Study] = {
     ),
     "promotion": Study(
         ("searchlab.evaluation.experiments", "searchlab.evaluation.config_grids"),
-        sealed="it is held to the result it names",
+        again="it is held to the result it names",
+        sealed="that result has the figures",
     ),
     "relevance": Study(
         ("searchlab.studies.calibration.relevance",),
         recompute="searchlab.studies.calibration.relevance:recompute",
+        again="all figures",
     ),
     "scale": Study(
         ("searchlab.studies.filters.atlas_engine", "searchlab.studies.vectors.scaling"),
+        recompute="benchmarks.scale.again:recompute",
+        again="recall up to 100,000 vectors; summaries, from their records",
         sealed=f"{_TIMES}; {_PEERS}",
+        summary="benchmarks.scale.again:summary",
+        tolerances=(_ONE_IN_A_THOUSAND,),
     ),
     "search_quality": Study(
         ("searchlab.evaluation.experiments", "searchlab.evaluation.config_grids"),
-        sealed="results are ranked again",
+        again="rankings, the scores of every query, intervals",
+        sealed="times",
     ),
     "serving": Study(("searchlab.api", "searchlab.cli"), sealed=_TIMES),
+    "small_samples": Study(
+        ("searchlab.evaluation.significance", "searchlab.evaluation.results"),
+        sealed="it draws for minutes; its seed repeats it",
+    ),
     "sources": Study(("searchlab.sources", "searchlab.evaluation.datasets"), sealed=_TIMES),
     "steering": Study(
         ("searchlab.studies.steering.study",),
         recompute="searchlab.studies.steering.study:recompute",
+        again="all figures",
+    ),
+    "stopping": Study(
+        (
+            "searchlab.search.indexes",
+            "searchlab.evaluation.metrics",
+            "searchlab.studies.vectors.real",
+        ),
+        sealed="its texts and photos do not ship",
     ),
     "structure": Study(
         ("searchlab.api", "searchlab.evaluation.datasets", "searchlab.evaluation.metrics"),
         sealed="it counts files of one checkout",
     ),
-    "targets": Study(("searchlab.evaluation.reporting.lookup",), sealed="it reads other records"),
+    "targets": Study(
+        ("searchlab.evaluation.reporting.lookup",),
+        again="the whole table, from the records it names",
+        summary="benchmarks.targets.bench_targets:recompute",
+    ),
     "words": Study(
         (
+            "searchlab.studies.vectors.spliced",
             "searchlab.search.engine",
             "searchlab.studies.vectors.scenes",
             "searchlab.models",
@@ -149,7 +259,26 @@ STUDIES: dict[str, Study] = {
         ),
         sealed=_PEERS,
     ),
+    "tools": Study(("searchlab.api",), sealed=_TIMES),
     "tuning": Study(("searchlab.evaluation.tuning.tune",), sealed=_TIMES),
+    "mutations": Study(
+        (
+            "searchlab.search",
+            "searchlab.photos.colors",
+            "searchlab.evaluation.calibration",
+            "searchlab.evaluation.metrics",
+            "searchlab.evaluation.significance",
+            "searchlab.evaluation.promotion",
+            "searchlab.evaluation.weighing",
+            "searchlab.evaluation.judging.proportions",
+            "searchlab.config.calibration",
+            "searchlab.api.accounts",
+            "searchlab.sources",
+        ),
+        again="the summary, from the records of its parts",
+        sealed="it runs the tests hundreds of times",
+        summary="benchmarks.mutations.bench_mutations:recompute",
+    ),
     "newcomer": Study(
         (
             "searchlab.studies.words.newcomer",
@@ -158,9 +287,19 @@ STUDIES: dict[str, Study] = {
             "searchlab.models",
             "searchlab.search",
         ),
-        sealed="one person looked at the photos",
+        recompute="benchmarks.words.bench_newcomer:recompute",
+        again="all figures, from what one person judged",
     ),
-    "word_tasks": Study(("searchlab.studies.words",), sealed="half of its photos do not ship"),
+    "word_tasks": Study(
+        ("searchlab.studies.words",),
+        recompute="searchlab.studies.words.tasks:recompute",
+        again="quality with and without words, intervals and tests",
+        sealed="times",
+    ),
+    "verification": Study(
+        ("searchlab.evaluation.provenance",),
+        sealed="it computes all other records again on another processor",
+    ),
     "word_weights": Study(("searchlab.studies.words",), sealed="its photos do not ship"),
     "accelerator": Study(
         ("searchlab.models", "searchlab.photos.images", "searchlab.evaluation.datasets"),

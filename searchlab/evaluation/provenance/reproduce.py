@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from searchlab.evaluation.datasets.judgments import read_run
 from searchlab.evaluation.experiments import Experiment
 from searchlab.evaluation.provenance.manifest import data_hashes
 from searchlab.evaluation.provenance.measurement import read_measurement
+from searchlab.evaluation.provenance.tolerances import ROUNDING, Tolerance, is_close
 from searchlab.evaluation.results import Ranked, Result, load_result
 from searchlab.search.filters.photo_filter import PhotoFilter
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from searchlab.library.library import Library
     from searchlab.progress import Progress
 
-# Figures are recorded to six digits, so different rounding changes the last one by 1.
-TOLERANCE = 1.01e-6
 _STEADY = ("system", "task", "parameters", "intervals", "n_queries")
 
 
@@ -47,7 +46,7 @@ def recompute_result(
     data = recorded.manifest["data"]
     if "filter" in data:
         dataset = dataset.under(PhotoFilter(**data["filter"]), library.engine.table)
-    here = data_hashes(dataset)
+    here = data_hashes(dataset, recorded=str(data["queries"]))
     for name in ("queries", "qrels"):
         if data[name] != here[name]:
             return [f"{name} of {dataset.name}: recorded {data[name]}, here {here[name]}"]
@@ -104,7 +103,7 @@ def _other_scores(recorded: Result, again: Result) -> list[str]:
     for metric, before in recorded.scores.values.items():
         now = again.scores.values[metric]
         off = np.abs(now - before)
-        n_off = int(np.count_nonzero(~(off <= TOLERANCE)))
+        n_off = int(np.count_nonzero(~(off <= ROUNDING)))
         if n_off:
             worst = int(np.argmax(off))
             lines.append(
@@ -114,40 +113,46 @@ def _other_scores(recorded: Result, again: Result) -> list[str]:
     return lines
 
 
-def differences(recorded: Any, now: Any, where: str = "") -> list[str]:
+def differences(
+    recorded: Any, now: Any, where: str = "", *, tolerances: Sequence[Tolerance] = ()
+) -> list[str]:
     """Compare values that were computed again with recorded ones.
 
     Args:
         recorded: Plain values; those without a counterpart in `now` are ignored.
         now: Plain values.
         where: Name of the values, for the lines.
+        tolerances: How far some figures may be off; others by 1e-6, absolutely and relatively.
 
     Returns:
-        A line for each value that differs; numbers by more than 1e-6, absolutely and relatively.
+        A line for each value that differs.
     """
     if isinstance(now, Mapping) and isinstance(recorded, Mapping):
-        return [
-            line
-            for key, value in now.items()
-            for line in (
-                differences(recorded[key], value, f"{where}.{key}" if where else str(key))
-                if key in recorded
-                else [f"{where}.{key}: not recorded, now {value}".lstrip(".")]
-            )
-        ]
+        lines = []
+        for key, value in now.items():
+            place = f"{where}.{key}" if where else str(key)
+            if key in recorded:
+                lines += differences(recorded[key], value, place, tolerances=tolerances)
+            else:
+                lines.append(f"{place}: not recorded, now {value}")
+        return lines
     if isinstance(now, list | tuple) and isinstance(recorded, list | tuple):
         if len(now) != len(recorded):
             return [f"{where}: recorded {len(recorded)} values, now {len(now)}"]
         pairs = enumerate(zip(recorded, now, strict=True))
-        return [line for n, (a, b) in pairs for line in differences(a, b, f"{where}[{n}]")]
-    return [] if _alike(recorded, now) else [f"{where}: recorded {recorded}, now {now}"]
+        return [
+            line
+            for n, (a, b) in pairs
+            for line in differences(a, b, f"{where}[{n}]", tolerances=tolerances)
+        ]
+    same = _alike(where, recorded, now, tolerances)
+    return [] if same else [f"{where}: recorded {recorded}, now {now}"]
 
 
-def _alike(recorded: Any, now: Any) -> bool:
+def _alike(where: str, recorded: Any, now: Any, tolerances: Sequence[Tolerance]) -> bool:
     numbers = [
         isinstance(value, int | float) and not isinstance(value, bool) for value in (recorded, now)
     ]
     if not all(numbers) or recorded == now:
         return bool(recorded == now)
-    off = abs(float(recorded) - float(now))
-    return off <= TOLERANCE * max(1.0, abs(float(recorded)))
+    return is_close(where, float(recorded), float(now), tolerances)

@@ -7,6 +7,7 @@ never compared, since they belong to one machine at one moment.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,8 +26,9 @@ from searchlab.evaluation.provenance.environment import (
     machine_checks,
     model_checks,
 )
+from searchlab.evaluation.provenance.manifest import is_lost
 from searchlab.evaluation.provenance.measurement import read_measurement
-from searchlab.evaluation.provenance.registry import study_of
+from searchlab.evaluation.provenance.registry import STUDIES, Study, study_of
 from searchlab.evaluation.provenance.reproduce import differences, recompute_result
 from searchlab.evaluation.results import load_result
 
@@ -42,6 +44,13 @@ computed again here; changed, or with other figures."""
 Values: TypeAlias = dict[str, Any]
 
 _LISTED = 10
+_ELSEWHERE = (
+    "flickr8k",
+    "photos-mini",
+    "stamps",
+    "coco-judge",
+    "web-judge",
+)  # photos that do not ship
 _TAKEN_OVER = ("dataset", "dataset_revision", "config_id", "config", "metrics")
 
 
@@ -55,6 +64,7 @@ class Verification:
         checks: Recorded properties and their values here.
         differences: What is wrong or differs, one line each.
         remark: What was done, or why something could not be done.
+        notes: What a reader of its figures should know, such as a commit with changes.
     """
 
     path: Path
@@ -62,6 +72,7 @@ class Verification:
     checks: tuple[Check, ...] = ()
     differences: tuple[str, ...] = ()
     remark: str = ""
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.status}: {self.path}"]
@@ -72,6 +83,7 @@ class Verification:
         lines += [f"  {line}" for line in self.differences[:_LISTED]]
         if len(self.differences) > _LISTED:
             lines.append(f"  and {len(self.differences) - _LISTED:,} more differences")
+        lines += [f"  note: {note}" for note in self.notes]
         return "\n".join([*lines, *([f"  {self.remark}"] if self.remark else [])])
 
 
@@ -135,6 +147,7 @@ class _Verifier:
         self.progress = progress
         self._datasets = {} if dataset is None else {dataset.name: dataset}
         self._libraries: dict[frozenset[str], Library] = {}
+        self._machines: dict[Path, dict[str, list[str]]] = {}
 
     def verify(self, path: Path) -> Verification:
         try:
@@ -184,9 +197,15 @@ class _Verifier:
         except (NotFoundError, DataError) as error:
             absent = _not_here(error)
         checks += models
+        if query_ids and (run := path.with_suffix(".run.gz").name) not in values["files"]:
+            wrong.append(f"no {run} under its seal, so that its rankings cannot be compared")
         wrong += [f"another {one.what}" for one in checks if one.decisive and not one.same]
         verification = Verification(
-            path, "sealed", tuple(checks), remark="seal and surroundings checked"
+            path,
+            "sealed",
+            tuple(checks),
+            remark="seal and surroundings checked",
+            notes=self._times_beside(path, values),
         )
         if wrong:
             return _report_differences(verification, wrong, "not computed again"), None
@@ -195,6 +214,28 @@ class _Verifier:
                 verification, status="not here", remark=absent or _not_here(missing)
             ), None
         return verification, dataset
+
+    def _times_beside(self, path: Path, values: Values) -> tuple[str, ...]:
+        """Say whose code it was, and whether times beside it were taken on another machine."""
+        manifest, notes = values["manifest"], [how] if (how := _how(values)) else []
+        named = str(manifest.get("commit", "")).removeprefix("recorded with ")
+        if named.endswith("+"):
+            notes.append(f"measured with changes that commit {named[:-1]} has not")
+        if is_lost(named.rstrip("+")):
+            notes.append(f"commit {named.rstrip('+')} is not in the history here")
+        if path.parent not in self._machines:
+            self._machines[path.parent] = _machines_in(path.parent)
+        others = {
+            machine: names
+            for machine, names in self._machines[path.parent].items()
+            if machine not in str(manifest["machine"]) and str(manifest["machine"]) not in machine
+        }
+        if _has_times(values):
+            notes += [
+                f"times beside it are of another machine, {machine}: {', '.join(names)}"
+                for machine, names in others.items()
+            ]
+        return tuple(notes)
 
     def _compute_again(
         self, verification: Verification, values: Values, dataset: Dataset | None
@@ -207,10 +248,14 @@ class _Verifier:
                 verification.path, dataset, library=library, progress=self.progress
             )
         else:
-            recompute = study_of(str(values["benchmark"])).load_recompute()
-            if recompute is None:
+            study = study_of(str(values["benchmark"]))
+            if (summarise := study.load_summary(str(values["name"]))) is not None:
+                again = summarise(values, verification.path.parents[2])
+            elif (recompute := study.load_recompute()) is not None:
+                again = recompute(values)
+            else:
                 return replace(verification, remark=_not_recomputed(values))
-            differing = differences(values, recompute(values))
+            differing = differences(values, again, tolerances=study.tolerances)
         if differing and (why := values["manifest"].get("known_difference")):
             return replace(verification, remark=f"{_measured_at(values)}; known difference: {why}")
         if differing:
@@ -234,6 +279,36 @@ class _Verifier:
                 dataset, self.cache, config=Config(), progress=self.progress
             )
         return self._libraries[dataset.photo_ids]
+
+
+def _how(values: Values) -> str:
+    """Say which figures of a record are computed again, which are not, and what that needs."""
+    study = STUDIES.get(benchmark_of(values), Study(()))  # one that is unknown is said elsewhere
+    parts = [f"computed again: {study.again}"] if study.again else []
+    parts += [f"not computed again: {study.sealed}"] if study.sealed else []
+    named = f"{values['dataset']} {values['name']} {values.get('task', '')}"
+    if any(one in named for one in _ELSEWHERE):
+        parts.append("needs SEARCHLAB_DATASETS")
+    return "; ".join(parts)
+
+
+def _has_times(values: Values) -> bool:
+    return any(
+        re.search(r"(_ms|_us|_s| us)\b|per_s\b|_ratio\b", name) for name in values["metrics"]
+    )
+
+
+def _machines_in(folder: Path) -> dict[str, list[str]]:
+    """Return the machines of a folder's records with times, and the names of these records."""
+    machines: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            values = read_measurement(path)
+        except DataError:  # said where that file is verified
+            continue
+        if _has_times(values):
+            machines.setdefault(str(values["manifest"]["machine"]), []).append(path.name)
+    return machines
 
 
 def _files(path: Path) -> list[Path]:

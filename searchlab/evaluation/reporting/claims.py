@@ -16,7 +16,8 @@ a list needs a number for each entry; two sources may be joined by ` - ` or ` / 
 `searchlab.evaluation.reporting.lookup`. `asserted:` names an assertion of the same notebook, and
 `given:` says why a number is chosen and not measured. A phrase must occur in the text once. A
 decimal or percent number in no phrase is a problem, except in code, links, generated tables and
-versions.
+versions. What the record says of its scope must stand beside the number too; see
+`searchlab.evaluation.reporting.scope`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -32,6 +34,7 @@ from typing import Any
 
 from searchlab.errors import InputError, SearchlabError
 from searchlab.evaluation.reporting.lookup import Results, interval_of
+from searchlab.evaluation.reporting.scope import needs_of, section_needs
 
 TABLE = re.compile(r"(<!-- table: (?P<spec>[^\n]+?) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
@@ -153,6 +156,8 @@ def check_text(
             continue
         sourced.update(number.start() for number in places[0])
         problems.extend(_disagreements(claim, places[0], results, asserted))
+        problems.extend(_bare_claims(claim, places[0], readable, results))
+    problems.extend(_bare_tables(text, results))
     bare = _blank(prose, _NO_CLAIM)
     for number in _NUMBER.finditer(bare):
         is_figure = "." in number[0] or "%" in number[0]
@@ -219,6 +224,38 @@ def _disagreements(
         sources = f"{len(claim.sources)} source{'s' * (len(claim.sources) != 1)}"
         message = f"{claim.phrase!r} must have a source for each number, got {sources}"
         yield left[0].start(), message
+
+
+def _bare_claims(
+    claim: Claim, numbers: Sequence[re.Match[str]], text: str, results: Results
+) -> Iterator[tuple[int, str]]:
+    """Find numbers without the words that their record asks for; yields offsets and what lacks."""
+    left = list(numbers)
+    for verb, rest in claim.sources:
+        if not left:
+            return
+        number = left[0]
+        if verb not in ("asserted:", "given:"):
+            for need in needs_of(rest, results):
+                if not need.is_met(text, number.start()):
+                    yield number.start(), f"{number[0]}: {need}"
+        with suppress(SearchlabError):
+            del left[: 1 if verb in ("asserted:", "given:") else len(_values(rest, results))]
+
+
+def _bare_tables(text: str, results: Results) -> Iterator[tuple[int, str]]:
+    """Find generated tables whose section does not say what their records were measured on."""
+    for table in TABLE.finditer(text):
+        words = table["spec"].split()
+        if words[0] not in ("rows", "files") or len(words) < 2:
+            continue
+        lacking = {
+            str(need)
+            for path in results.files(words[1])
+            for need in section_needs(results.values(path))
+            if not need.is_met(_blank(text, (_NUMBERS, TABLE)), table.start())
+        }
+        yield from ((table.start(), f"the table of {words[1]}: {need}") for need in sorted(lacking))
 
 
 def _check_source(

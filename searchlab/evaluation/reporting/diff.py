@@ -14,8 +14,9 @@ from searchlab.evaluation.reporting.diff_page import diff_html
 from searchlab.evaluation.reporting.paired import SAME, Change, PairedResults, Tally
 from searchlab.evaluation.reporting.pictures import Pictures
 from searchlab.evaluation.results import Result, incompatibility
-from searchlab.evaluation.significance import Interval, bootstrap_intervals, holm, permutation_test
+from searchlab.evaluation.significance import Interval, bootstrap_intervals, holm, paired_test
 from searchlab.evaluation.significance.power import power_of
+from searchlab.files import require_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +55,7 @@ class Diff(PairedResults):
 
     def frame(self) -> pd.DataFrame:
         """Return a row for every query, the worst loss first."""
+        require_pandas()
         import pandas as pd
 
         rows = [
@@ -130,13 +132,13 @@ def compare(
     intervals = bootstrap_intervals(
         {metric: differences}, groups=scores.langs, clusters=scores.cluster_ids, seed=seed
     )[metric]
-    p_value = permutation_test(
+    p_value = paired_test(
         second, first, groups=scores.langs, clusters=scores.cluster_ids, seed=seed
     )
     signs = np.where(np.abs(differences) <= SAME, 0, np.sign(differences)).astype(int)
     langs, clusters = np.array(scores.langs), np.array(scores.cluster_ids)
     tests = [
-        permutation_test(
+        paired_test(
             second[langs == lang], first[langs == lang], clusters=clusters[langs == lang], seed=seed
         )
         for lang in intervals.groups

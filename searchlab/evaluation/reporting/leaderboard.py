@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 from searchlab.evaluation.comparison import Comparison
-from searchlab.evaluation.metrics import METRICS, parse_metric
+from searchlab.evaluation.metrics import metric_kind, parse_metric
 from searchlab.evaluation.significance.power import POWER
 
 _CHOSEN = "*"
@@ -79,9 +79,9 @@ def _judgments(judged_by: Mapping[str, int]) -> str:
 
 def _gain(comparison: Comparison) -> str:
     """Say how grades are weighed, for the metrics that weigh them."""
-    names = {parse_metric(name).name for name in comparison.results[0].intervals}
-    gains = ((name, kind.gain) for name, kind in METRICS.items() if name in names)
-    return "".join(f"; {gain} in {name}" for name, gain in gains if gain)
+    names = dict.fromkeys(parse_metric(name).name for name in comparison.results[0].intervals)
+    kinds = ((name, metric_kind(name)) for name in names)
+    return "".join(f"; {kind.gain} in {name}" for name, kind in kinds if kind and kind.gain)
 
 
 def _explain_ranks(comparison: Comparison, columns: Collection[str]) -> str:
@@ -91,20 +91,26 @@ def _explain_ranks(comparison: Comparison, columns: Collection[str]) -> str:
     return (
         " Systems of one rank (=) cannot be told apart from the first of them (paired "
         f"permutation test with Holm's correction over all pairs, {100 * comparison.alpha:g} %)"
-        f"{p_value}.{_explain_power(comparison)} {_CHOSEN} is the one to serve: the smallest of "
-        "the fast ones in the first rank."
+        f"{p_value}.{explain_power(comparison.detectable)} {_CHOSEN} is the one to serve: the "
+        "smallest of the fast ones in the first rank."
     )
 
 
-def _explain_power(comparison: Comparison) -> str:
-    if comparison.detectable is None:
+def explain_power(detectable: tuple[float, float] | None, *, unit: str = "queries") -> str:
+    """Say which differences from the first are often missed.
+
+    Args:
+        detectable: The least and the greatest such difference; None if it is not known.
+        unit: What is averaged, in the plural.
+    """
+    if detectable is None:
         return ""
-    if math.isinf(comparison.detectable[1]):
-        return " These queries are too few to show a difference of any size."
-    sizes = " to ".join(dict.fromkeys(f"{size:.3f}" for size in comparison.detectable))
+    if math.isinf(detectable[1]):
+        return f" These {unit} are too few to show a difference of any size."
+    sizes = " to ".join(dict.fromkeys(f"{size:.3f}" for size in detectable))
     return (
         f" Differences from the first below {sizes}{', by system,' if 'to' in sizes else ''} "
-        f"are often missed with these queries (power {100 * POWER:g} %)."
+        f"are often missed with these {unit} (power {100 * POWER:g} %)."
     )
 
 

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _TEXT_WIDTH = 200
+_PLACE = "#"  # what `diff`, `power` and `promote` take
 _LEFT_OUT_IF_NARROW = ("p", "langs", "p95 ms", "build s")
 
 
 def leaderboard_table(comparison: Comparison, *, narrow: bool = False) -> Table:
-    """Lay out quality, speed and size.
+    """Lay out quality, speed and size, each system with its place, which commands take.
 
     Args:
         comparison: The compared results.
@@ -31,18 +32,21 @@ def leaderboard_table(comparison: Comparison, *, narrow: bool = False) -> Table:
     """
     headings = leaderboard_columns(comparison)
     left_out = _LEFT_OUT_IF_NARROW if narrow else ()
-    places = [place for place, name in enumerate(headings) if name not in left_out]
-    columns = [headings[place] for place in places]
+    shown = [column for column, name in enumerate(headings) if name not in left_out]
+    columns = [_PLACE, *(headings[column] for column in shown)]
     caption = leaderboard_caption(comparison, columns)
-    rows = [[cells[place] for place in places] for cells in leaderboard_rows(comparison)]
+    rows = [
+        [str(place), *(cells[column] for column in shown)]
+        for place, cells in enumerate(leaderboard_rows(comparison), start=1)
+    ]
     if narrow:
         rows = [
-            [rank, system.replace(",", ", "), *(cell.replace(" [", "\n[") for cell in cells)]
-            for rank, system, *cells in rows
+            [place, rank, system.replace(",", ", "), *(one.replace(" [", "\n[") for one in cells)]
+            for place, rank, system, *cells in rows
         ]
         columns = [name.replace(" ", "\n", 1) for name in columns]
     styles = ["bold" if result is comparison.chosen else "" for result in comparison.results]
-    table = _table(comparison.title, columns, rows, styles)
+    table = draw_table(comparison.title, columns, rows, styles)
     table.caption = caption
     return table
 
@@ -51,24 +55,32 @@ def language_table(comparison: Comparison) -> Table:
     """Lay out the headline metric for each language; `*` marks the best of a row."""
     rows = language_rows(comparison)
     title = f"{comparison.results[0].headline} by language; * is the best of a row"
-    return _table(title, language_columns(comparison), rows, [""] * len(rows))
+    return draw_table(title, language_columns(comparison), rows, [""] * len(rows))
 
 
 def plain_text(comparison: Comparison, *, languages: bool = False) -> str:
     """Return the tables without colour, for logs and plain terminals."""
+    more = [language_table(comparison)] if languages else []
+    return print_plain_text([leaderboard_table(comparison), *more])
+
+
+def print_plain_text(tables: Sequence[Table]) -> str:
+    """Return tables as text without colour."""
     from rich.console import Console
 
     file = io.StringIO()
-    console = Console(file=file, width=_TEXT_WIDTH, no_color=True, color_system=None)
-    console.print(leaderboard_table(comparison))
-    if languages:
-        console.print(language_table(comparison))
+    console = Console(
+        file=file, width=_TEXT_WIDTH, no_color=True, color_system=None, force_jupyter=False
+    )
+    for table in tables:
+        console.print(table)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
-def _table(
+def draw_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]
 ) -> Table:
+    """Lay out cells below headings, each row in a style of its own."""
     from rich.table import Table
     from rich.text import Text
 

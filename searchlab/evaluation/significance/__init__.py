@@ -15,7 +15,7 @@ from searchlab.evaluation.significance.intervals import (
     bootstrap_intervals,
 )
 from searchlab.evaluation.significance.leaders import holm, leader_tests, tie_groups
-from searchlab.evaluation.significance.paired import contributions, permutation_test
+from searchlab.evaluation.significance.paired import contributions, paired_test, permutation_test
 
 __all__ = [
     "GroupedIntervals",
@@ -25,6 +25,7 @@ __all__ = [
     "contributions",
     "holm",
     "leader_tests",
+    "paired_test",
     "permutation_test",
     "tie_groups",
 ]

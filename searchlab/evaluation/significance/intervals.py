@@ -1,16 +1,21 @@
-"""Bootstrap intervals of means, and of macro averages over groups."""
+"""Bootstrap intervals of means, and of macro averages over groups.
+
+A mean of 100 clusters or more has a percentile interval. Percentile intervals of fewer are too
+narrow, so these are studentised (`searchlab.evaluation.significance.studentised`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from searchlab.errors import InputError
 from searchlab.evaluation.significance.scores import check_scores, chunks, codes
+from searchlab.evaluation.significance.studentised import FEW, Studentised
 
 
 class Interval(NamedTuple):
@@ -44,6 +49,24 @@ class GroupedIntervals:
     micro: Interval
     groups: dict[str, Interval]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for a record, in which the groups are languages."""
+        return {
+            "macro": _rounded(self.macro),
+            "micro": _rounded(self.micro),
+            "langs": {lang: _rounded(interval) for lang, interval in self.groups.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> GroupedIntervals:
+        """Read what `to_dict` returned."""
+        langs = {lang: Interval(*interval) for lang, interval in values["langs"].items()}
+        return cls(Interval(*values["macro"]), Interval(*values["micro"]), langs)
+
+
+def _rounded(interval: Interval) -> list[float]:
+    return [round(value, 6) for value in interval]
+
 
 def bootstrap_interval(
     values: ArrayLike,
@@ -54,11 +77,14 @@ def bootstrap_interval(
     groups: Sequence[str] | None = None,
     clusters: Sequence[str] | None = None,
 ) -> Interval:
-    """Estimate a mean and its percentile bootstrap interval over queries.
+    """Estimate a mean and its bootstrap interval over queries.
+
+    The interval is that of percentiles, or studentised where there are fewer than 100 clusters; it
+    never leaves the range of the scores.
 
     Args:
-        values: (n_queries,) scores. With fewer than about twenty queries the interval is too
-            narrow, and with a single one it has no width.
+        values: (n_queries,) scores. If nearly all of a few are 0, the interval is too narrow, and
+            with a single one it has no width.
         confidence: Share of intervals that cover the true mean, above 0 and below 1.
         samples: Number of resamples.
         seed: Seed of the resampling.
@@ -72,6 +98,7 @@ def bootstrap_interval(
 
     References:
         Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
+        Hall, On symmetric bootstrap confidence intervals, JRSS B 50, 1988.
         Sakai, Evaluating evaluation metrics based on the bootstrap, SIGIR 2006.
         Field and Welsh, Bootstrapping clustered data, JRSS B 69, 2007.
     """
@@ -129,21 +156,43 @@ def bootstrap_intervals(
         sums = np.bincount(cells, weights=column, minlength=shape[0] * shape[1])
         table[:, part] = sums.reshape(shape)
     strata = group_of if clusters is None else np.zeros(len(table), dtype=np.intp)
-    resamples = _resample(table.reshape(len(table), -1), strata, samples, seed)
-    resamples = resamples.reshape(samples, len(parts), len(names))
+    sizes = np.count_nonzero(table[:, -1], axis=0)  # (n_groups,) clusters of each
+    is_of_few = np.asarray((table[:, -1][:, sizes < FEW] > 0).any(axis=1) | (len(table) < FEW))
+    drawn, times = _resample(table.reshape(len(table), -1), strata, is_of_few, samples, seed)
+    resamples = drawn.reshape(samples, len(parts), len(names))
     whole = table.sum(axis=0, keepdims=True)  # (1, n_parts, n_groups)
     ends = [50 * (1 - confidence), 50 * (1 + confidence)]
+    few = table[is_of_few]
     result = {}
-    for part, name in enumerate(columns):
+    for part, (name, column) in enumerate(columns.items()):
         means = whole[:, part] / whole[:, -1]  # (1, n_groups)
         points = _averages(whole[:, part], whole[:, -1], means)
         clouds = _averages(resamples[:, part], resamples[:, -1], means)
-        macro, micro, *each = (
+        intervals = [
             Interval(float(point[0]), *map(float, np.percentile(cloud, ends)))
             for point, cloud in zip(points.T[:, :1], clouds.T, strict=True)
-        )
+        ]
+        bounds = float(column.min()), float(column.max())
+        scores, counts = few[:, part], few[:, -1]  # (n_few, n_groups)
+        if len(table) < FEW:
+            together = scores.sum(axis=1, keepdims=True), counts.sum(axis=1, keepdims=True)
+            for place, columns_of in enumerate(((scores, counts), together)):
+                wide = Studentised(*columns_of, times).half_width(confidence)
+                intervals[place] = _around(intervals[place].mean, wide, bounds)
+        for group in np.flatnonzero(sizes < FEW):
+            its = counts[:, group] > 0
+            one = Studentised(scores[its][:, [group]], counts[its][:, [group]], times[:, its])
+            wide = one.half_width(confidence)
+            intervals[2 + group] = _around(intervals[2 + group].mean, wide, bounds)
+        macro, micro, *each = intervals
         result[name] = GroupedIntervals(macro, micro, dict(zip(names, each, strict=True)))
     return result
+
+
+def _around(mean: float, half_width: float, bounds: tuple[float, float]) -> Interval:
+    least, greatest = bounds
+    low, high = max(mean - half_width, least), min(mean + half_width, greatest)
+    return Interval(mean, min(low, mean), max(high, mean))  # a rounded mean may lie just outside
 
 
 def _averages(
@@ -157,17 +206,30 @@ def _averages(
 
 
 def _resample(
-    table: NDArray[np.float64], strata: NDArray[np.intp], samples: int, seed: int
-) -> NDArray[np.float64]:
-    """Draw rows with replacement within strata; returns (samples, n_columns) sums of them."""
+    table: NDArray[np.float64],
+    strata: NDArray[np.intp],
+    is_of_few: NDArray[np.bool_],
+    samples: int,
+    seed: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Draw rows with replacement within strata.
+
+    Returns:
+        (samples, n_columns) sums of the rows drawn, and (samples, n_few) how often each row of
+        `is_of_few` was drawn.
+    """
     rng = np.random.default_rng(seed)
-    result = np.zeros((samples, table.shape[1]))
+    sums = np.zeros((samples, table.shape[1]))
+    drawn = np.zeros((samples, int(is_of_few.sum())), dtype=np.float64)
+    place = np.cumsum(is_of_few) - 1
     for stratum in np.unique(strata):
-        rows = table[strata == stratum]
+        members = np.flatnonzero(strata == stratum)
+        rows, few = table[members], is_of_few[members]
         for start, stop in chunks(samples, len(rows)):
             n = stop - start
             draws = rng.integers(0, len(rows), size=(n, len(rows)))
             draws += np.arange(n)[:, None] * len(rows)
             times = np.bincount(draws.ravel(), minlength=n * len(rows)).reshape(n, len(rows))
-            result[start:stop] += times.astype(np.float64) @ rows
-    return result
+            sums[start:stop] += times.astype(np.float64) @ rows
+            drawn[start:stop, place[members[few]]] = times[:, few]
+    return sums, drawn

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from searchlab.evaluation.significance.paired import permutation_test
+from searchlab.evaluation.significance.paired import paired_test
 from searchlab.evaluation.significance.scores import check_scores, codes
 
 _FLIPS_OF_A_PAIR = 100  # the least adjusted p-value is 1 / 100, however many systems there are
@@ -67,9 +67,7 @@ def leader_tests(
     n_pairs = math.comb(len(others) + 1, 2)
     samples = max(samples, _FLIPS_OF_A_PAIR * n_pairs)
     p_values = [
-        permutation_test(
-            leader, other, samples=samples, seed=seed, groups=groups, clusters=clusters
-        )
+        paired_test(leader, other, samples=samples, seed=seed, groups=groups, clusters=clusters)
         for other in others
     ]
     return holm(p_values, n_tests=n_pairs)

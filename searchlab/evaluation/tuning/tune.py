@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from searchlab.config.operating_points import OperatingPoints
 from searchlab.evaluation.tuning.index_costs import MAX_QUERIES, Ask, Measured, measure
 from searchlab.library.library import Library
-from searchlab.models.protocol import Embeddings
+from searchlab.models.protocol import Embeddings, towers_of
 from searchlab.progress import Progress
 from searchlab.search.engine import SearchEngine
 from searchlab.search.queries import MAX_QUERY_LENGTH
@@ -75,7 +75,9 @@ def ask_by_photos(vectors: Embeddings, order: NDArray[np.int64]) -> Ask:
 
 
 def _ask_by_texts(engine: SearchEngine, order: NDArray[np.int64]) -> Ask | None:
-    """Make queries of descriptions of photos, each text once; None if there are none."""
+    """Make queries of descriptions of photos, each text once; None if there can be none."""
+    if "text" not in towers_of(engine.model):
+        return None
     distinct: dict[str, None] = {}
     for row in order[: 4 * MAX_QUERIES].tolist():
         photo = engine.table.photo(row)

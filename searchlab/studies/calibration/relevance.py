@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from searchlab.config import USUAL, Config
 from searchlab.config.calibration import Calibration
 from searchlab.config.query_weights import QueryTraits
+from searchlab.config.word_weights import USUAL_WORDS, WordWeights
 from searchlab.evaluation.calibration.fit import fit_top
 from searchlab.evaluation.calibration.query_fit import (
     JudgedPairs,
@@ -33,6 +34,8 @@ from searchlab.evaluation.datasets import Dataset, load_dataset
 from searchlab.studies.calibration.concepts import CONCEPTS
 from searchlab.studies.calibration.reliability import measure_reliability, round_floats
 from searchlab.studies.calibration.thresholds import bootstrap_share, separation
+from searchlab.studies.calibration.written import SETS as WITH_TEXTS
+from searchlab.studies.calibration.written import measure_written, rank_pairs
 
 if TYPE_CHECKING:
     from searchlab.search.engine import SearchEngine
@@ -52,6 +55,7 @@ _N_RANDOM = 200
 def measure(
     engines: Mapping[str, SearchEngine],
     datasets: Mapping[str, Dataset],
+    read: Mapping[str, tuple[SearchEngine, Dataset]],
     *,
     least: int = 60,
     samples: int = 1000,
@@ -62,15 +66,17 @@ def measure(
     Args:
         engines: For each of `datasets` the engine over its photos; all of one model.
         datasets: Those of `SETS`, and of `READ_ONLY` as far as there are any.
+        read: Those of `written.SETS`, with an engine each that reads their texts.
         least: Queries that a language must have to be left out.
         samples: Number of resamples of the intervals.
         seed: Seed of the resampling and of the letters at random.
 
     Returns:
         `metrics`; `fit`, the curve and weights fitted on `FITTED`; tables `left_out` (reliability
-        of each left-out set, with its bars), `first` (scores of right first photos), `missing`
-        (queries of letters at random, and queries whose answers were taken out), `thresholds` (what
-        is shown above a score) and `concepts` (the best score of a thing in several languages).
+        of each left-out set, with its bars), `written` (the same with texts there), `first` (scores
+        of right first photos), `missing` (queries of letters at random, and queries whose answers
+        were taken out), `thresholds` (what is shown above a score) and `concepts` (the best score
+        of a thing in several languages).
     """
     draw = {"samples": samples, "seed": seed}
     scored = {name: score_queries(engines[name], data) for name, data in datasets.items()}
@@ -78,11 +84,14 @@ def measure(
     at_large = _at_large(engines["sentences"])
     fit = fit_text([pairs[name] for name in FITTED], at_large)
     left_out = _leave_out(pairs, at_large, least=least, **draw)
+    ranked = {name: rank_pairs(*read[name], fit) for name in WITH_TEXTS}
+    with_texts, written = measure_written(ranked, least=least, **draw)
     missing = []
     for name in SETS:
         missing += _missing(engines[name], scored[name], fit, name, **draw)
     tables = {
         "left_out": left_out,
+        "written": written,
         "first": [_first(name, scored[name], fit) for name in scored],
         "missing": missing,
         "thresholds": [
@@ -92,6 +101,10 @@ def measure(
     }
     metrics = {f"ece.without {row['left_out']}": row["ece"]["mean"] for row in left_out}
     metrics |= {f"ece_chance.without {row['left_out']}": row["ece_chance"] for row in left_out}
+    for row in written:
+        name = f"{row['scored_by']}.without {row['left_out']}"
+        metrics[f"written_ece.{name}"] = row["ece"]["mean"]
+        metrics[f"written_auc.{name}"] = row["auc"]["mean"]
     metrics |= {f"first.{row['set']}": row["median"] for row in tables["first"]}
     metrics |= {f"auc.{row['set']}.{row['against']}": row["auc"]["mean"] for row in missing}
     apart = [row["apart"] for row in tables["concepts"] if row["taught"] and row["lang"] != "en"]
@@ -99,7 +112,11 @@ def measure(
         "concepts_within_0.15": float(np.mean([gap <= 0.15 for gap in apart])),
         "concepts_apart": float(np.mean(apart)),
     }
-    values = {"curve": [fit.curve.slope, fit.curve.intercept], "weights": vars(fit.weights)}
+    values = {
+        "curve": [fit.curve.slope, fit.curve.intercept],
+        "weights": vars(fit.weights),
+        **with_texts._asdict(),
+    }
     return {"metrics": round_floats(metrics), "fit": values, **round_floats(tables)}
 
 
@@ -123,25 +140,35 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Compute the figures of a record again, with the recorded parameters."""
     parameters = measurement["parameters"]
     with tempfile.TemporaryDirectory() as scratch:
-        engines, datasets = open_sets(parameters["model"], parameters["sets"], Path(scratch))
+        model, place = parameters["model"], Path(scratch)
+        engines, datasets = open_sets(model, parameters["sets"], place)
+        read = open_sets(model, parameters["read"], place, words=USUAL_WORDS)
         draw = {name: parameters[name] for name in ("least", "samples", "seed")}
-        return measure(engines, datasets, **draw)
+        return measure(engines, datasets, paired(*read), **draw)
+
+
+def paired(
+    engines: Mapping[str, SearchEngine], datasets: Mapping[str, Dataset]
+) -> dict[str, tuple[SearchEngine, Dataset]]:
+    """Put engines and data sets of the same names together."""
+    return {name: (engine, datasets[name]) for name, engine in engines.items()}
 
 
 def open_sets(
-    spec: str, names: Mapping[str, str], folder: Path
+    spec: str, names: Mapping[str, str], folder: Path, *, words: WordWeights | None = None
 ) -> tuple[dict[str, SearchEngine], dict[str, Dataset]]:
-    """Open data sets and an engine over the photos of each, texts withheld.
+    """Open data sets and an engine over the photos of each.
 
     Args:
         spec: The model.
         names: Set -> name of the data set.
         folder: Where libraries are kept.
+        words: What words count; None where texts are not read.
     """
     from searchlab.evaluation.datasets.dataset_library import dataset_library
 
     datasets = {name: load_dataset(dataset) for name, dataset in names.items()}
-    config = replace(USUAL, model=spec, words=None)
+    config = replace(USUAL, model=spec, words=words)
     engines = {}
     for name, data in datasets.items():
         library = dataset_library(data, folder, config=Config())
@@ -150,9 +177,9 @@ def open_sets(
 
 
 def _at_large(engine: SearchEngine) -> str:
-    from searchlab.models.reading import TextReader
+    from searchlab.models.reading import is_reader
 
-    return engine.model.at_large.digest if isinstance(engine.model, TextReader) else ""
+    return engine.model.at_large.digest if is_reader(engine.model) else ""
 
 
 def _leave_out(

@@ -107,6 +107,14 @@ class Condition:
             license_type=tuple(LICENSES[number] for number in self.licenses),
         )
 
+    def sql(self) -> str:
+        """Return the same filter as terms of SQL, for a table of these columns of numbers."""
+        terms = [f"{self.day} >= {self.first_day}"]
+        for name, codes in (("source", self.sources), ("license", self.licenses)):
+            if codes:
+                terms.append(f"{name} IN ({', '.join(map(str, codes))})")
+        return " AND ".join(terms)
+
     def mask(self, columns: Mapping[str, NDArray[np.int64]]) -> NDArray[np.bool_]:
         """Return (n_photos,) whether each photo passes, computed without `PhotoFilter`: the oracle.
 

@@ -10,7 +10,7 @@ from searchlab.search.indexes import build_index
 from searchlab.studies.filters.atlas import Atlas, Cell, measure_cell
 from searchlab.studies.filters.atlas_engine import Served
 from searchlab.studies.index.study import own_system
-from searchlab.studies.vectors.made import made_vectors
+from searchlab.studies.vectors.real import POOL, REAL, vector_set
 
 _STEADY = ("n_allowed", "recall", "short", "wrong", "plan")
 
@@ -26,12 +26,14 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         NotFoundError: It is of another system, whose package searchlab does not install.
-        InputError: Its vectors are those of photos, which do not ship.
+            The vectors are those of photos that SEARCHLAB_DATASETS does not hold.
     """
     system = own_system(measurement)
     parameters, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
-    vectors = made_vectors(str(measurement["dataset"]), n_queries=1, seed=seed).photos
-    atlas = Atlas(vectors, n_queries=int(parameters["n_queries"]), seed=seed)
+    name = str(measurement["dataset"])
+    made = vector_set(name, n_queries=POOL if name in REAL else 1, seed=seed)
+    vectors, real = made.photos, made.queries if name in REAL else None
+    atlas = Atlas(vectors, n_queries=int(parameters["n_queries"]), seed=seed, real=real)
     config = Config(model="given", seed=seed, **system)
     index = build_index(vectors, config)
     served = Served(atlas.columns, index, config)

@@ -12,7 +12,7 @@ from searchlab.errors import NotFoundError
 from searchlab.evaluation.metrics import recall_at_k
 from searchlab.search.indexes import ExactIndex, Neighbors, build_index
 from searchlab.studies.index.recall import scored
-from searchlab.studies.vectors.made import made_vectors
+from searchlab.studies.vectors.real import vector_set
 
 
 def own_system(measurement: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,11 +39,11 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         NotFoundError: It is of another system, whose package searchlab does not install.
-        InputError: Its vectors are those of photos, which do not ship.
+            The vectors are those of photos that SEARCHLAB_DATASETS does not hold.
     """
     system = own_system(measurement)
     parameters, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
-    made = made_vectors(
+    made = vector_set(
         str(measurement["dataset"]), n_queries=int(parameters["n_queries"]), seed=seed
     )
     config = Config(model="given", seed=seed, **system)

@@ -8,7 +8,7 @@ harm the queries that it cannot read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,7 @@ from typing import Any, Final
 from searchlab.config import Config
 from searchlab.config.word_weights import USUAL_WORDS, WordWeights
 from searchlab.errors import InputError
-from searchlab.evaluation.datasets import Dataset
+from searchlab.evaluation.datasets import Dataset, load_dataset
 from searchlab.evaluation.experiments import Experiment
 from searchlab.evaluation.reporting.diff import compare
 from searchlab.evaluation.results import Result
@@ -98,6 +98,18 @@ def measure_task(
         },
         "manifest": results[True].manifest,
     }
+
+
+def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
+    """Rank, score and test the queries of a record again; without times.
+
+    Raises:
+        NotFoundError: The photos are not in the folder that SEARCHLAB_DATASETS names.
+    """
+    dataset = sample_of(load_dataset(str(measurement["task"])))
+    again = measure_task(dataset, seed=int(measurement["manifest"]["seed"]))
+    del again["manifest"], again["metrics"]["added_p50_ms"]
+    return again
 
 
 def sample_of(dataset: Dataset, *, most: int | None = None) -> Dataset:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from searchlab.config.calibration import Curve
 from searchlab.config.word_weights import WordWeights
 from searchlab.evaluation.datasets.written import misspell
-from searchlab.search.merging import Gains
+from searchlab.search.gains import Gains
 from searchlab.search.words.index import WordIndex
 from searchlab.search.words.languages import is_function_word, language_of
 from searchlab.search.words.terms import words_of

@@ -1,0 +1,183 @@
+"""What verify says of records that were made, or are computed again, elsewhere."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.verification.processors import PROCESSORS, environment_of
+from searchlab.evaluation.provenance.manifest import commit
+from searchlab.evaluation.provenance.registry import STUDIES, Study
+from searchlab.evaluation.provenance.reproduce import differences
+from searchlab.evaluation.provenance.tolerances import Tolerance
+from searchlab.evaluation.provenance.verify import verify_result
+from tests.support import recorded_results
+from tests.support.recorded_results import toy_study
+from tests.support.shades import reseal
+
+shades = recorded_results.shades
+known = recorded_results.known
+cache = recorded_results.cache
+recorded = recorded_results.recorded
+measured = recorded_results.measured
+
+
+def test_a_run_that_was_removed_is_noticed_even_under_a_fresh_seal(recorded):
+    run = recorded.with_suffix(".run.gz")
+    run.unlink()
+    assert "missing or changed" in verify_result(recorded, quick=True).differences[0]
+    values = json.loads(recorded.read_text())
+    files = {name: seal for name, seal in values["files"].items() if name != run.name}
+    reseal(recorded, lambda values: values.update(files=files))
+    verification = verify_result(recorded, quick=True)
+    assert verification.status == "differs"
+    assert verification.differences == (
+        f"no {run.name} under its seal, so that its rankings cannot be compared",
+    )
+
+
+def test_times_beside_it_of_another_machine_and_changed_code_are_said(measured, monkeypatch):
+    monkeypatch.setattr("searchlab.evaluation.provenance.verify.is_lost", lambda name: False)
+    reseal(measured, lambda values: values["manifest"].update(commit="0123456789ab"))
+    other = measured.with_name("other.json")
+    other.write_bytes(measured.read_bytes())
+    assert verify_result(measured).notes == ("not computed again: it is a toy",)
+
+    def elsewhere(values):
+        values["manifest"] |= {"machine": "Linux, Z80, 1 CPUs", "commit": "0123456789ab+"}
+        values["name"] = "other"
+
+    reseal(other, elsewhere)
+    _, note = verify_result(measured).notes
+    assert note == "times beside it are of another machine, Linux, Z80, 1 CPUs: other.json"
+    assert note in str(verify_result(measured))
+    _, first, second = verify_result(other).notes
+    assert first == "measured with changes that commit 0123456789ab has not"
+    assert measured.name in second
+
+    def without_times(values):
+        del values["metrics"]["p50_ms"]
+
+    reseal(other, without_times)
+    assert len(verify_result(measured).notes) == 1
+
+
+def test_a_commit_that_the_history_has_not_is_said(measured):
+    here = commit()
+    for name, lost in ((here.rstrip("+"), False), ("0123456789ab", bool(here)), ("", False)):
+        reseal(measured, lambda values, name=name: values["manifest"].update(commit=name))
+        said = f"commit {name} is not in the history here" in verify_result(measured).notes
+        assert said == lost
+
+
+def test_each_file_says_what_is_computed_again_what_is_not_and_what_that_needs(measured):
+    def of_a_task(values):
+        values |= {"benchmark": "word_tasks", "dataset": "there", "name": "flickr8k-described"}
+
+    reseal(measured, of_a_task)
+    note = verify_result(measured, quick=True).notes[0]
+    assert note == (
+        "computed again: quality with and without words, intervals and tests; "
+        "not computed again: times; needs SEARCHLAB_DATASETS"
+    )
+
+
+def test_a_table_is_made_again_from_the_records_that_it_names(measured, monkeypatch):
+    def summarise(measurement, folder):
+        return {"metrics": {"n": len(list(folder.glob("toy_study/shades/*.json")))}}
+
+    toy_study(monkeypatch)
+    monkeypatch.setattr(sys.modules["toy_module"], "summarise", summarise, raising=False)
+    study = Study(("searchlab.evaluation.metrics",), again="n", summary="toy_module:summarise")
+    monkeypatch.setitem(STUDIES, "toy_study", study)
+    table = measured.with_name("summary.json")
+    table.write_bytes(measured.read_bytes())
+    reseal(table, lambda values: values.update(name="summary", metrics={"n": 2}))
+    assert verify_result(table).status == "verified"
+    measured.unlink()
+    assert verify_result(table).differences == ("metrics.n: recorded 2, now 1",)
+
+
+# -- tolerances -----------------------------------------------------------------------------------
+
+
+def test_a_tolerance_covers_the_figures_that_it_names_and_no_others():
+    tolerances = (
+        Tolerance("points.*.recall", absolute=0.002, why="ties"),
+        Tolerance("metrics.*_ratio", factor=2.0, why="a short run"),
+    )
+    recorded = {"points": [{"recall": 0.99, "short": 0.0}], "metrics": {"cpu_ratio": 0.5}}
+
+    def off(recall=0.99, short=0.0, ratio=0.5):
+        now = {"points": [{"recall": recall, "short": short}], "metrics": {"cpu_ratio": ratio}}
+        return [line.split(":")[0] for line in differences(recorded, now, tolerances=tolerances)]
+
+    assert off(recall=0.988, ratio=0.26) == off(recall=0.992, ratio=0.99) == []
+    assert off(recall=0.9879) == ["points[0].recall"]
+    assert off(short=0.001) == ["points[0].short"]
+    assert off(ratio=1.01) == off(ratio=0.2) == off(ratio=-0.5) == ["metrics.cpu_ratio"]
+
+
+def test_every_tolerance_says_why_and_is_narrow():
+    stated = [one for study in STUDIES.values() for one in study.tolerances]
+    assert stated
+    for one in stated:
+        assert one.why
+        assert one.absolute <= 0.06
+        assert one.factor <= 2
+
+
+# -- other processors -----------------------------------------------------------------------------
+
+
+def run_on(processor, script):
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **environment_of(processor), "PYTHONPATH": str(Path.cwd())},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=240,
+    ).stdout
+
+
+@pytest.mark.parametrize("processor", sorted(set(PROCESSORS) - {"this"}))
+def test_another_processor_is_really_stood_in_for(processor):
+    script = (
+        "import json, numpy as np\n"
+        "from numba.core import config\n"
+        "from numpy._core._multiarray_umath import __cpu_features__ as features\n"
+        "from threadpoolctl import threadpool_info\n"
+        "np.ones((8, 8)) @ np.ones((8, 8))\n"
+        "print(json.dumps([features['AVX512F'] and features.get('X86_V4', False), "
+        "config.CPU_NAME, [one.get('architecture') for one in threadpool_info()]]))\n"
+    )
+    newest, name, architectures = json.loads(run_on(processor, script))
+    assert not newest
+    assert name == processor
+    assert processor.capitalize() in architectures
+
+
+@pytest.mark.slow
+def test_what_is_computed_again_is_the_same_on_another_processor():
+    """Kernels of numba and products of BLAS, once as here and once without wide instructions."""
+    system = {"index": "clustered", "step_rows": 4, "M": 16, "ef_construction": 200}
+    asked = [(kind, effort) for kind in ("image", "text") for effort in (900, 990)]
+    record = {
+        "name": "searchlab-clustered",
+        "dataset": "clustered-2k-32",
+        "parameters": {"system": system, "n_queries": 60},
+        "manifest": {"seed": 0},
+        "points": [{"queries": kind, "k": 10, "effort": effort} for kind, effort in asked],
+    }
+    script = (
+        "import json\n"
+        "from searchlab.studies.index.study import recompute\n"
+        f"print(json.dumps(recompute({record!r})))\n"
+    )
+    here, there = (json.loads(run_on(processor, script)) for processor in ("this", "nehalem"))
+    assert differences(here, there, tolerances=STUDIES["index"].tolerances) == []
+    assert all(0.7 < point["recall"] <= 1 for point in here["points"])
