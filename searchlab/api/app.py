@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
-from litestar.enums import MediaType
 from litestar.routes import HTTPRoute
 
 from searchlab.api.accounts.collections import Collections
@@ -21,20 +20,37 @@ from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.migrations import migrate
 from searchlab.api.accounts.rates import Rates
 from searchlab.api.accounts.replays import Replays
-from searchlab.api.docs import pages
+from searchlab.api.accounts.sessions import Sessions
+from searchlab.api.accounts.visitors import AnonymousVisitors
+from searchlab.api.docs import pages as reference
+from searchlab.api.http.addresses import Proxies
 from searchlab.api.http.client_waits import ClientWaits
 from searchlab.api.http.context import Services, context_of
 from searchlab.api.http.decode_slots import DecodeSlots
+from searchlab.api.http.decoders import Decoders
 from searchlab.api.http.middleware import App, Middleware, require_key
 from searchlab.api.http.renditions import Renditions
+from searchlab.api.http.sends import Sends
 from searchlab.api.http.threads import Threads
+from searchlab.api.mcp.routes import Tools
+from searchlab.api.mcp.routes import routes as tool_routes
+from searchlab.api.oauth import endpoints, metadata
+from searchlab.api.oauth.clients import CLIENTS_AT_ONCE, CLIENTS_PER_SECOND
+from searchlab.api.oauth.documents import ClientDocuments
+from searchlab.api.oauth.tokens import Tokens
 from searchlab.api.ops.logs import Log, forward_library_logs
 from searchlab.api.ops.metrics import Metrics
+from searchlab.api.ops.readiness import Readiness
 from searchlab.api.routes import collections, facets, media, photos, search, system, usage
 from searchlab.api.settings import Settings
 from searchlab.api.snapshots.live_library import LiveLibrary, ServedSnapshot
-from searchlab.api.wire.envelope import encode_failure
-from searchlab.api.wire.errors import HttpProblem, problem_of
+from searchlab.api.web import pages
+from searchlab.api.web.failures import report
+from searchlab.api.web.sign_in import SIGN_INS_AT_ONCE, SIGN_INS_PER_SECOND
+from searchlab.api.wire.errors import HttpProblem, is_shortage, problem_of
+
+# Keys that are not in force which an address may send: a second continuously, and at once.
+_WRONG_KEYS = (2.0, 100)
 
 
 def create_app(settings: Settings | None = None) -> Middleware:
@@ -54,7 +70,8 @@ def create_app(settings: Settings | None = None) -> Middleware:
     app = Litestar(
         route_handlers=[
             Router("/", route_handlers=operations, before_request=require_key),
-            *(*system.ROUTES, *media.ROUTES, *pages.ROUTES),
+            *(*system.ROUTES, *media.ROUTES, *reference.ROUTES, *pages.ROUTES, *tool_routes()),
+            *(*metadata.ROUTES, *endpoints.ROUTES),
         ],
         exception_handlers={Exception: _refuse},
         lifespan=[_open_services(settings, log)],
@@ -96,6 +113,8 @@ def _open_services(settings: Settings, log: Log) -> Any:
             watching = asyncio.create_task(
                 services.live_library.watch(settings.poll_s, on_swap=on_swap, on_failure=on_failure)
             )
+            app.state.tools = Tools(settings)
+            stack.push_async_callback(app.state.tools.close)
             yield
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
@@ -105,22 +124,40 @@ def _open_services(settings: Settings, log: Log) -> Any:
 
 def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     # First, so that no database is created where there is no library.
-    live_library = LiveLibrary(settings.data)
-    database = open_database(settings.database_url or sqlite_url(settings.data))
+    live_library = LiveLibrary(settings.data, show_places=settings.show_places)
+    shared = Path(settings.run_folder) if settings.run_folder else None
+    database = open_database(
+        settings.database_url or sqlite_url(settings.data), notes=shared and shared / "database"
+    )
     stack.callback(database.close)
     migrate(database)
+    anonymous = AnonymousVisitors(database, settings.visitors)
+    anonymous.check()
     threads = _start_threads(stack)
     keys = KeyRing(database)
     stack.callback(keys.close)
+    sessions = Sessions(database)
+    stack.callback(sessions.close)
+    tokens = Tokens(database)
+    stack.callback(tokens.close)
     meter = Meter(database)
     stack.callback(meter.close)
-    shared = Path(settings.run_folder) if settings.run_folder else None
     rates = Rates(shared and shared / "rates", settings.rate_per_second, settings.rate_burst)
     stack.callback(rates.close)
+    wrong_keys = Rates(shared and shared / "wrong-keys", *_WRONG_KEYS)
+    stack.callback(wrong_keys.close)
+    sign_in_rates = Rates(shared and shared / "sign-ins", SIGN_INS_PER_SECOND, SIGN_INS_AT_ONCE)
+    stack.callback(sign_in_rates.close)
+    client_rates = Rates(shared and shared / "clients", CLIENTS_PER_SECOND, CLIENTS_AT_ONCE)
+    stack.callback(client_rates.close)
+    replays = Replays(database)
+    stack.callback(replays.close)
     metrics = Metrics()
     _report(metrics, live_library.current)
     slots = DecodeSlots(settings.decode_slots, timeout_s=settings.decode_timeout_s)
     stack.callback(slots.close)
+    decoders = Decoders(settings.decode_timeout_s)
+    stack.callback(decoders.close)
     renditions = Renditions(live_library, show_places=settings.show_places)
     stack.callback(renditions.close)
     return Services(
@@ -128,14 +165,25 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
         live_library=live_library,
         database=database,
         keys=keys,
+        sessions=sessions,
+        tokens=tokens,
         meter=meter,
         rates=rates,
-        replays=Replays(database),
+        wrong_keys=wrong_keys,
+        sign_in_rates=sign_in_rates,
+        client_rates=client_rates,
+        client_documents=ClientDocuments(),
+        replays=replays,
         collections=Collections(database),
+        anonymous=anonymous,
         slots=slots,
+        decoders=decoders,
         renditions=renditions,
         metrics=metrics,
+        readiness=Readiness(database, settings.data, threads["health_threads"]),
         client_waits=ClientWaits(metrics, settings.max_in_flight),
+        sends=Sends(),
+        proxies=Proxies(settings.trusted_proxy_header, settings.trusted_proxies),
         **threads,
     )
 
@@ -145,6 +193,7 @@ def _start_threads(stack: AsyncExitStack) -> dict[str, Threads]:
     threads_of = {
         "database_threads": Threads("database", POOL_SIZE, waiting=128),
         "key_threads": Threads("keys", 4, waiting=256),
+        "document_threads": Threads("documents", 2, waiting=16),
         "search_threads": Threads("search", cores, waiting=256),
         "health_threads": Threads("health", 1, waiting=64),
     }
@@ -159,10 +208,11 @@ def _report(metrics: Metrics, snapshot: ServedSnapshot) -> None:
 
 
 def _refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    problem = problem_of(error)
-    context = context_of(request)
-    status, body = encode_failure(context, problem)
-    if status >= 500 and not isinstance(error, HttpProblem):
-        request.app.state.log.error("a request failed", error, request_id=context.request_id)
-    headers = problem.headers if isinstance(problem, HttpProblem) else {}
-    return Response(body, status_code=status, media_type=MediaType.JSON, headers=headers)
+    failure = report(request, problem_of(error))
+    if failure.status >= 500 and not isinstance(error, HttpProblem):
+        request_id = context_of(request).request_id
+        request.app.state.log.error(
+            "a request failed", error, request_id=request_id, trace=not is_shortage(error)
+        )
+    status, body, media_type, headers = failure
+    return Response(body, status_code=status, media_type=media_type, headers=dict(headers))

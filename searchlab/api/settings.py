@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
 import msgspec
 
+from searchlab.api.http.addresses import parse_networks
 from searchlab.errors import InputError, quote
 
 ENVIRONMENT = "SEARCHLAB_SERVE"
 METRICS_ENVIRONMENT = "PROMETHEUS_MULTIPROC_DIR"
 """Variable with the folder of the workers' counters; prometheus_client reads it when imported."""
 API_PREFIX = "/api/"
+MCP_PATH = "/mcp"
 API_VERSION = "v1.0.0"
 
 
@@ -31,14 +33,23 @@ class Settings:
         port: Port to listen on.
         workers: Processes that share the library.
         base_url: Address that links in answers start with; the request's own address if empty.
+        mcp_url: Address under which clients of language models reach `/mcp`; `base_url` if empty.
+        visitors: Account whose quota visitors of the pages search on without signing in; they must
+            sign in if empty.
         cors_origins: Origins whose web pages may call the API; `*` allows every origin.
         rate_per_second: Requests per second that a key may send continuously.
         rate_burst: Requests that a key may send at once.
         max_in_flight: Requests that a worker handles at once; more are answered 503.
+        max_connections_per_address: Connections to a worker that one address may hold.
+        trusted_proxy_header: Header that says for which address a trusted proxy asks; none if
+            empty.
+        trusted_proxies: Addresses and networks of the proxies whose header is believed.
+        send_timeout_s: Seconds after which a connection is closed whose client reads nothing.
         max_upload_bytes: Largest allowed size of an uploaded body.
         decode_slots: Pictures that a worker decodes at once.
         decode_timeout_s: Seconds that reading an uploaded picture may take.
-        show_places: Whether originals are sent as they are, with places and keywords in them.
+        show_places: Whether originals are sent as they are, with places and keywords in them, and
+            words are looked up in places, keywords and names of files and folders, too.
         poll_s: Seconds between two checks for a new snapshot.
         log_format: `text` or `json`.
         access_log: Whether to write a line for each request.
@@ -50,15 +61,21 @@ class Settings:
 
     data: Path
     config: Path | None = None
-    database_url: str = ""
+    database_url: str = field(default="", repr=False)
     host: str = "127.0.0.1"
     port: int = 8000
     workers: int = 1
     base_url: str = ""
+    mcp_url: str = ""
+    visitors: str = ""
     cors_origins: tuple[str, ...] = ()
     rate_per_second: float = 200.0
     rate_burst: int = 400
     max_in_flight: int = 512
+    max_connections_per_address: int = 512
+    trusted_proxy_header: str = ""
+    trusted_proxies: tuple[str, ...] = ("127.0.0.0/8", "::1/128")
+    send_timeout_s: float = 30.0
     max_upload_bytes: int = 20 * 2**20
     decode_slots: int = 2
     decode_timeout_s: float = 10.0
@@ -75,6 +92,8 @@ class Settings:
             ("rate_per_second", 0.001, 1e9),
             ("rate_burst", 1, 10**9),
             ("max_in_flight", 1, 10**6),
+            ("max_connections_per_address", 1, 10**6),
+            ("send_timeout_s", 0.1, 3600),
             ("max_upload_bytes", 1024, 2**31),
             ("decode_slots", 1, 256),
             ("decode_timeout_s", 0.1, 600),
@@ -87,10 +106,12 @@ class Settings:
         if self.log_format not in {"text", "json"}:
             msg = f"log_format must be text or json, got {quote(self.log_format)}"
             raise InputError(msg)
+        parse_networks(self.trusted_proxies)
         # Normalised to the form that browsers send, since they are compared and joined as text.
-        base_url = self.base_url and _address("base_url", self.base_url)
+        for name in ("base_url", "mcp_url"):
+            address = getattr(self, name)
+            object.__setattr__(self, name, address and _address(name, address))
         origins = tuple(_origin(text) for text in self.cors_origins)
-        object.__setattr__(self, "base_url", base_url)
         object.__setattr__(self, "cors_origins", origins)
 
     def to_env(self) -> str:

@@ -145,10 +145,13 @@ def ask(api, method, target, body=None, **headers):
 
 
 def unclean(answer):
-    """Say what is wrong with an answer of the API, if anything is."""
+    """Say what is wrong with an answer, if anything is."""
     try:
         if answer.status_code == 200:
             check_success(answer)
+        elif answer.headers["content-type"].startswith("text/html"):
+            assert 400 <= answer.status_code < 500
+            assert f'<p class="eyebrow">{answer.status_code}' in answer.text
         elif answer.status_code != 304:
             check_refused(answer)
         assert UUID.fullmatch(answer.headers["x-request-id"])

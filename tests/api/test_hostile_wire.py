@@ -81,7 +81,7 @@ def test_any_method_is_refused_cleanly(api, method):
 
 @pytest.mark.parametrize(
     ("method", "target", "status"),
-    [(b"CONNECT", b"example.org:443", 404), (b"OPTIONS", b"*", 404),
+    [(b"OPTIONS", b"*", 404),
      (b"GET", b"//evil.example/%2e%2e", 404), (b"GET", b"/api/v1/../v1/usage", 404),
      (b"GET", b"/api/v1/%2e%2e/v1/usage", 404), (b"GET", b"/API/v1/usage", 404),
      (b"GET", b"/api/v1/usage%2f..%2fusage", 404), (b"GET", b"/api\\v1\\usage", 404),
@@ -89,6 +89,11 @@ def test_any_method_is_refused_cleanly(api, method):
 )  # fmt: skip
 def test_a_target_is_taken_to_the_letter(api, method, target, status):
     check_failure(answer(api, head(api, method, target)), status, "NOT_FOUND")
+
+
+def test_a_target_without_a_path_is_the_first_page_which_no_proxy_is(api):
+    failure = answer(api, head(api, b"CONNECT", b"example.org:443"))
+    check_failure(failure, 405, "METHOD_NOT_ALLOWED")
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,16 @@ from searchlab.config import Config
 from searchlab.errors import DataError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
+from searchlab.library.retention import KEPT
 from searchlab.library.roots import check_root
-from searchlab.library.snapshots import KEPT, current_id
+from searchlab.library.snapshots import current_id
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
+from tests.support import snapshot_world
 from tests.support.apis import api
+
+forgetful = snapshot_world.forgetful
 
 SEARCH = "/api/v1/search/photos"
 PALETTE = Config(model="palette")
@@ -108,6 +112,7 @@ def test_a_deleted_photo_is_gone_everywhere_also_for_cursors_of_before(served, p
         assert served.anonymous.get(f"/media/{photo_id}/thumb").status_code == 404
 
 
+@pytest.mark.usefixtures("forgetful")
 def test_a_cursor_goes_on_in_its_own_state_while_that_is_kept_and_then_says_so(served, place):
     head, cursor = first_page(served.client, q="red", per_page=4)
     expected = pages(served.client, cursor)

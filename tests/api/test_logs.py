@@ -80,6 +80,14 @@ def test_what_looks_like_a_key_is_struck_out_everywhere():
     assert "/x/sl_***" in lines[0]
 
 
+@pytest.mark.parametrize("prefix", ["slc_", "sla_", "slr_", "slp_", "sll_", "sls_"])
+def test_codes_tokens_links_sessions_and_addresses_are_struck_out(prefix):
+    secret = prefix + "k" * 43 + (".kkkk" if prefix == "slp_" else "")
+    with logged("text") as (log, lines):
+        log.request(**REQUEST | {"path": f"/mcp/pictures/{secret}"})
+    assert "kkk" not in "\n".join(lines)
+
+
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_an_error_brings_its_traceback_and_the_request_that_met_it(form):
     with logged(form) as (log, lines):

@@ -6,7 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from PIL import Image
 
 from searchlab import errors
 from searchlab.api.accounts import tables
@@ -17,30 +16,14 @@ from searchlab.api.http.middleware import require_key
 from searchlab.api.routes import search
 from searchlab.api.settings import Settings
 from searchlab.api.wire.errors import CODES, KINDS, HttpProblem, Invalid, problem_of
-from searchlab.config import Config
-from searchlab.library.ingest import index_photos
-from searchlab.library.library import create_library
-from searchlab.library.roots import check_root
 from tests.support.apis import api
 
 SEARCH = "/api/v1/search/photos"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("front")
-    (place / "photos").mkdir()
-    for number, color in enumerate(("red", "green", "blue", "white", "orange")):
-        picture = Image.new("RGB", (40, 30 + number), color)
-        picture.save(place / "photos" / f"{color}.png")
-    library = create_library(place / "library")
-    index_photos(library, [check_root(place / "photos")], config=Config(model="palette"))
-    return place / "library"
-
-
-@pytest.fixture(scope="module")
-def served(folder):
-    with api(folder) as server:
+def served(five_photos):
+    with api(five_photos) as server:
         yield server
 
 
@@ -140,7 +123,9 @@ def test_unknown_paths_and_methods_are_clean(served):
     answer = served.client.put("/api/v1/usage")
     assert (answer.status_code, answer.json()["error"]["code"]) == (405, "METHOD_NOT_ALLOWED")
     assert "GET" in answer.headers["allow"]
-    assert served.anonymous.get("/nothing").json()["error"]["code"] == "NOT_FOUND"
+    for accepted, sent in (("text/html,*/*;q=0.8", "text/html"), ("*/*", "application/json")):
+        answer = served.anonymous.get("/nothing", headers={"accept": accepted})
+        assert answer.headers["content-type"].startswith(sent)
 
 
 def test_headers_that_are_too_long_are_clean(served):
@@ -150,8 +135,8 @@ def test_headers_that_are_too_long_are_clean(served):
     assert (answer.status_code, answer.json()["error"]["code"]) == (414, "URI_TOO_LONG")
 
 
-def test_a_key_that_asks_too_fast_is_told_to_wait(folder):
-    with api(folder, rate_per_second=0.1, rate_burst=3) as served:
+def test_a_key_that_asks_too_fast_is_told_to_wait(five_photos):
+    with api(five_photos, rate_per_second=0.1, rate_burst=3) as served:
         statuses = [served.client.get("/api/v1/usage").status_code for _ in range(4)]
         assert statuses == [200, 200, 200, 429]
         answer = served.client.get(SEARCH, params={"q": "red"})
@@ -162,10 +147,10 @@ def test_a_key_that_asks_too_fast_is_told_to_wait(folder):
         assert other.get("/api/v1/usage").status_code == 200
 
 
-def test_the_month_s_searches_are_counted_and_then_refused(folder, monkeypatch):
+def test_the_month_s_searches_are_counted_and_then_refused(five_photos, monkeypatch):
     few = PLANS["free"].__class__(name="free", requests_per_month=2, similar_paged=False)
     monkeypatch.setitem(PLANS, "free", few)
-    with api(folder) as served:
+    with api(five_photos) as served:
         client = served.make_client(account="frugal", plan="free")
         assert client.get(SEARCH, params={"per_page": "x"}).status_code == 422
         assert (
@@ -183,9 +168,9 @@ def test_the_month_s_searches_are_counted_and_then_refused(folder, monkeypatch):
         assert used == {"used": 2, "limit": 2, "remaining": 0}
 
 
-def test_pages_of_other_origins_are_let_in_by_configuration(folder):
+def test_pages_of_other_origins_are_let_in_by_configuration(five_photos):
     asks = {"origin": "https://a.example", "access-control-request-method": "GET"}
-    with api(folder, cors_origins=("https://a.example",)) as served:
+    with api(five_photos, cors_origins=("https://a.example",)) as served:
         answer = served.anonymous.options(SEARCH, headers=asks)
         assert answer.status_code == 204
         assert answer.headers["access-control-allow-origin"] == "https://a.example"
@@ -215,8 +200,8 @@ def test_links_start_with_the_address_that_was_asked(served):
     assert answer.json()["data"][0]["image_url"].startswith("http://a.example:81/media/")
 
 
-def test_links_start_with_the_address_that_is_configured(folder):
-    with api(folder, base_url="https://photos.example.org") as served:
+def test_links_start_with_the_address_that_is_configured(five_photos):
+    with api(five_photos, base_url="https://photos.example.org") as served:
         photo = served.client.get(SEARCH, params={"q": "red"}).json()["data"][0]
         assert photo["urls"]["thumb"].startswith("https://photos.example.org/media/")
         assert photo["image_url"].startswith("https://photos.example.org/media/")

@@ -7,32 +7,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from PIL import Image
 
-from searchlab.api.http import middleware
-from searchlab.config import Config
-from searchlab.library.ingest import index_photos
-from searchlab.library.library import create_library
-from searchlab.library.roots import check_root
+from searchlab.api.http import admission
 from tests.support.apis import api
 
 SEARCH = "/api/v1/search/photos"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("front")
-    (place / "photos").mkdir()
-    for number, color in enumerate(("red", "green", "blue", "white", "orange")):
-        picture = Image.new("RGB", (40, 30 + number), color)
-        picture.save(place / "photos" / f"{color}.png")
-    library = create_library(place / "library")
-    index_photos(library, [check_root(place / "photos")], config=Config(model="palette"))
-    return place / "library"
-
-
-def test_more_requests_than_the_worker_takes_on_are_sent_away(folder):
-    with api(folder, max_in_flight=1) as served:
+def test_more_requests_than_the_worker_takes_on_are_sent_away(five_photos):
+    with api(five_photos, max_in_flight=1) as served:
         services = served.app.services
         services.metrics.start_request()  # somebody else's
         answer = served.client.get(SEARCH, params={"q": "red"})
@@ -40,8 +23,8 @@ def test_more_requests_than_the_worker_takes_on_are_sent_away(folder):
         assert int(answer.headers["retry-after"]) >= 1
 
 
-def test_a_worker_that_is_full_still_says_that_it_is_well(folder):
-    with api(folder, max_in_flight=1) as served:
+def test_a_worker_that_is_full_still_says_that_it_is_well(five_photos):
+    with api(five_photos, max_in_flight=1) as served:
         metrics = served.app.services.metrics
         for _ in range(5):
             metrics.start_request()  # somebody else's
@@ -89,8 +72,8 @@ def wait_until(met):
     pytest.fail("it did not come to that")
 
 
-def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatch):
-    with api(folder, max_in_flight=3) as served:
+def test_clients_that_take_their_time_take_no_place_of_others(five_photos, monkeypatch):
+    with api(five_photos, max_in_flight=3) as served:
         metrics = served.app.services.metrics
         slow = []
         for number in range(8):
@@ -117,8 +100,8 @@ def test_clients_that_take_their_time_take_no_place_of_others(folder, monkeypatc
 
 
 @pytest.fixture
-def own_server(folder):
-    with api(folder) as server:
+def own_server(five_photos):
+    with api(five_photos) as server:
         yield server
 
 
@@ -126,7 +109,7 @@ def own_server(folder):
 def hanging(monkeypatch, own_server):
     """Makes calls to the database hang until the test is over: released before the server ends."""
     go_on = threading.Event()
-    monkeypatch.setattr(middleware, "_ADMISSION_S", 0.2)
+    monkeypatch.setattr(admission, "_ADMISSION_S", 0.2)
 
     def hang(holder, name):
         call = getattr(holder, name)

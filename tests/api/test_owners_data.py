@@ -6,8 +6,9 @@ import pytest
 from PIL import Image
 
 from searchlab.config import Config
+from searchlab.config.word_weights import USUAL_WORDS
 from searchlab.library.ingest import index_photos
-from searchlab.library.library import create_library
+from searchlab.library.library import create_library, open_library
 from searchlab.library.roots import check_root
 from searchlab.photos.images.decode import open_rgb
 from searchlab.photos.photo import PHOTO_FIELDS
@@ -34,7 +35,9 @@ def place(tmp_path_factory):
         file.with_suffix(".xmp").write_bytes(XMP)
     Image.new("RGB", (60, 40), "red").save(place / "album9" / "plain.jpg")
     library = create_library(place / "library")
-    index_photos(library, [check_root(place / "album9")], config=Config(model="palette"))
+    index_photos(
+        library, [check_root(place / "album9")], config=Config(model="palette", words=USUAL_WORDS)
+    )
     return place
 
 
@@ -82,6 +85,37 @@ def test_no_answer_shows_them(served, place):
     for answer in answers:
         text = answer.text + str(answer.headers)
         assert [secret for secret in (*SECRETS, str(place)) if secret in text] == []
+
+
+def found_by(served, words):
+    answer = served.client.get("/api/v1/search/photos", params={"q": words, "per_page": 2}).json()
+    return [(record["photo_id"], record["relevance_score"]) for record in answer["data"]], answer
+
+
+@pytest.mark.parametrize(
+    "words", ["Alfama", "album 9", "IMG 770", "sunbathing", "Eve", "sunbathnig"]
+)
+def test_nobody_can_ask_for_them_either(served, place, words):
+    assert found_by(served, words)[0] == found_by(served, "zzqx")[0]
+    engine = open_library(place / "library").engine
+    assert (
+        engine.search(words).hits[0].relevance_score > engine.search("zzqx").hits[0].relevance_score
+    )
+
+
+def test_an_owner_who_says_so_lets_others_ask_for_them(served, place):
+    nothing, first_page = found_by(served, "zzqx")
+    with api(place / "library", show_places=True) as open_handed:
+        found, _ = found_by(open_handed, "Alfama")
+        assert found[0][1] > nothing[0][1]
+        # Another ranking: a page of the one must not be followed by one of the other.
+        cursor = {"cursor": first_page["pagination"]["next_cursor"]}
+        answer = open_handed.client.get("/api/v1/search/photos", params=cursor)
+        assert answer.status_code in (400, 410), answer.text
+
+
+def test_titles_are_shown_and_found(served):
+    assert found_by(served, "low tide")[0][0][1] > found_by(served, "zzqx")[0][0][1]
 
 
 @pytest.mark.parametrize("name", ["file", "folder", "title", "tags", "place", "latitude", "rating"])

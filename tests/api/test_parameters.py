@@ -209,12 +209,16 @@ def in_path(text):
     return read_path(OneCollection, request).collection_id
 
 
-@pytest.mark.parametrize(("text", "value"), [("7", 7), ("-1", -1), ("9" * 4_000, 2**63 - 1)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("7", 7), ("0", 0), ("-1", -1), ("9" * 4_000, 2**63 - 1)]
+)
 def test_a_parameter_in_the_path_is_converted(text, value):
     assert in_path(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "x", "1.0", "1 ", "\u0661", "9" * 4_001])
+@pytest.mark.parametrize(
+    "text", ["", "x", "1.0", "1 ", "\u0661", "9" * 4_001, "01", "+1", "-0", "00"]
+)
 def test_a_parameter_in_the_path_that_cannot_be_converted_is_named(text):
     with pytest.raises(Invalid) as caught:
         in_path(text)

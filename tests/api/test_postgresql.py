@@ -278,7 +278,8 @@ def test_a_create_with_one_key_at_both_servers_is_done_once(here):
             answer = api.http.post("/collections", json=body, headers=headers)
             while answer.status_code == 409:
                 check_failure(answer, 409, "REQUEST_IN_FLIGHT")
-                assert answer.headers["retry-after"] == "1"
+                # The other server may have claimed it after this one looked at the time.
+                assert 1 <= int(answer.headers["retry-after"]) <= 61
                 time.sleep(0.05)
                 answer = api.http.post("/collections", json=body, headers=headers)
             check_success(answer)
@@ -355,7 +356,8 @@ def test_no_search_that_was_answered_is_lost_when_workers_are_killed(here):
             done.set()
 
     at_once(kill_or_search, [None, *clients, *clients, clients[0]])
-    assert set(outcomes) <= {"200", "cut"}
+    # The worker that is left may have too much to do: what it refuses is not counted.
+    assert set(outcomes) <= {"200", "cut", "503"}
     assert outcomes["200"] > 10
     counted = used(clients[1])
     # What was counted and not yet answered when the worker died: at most what was cut off.

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from searchlab.api.http import ranges
+from searchlab.api.http.sends import Sends
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ class AtHand:
         return bytes(n_bytes)
 
 
-def sent_to(taker):
+def sent_to(taker, gone=None):
     async def run():
         messages = []
 
@@ -49,9 +50,15 @@ def sent_to(taker):
             messages.append(message)
             await taker(message)
 
+        async def receive():
+            if gone is None:
+                await asyncio.sleep(3600)
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
         source, facts = Kept(), {}
-        answer = ranges.PictureAnswer(AtHand(), source, headers={}, facts=facts)
-        await answer({"method": "GET"}, None, send)
+        answer = ranges.PictureAnswer(AtHand(), source, headers={}, sends=Sends(), facts=facts)
+        await answer({"method": "GET"}, receive, send)
         return messages, source.closed, facts
 
     return asyncio.run(run())
@@ -77,3 +84,17 @@ def test_who_goes_on_reading_gets_all_of_it():
     messages, closed, facts = sent_to(takes)
     assert sum(len(message.get("body", b"")) for message in messages) == 1_000_000
     assert (messages[-1]["more_body"], closed, facts) == (False, True, {})
+
+
+def test_nothing_is_read_any_more_for_a_client_that_has_gone():
+    gone = asyncio.Event()
+
+    async def goes(message):
+        if message["type"] == "http.response.body":
+            gone.set()
+            await asyncio.sleep(0.01)  # the server takes what comes, and drops it
+
+    messages, closed, facts = sent_to(goes, gone)
+    assert [message.get("more_body") for message in messages] == [None, True]
+    assert closed
+    assert facts == {"cut_short": True}

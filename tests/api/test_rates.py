@@ -180,15 +180,29 @@ def test_more_busy_keys_than_a_bucket_of_the_table_holds_are_still_answered(open
     assert all(rates.check(key, NOON).allowed for key in keys)
 
 
+def test_the_places_of_keys_are_remembered_up_to_a_number(opened, monkeypatch):
+    monkeypatch.setattr("searchlab.api.accounts.rates._KNOWN_PLACES", 2)
+    rates = opened(None, 1, 2)
+    remembered = []
+    for key in "abcab":
+        assert rates.check(key, NOON).allowed
+        remembered.append(len(rates._places))
+    assert remembered == [1, 2, 1, 2, 1]
+
+
 # -- what cannot be -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("per_second", "burst"),
-    [(0, 1), (-1, 1), (float("nan"), 1), (float("inf"), 1), (1, 0), (0.001, 10**6)],
+    ("per_second", "burst", "named"),
+    [
+        *((rate, 1, "per_second") for rate in (0, -1, float("nan"), float("inf"))),
+        (1, 0, "burst"),
+        (0.001, 10**6, "burst"),
+    ],
 )
-def test_rates_out_of_range_are_refused(per_second, burst):
-    with pytest.raises(InputError, match="must be"):
+def test_rates_out_of_range_are_refused(per_second, burst, named):
+    with pytest.raises(InputError, match=f"^{named} must be"):
         Rates(None, per_second, burst)
 
 

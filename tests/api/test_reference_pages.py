@@ -1,15 +1,22 @@
 """The pages of the reference: served whole, with nothing loaded from elsewhere."""
 
+import ast
+import json
 import re
+from pathlib import Path
 
 import httpx
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
+from markupsafe import escape
 
 from searchlab import __version__
+from searchlab.api.docs.mcp_clients import list_clients
 from searchlab.api.docs.pages import ROUTES, STATIC, render_page
+from searchlab.api.docs.security import PROMISES
 from searchlab.api.http.context import RequestContext, attach
+from searchlab.api.mcp.catalog import TOOLS
 from searchlab.api.ops.worker import HEAD_BYTES
 from searchlab.api.wire.errors import KINDS
 
@@ -41,7 +48,7 @@ def test_the_document_is_served_with_the_address_of_the_service(client):
     assert answer.headers["vary"] == "Host"
 
 
-@pytest.mark.parametrize("path", ["/docs", "/docs/errors"])
+@pytest.mark.parametrize("path", ["/docs", "/docs/errors", "/docs/security", "/docs/mcp"])
 def test_a_page_allows_scripts_and_styles_of_its_own_service_and_nothing_else(client, path):
     answer = client.get(path)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -52,7 +59,9 @@ def test_a_page_allows_scripts_and_styles_of_its_own_service_and_nothing_else(cl
 
 
 @pytest.mark.parametrize(
-    ("path", "n_assets"), [("/docs", 4), ("/docs/errors", 1)], ids=["reference", "errors"]
+    ("path", "n_assets"),
+    [("/docs", 4), ("/docs/errors", 1), ("/docs/security", 1), ("/docs/mcp", 1)],
+    ids=["reference", "errors", "security", "mcp"],
 )
 def test_all_that_a_page_loads_is_shipped_with_it(client, path, n_assets):
     page = client.get(path).text
@@ -83,6 +92,23 @@ def test_nothing_but_what_pages_load_is_served_beside_them(client, name):
     assert "import" not in answer.text
 
 
+def test_the_page_of_tools_has_the_servers_address_in_every_snippet(client):
+    page = client.get("/docs/mcp").text
+    for program in list_clients(f"{HERE}/mcp"):
+        assert escape(program.name) in page
+        assert f"{HERE}/mcp" in program.snippet
+    for tool in TOOLS:
+        assert f"<code>{tool}</code>" in page
+
+
+def test_the_snippets_are_json_and_python_that_can_be_read():
+    for program in list_clients(f"{HERE}/mcp"):
+        if program.snippet.startswith("{"):
+            json.loads(program.snippet)
+        if "import asyncio" in program.snippet:
+            ast.parse(program.snippet)
+
+
 def test_what_the_server_answers_by_itself_is_said():
     page = render_page("errors")
     assert f"{HEAD_BYTES // 1024} KiB" in page
@@ -101,3 +127,24 @@ def test_every_error_is_explained_with_an_example_and_what_to_do():
 
 def test_examples_of_errors_are_text_and_not_markup():
     assert "<pre>{&#34;detail&#34;: [{&#34;loc&#34;" in render_page("errors")
+
+
+def test_every_promise_names_tests_that_there_are():
+    root = Path(__file__).parents[2]
+    page = render_page("security")
+    for promise in PROMISES:
+        assert promise.tests
+        for test in promise.tests:
+            file, _, name = test.partition("::")
+            assert f"\ndef {name}(" in (root / file).read_text(encoding="utf-8"), test
+            assert test in page
+
+
+def test_the_records_beside_promises_are_there_and_none_was_broken():
+    root = Path(__file__).parents[2]
+    records = {record for promise in PROMISES for record in promise.records}
+    assert records
+    for record in records:
+        figures = json.loads((root / record).read_text(encoding="utf-8"))
+        assert figures.get("broken", []) == figures.get("wrong", []) == []
+        assert record in render_page("security")

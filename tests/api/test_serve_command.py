@@ -39,7 +39,10 @@ def library(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(library):
-    with serving(library, "--workers", 2, "--log-format", "json") as running:
+    create_key(library, "guests")
+    with serving(
+        library, "--workers", 2, "--log-format", "json", "--visitors", "guests"
+    ) as running:
         yield running
 
 
@@ -102,6 +105,26 @@ def test_the_log_holds_the_request_and_neither_key_nor_query(server):
     assert secret not in server.log
 
 
+def test_visitors_search_in_the_browser_on_the_quota_of_an_account(server):
+    status, _, page = get(server, "/?q=red", Accept="text/html")
+    assert (status, b"Searching as a guest" in page) == (200, True)
+    assert page.count(b'<li class="photo') == 3
+    secret = create_key(server.data, "guests", "reading")
+
+    def used():
+        _, _, body = get(server, "/api/v1/usage", **{"x-api-key": secret})
+        return json.loads(body)["data"]["requests"]["used"]
+
+    wait_until(lambda: used() >= 1)
+    assert get(server, "/account", Accept="text/html")[0] == 303
+
+
+def test_visitors_of_an_account_that_is_none_are_refused_before_it_serves(library):
+    done = run_command("serve", "--data", library, "--port", 0, "--visitors", "nobody")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "visitors must be an account, got 'nobody'" in done.stderr
+
+
 def test_counts_survive_the_worker_that_counted(server):
     key = ("searchlab_requests_total", "/health", "2xx", "GET")
     for _ in range(10):
@@ -110,6 +133,7 @@ def test_counts_survive_the_worker_that_counted(server):
     for pid in server.workers:
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: server.log.count("died; starting another") >= 2)
+    wait_until(lambda: get(server, "/metrics")[0] == 200)  # until then the stand-in answers
     wait_until(lambda: metrics_of(server)["searchlab_workers",] == 2)
     assert metrics_of(server)[key] == before
 
@@ -130,6 +154,7 @@ def test_a_second_server_on_the_same_port_is_refused_in_one_line(server):
         (["--port", "65536"], "port must be from 0 to 65535, got 65536"),
         (["--host", "203.0.113.7"], "host must be a name or address of this machine"),
         (["--base-url", "ftp://x"], "base_url must be like https://"),
+        (["--mcp-url", "photos.test"], "mcp_url must be like https://"),
         (["--config", "no-such.json"], "no-such.json must hold a config as JSON"),
         (["--database-url", "mysql://u:pass@h/d"], ""),
         (["--rate", "0"], "rate_per_second must be from"),
@@ -139,7 +164,8 @@ def test_what_cannot_be_served_ends_with_2_and_one_line(library, options, messag
     done = CliRunner().invoke(searchlab, ["serve", "--data", str(library), "--port", "0", *options])
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
-    assert done.stderr.count("\n") == 1
+    refusals = [line for line in done.stderr.splitlines() if "other users" not in line]
+    assert len(refusals) == 1
     assert "pass@" not in done.stderr
 
 
@@ -148,8 +174,9 @@ def test_what_cannot_be_served_ends_with_2_and_one_line(library, options, messag
     [
         (
             "--data D --host 0.0.0.0 --port 81 --workers 3 --config c.json --base-url https://a.b "
-            "--cors-origin https://x.y --cors-origin * --database-url postgresql://h/d --rate 5 "
-            "--burst 7 --max-in-flight 9 --max-upload-mib 2 --decode-slots 4 --decode-timeout 1.5 "
+            "--mcp-url https://m.b --cors-origin https://x.y --cors-origin * "
+            "--database-url postgresql://h/d --rate 5 --burst 7 --max-in-flight 9 "
+            "--max-upload-mib 2 --decode-slots 4 --decode-timeout 1.5 "
             "--log-format json --no-access-log",
             {},
         ),
@@ -162,6 +189,7 @@ def test_what_cannot_be_served_ends_with_2_and_one_line(library, options, messag
                 "SEARCHLAB_WORKERS": "3",
                 "SEARCHLAB_CONFIG": "c.json",
                 "SEARCHLAB_BASE_URL": "https://a.b",
+                "SEARCHLAB_MCP_URL": "https://m.b",
                 "SEARCHLAB_CORS_ORIGINS": "https://x.y *",
                 "SEARCHLAB_DATABASE_URL": "postgresql://h/d",
                 "SEARCHLAB_RATE": "5",
@@ -189,6 +217,7 @@ def test_options_and_variables_say_the_same(monkeypatch, words, environment):
         port=81,
         workers=3,
         base_url="https://a.b",
+        mcp_url="https://m.b",
         cors_origins=("https://x.y", "*"),
         rate_per_second=5,
         rate_burst=7,

@@ -9,7 +9,7 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from searchlab.api.accounts import keyring
+from searchlab.api.accounts import remembered
 from searchlab.api.accounts.accounts import (
     PLAN_NAMES,
     create_key,
@@ -18,8 +18,9 @@ from searchlab.api.accounts.accounts import (
     revoke_key,
 )
 from searchlab.api.accounts.database import open_database, sqlite_url
-from searchlab.api.accounts.keyring import Caller, Generation, KeyRing
+from searchlab.api.accounts.keyring import Caller, KeyRing
 from searchlab.api.accounts.plans import PLANS
+from searchlab.api.accounts.remembered import Generation
 from searchlab.api.accounts.tables import api_keys
 from searchlab.errors import DataError, InputError, NotFoundError
 from tests.support.databases import HOSTILE, Clock, fresh_database, start
@@ -229,14 +230,14 @@ def test_what_is_remembered_is_forgotten_after_seconds(tmp_path, monkeypatch):
         with database.writing() as connection:  # past the generation, as no command of ours does
             connection.execute(api_keys.update().values(revoked_at=Clock(2024, 1, 1).now))
         assert ring.find(secret)
-        now = keyring.time.monotonic()
-        monkeypatch.setattr(keyring.time, "monotonic", lambda: now + 5.1)
+        now = remembered.time.monotonic()
+        monkeypatch.setattr(remembered.time, "monotonic", lambda: now + 5.1)
         assert ring.find(secret) is None
         ring.close()
 
 
 def test_no_more_is_remembered_than_there_is_room_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(keyring, "_MOST_REMEMBERED", 2)
+    monkeypatch.setattr(remembered, "_MOST_REMEMBERED", 2)
     with fresh_database("sqlite", tmp_path) as database:
         ring = KeyRing(database)
         secrets = [create_key(database, account="acme", name="a")[1] for _ in range(5)]
@@ -271,7 +272,7 @@ def test_threads_may_ask_at_once_while_keys_come_and_go(database, ring):
 ASK = """
 import sys
 from searchlab.api.accounts.database import open_database
-from searchlab.api.accounts.keyring import Generation, KeyRing
+from searchlab.api.accounts.keyring import KeyRing
 ring = KeyRing(open_database(sys.argv[1]))
 for line in sys.stdin:
     caller = ring.find(line.strip())
@@ -302,9 +303,9 @@ def test_another_process_refuses_a_revoked_key_and_sees_a_changed_plan_at_once(d
 
 DIE_IN_A_CHANGE = """
 import sys
-from searchlab.api.accounts.accounts import change_keys
 from searchlab.api.accounts.database import open_database
-with change_keys(open_database(sys.argv[1])) as connection:
+from searchlab.api.accounts.remembered import change_access
+with change_access(open_database(sys.argv[1])) as connection:
     connection.exec_driver_sql("UPDATE accounts SET plan = 'scale'")
     print("in it", flush=True)
     sys.stdin.readline()
@@ -339,8 +340,8 @@ def test_a_database_that_was_put_back_from_a_backup_brings_its_own_keys(tmp_path
         assert ring.find(secret)
         (tmp_path / "api.db.generation").unlink()
         revoke_key(database, record.key_id)  # it counts in a new file
-        now = keyring.time.monotonic()
-        monkeypatch.setattr(keyring.time, "monotonic", lambda: now + 5.1)
+        now = remembered.time.monotonic()
+        monkeypatch.setattr(remembered.time, "monotonic", lambda: now + 5.1)
         assert ring.find(secret) is None
         record, secret = create_key(database, account="acme", name="b")
         assert ring.find(secret)

@@ -1,59 +1,19 @@
 """Collections: the cover, conflicts, deletion, and what accounts may see of each other."""
 
-import threading
 from datetime import datetime, timedelta
 
 import pytest
 
 from searchlab.api.accounts import collections
-from searchlab.api.accounts.accounts import create_key
-from searchlab.api.accounts.collections import Collections, FullError
+from searchlab.api.accounts.collections import FullError
 from searchlab.errors import ConflictError, ForbiddenError, InputError, NotFoundError
+from tests.support.collection_store import ACME, BETA, at_once, open_store
 from tests.support.databases import HOSTILE, ODD
-
-ACME, BETA = 1, 2
-PHOTO = {"photo_thumbnail_url": "https://x/t", "photo_source": "nasa", "photo_photographer": "Ann"}
-
-
-@pytest.fixture
-def database(database):
-    create_key(database, account="acme", name="a")
-    create_key(database, account="beta", name="b")
-    return database
 
 
 @pytest.fixture
 def store(database, clock):
-    return Store(database, clock)
-
-
-class Store:
-    """Each change in a transaction of its own."""
-
-    def __init__(self, database, clock):
-        self.database = database
-        self.collections = Collections(database, clock=clock)
-        self.list = self.collections.list
-        self.get = self.collections.get
-
-    def _do(self, action, *arguments, **values):
-        with self.database.writing() as connection:
-            return getattr(self.collections, action)(connection, *arguments, **values)
-
-    def create(self, account=ACME, **values):
-        return self._do("create", account, **{"name": "dunes", **values})["id"]
-
-    def delete(self, account, collection):
-        return self._do("delete", account, collection)
-
-    def add(self, account, collection, photo_id, **values):
-        return self._do("add_photo", account, collection, photo_id=photo_id, **(PHOTO | values))
-
-    def remove(self, account, collection, photo_id):
-        return self._do("remove_photo", account, collection, photo_id)
-
-    def cover(self, collection):
-        return self.get(ACME, collection)["cover_photo_id"]
+    return open_store(database, clock)
 
 
 # -- create, list, get ------------------------------------------------------------------------
@@ -121,110 +81,6 @@ def test_a_list_holds_the_accounts_own_in_the_order_of_making(store):
 def test_times_are_utc_with_their_offset(store):
     made = store.get(ACME, store.create())
     assert datetime.fromisoformat(made["created_at"]).utcoffset() == timedelta(0)
-
-
-# -- photos -----------------------------------------------------------------------------------
-
-
-def test_an_added_photo_is_returned_and_listed(store):
-    made = store.create()
-    added = store.add(ACME, made, "p1")
-    assert added == {
-        "id": 1,
-        "photo_id": "p1",
-        "photo_thumbnail_url": "https://x/t",
-        "photo_source": "nasa",
-        "photo_photographer": "Ann",
-        "added_at": "2024-02-29T12:00:00.000000+00:00",
-    }
-    assert store.get(ACME, made)["photos"] == [added]
-    assert store.list(ACME)[0]["photos_count"] == 1
-
-
-def test_the_first_photo_becomes_the_cover_and_later_ones_do_not(store):
-    made = store.create()
-    store.add(ACME, made, "p2")
-    store.add(ACME, made, "p1")
-    assert store.cover(made) == "p2"
-    assert store.list(ACME)[0]["cover_photo_id"] == "p2"
-
-
-def test_when_the_cover_is_removed_the_oldest_photo_left_becomes_it(store):
-    made = store.create()
-    for photo_id in ("p3", "p2", "p1"):
-        store.add(ACME, made, photo_id)
-    assert store.remove(ACME, made, "p3") == {"deleted": True}
-    assert store.cover(made) == "p2"
-    store.remove(ACME, made, "p1")
-    assert store.cover(made) == "p2"
-    store.remove(ACME, made, "p2")
-    assert store.cover(made) == ""
-
-
-def test_a_photo_that_was_removed_and_added_again_is_the_newest(store):
-    made = store.create()
-    for photo_id in ("p1", "p2"):
-        store.add(ACME, made, photo_id)
-    store.remove(ACME, made, "p1")
-    store.add(ACME, made, "p1")
-    assert store.cover(made) == "p2"
-    assert [photo["photo_id"] for photo in store.get(ACME, made)["photos"]] == ["p2", "p1"]
-
-
-def test_adding_a_photo_twice_is_a_conflict_and_changes_nothing(store, clock):
-    made = store.create()
-    store.add(ACME, made, "p1")
-    before = store.get(ACME, made)
-    clock.now += timedelta(hours=1)
-    with pytest.raises(ConflictError, match=f"photo_id must be new to collection {made}, got 'p1'"):
-        store.add(ACME, made, "p1", photo_source="other")
-    assert store.get(ACME, made) == before
-
-
-def test_the_same_photo_may_be_in_two_collections(store):
-    first, second = store.create(), store.create()
-    store.add(ACME, first, "p1")
-    store.add(ACME, second, "p1")
-    store.delete(ACME, first)
-    assert store.cover(second) == "p1"
-
-
-def test_adding_and_removing_move_updated_at_and_nothing_else_does(store, clock):
-    made = store.create()
-    clock.now += timedelta(hours=1)
-    store.add(ACME, made, "p1")
-    clock.now += timedelta(hours=1)
-    assert store.get(ACME, made)["updated_at"] == "2024-02-29T13:00:00.000000+00:00"
-    store.remove(ACME, made, "p1")
-    collection = store.get(ACME, made)
-    assert collection["updated_at"] == "2024-02-29T14:00:00.000000+00:00"
-    assert collection["created_at"] == "2024-02-29T12:00:00.000000+00:00"
-
-
-@pytest.mark.parametrize("photo_id", ["p2", "", "P1", "%", "x" * 10_000, *HOSTILE])
-def test_removing_a_photo_that_is_not_in_it_is_not_found(store, photo_id):
-    made = store.create()
-    store.add(ACME, made, "p1")
-    with pytest.raises(NotFoundError, match=f"photo_id must be in collection {made}, got"):
-        store.remove(ACME, made, photo_id)
-    assert store.list(ACME)[0]["photos_count"] == 1
-
-
-@pytest.mark.parametrize("field", ["photo_id", *PHOTO])
-@pytest.mark.parametrize("text", ["x" * 2001, *HOSTILE])
-def test_photo_texts_that_cannot_be_stored_are_refused(store, field, text):
-    made = store.create()
-    values = {"photo_id": "p1", field: text}
-    with pytest.raises(InputError, match=f"{field} must"):
-        store.add(ACME, made, **values)
-    assert store.cover(made) == ""
-
-
-def test_a_thumbnail_that_was_not_sent_is_left_to_the_reader(store):
-    made = store.create()
-    added = store.add(ACME, made, "p1", photo_thumbnail_url=None)
-    assert added["photo_thumbnail_url"] is None
-    assert store.get(ACME, made)["photos"] == [added]
 
 
 # -- how many ---------------------------------------------------------------------------------
@@ -339,24 +195,6 @@ def test_anothers_private_collection_looks_like_none(store):
 
 
 # -- at once ----------------------------------------------------------------------------------
-
-
-def at_once(*actions):
-    outcomes = []
-
-    def note(action):
-        try:
-            outcomes.append(action())
-        except (ConflictError, ForbiddenError, NotFoundError) as error:
-            outcomes.append(type(error))
-
-    threads = [threading.Thread(target=note, args=(action,)) for action in actions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(outcomes) == len(actions)
-    return outcomes
 
 
 def test_of_many_who_add_the_same_photo_one_succeeds(store):

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from litestar import Request
 
 from searchlab.api.http import bodies
-from searchlab.api.http.decode_slots import DecodeSlots
+from searchlab.api.http.fair_share import FairShare
 from searchlab.api.http.uploads import hash_picture, read_picture
 from searchlab.api.wire.errors import HttpProblem, Invalid, problem_of
+from tests.support.examples import examples
 from tests.support.forms import FORM, LIMIT, PNG, form, part
 
 
@@ -41,16 +42,15 @@ def request_of(messages, headers=()):
     return Request(scope, receive), left
 
 
-async def reading(messages, headers=(), *, slots=None, limit=LIMIT):
+async def reading(messages, headers=(), *, bodies=None, limit=LIMIT):
     request, left = request_of(messages, headers)
-    mine = slots or DecodeSlots(1, timeout_s=5)
+    bodies = bodies or FairShare(2 * LIMIT + 2, "room")
     try:
-        return await read_picture(request, SimpleNamespace(max_upload_bytes=limit), mine)
+        with bodies.holding("me") as take:
+            return await read_picture(request, SimpleNamespace(max_upload_bytes=limit), take)
     finally:
         reading.left = left
-        assert mine._buffered == 0
-        if slots is None:
-            mine.close()
+        assert bodies.held == 0
 
 
 def refusal(*arguments, **options):
@@ -59,7 +59,7 @@ def refusal(*arguments, **options):
     return caught.value
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from([b"\r\n--cu", b"\r\n--cut", b"\r", b"\n", b"--", b"t", b"\0", b"a"])),
     st.lists(st.integers(0, 400), max_size=6),
@@ -127,14 +127,6 @@ def test_a_body_that_pauses_is_not_waited_for(monkeypatch):
     assert refusal([b"--cut", ...]).details[0].type == "timeout"
 
 
-async def read_once(request):
-    slots = DecodeSlots(1, timeout_s=5)
-    try:
-        return await read_picture(request, SimpleNamespace(max_upload_bytes=LIMIT), slots)
-    finally:
-        slots.close()
-
-
 def test_a_body_that_trickles_is_not_waited_for_for_ever(monkeypatch):
     monkeypatch.setattr(bodies, "_WHOLE_S", 0.02)
 
@@ -145,7 +137,7 @@ def test_a_body_that_trickles_is_not_waited_for_for_ever(monkeypatch):
     request, _ = request_of([])
     request.receive = receive
     with pytest.raises(Invalid) as caught:
-        asyncio.run(read_once(request))
+        asyncio.run(read_picture(request, SimpleNamespace(max_upload_bytes=LIMIT), int))
     assert caught.value.details[0].type == "timeout"
 
 
@@ -168,25 +160,22 @@ def test_who_asks_before_sending_is_answered_at_once():
 
 def test_bodies_that_are_read_at_once_are_bounded_together():
     large = PNG + bytes(70_000)
-    slots = DecodeSlots(1, timeout_s=5, max_buffered=len(large) + 10)
+    bodies = FairShare(2 * len(large) - 10, "room")
 
     async def two():
         body = form(part("image", large))
-        request, _ = request_of([body[:-10], ...])
-        first = asyncio.create_task(
-            read_picture(request, SimpleNamespace(max_upload_bytes=LIMIT), slots)
-        )
-        await asyncio.sleep(0.01)
-        with pytest.raises(HttpProblem) as caught:
-            await read_picture(
-                request_of([body])[0], SimpleNamespace(max_upload_bytes=LIMIT), slots
-            )
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        return caught.value, await reading([body], slots=slots)
+        holding, (request, _) = bodies.holding("me"), request_of([body[:-10], ...])
+        settings = SimpleNamespace(max_upload_bytes=LIMIT)
+        with holding as take:
+            first = asyncio.create_task(read_picture(request, settings, take))
+            await asyncio.sleep(0.01)
+            with bodies.holding("other") as take, pytest.raises(HttpProblem) as caught:
+                await read_picture(request_of([body])[0], settings, take)
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+        return caught.value, await reading([body], bodies=bodies)
 
     problem, again = asyncio.run(two())
-    slots.close()
     assert problem.kind.code == "OVERLOADED"
     assert problem.headers["Retry-After"] == "1"
     assert again == large

@@ -1,5 +1,6 @@
 """Uploads: the multipart body, its limits, and the places where pictures are looked at."""
 
+import contextlib
 import gzip
 import struct
 import zlib
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from searchlab.api.http.decoders import Decoders
 from searchlab.api.http.uploads import embed_reference
 from searchlab.api.wire.errors import problem_of
 from searchlab.config import Config
@@ -175,6 +177,12 @@ def test_a_body_that_does_not_say_its_size_is_counted(send):
 # -- what a picture is to the model -----------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def decoders():
+    with contextlib.closing(Decoders(20)) as processes:
+        yield processes
+
+
 def saying(width, height):
     """A small PNG that says to be of another size."""
     body = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
@@ -183,22 +191,23 @@ def saying(width, height):
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF"])
 @pytest.mark.parametrize("orientation", [1, 3, 6])
-def test_an_upload_is_embedded_like_a_file_of_the_library(place, kind, orientation):
+def test_an_upload_is_embedded_like_a_file_of_the_library(place, decoders, kind, orientation):
     exif = Image.Exif()
     exif[0x0112] = orientation
     rng = np.random.default_rng(0)
     image = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8)).resize((900, 600))
     query = Query(image=encoded(image, kind, exif=exif))
-    vector = embed_reference(place.engine, query)
+    vector = embed_reference(place.engine, query, decoders)
     assert vector.tolist() == place.engine.reference_vector(query).tolist()
 
 
-def test_an_indexed_photo_and_words_need_no_picture(place):
+def test_an_indexed_photo_and_words_need_no_picture(place, decoders):
     engine = place.engine
     photo_id = engine.table.photo(1).photo_id
     by_photo = Query(photo_id=photo_id)
-    assert embed_reference(engine, by_photo).tolist() == engine.reference_vector(by_photo).tolist()
-    assert embed_reference(engine, Query(text="red")) is None
+    vector = embed_reference(engine, by_photo, decoders)
+    assert vector.tolist() == engine.reference_vector(by_photo).tolist()
+    assert embed_reference(engine, Query(text="red"), decoders) is None
 
 
 @pytest.mark.parametrize(
@@ -212,14 +221,14 @@ def test_an_indexed_photo_and_words_need_no_picture(place):
     ],
     ids=["PNG", "JPEG", "WEBP"],
 )
-def test_a_picture_of_too_many_pixels_is_too_large(place, content):
+def test_a_picture_of_too_many_pixels_is_too_large(place, decoders, content):
     with pytest.raises(ImageError) as caught:
-        embed_reference(place.engine, Query(image=content))
+        embed_reference(place.engine, Query(image=content), decoders)
     assert problem_of(caught.value).kind.status == 413
 
 
 @pytest.mark.parametrize("kind", ["GIF", "TIFF"])
-def test_the_model_is_shown_no_other_format(place, kind):
+def test_the_model_is_shown_no_other_format(place, decoders, kind):
     with pytest.raises(ImageError) as caught:
-        embed_reference(place.engine, Query(image=encoded(picture(), kind)))
+        embed_reference(place.engine, Query(image=encoded(picture(), kind)), decoders)
     assert problem_of(caught.value).kind.status == 415

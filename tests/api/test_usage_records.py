@@ -99,7 +99,7 @@ def test_the_days_and_months_of_the_longest_windows_are_kept_and_older_ones_dele
     fill(
         database,
         caller,
-        {days_back(today, 91)[0]: 1, days_back(today, 90)[0]: 2},
+        {days_back(today, 91)[0]: 1, days_back(today, 90)[0]: 2, days_back(today, 32)[0]: 3},
         {months_back(today, 25)[-1]: 1, months_back(today, 24)[-1]: 2},
     )
     meter = Meter(database, clock=clock)
@@ -107,7 +107,7 @@ def test_the_days_and_months_of_the_longest_windows_are_kept_and_older_ones_dele
     meter.close()
     with database.reading() as connection:
         days = connection.scalars(sa.select(usage_days.c.requests).order_by(usage_days.c.day))
-        assert list(days) == [2, 1]
+        assert list(days) == [2, 3, 1]
         months = connection.scalars(
             sa.select(usage_months.c.requests).order_by(usage_months.c.month)
         )

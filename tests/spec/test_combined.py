@@ -2,10 +2,10 @@
 
 from functools import cache
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.independent_client import PHOTO, SEARCH, check_page
 from tests.support.spec_server import LICENSES, PEOPLE, SHADES, corpus
 
@@ -37,17 +37,12 @@ SHOWN = st.fixed_dictionaries(
     },
 )
 many = settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     derandomize=True,
     phases=[Phase.generate],  # a smaller example would not be worth the requests
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-
-
-@pytest.fixture(scope="module")
-def known():
-    return corpus()
 
 
 @cache

@@ -19,18 +19,6 @@ from tests.support.independent_client import (
     check_success,
 )
 from tests.support.served import serving
-from tests.support.spec_server import corpus
-
-
-@pytest.fixture(scope="module")
-def known():
-    return corpus()
-
-
-@pytest.fixture(scope="module")
-def api(known):
-    return known.api()
-
 
 READS = [
     "/search/photos?q=sea",

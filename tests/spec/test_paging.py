@@ -9,17 +9,6 @@ from tests.support.independent_client import (
     check_refused,
     check_success,
 )
-from tests.support.spec_server import corpus
-
-
-@pytest.fixture(scope="module")
-def known():
-    return corpus()
-
-
-@pytest.fixture(scope="module")
-def api(known):
-    return known.api()
 
 
 @pytest.fixture(scope="module")

@@ -4,24 +4,12 @@ import pytest
 
 from tests.support.independent_client import (
     PHOTO,
+    UNKNOWN,
     check_failure,
     check_invalid,
     check_page,
     check_photo,
 )
-from tests.support.spec_server import corpus
-
-UNKNOWN = "00000000-0000-4000-8000-000000000000"
-
-
-@pytest.fixture(scope="module")
-def known():
-    return corpus()
-
-
-@pytest.fixture(scope="module")
-def api(known):
-    return known.api()
 
 
 @pytest.fixture(scope="module")

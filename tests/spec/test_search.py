@@ -12,19 +12,9 @@ from tests.support.independent_client import (
     check_invalid,
     check_photo,
 )
-from tests.support.spec_server import SHADES, SIZES, corpus
+from tests.support.spec_server import SHADES, SIZES
 
 KINDS = len(SHADES) * len(SIZES)  # Of plain pictures, copies of which are equal.
-
-
-@pytest.fixture(scope="module")
-def known():
-    return corpus()
-
-
-@pytest.fixture(scope="module")
-def api(known):
-    return known.api()
 
 
 # -- what a photo is ---------------------------------------------------------------------------

@@ -5,17 +5,6 @@ import itertools
 import pytest
 
 from tests.support.independent_client import SEARCH, check_invalid, check_page
-from tests.support.spec_server import corpus
-
-
-@pytest.fixture(scope="module")
-def known():
-    return corpus()
-
-
-@pytest.fixture(scope="module")
-def api(known):
-    return known.api()
 
 
 @pytest.fixture(scope="module")

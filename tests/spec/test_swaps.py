@@ -39,10 +39,11 @@ class Changing:
     def remove(self, number):
         (self.photos / self.records.pop(number)["file"]).unlink()
 
-    def index(self):
+    def index(self, *options):
         lines = [json.dumps(record) for record in self.records.values()]
         (self.photos / "photos.jsonl").write_text("\n".join(lines), encoding="utf-8")
         line = ["index", str(self.photos), "--data", str(self.data), "--model", "palette"]
+        line += options
         done = CliRunner().invoke(searchlab, line, catch_exceptions=False)
         assert done.exit_code == 0, done.output
 
@@ -102,7 +103,7 @@ def test_a_cursor_of_a_state_that_is_no_longer_kept_says_so(changing):
     cursor = api.page(q="red", per_page=4)["pagination"]["next_cursor"]
     for number in range(30, 36):
         changing.add(number, source=f"source-{number}")
-        changing.index()
+        changing.index("--keep-minutes", "0")
         changing.until_shown(source=f"source-{number}")
         answer = api.get("/search/photos", cursor=cursor)
         if not answer.is_success:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,15 +14,17 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.database import Database
-from searchlab.api.accounts.keyring import SECRET_PREFIX, Generation, hash_secret, is_secret
+from searchlab.api.accounts.keyring import SECRET_PREFIX, hash_secret, is_secret
+from searchlab.api.accounts.remembered import change_access
 from searchlab.api.accounts.tables import accounts, api_keys
 from searchlab.api.accounts.values import is_storable, storable, utc_now
-from searchlab.errors import InputError, NotFoundError, quote
+from searchlab.errors import ConflictError, InputError, NotFoundError, quote
 
 PLAN_NAMES = ("free", "starter", "growth", "scale")
 DEFAULT_PLAN = PLAN_NAMES[0]
 MAX_NAME = 100
 _HINT_LENGTH = 9
+_KEY_ID = re.compile(r"key_[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ class KeyRecord:
 
 def plan_of(database: Database, account: str) -> str | None:
     """Return the plan of an account; None while there is no such account."""
-    name = _check_visible(account, "account")
+    name = check_visible(account, "account")
     with database.reading() as connection:
         plan = connection.scalar(sa.select(accounts.c.plan).where(accounts.c.name == name))
     return None if plan is None else str(plan)
@@ -82,13 +84,11 @@ def create_key(
     Raises:
         InputError: A name is malformed, or there is no such plan.
     """
-    account, name = _check_visible(account, "account"), _check_visible(name, "name")
-    if plan is not None and plan not in PLAN_NAMES:
-        msg = f"plan must be one of {', '.join(PLAN_NAMES)}, got {quote(plan)}"
-        raise InputError(msg)
-    secret = SECRET_PREFIX + secrets.token_urlsafe(32)
+    account, name = check_visible(account, "account"), check_visible(name, "name")
+    if plan is not None:
+        check_plan(plan)
     now = clock()
-    with change_keys(database) as connection:
+    with change_access(database) as connection:
         made = (
             database.insert(accounts)
             .values(name=account, plan=plan or DEFAULT_PLAN, created_at=now)
@@ -99,28 +99,85 @@ def create_key(
             connection.execute(
                 accounts.update().where(accounts.c.name == account).values(plan=plan)
             )
-        row = connection.execute(
-            sa.select(accounts.c.id, accounts.c.plan).where(accounts.c.name == account)
-        ).one()
-        record = KeyRecord(
-            key_id=f"key_{secrets.token_hex(8)}",
-            name=name,
-            account=account,
-            plan=row.plan,
-            created_at=now,
-            revoked_at=None,
-            last_used_at=None,
-            hint=secret[:_HINT_LENGTH],
-        )
-        values = {
-            "id": record.key_id,
-            "account_id": row.id,
-            "name": name,
-            "secret_sha256": hash_secret(secret),
-            "hint": record.hint,
-            "created_at": now,
-        }
-        connection.execute(api_keys.insert().values(values))
+        row = connection.execute(_ACCOUNT.where(accounts.c.name == account)).one()
+        return _add_key(database, connection, row, name, now, propose_key_id())
+
+
+def add_key(
+    database: Database,
+    account_id: int,
+    *,
+    name: str,
+    key_id: str,
+    clock: Callable[[], datetime] = utc_now,
+) -> tuple[KeyRecord, str]:
+    """Create a key of an account that exists, under an id that its form was given.
+
+    So a form that is sent twice makes one key.
+
+    Args:
+        database: Where keys are stored.
+        account_id: The account.
+        name: Name of the key, 1 to 100 visible characters.
+        key_id: Made by `propose_key_id`.
+        clock: Returns the current time.
+
+    Returns:
+        The key's record, and its secret, which cannot be shown again.
+
+    Raises:
+        InputError: The name is malformed, or the id is none of ours.
+        ConflictError: There is a key with this id.
+        NotFoundError: The account was closed.
+    """
+    name = check_visible(name, "name")
+    if not _KEY_ID.fullmatch(key_id):
+        msg = f"key_id must be one that the form was given, got {quote(key_id)}"
+        raise InputError(msg)
+    with change_access(database) as connection:
+        row = connection.execute(_ACCOUNT.where(accounts.c.id == account_id)).one_or_none()
+        if row is None:
+            msg = "the account must exist, got one that was closed"
+            raise NotFoundError(msg)
+        return _add_key(database, connection, row, name, clock(), key_id)
+
+
+def propose_key_id() -> str:
+    """Make an id for a key that is not created yet."""
+    return f"key_{secrets.token_hex(8)}"
+
+
+def _add_key(
+    database: Database,
+    connection: Connection,
+    account: Any,
+    name: str,
+    now: datetime,
+    key_id: str,
+) -> tuple[KeyRecord, str]:
+    secret = SECRET_PREFIX + secrets.token_urlsafe(32)
+    record = KeyRecord(
+        key_id=key_id,
+        name=name,
+        account=account.name,
+        plan=account.plan,
+        created_at=now,
+        revoked_at=None,
+        last_used_at=None,
+        hint=secret[:_HINT_LENGTH],
+    )
+    values = {
+        "id": record.key_id,
+        "account_id": account.id,
+        "name": name,
+        "secret_sha256": hash_secret(secret),
+        "hint": record.hint,
+        "created_at": now,
+    }
+    made = database.insert(api_keys).values(values).on_conflict_do_nothing(index_elements=["id"])
+    if connection.scalar(made.returning(api_keys.c.id)) is None:
+        msg = f"this form must be sent once, got it again; key {key_id} was created the first time"
+        raise ConflictError(msg)
     return record, secret
 
 
@@ -128,9 +185,31 @@ def list_keys(database: Database, account: str | None = None) -> list[KeyRecord]
     """List the keys, revoked ones too, by account and age; of one account or of all."""
     query = _RECORDS.order_by(accounts.c.name, api_keys.c.created_at, api_keys.c.id)
     if account is not None:
-        query = query.where(accounts.c.name == _check_visible(account, "account"))
+        query = query.where(accounts.c.name == check_visible(account, "account"))
     with database.reading() as connection:
         return [_record(row) for row in connection.execute(query).mappings()]
+
+
+def revoke_key_of(
+    database: Database,
+    account_id: int,
+    key_id: str,
+    *,
+    clock: Callable[[], datetime] = utc_now,
+) -> None:
+    """Revoke a key of an account; every process refuses it at once.
+
+    Raises:
+        NotFoundError: The account has no such key in force.
+    """
+    mine = (api_keys.c.account_id == account_id) & api_keys.c.revoked_at.is_(None)
+    with change_access(database) as connection:
+        if is_storable(key_id):
+            revoke = api_keys.update().where(mine, api_keys.c.id == key_id)
+            if connection.execute(revoke.values(revoked_at=clock())).rowcount:
+                return
+    msg = f"key_id must be that of a key of yours in force, got {quote(key_id)}"
+    raise NotFoundError(msg)
 
 
 def revoke_key(
@@ -158,7 +237,7 @@ def revoke_key(
         named = api_keys.c.secret_sha256 == hash_secret(key)
     else:
         named = (api_keys.c.id == key) | (api_keys.c.hint == key)
-    with change_keys(database) as connection:
+    with change_access(database) as connection:
         records = [_record(row) for row in connection.execute(_RECORDS.where(named)).mappings()]
         if not records:
             msg = (
@@ -179,16 +258,7 @@ def revoke_key(
         return _record(connection.execute(_RECORDS.where(mine)).mappings().one())
 
 
-@contextmanager
-def change_keys(database: Database) -> Iterator[Connection]:
-    """Open a transaction that changes keys or plans; all workers then forget what they know."""
-    with ExitStack() as stack:
-        if database.file is not None:
-            generation = stack.enter_context(closing(Generation(database.file)))
-            stack.enter_context(generation.change())
-        yield stack.enter_context(database.writing())
-
-
+_ACCOUNT = sa.select(accounts.c.id, accounts.c.name, accounts.c.plan)
 _RECORDS = sa.select(
     api_keys.c.id,
     api_keys.c.name,
@@ -206,7 +276,24 @@ def _record(row: sa.RowMapping) -> KeyRecord:
     return KeyRecord(key_id=values.pop("id"), **values)
 
 
-def _check_visible(text: str, field: str) -> str:
+def check_plan(plan: str) -> str:
+    """Check that there is a plan of a name, and return it.
+
+    Raises:
+        InputError: There is none.
+    """
+    if plan not in PLAN_NAMES:
+        msg = f"plan must be one of {', '.join(PLAN_NAMES)}, got {quote(plan)}"
+        raise InputError(msg)
+    return plan
+
+
+def check_visible(text: str, field: str) -> str:
+    """Check the name of an account or key, and return it normalised.
+
+    Raises:
+        InputError: It is not 1 to `MAX_NAME` visible characters, or has spaces around it.
+    """
     # Normalised, so that composed and decomposed accents make the same name.
     name = unicodedata.normalize("NFC", storable(text, field, least=1, most=MAX_NAME))
     if not name.isprintable() or name != name.strip():

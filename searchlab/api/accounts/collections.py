@@ -1,7 +1,8 @@
 """Collections: an account's named lists of photos.
 
-The cover is the photo that has been in the collection for longest: the first one added, and when it
-is removed the oldest one left. It is computed, not stored, so it cannot become wrong.
+The cover is the photo that the owner chose, or else the one that has been in the collection for
+longest: the first one added, and when the cover is removed the oldest one left. It is computed from
+the choice and the entries, so it is always a photo of the collection.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ MAX_PHOTO_TEXT = 255
 MAX_COLLECTIONS = 1_000
 MAX_PHOTOS = 2_000
 """Most collections per account, and photos per collection, since lists are not paged."""
+NOBODY = 0
+"""The account of somebody without one, who may read what is public."""
 
 _entries = collection_photos.c
 
@@ -50,20 +53,33 @@ class Collections:
         with self._database.reading() as connection:
             return [_record(row) for row in connection.execute(query.order_by(collections.c.id))]
 
-    def get(self, account_id: int, collection_id: int) -> dict[str, Any]:
+    def get(self, account_id: int, collection_id: int, *, only_own: bool = False) -> dict[str, Any]:
         """Return a collection of the account, or another's public one, with its photos.
+
+        Args:
+            account_id: Account of the caller.
+            collection_id: The collection.
+            only_own: Whether others' public collections are left out.
 
         Raises:
             NotFoundError: There is none that the account may see.
         """
         with self._database.reading() as connection:
-            row = _find(connection, account_id, collection_id)
+            row = _find(connection, account_id, collection_id, only_own=only_own)
             photos = connection.execute(
                 sa.select(collection_photos)
                 .where(_entries.collection_id == collection_id)
                 .order_by(_entries.id)
             )
             return _record(row) | {"photos": [_entry(photo) for photo in photos]}
+
+    def get_public(self, collection_id: int) -> dict[str, Any]:
+        """Return a public collection with its photos, for anybody.
+
+        Raises:
+            NotFoundError: There is none; a private one is none either.
+        """
+        return self.get(NOBODY, collection_id)
 
     def create(
         self,
@@ -88,15 +104,8 @@ class Collections:
             FullError: The account has `MAX_COLLECTIONS` already.
         """
         now = self._clock()
-        values = {
-            "account_id": account_id,
-            "name": storable(name, "name", least=1, most=MAX_NAME),
-            "description": description
-            and storable(description, "description", most=MAX_DESCRIPTION),
-            "is_public": is_public,
-            "created_at": now,
-            "updated_at": now,
-        }
+        described = _described(name, description, is_public=is_public)
+        values = described | {"account_id": account_id, "created_at": now, "updated_at": now}
         # Lock the account, so that no other transaction counts before this collection exists.
         mine = accounts.c.id == account_id
         connection.execute(sa.select(accounts.c.id).where(mine).with_for_update())
@@ -109,6 +118,55 @@ class Collections:
             raise FullError(msg)
         insert = collections.insert().values(values).returning(collections.c.id)
         collection_id = connection.execute(insert).scalar_one()
+        return _record(_find(connection, account_id, collection_id))
+
+    def describe(
+        self,
+        connection: Connection,
+        account_id: int,
+        collection_id: int,
+        *,
+        name: str,
+        description: str | None,
+        is_public: bool,
+    ) -> dict[str, Any]:
+        """Give a collection another name and description, and open or close it to others.
+
+        Args:
+            connection: Open transaction.
+            account_id: Account of the caller.
+            collection_id: The collection.
+            name: 1 to 255 characters.
+            description: At most 1000 characters, or None.
+            is_public: Whether others may read it.
+
+        Raises:
+            InputError: A text is too short, too long or cannot be stored.
+            NotFoundError: There is none that the account may see.
+            ForbiddenError: It is another account's.
+        """
+        described = _described(name, description, is_public=is_public)
+        self._own(connection, account_id, collection_id)
+        this = collections.c.id == collection_id
+        connection.execute(collections.update().where(this).values(described))
+        return _record(_find(connection, account_id, collection_id))
+
+    def choose_cover(
+        self, connection: Connection, account_id: int, collection_id: int, photo_id: str
+    ) -> dict[str, Any]:
+        """Make a photo of the collection its cover, until it is removed.
+
+        Raises:
+            NotFoundError: There is no such collection that the account may see, or the photo is
+                not in it.
+            ForbiddenError: The collection is another account's.
+        """
+        self._own(connection, account_id, collection_id)
+        entry = sa.select(_entries.id).where(_is(collection_id, photo_id))
+        if not is_storable(photo_id) or connection.scalar(entry) is None:
+            raise _not_in(collection_id, photo_id)
+        this = collections.c.id == collection_id
+        connection.execute(collections.update().where(this).values(chosen_cover_id=photo_id))
         return _record(_find(connection, account_id, collection_id))
 
     def delete(self, connection: Connection, account_id: int, collection_id: int) -> dict[str, Any]:
@@ -204,8 +262,12 @@ class Collections:
             delete = collection_photos.delete().where(_is(collection_id, photo_id))
             removed = connection.execute(delete).rowcount
         if removed == 0:
-            msg = f"photo_id must be in collection {collection_id}, got {quote(photo_id)}"
-            raise NotFoundError(msg)
+            raise _not_in(collection_id, photo_id)
+        # A photo that comes back later is not the cover again.
+        was_cover = (collections.c.id == collection_id) & (
+            collections.c.chosen_cover_id == photo_id
+        )
+        connection.execute(collections.update().where(was_cover).values(chosen_cover_id=None))
         return {"deleted": True}
 
     def _own(self, connection: Connection, account_id: int, collection_id: int) -> datetime:
@@ -226,6 +288,18 @@ class Collections:
         return now
 
 
+def _described(name: str, description: str | None, *, is_public: bool) -> dict[str, Any]:
+    return {
+        "name": storable(name, "name", least=1, most=MAX_NAME),
+        "description": description and storable(description, "description", most=MAX_DESCRIPTION),
+        "is_public": is_public,
+    }
+
+
+def _not_in(collection_id: int, photo_id: str) -> NotFoundError:
+    return NotFoundError(f"photo_id must be in collection {collection_id}, got {quote(photo_id)}")
+
+
 def _count(connection: Connection, table: sa.Table, which: sa.ColumnElement[bool]) -> int:
     return connection.scalar(sa.select(sa.func.count()).select_from(table).where(which)) or 0
 
@@ -234,10 +308,14 @@ def _is(collection_id: int, photo_id: str) -> sa.ColumnElement[bool]:
     return (_entries.collection_id == collection_id) & (_entries.photo_id == photo_id)
 
 
-def _find(connection: Connection, account_id: int, collection_id: int) -> sa.Row[Any]:
+def _find(
+    connection: Connection, account_id: int, collection_id: int, *, only_own: bool = False
+) -> sa.Row[Any]:
     row = None
     if 0 < collection_id <= MAX_ID:
-        seen = (collections.c.account_id == account_id) | collections.c.is_public
+        seen = collections.c.account_id == account_id
+        if not only_own:
+            seen |= collections.c.is_public
         query = _summary().where(collections.c.id == collection_id, seen)
         row = connection.execute(query).one_or_none()
     if row is None:
@@ -250,12 +328,11 @@ def _find(connection: Connection, account_id: int, collection_id: int) -> sa.Row
 def _summary() -> sa.Select[Any]:
     mine = _entries.collection_id == collections.c.id
     count = sa.select(sa.func.count()).where(mine).scalar_subquery()
-    cover = sa.select(_entries.photo_id).where(mine).order_by(_entries.id).limit(1)
-    return sa.select(
-        collections,
-        count.label("photos_count"),
-        sa.func.coalesce(cover.scalar_subquery(), "").label("cover_photo_id"),
-    )
+    entry = sa.select(_entries.photo_id).where(mine)
+    chosen = entry.where(_entries.photo_id == collections.c.chosen_cover_id)
+    oldest = entry.order_by(_entries.id).limit(1)
+    cover = sa.func.coalesce(chosen.scalar_subquery(), oldest.scalar_subquery(), "")
+    return sa.select(collections, count.label("photos_count"), cover.label("cover_photo_id"))
 
 
 def _record(row: sa.Row[Any]) -> dict[str, Any]:

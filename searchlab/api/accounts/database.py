@@ -6,9 +6,10 @@ the drivers become our own errors here and nowhere else; no message contains a p
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from sqlalchemy import event, exc
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
+from searchlab.api.accounts.file_watch import FileWatch, UnreachableDatabaseError
 from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError, SearchlabError
 
 BUSY_TIMEOUT_S = 10.0
@@ -43,10 +45,6 @@ class BusyError(DataError):
     """Other transactions lock the database for too long; nothing was changed, try again."""
 
 
-class UnreachableDatabaseError(DataError):
-    """The database does not answer, or cannot be written, at the moment."""
-
-
 class UnstorableError(InputError):
     """A value that the database cannot store; callers must check values before they store them."""
 
@@ -61,12 +59,20 @@ class Database:
     """
 
     def __init__(
-        self, engine: Engine, *, name: str, file: Path | None, lookups: Engine | None = None
+        self,
+        engine: Engine,
+        *,
+        name: str,
+        file: Path | None,
+        lookups: Engine | None = None,
+        watch: FileWatch | None = None,
     ) -> None:
         self.engine = engine
         self.name = name
         self.file = file
+        self._watch = watch
         self._writer = engine.execution_options(begin="IMMEDIATE")
+        self._quick_writer = engine.execution_options(begin="IMMEDIATE", synchronous="NORMAL")
         self._reader = engine if file is not None else engine.execution_options(**_READ_ONLY)
         self._lookups = lookups or engine
         self._writing = threading.Lock()
@@ -85,15 +91,20 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
         """Open a transaction that writes; on SQLite there is one at a time, and others wait.
+
+        Args:
+            durable: Whether it must outlive a power cut once it is committed. On SQLite one that
+                need not waits for no disk, and is durable with the next one that must.
 
         Raises:
             BusyError: Others lock the database for too long; nothing was changed.
             UnreachableDatabaseError: The database cannot be reached or written.
             UnstorableError: The database cannot store a text or number.
         """
-        with self._turn(), self.translate_errors(), self._writer.begin() as connection:
+        writer = self._writer if durable else self._quick_writer
+        with self._turn(), self.translate_errors(), writer.begin() as connection:
             yield connection
 
     @contextmanager
@@ -109,6 +120,34 @@ class Database:
             yield
         finally:
             self._writing.release()
+
+    def prove_write(self, *, patience_s: float = 1.0) -> None:
+        """Write something that changes nothing, to see whether the database takes writes.
+
+        Args:
+            patience_s: Seconds to wait for a lock.
+
+        Raises:
+            BusyError: It is locked.
+            DataError: It cannot be reached or written.
+        """
+        if self.file is None:
+            with self.translate_errors(), self._writer.begin() as connection:
+                connection.exec_driver_sql("UPDATE alembic_version SET version_num = version_num")
+            return
+        self.look_up(lambda connection: connection.exec_driver_sql("SELECT 1").scalar())
+        # With a connection of its own, which waits less long. SQLite leaves out a write that
+        # changes nothing, so a number that nobody reads is counted up.
+        watch = self._watch or FileWatch(self.file, None)
+        try:
+            with closing(watch.connect(patience_s)) as own:
+                own.isolation_level = None
+                own.execute("BEGIN IMMEDIATE")
+                (number,) = own.execute("PRAGMA user_version").fetchone()
+                own.execute(f"PRAGMA user_version = {(number + 1) % 2**30}")
+                own.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._error_of(exc.OperationalError("", None, error)) from error
 
     def look_up(self, ask: Callable[[Connection], T]) -> T:
         """Run one query in the fewest round trips; a second time if the connection was lost.
@@ -140,8 +179,10 @@ class Database:
         """Return the version of the tables; None if they do not exist yet.
 
         Raises:
-            DataError: The database cannot be reached, or is damaged.
+            DataError: The database cannot be reached, or is damaged; or it was open and is gone.
         """
+        if self._watch is not None:
+            self._watch.check()
         if self.file is not None and not self.file.exists():
             return None
         with self.reading() as connection:
@@ -206,11 +247,12 @@ def sqlite_url(folder: Path) -> str:
     return URL.create("sqlite", database=str(folder.absolute() / "api.db")).render_as_string()
 
 
-def open_database(url: str) -> Database:
+def open_database(url: str, *, notes: Path | None = None) -> Database:
     """Open a database without connecting to it yet; `migrate` creates its tables.
 
     Args:
         url: `sqlite:////path/api.db` or `postgresql://user:password@host:5432/name`.
+        notes: File in which the processes of a server keep which file of SQLite they have open.
 
     Raises:
         InputError: The URL is malformed, or names another kind of database.
@@ -219,7 +261,7 @@ def open_database(url: str) -> Database:
     """
     address = _parse(url)
     if address.drivername.startswith("sqlite"):
-        return _open_sqlite(address)
+        return _open_sqlite(address, notes)
     return _open_postgresql(address)
 
 
@@ -244,7 +286,7 @@ def _parse(url: str) -> URL:
     return address.set(drivername=_DRIVERS[address.drivername])
 
 
-def _open_sqlite(address: URL) -> Database:
+def _open_sqlite(address: URL, notes: Path | None) -> Database:
     if not address.database or address.database == ":memory:" or address.host or address.query:
         msg = "the database's URL must name a file, as in sqlite:////PATH, got none or more"
         raise InputError(msg)
@@ -252,9 +294,10 @@ def _open_sqlite(address: URL) -> Database:
     if not file.parent.is_dir():
         msg = f"the database must lie in a folder, got {file.parent}, which is none"
         raise NotFoundError(msg)
+    watch = FileWatch(file, notes)
     engine = sa.create_engine(
         address.set(database=str(file)),
-        connect_args={"timeout": BUSY_TIMEOUT_S},
+        creator=lambda: watch.connect(BUSY_TIMEOUT_S),
         pool_size=POOL_SIZE,
         max_overflow=-1,
         hide_parameters=True,
@@ -263,15 +306,19 @@ def _open_sqlite(address: URL) -> Database:
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # the driver begins no transaction by itself
-        for pragma in ("foreign_keys=ON", "synchronous=NORMAL", "temp_store=MEMORY"):
+        for pragma in ("foreign_keys=ON", "synchronous=FULL", "temp_store=MEMORY"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        mode = connection.get_execution_options().get("begin", "DEFERRED")
+        options = connection.get_execution_options()
+        mode = options.get("begin", "DEFERRED")
+        if mode != "DEFERRED":
+            connection.exec_driver_sql(f"PRAGMA synchronous={options.get('synchronous', 'FULL')}")
         connection.exec_driver_sql(f"BEGIN {mode}")
 
-    return Database(engine, name=str(file), file=file)
+    watch.attach(engine)
+    return Database(engine, name=str(file), file=file, watch=watch)
 
 
 def _on_connect(engine: Engine, statement: str) -> None:

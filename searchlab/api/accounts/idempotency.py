@@ -26,7 +26,7 @@ _RELEASING: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True)
-class Claim:
+class RequestClaim:
     """A request's hold on its `Idempotency-Key`.
 
     Attributes:
@@ -40,7 +40,7 @@ class Claim:
 
 
 @asynccontextmanager
-async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterator[Claim]:
+async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterator[RequestClaim]:
     """Hold the request's `Idempotency-Key` while the block acts on the request.
 
     A block that raises gives the key back: nothing was done, so the request may be tried again.
@@ -55,7 +55,7 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
     """
     key = request.headers.get(IDEMPOTENCY_KEY)
     if key is None:
-        yield Claim(None, lambda _status, _body: None)
+        yield RequestClaim(None, lambda _status, _body: None)
         return
     if not _KEY.fullmatch(key):
         msg = f"{IDEMPOTENCY_KEY} must be 1 to 255 visible ASCII characters, got {quote(key)}"
@@ -76,7 +76,7 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
     if replay is not None:
         context_of(request).headers["Idempotency-Replayed"] = "true"
         answer = Response(replay.body, status_code=replay.status, media_type=MediaType.JSON)
-        yield Claim(answer, lambda _status, _body: None)
+        yield RequestClaim(answer, lambda _status, _body: None)
         return
 
     def make_record(status: int, body: bytes) -> Callable[[Connection], None]:
@@ -85,7 +85,7 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
         )
 
     try:
-        yield Claim(None, make_record)
+        yield RequestClaim(None, make_record)
     except BaseException:
         await asyncio.shield(_give_back(services, attempt))
         raise

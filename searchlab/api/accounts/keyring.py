@@ -1,34 +1,20 @@
-"""KeyRing: finds the caller of each request by the header `x-api-key`.
-
-The file FILE.generation beside a SQLite file tells all processes at once when the keys change. It
-holds one number of 8 bytes: odd during a change of keys, and even and new after it.
-"""
+"""KeyRing: finds the caller of each request by the header `x-api-key`."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import mmap
-import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.database import Database
-from searchlab.api.accounts.locks import exclusive
+from searchlab.api.accounts.remembered import Remembered
 from searchlab.api.accounts.tables import accounts, api_keys
-from searchlab.errors import ConflictError, DataError
 
 SECRET_PREFIX = "sl_"
 SECRET_LENGTH = 46
-_REMEMBERED_S = 5.0
-_MOST_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +42,7 @@ def is_secret(text: str) -> bool:
     return len(text) == SECRET_LENGTH and text.startswith(SECRET_PREFIX) and text.isascii()
 
 
-def find_caller(connection: Connection, secret: str) -> Caller | None:
-    """Return the owner of a secret; None for an unknown or revoked key."""
-    if not is_secret(secret):
-        return None
-    digest = hash_secret(secret)
+def _find_caller(connection: Connection, digest: bytes) -> Caller | None:
     row = connection.execute(_FIND, {"digest": digest}).one_or_none()
     if row is None or not hmac.compare_digest(row.secret_sha256, digest):
         return None
@@ -74,99 +56,15 @@ _FIND = (
 )
 
 
-class Generation:
-    """A number that all processes see at once, read in a fraction of a microsecond.
-
-    An answer of the database under an even number stays valid while the number is the same. A
-    process that dies in the middle of a change leaves an odd number: every request then asks the
-    database, until `heal` finds that no process is changing keys.
-    """
-
-    def __init__(self, file: Path) -> None:
-        """Map the file beside a database file into memory; creates it if it does not exist.
-
-        Raises:
-            DataError: The folder cannot be written.
-        """
-        self._file = file
-        self._path = file.with_name(f"{file.name}.generation")
-        try:
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-            try:
-                if os.fstat(handle).st_size < 8:
-                    os.ftruncate(handle, 8)
-                self._inode = os.fstat(handle).st_ino
-                self._map = mmap.mmap(handle, 8)
-            finally:
-                os.close(handle)
-        except OSError as error:
-            msg = f"{self._path} must be a file that can be written, got: {error.strerror or error}"
-            raise DataError(msg) from error
-        # One aligned load or store of 8 bytes is atomic.
-        self._value = memoryview(self._map).cast("Q")
-
-    def read(self) -> int:
-        """Return the number."""
-        return self._value[0]
-
-    def current(self) -> Generation:
-        """Return this object, or a new one if the file was replaced, as by a restored backup."""
-        try:
-            replaced = self._path.stat().st_ino != self._inode
-        except OSError:
-            replaced = True
-        return Generation(self._file) if replaced else self
-
-    @contextmanager
-    def change(self) -> Iterator[None]:
-        """Mark a change of keys: the number is odd during the block, and even and new after it."""
-        with exclusive(self._file):
-            self._value[0] |= 1
-            try:
-                yield
-            finally:
-                self._value[0] += 1
-
-    def heal(self) -> None:
-        """Make an odd number even, if the process that left it is dead."""
-        try:
-            with exclusive(self._file, patience_s=0):
-                if self._value[0] & 1:
-                    self._value[0] += 1
-        except ConflictError:
-            return  # another process is changing keys
-
-    def close(self) -> None:
-        """Unmap the file."""
-        self._value.release()
-        self._map.close()
-
-
-class _Known(NamedTuple):
-    caller: Caller
-    generation: int
-    until: float
-
-
 class KeyRing:
-    """Finds callers by their secret; a revoked key is refused at once by every worker.
-
-    SQLite: a caller is remembered while the `Generation` of the keys, which all processes of the
-    machine share, stays the same, and for five seconds at most.
-    PostgreSQL: each request is one indexed lookup. A generation stored there would have to be read
-    at each request too, at the same price.
-    """
+    """Finds callers by their secret; a revoked key is refused at once by every worker."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
-        self._known: dict[bytes, _Known] = {}
-        self._generation = None if database.file is None else Generation(database.file)
+        self._remembered = Remembered(database, _find_caller)
 
     def recall(self, secret: str) -> Caller | None:
         """Return the owner of a secret if it is known without asking the database, else None."""
-        if self._generation is None or not is_secret(secret):
-            return None
-        return self._recall_digest(hash_secret(secret), self._generation)
+        return self._remembered.recall(hash_secret(secret)) if is_secret(secret) else None
 
     def find(self, secret: str) -> Caller | None:
         """Return the owner of a secret; None for an unknown or revoked key.
@@ -174,42 +72,8 @@ class KeyRing:
         Raises:
             DataError: The database cannot be reached.
         """
-        if not is_secret(secret):
-            return None
-        if self._generation is None:
-            return self._database.look_up(lambda connection: find_caller(connection, secret))
-        digest = hash_secret(secret)
-        if remembered := self._recall_digest(digest, self._generation):
-            return remembered
-        self._generation = generation = self._generation.current()
-        if generation.read() % 2:
-            generation.heal()
-        # Read before the database, so that a change in between makes the remembered answer invalid.
-        number = generation.read()
-        caller = self._database.look_up(lambda connection: find_caller(connection, secret))
-        self._remember(digest, caller, generation=number)
-        return caller
-
-    def _recall_digest(self, digest: bytes, generation: Generation) -> Caller | None:
-        known = self._known.get(digest)
-        if (
-            known is not None
-            and known.generation == generation.read()
-            and time.monotonic() < known.until
-        ):
-            return known.caller
-        return None
-
-    def _remember(self, digest: bytes, caller: Caller | None, *, generation: int) -> None:
-        if caller is None or generation % 2:
-            self._known.pop(digest, None)
-            return
-        if len(self._known) >= _MOST_REMEMBERED:
-            self._known.clear()
-        self._known[digest] = _Known(caller, generation, time.monotonic() + _REMEMBERED_S)
+        return self._remembered.find(hash_secret(secret)) if is_secret(secret) else None
 
     def close(self) -> None:
         """Forget all remembered callers."""
-        self._known.clear()
-        if self._generation is not None:
-            self._generation.close()
+        self._remembered.close()

@@ -22,7 +22,9 @@ from typing import NamedTuple
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.database import BusyError, Database
+from searchlab.api.accounts.grants import delete_expired_grants
 from searchlab.api.accounts.keyring import Caller
+from searchlab.api.accounts.sessions import delete_expired
 from searchlab.api.accounts.usage import UsageCounts, look_up_used
 from searchlab.api.accounts.values import utc_now
 from searchlab.errors import QuotaError, SearchlabError
@@ -247,7 +249,9 @@ class Meter:
             return
         today = self._clock().date()
         try:
-            with self._database.writing() as connection:
+            # A power cut may take the counts of a second, but no answer that was recorded.
+            durable = any(item.also is not None for item in waiting)
+            with self._database.writing(durable=durable) as connection:
                 outcomes, used = self._write(connection, waiting, today)
             self._remember(f"{today:%Y-%m}", used)
         except Exception as error:  # every waiter gets it, and the thread lives on
@@ -341,8 +345,10 @@ class Meter:
         try:
             with self._database.writing() as connection:
                 self._counts.delete_old(connection, today)
+                delete_expired(connection, self._clock())
+                delete_expired_grants(connection, self._clock())
         except Exception as error:  # tried again tomorrow, since counting must go on
-            _LOG.warning("old counts cannot be deleted today: %s", error)
+            _LOG.warning("old counts and sessions cannot be deleted today: %s", error)
 
 
 def _copy(error: Exception) -> Exception:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from searchlab.api.accounts.plans import Plan
+from searchlab.api.accounts.values import utc_now
 from searchlab.errors import DataError, InputError
 
 _BUCKETS = 4096
@@ -92,12 +93,14 @@ class Rates:
         else:
             self._file, self._map = _open(path)
 
-    def check(self, key_id: str, now: float | None = None) -> Verdict:
+    def check(self, key_id: str, now: float | None = None, *, take: bool = True) -> Verdict:
         """Decide on one request of a key, and take it from its bucket if it is allowed.
 
         Args:
             key_id: Public identifier of the key.
-            now: Seconds since the epoch; the clock's if left out.
+            now: Seconds by a clock that all workers share; that of the machine, which nobody can
+                set, if left out.
+            take: Whether to take it; else this only tells whether it would be allowed.
 
         Returns:
             Whether it is allowed, and what is left.
@@ -106,12 +109,12 @@ class Rates:
             if self._file is not None:
                 fcntl.flock(self._file, fcntl.LOCK_EX)
             try:
-                at = time.time_ns() if now is None else round(now * _SECOND)
+                at = time.monotonic_ns() if now is None else round(now * _SECOND)
                 place, hashed, full_at = self._find(key_id, at)
-                # If the clock was set back, no key waits longer than one full burst takes.
+                # However wrong the stored instant is, no key waits longer than a full burst takes.
                 full_at = min(max(full_at, at), at + self._full)
                 wait = full_at + self._step - self._full - at
-                if wait <= 0:
+                if wait <= 0 and take:
                     full_at += self._step
                 _SLOT.pack_into(self._map, place, hashed, full_at)
             finally:
@@ -222,7 +225,7 @@ def _policy(burst: int, window_s: int, quota: int) -> bytes:
 
 def seconds_left_in_month(now: float | None = None) -> int:
     """Return the seconds until the next calendar month begins (UTC), at least one."""
-    at = time.time() if now is None else now
+    at = utc_now().timestamp() if now is None else now
     return max(1, math.ceil(_month_end(int(at // 86_400)) - at))
 
 

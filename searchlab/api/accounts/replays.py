@@ -1,13 +1,15 @@
 """Replays: the first answer to a POST with an `Idempotency-Key`, sent again to its repetitions.
 
 A request claims its key before it acts, and records its answer in the transaction of its action, so
-either both are stored or neither. A claim whose owner died is free again after its lease; an owner
-that was merely slow then finds its claim gone, and its action is rolled back.
+either both are stored or neither. A claim whose owner died is free at once on SQLite, where one
+process can tell that another one has ended, and else after its lease; an owner that was merely slow
+then finds its claim gone, and its action is rolled back.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 import threading
 import time
@@ -22,6 +24,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.database import Database
+from searchlab.api.accounts.lives import Life
 from searchlab.api.accounts.tables import replays
 from searchlab.api.accounts.values import utc_now
 from searchlab.errors import ConflictError, InputError, SearchlabError
@@ -34,7 +37,13 @@ _LEVEL = 1  # pages of photos shrink to a sixth at any level, and higher ones ta
 
 
 class InFlightError(ConflictError):
-    """The first request with this key is not answered yet."""
+    """The first request with this key is not answered yet.
+
+    Attributes:
+        retry_after_s: Seconds after which the key is free at the latest, if its owner has died.
+    """
+
+    retry_after_s: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,7 @@ class Replays:
         self._clock = clock
         self._pruned_at = 0.0
         self._gate = threading.Lock()
+        self._life = None if database.file is None else Life(database.file)
 
     def begin(self, attempt: Attempt) -> Replay | None:
         """Claim a key; None means that the caller owns it now and must `finish` or `forget`.
@@ -107,8 +117,9 @@ class Replays:
         self._prune()
         now = self._clock()
         mine: dict[str, Any] = {
+            "account_id": attempt.account_id,
             "fingerprint": attempt.print,
-            "owner": attempt.owner,
+            "owner": self._owner_of(attempt),
             "claimed_at": now,
             "created_at": now,
         }
@@ -135,12 +146,8 @@ class Replays:
                     raise InputError(msg)
                 if row.status is not None:
                     return Replay(row.status, zlib.decompress(row.body), row.content_type)
-                if row.claimed_at > now - LEASE:
-                    msg = (
-                        "Idempotency-Key must not be in use, got one whose first request "
-                        "is not answered yet; send it again in a second"
-                    )
-                    raise InFlightError(msg)
+                if row.claimed_at > now - LEASE and not self._is_dead(row.owner):
+                    raise self._in_flight(row.claimed_at + LEASE - now)
             fresh = mine | {"status": None, "body": None, "content_type": None}
             connection.execute(replays.update().where(here).values(fresh))
         return None
@@ -160,7 +167,7 @@ class Replays:
             InFlightError: The lease has run out and another request owns the key; the
                 transaction must be rolled back.
         """
-        done = replays.update().where(_is_claim_of(attempt))
+        done = replays.update().where(self._is_claim_of(attempt))
         packed = zlib.compress(body, _LEVEL)
         answer = {"status": status, "body": packed, "content_type": content_type}
         if connection.execute(done.values(answer)).rowcount != 1:
@@ -170,7 +177,37 @@ class Replays:
     def forget(self, attempt: Attempt) -> None:
         """Give the key back after an action that failed; recorded answers stay."""
         with self._database.writing() as connection:
-            connection.execute(replays.delete().where(_is_claim_of(attempt)))
+            connection.execute(replays.delete().where(self._is_claim_of(attempt)))
+
+    def close(self) -> None:
+        """Free what this process has claimed."""
+        if self._life is not None:
+            self._life.close()
+
+    def _owner_of(self, attempt: Attempt) -> str:
+        return f"{self._life.name if self._life else ''}{attempt.owner}"
+
+    def _is_dead(self, owner: str) -> bool:
+        return self._life is not None and self._life.is_over(owner[: Life.length])
+
+    def _in_flight(self, lease: timedelta) -> InFlightError:
+        # Where nobody can tell whether the owner lives, what is certain is when its lease ends.
+        wait_s = 1 if self._life is not None else max(1, math.ceil(lease.total_seconds()))
+        when = "in a second" if wait_s == 1 else f"in {wait_s} seconds at the latest"
+        msg = (
+            "Idempotency-Key must not be in use, got one whose first request is not answered yet; "
+            f"send it again {when}"
+        )
+        error = InFlightError(msg)
+        error.retry_after_s = wait_s
+        return error
+
+    def _is_claim_of(self, attempt: Attempt) -> sa.ColumnElement[bool]:
+        return sa.and_(
+            replays.c.scope == attempt.scope,
+            replays.c.owner == self._owner_of(attempt),
+            replays.c.status.is_(None),
+        )
 
     def _prune(self) -> None:
         """Delete some old answers; while there are more, each new key deletes some of them.
@@ -193,14 +230,6 @@ class Replays:
             ).rowcount
             if n_deleted == _PRUNED_AT_ONCE:
                 self._pruned_at = 0.0
-
-
-def _is_claim_of(attempt: Attempt) -> sa.ColumnElement[bool]:
-    return sa.and_(
-        replays.c.scope == attempt.scope,
-        replays.c.owner == attempt.owner,
-        replays.c.status.is_(None),
-    )
 
 
 def _digest(*parts: str | bytes) -> bytes:

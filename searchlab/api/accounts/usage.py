@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
@@ -11,11 +12,20 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.database import Database
-from searchlab.api.accounts.tables import api_keys, usage_days, usage_months
+from searchlab.api.accounts.grants import GRANT_PREFIX
+from searchlab.api.accounts.tables import (
+    accounts,
+    api_keys,
+    oauth_grants,
+    usage_days,
+    usage_months,
+)
 from searchlab.api.accounts.values import as_timestamp, days_back, months_back
 
 KEPT_DAYS = 90
 KEPT_MONTHS = 24
+_GAP_DAYS = 31
+_LOG = logging.getLogger(__name__)
 
 
 class UsageCounts:
@@ -60,12 +70,26 @@ class UsageCounts:
     def mark_used(self, connection: Connection, used_at: Mapping[str, datetime]) -> None:
         """Set when keys were last used, unless a later time is stored."""
         rows = [{"of_key": key_id, "at": moment} for key_id, moment in sorted(used_at.items())]
-        connection.execute(_TOUCH, rows)
+        for touch, are_grants in ((_TOUCH_KEYS, False), (_TOUCH_GRANTS, True)):
+            theirs = [row for row in rows if _is_grant(str(row["of_key"])) == are_grants]
+            if theirs:
+                connection.execute(touch, theirs)
 
     def delete_old(self, connection: Connection, today: date) -> None:
-        """Delete the days and months that are too old for any record."""
-        connection.execute(_OLD_DAYS, {"first": days_back(today, KEPT_DAYS)[0]})
-        connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
+        """Delete the days and months that are too old for any record, or of deleted accounts.
+
+        Nothing is too old where the last day with searches lies more than a month back: then the
+        clock may be wrong. A month is less than what any record shows, so this month always stays.
+        """
+        before = connection.scalar(_LAST_DAY, {"today": today})
+        if before is not None and (today - before).days > _GAP_DAYS:
+            _LOG.warning("old counts stay: it is %s, and the last ones are of %s", today, before)
+        else:
+            connection.execute(_OLD_DAYS, {"first": days_back(today, KEPT_DAYS)[0]})
+            connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
+        for table in (usage_days, usage_months):
+            living = sa.exists().where(accounts.c.id == table.c.account_id)
+            connection.execute(table.delete().where(~living))
 
 
 def _add_or_insert(database: Database, table: sa.Table, *key: str) -> sqlite.Insert:
@@ -125,40 +149,61 @@ def read_days(database: Database, account_id: int, days: int, today: date) -> di
 def read_keys(database: Database, account_id: int, today: date) -> dict[str, Any]:
     """Return the record of each valid key, and of the revoked ones that were used this month.
 
-    So the counts of the keys this month add up to the account's.
+    What the account has allowed a client stands there as a key, too. So the counts of the keys this
+    month add up to the account's.
     """
-    of_key = (usage_days.c.key_id == api_keys.c.id) & (usage_days.c.account_id == account_id)
+    with database.reading() as connection:
+        rows = [
+            row
+            for table in (api_keys, oauth_grants)
+            for row in connection.execute(_of_keys(table, account_id, today))
+        ]
+    keys = [
+        {
+            "key_id": row.id,
+            "name": row.name,
+            "created_at": as_timestamp(row.created_at),
+            "last_used_at": as_timestamp(row.last_used_at),
+            "requests_this_month": int(row.this_month),
+            "requests_today": int(row.today),
+        }
+        for row in sorted(rows, key=lambda row: (row.created_at, row.id))
+    ]
+    return {"keys": keys}
+
+
+def _of_keys(table: sa.Table, account_id: int, today: date) -> sa.Select[Any]:
+    of_key = (usage_days.c.key_id == table.c.id) & (usage_days.c.account_id == account_id)
     this_month = usage_days.c.day.between(today.replace(day=1), today)
     requests = sa.func.coalesce(sa.func.sum(usage_days.c.requests), 0)
     of_today = sa.case((usage_days.c.day == today, usage_days.c.requests), else_=0)
-    query = (
+    return (
         sa.select(
-            api_keys.c.id,
-            api_keys.c.name,
-            api_keys.c.created_at,
-            api_keys.c.last_used_at,
+            *(table.c.id, table.c.name, table.c.created_at, table.c.last_used_at),
             requests.label("this_month"),
             sa.func.coalesce(sa.func.sum(of_today), 0).label("today"),
         )
-        .join_from(api_keys, usage_days, of_key & this_month, isouter=True)
-        .where(api_keys.c.account_id == account_id)
-        .group_by(api_keys.c.id)
-        .having(api_keys.c.revoked_at.is_(None) | (requests > 0))
-        .order_by(api_keys.c.created_at, api_keys.c.id)
+        .join_from(table, usage_days, of_key & this_month, isouter=True)
+        .where(table.c.account_id == account_id)
+        .group_by(table.c.id)
+        .having(table.c.revoked_at.is_(None) | (requests > 0))
+    )
+
+
+def read_of_key(database: Database, account_id: int, key_id: str, today: date) -> tuple[int, int]:
+    """Return the searches of this month and of today that count under an id of an account."""
+    of_today = sa.case((usage_days.c.day == today, usage_days.c.requests), else_=0)
+    query = sa.select(
+        sa.func.coalesce(sa.func.sum(usage_days.c.requests), 0),
+        sa.func.coalesce(sa.func.sum(of_today), 0),
+    ).where(
+        usage_days.c.account_id == account_id,
+        usage_days.c.key_id == key_id,
+        usage_days.c.day.between(today.replace(day=1), today),
     )
     with database.reading() as connection:
-        keys = [
-            {
-                "key_id": row.id,
-                "name": row.name,
-                "created_at": as_timestamp(row.created_at),
-                "last_used_at": as_timestamp(row.last_used_at),
-                "requests_this_month": int(row.this_month),
-                "requests_today": int(row.today),
-            }
-            for row in connection.execute(query)
-        ]
-    return {"keys": keys}
+        of_month, of_day = connection.execute(query).one()
+    return int(of_month), int(of_day)
 
 
 def _read_pairs(
@@ -189,13 +234,24 @@ _SET_USED = (
     )
     .values(requests=sa.bindparam("now"))
 )
-_TOUCH = (
-    api_keys.update()
-    .where(
-        api_keys.c.id == sa.bindparam("of_key"),
-        api_keys.c.last_used_at.is_(None) | (api_keys.c.last_used_at < sa.bindparam("at")),
+
+
+def _is_grant(key_id: str) -> bool:
+    return key_id.startswith(GRANT_PREFIX)
+
+
+def _touch(table: sa.Table) -> sa.Update:
+    return (
+        table.update()
+        .where(
+            table.c.id == sa.bindparam("of_key"),
+            table.c.last_used_at.is_(None) | (table.c.last_used_at < sa.bindparam("at")),
+        )
+        .values(last_used_at=sa.bindparam("at"))
     )
-    .values(last_used_at=sa.bindparam("at"))
-)
+
+
+_TOUCH_KEYS, _TOUCH_GRANTS = _touch(api_keys), _touch(oauth_grants)
+_LAST_DAY = sa.select(sa.func.max(usage_days.c.day)).where(usage_days.c.day < sa.bindparam("today"))
 _OLD_DAYS = usage_days.delete().where(usage_days.c.day < sa.bindparam("first"))
 _OLD_MONTHS = usage_months.delete().where(usage_months.c.month < sa.bindparam("first"))

@@ -19,12 +19,18 @@ _OVERLOADED = {"$ref": "#/components/responses/OVERLOADED"}
 _HEALTHY = Health(
     status="ok",
     ready=True,
+    problems=[],
     version=__version__,
     snapshot_id="000012-5d41402a",
     config_id="ddd102c1",
     n_photos=602,
 )
-_NOT_READY = msgspec.structs.replace(_HEALTHY, status="not ready", ready=False)
+_NOT_READY = msgspec.structs.replace(
+    _HEALTHY,
+    status="not ready",
+    ready=False,
+    problems=["the database is locked by another process"],
+)
 _PICTURES = ("image/jpeg", "image/png", "image/webp", "image/avif", "image/gif", "image/tiff")
 
 
@@ -37,6 +43,32 @@ def _describe_picture(description: str) -> dict[str, Any]:
             "Cache-Control": {"$ref": "#/components/headers/Cache-Control"},
         },
         "content": {kind: {} for kind in _PICTURES},
+    }
+
+
+def _describe_state(
+    operation_id: str, summary: str, *answers: tuple[int, str, Health]
+) -> dict[str, Any]:
+    return {
+        "get": {
+            "operationId": operation_id,
+            "tags": _TAGS,
+            "summary": summary,
+            "security": _OPEN,
+            "responses": {
+                str(status): {
+                    "description": description,
+                    "headers": _REQUEST_ID,
+                    "content": {
+                        "application/json": {
+                            "schema": refer_to(Health),
+                            "example": msgspec.to_builtins(example),
+                        }
+                    },
+                }
+                for status, description, example in answers
+            },
+        }
     }
 
 
@@ -91,30 +123,15 @@ SERVICE_PATHS: dict[str, Any] = {
             },
         }
     },
-    "/health": {
-        "get": {
-            "operationId": "getHealth",
-            "tags": _TAGS,
-            "summary": "Whether the server can answer",
-            "security": _OPEN,
-            "responses": {
-                str(status): {
-                    "description": description,
-                    "headers": _REQUEST_ID,
-                    "content": {
-                        "application/json": {
-                            "schema": refer_to(Health),
-                            "example": msgspec.to_builtins(example),
-                        }
-                    },
-                }
-                for status, description, example in (
-                    (200, "The server can answer.", _HEALTHY),
-                    (503, "The server cannot answer yet.", _NOT_READY),
-                )
-            },
-        }
-    },
+    "/health": _describe_state(
+        "getHealth", "Whether the server lives", (200, "The server lives.", _HEALTHY)
+    ),
+    "/ready": _describe_state(
+        "getReadiness",
+        "Whether the server can search and count, which it proves by a write",
+        (200, "The server is ready.", _HEALTHY),
+        (503, "The server lives, but something is wrong.", _NOT_READY),
+    ),
     "/metrics": {
         "get": {
             "operationId": "getMetrics",

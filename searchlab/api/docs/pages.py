@@ -1,4 +1,4 @@
-"""The reference for people: Swagger UI with a form for each operation, and a page of all errors.
+"""The reference for people: Swagger UI with a form for each operation, all errors, security.
 
 The pages load nothing from other servers: their files lie in `static`, and their Content Security
 Policy allows no other script or style, neither inline nor from outside.
@@ -7,7 +7,7 @@ Policy allows no other script or style, neither inline nor from outside.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,14 @@ from litestar.static_files import create_static_files_router
 from markupsafe import Markup, escape
 
 from searchlab import __version__
+from searchlab.api.docs.mcp_clients import list_clients
 from searchlab.api.docs.openapi import EncodedDocument, build_document
+from searchlab.api.docs.security import NOT_PROMISED, PEOPLE, PROMISES
 from searchlab.api.http.context import context_of
+from searchlab.api.mcp.catalog import TOOLS
+from searchlab.api.mcp.routes import is_installed
+from searchlab.api.oauth.scopes import SCOPES
+from searchlab.api.settings import MCP_PATH
 from searchlab.api.wire.errors import KINDS, Kind
 
 STATIC = Path(__file__).with_name("static")
@@ -39,7 +45,7 @@ _INVALID = Kind(
 )
 # The HTTP server refuses these before our code runs.
 _WITHOUT_BODY = (
-    (431, "The request line and the headers have more than 128 KiB together."),
+    (431, "The request line and the headers have more than 64 KiB together."),
     (431, "There are more than 100 headers, of any size."),
     (400, "The request line or a header cannot be read as HTTP at all."),
 )
@@ -49,20 +55,33 @@ def _mark_code(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
-@cache
-def render_page(name: str) -> str:
-    """Render the page `errors`, from the table of problems, or the page `reference`."""
+@lru_cache(maxsize=64)
+def render_page(name: str, *, address: str = "") -> str:
+    """Render the page `reference`, `errors`, `security` or `mcp`, all but the first from tables.
+
+    Args:
+        name: The page.
+        address: That of the tool server, which the page `mcp` shows.
+    """
     templates = Environment(
         loader=PackageLoader("searchlab.api.docs"), autoescape=True, undefined=StrictUndefined
     )
     templates.filters["code"] = _mark_code
     # Relative to the page, so that it also works where a proxy puts the service under a path.
-    root = "../" if name == "errors" else ""
+    root = "" if name == "reference" else "../"
     return templates.get_template(f"{name}.html").render(
         root=root,
         assets=f"{root}docs/static/{__version__}",
         kinds=sorted([*KINDS.values(), _INVALID], key=lambda kind: kind.status),
         without_body=_WITHOUT_BODY,
+        people=PEOPLE,
+        promises=PROMISES,
+        not_promised=NOT_PROMISED,
+        address=address,
+        clients=list_clients(address),
+        scopes=SCOPES,
+        tools=list(TOOLS.values()),
+        has_tools=is_installed(),
     )
 
 
@@ -95,7 +114,23 @@ def errors() -> Response[str]:
     return _answer_page("errors")
 
 
+@get("/docs/mcp", sync_to_thread=False)
+def tools(request: Request[Any, Any, Any]) -> Response[str]:
+    """Show how programs of language models are connected, and what they can do."""
+    services = request.app.state.get("services")
+    mcp_url = services.settings.mcp_url if services else ""
+    page = render_page("mcp", address=f"{mcp_url or context_of(request).base_url}{MCP_PATH}")
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache", "Vary": "Host"}
+    return Response(page, media_type=MediaType.HTML, headers=headers)
+
+
+@get("/docs/security", sync_to_thread=False)
+def security() -> Response[str]:
+    """Show who may do what, and what is promised."""
+    return _answer_page("security")
+
+
 _ASSETS = create_static_files_router(
     f"/docs/static/{__version__}", [STATIC], cache_control=CacheControlHeader(max_age=3600)
 )
-ROUTES: list[Any] = [openapi_document, reference, errors, _ASSETS]
+ROUTES: list[Any] = [openapi_document, reference, errors, tools, security, _ASSETS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -117,3 +117,35 @@ class Body:
             async with asyncio.timeout(_DRAIN_S):
                 while self._n_bytes < most and not self._has_tiny_pieces and await self._next():
                     pass
+
+
+async def read_whole(
+    request: AnyRequest,
+    max_bytes: int,
+    *,
+    take: Callable[[int], None] = lambda _: None,
+    whole_s: float | None = None,
+) -> bytes:
+    """Read a body of at most `max_bytes` bytes.
+
+    Args:
+        request: A request whose body has not been read.
+        max_bytes: Largest allowed size.
+        take: Called with the number of bytes about to be kept; may raise to refuse them.
+        whole_s: Seconds that it may take; as for a picture if left out.
+
+    Raises:
+        HttpProblem: It is too large (413).
+        Invalid: It takes too long, comes in tiny pieces, or the connection ends within it.
+    """
+    body = Body(request, max_bytes, whole_s=whole_s)
+    pieces = []
+    try:
+        body.check_announced()
+        async for chunk in body.chunks():
+            take(len(chunk))
+            pieces.append(chunk)
+    except (HttpProblem, Invalid):
+        await body.drain()
+        raise
+    return b"".join(pieces)

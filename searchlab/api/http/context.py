@@ -21,13 +21,22 @@ if TYPE_CHECKING:
     from searchlab.api.accounts.meter import Meter
     from searchlab.api.accounts.rates import Rates, Verdict
     from searchlab.api.accounts.replays import Replays
+    from searchlab.api.accounts.sessions import Sessions
+    from searchlab.api.accounts.visitors import AnonymousVisitors
+    from searchlab.api.http.addresses import Proxies
     from searchlab.api.http.client_waits import ClientWaits
     from searchlab.api.http.decode_slots import DecodeSlots
+    from searchlab.api.http.decoders import Decoders
     from searchlab.api.http.renditions import Renditions
+    from searchlab.api.http.sends import Sends
     from searchlab.api.http.threads import Threads
+    from searchlab.api.oauth.documents import ClientDocuments
+    from searchlab.api.oauth.tokens import Tokens
     from searchlab.api.ops.metrics import Metrics
+    from searchlab.api.ops.readiness import Readiness
     from searchlab.api.settings import Settings
     from searchlab.api.snapshots.live_library import LiveLibrary
+    from searchlab.search.searched_pictures import SearchedPicture
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,6 +65,7 @@ class RequestContext:
         timings: Milliseconds by part of the work, for `Server-Timing`.
         headers: Headers to add to the answer.
         facts: Values to add to the log line.
+        picture: One that was embedded before, which a search by picture uses if none is uploaded.
     """
 
     request_id: str = field(default_factory=_request_id)
@@ -67,6 +77,7 @@ class RequestContext:
     timings: dict[str, float] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+    picture: SearchedPicture | None = None
 
     @property
     def plan(self) -> Plan:
@@ -108,16 +119,28 @@ class Services:
     live_library: LiveLibrary
     database: Database
     keys: KeyRing
+    sessions: Sessions
+    tokens: Tokens
     meter: Meter
     rates: Rates
+    wrong_keys: Rates
+    sign_in_rates: Rates
+    client_rates: Rates
+    client_documents: ClientDocuments
     replays: Replays
     collections: Collections
+    anonymous: AnonymousVisitors
     slots: DecodeSlots
+    decoders: Decoders
     renditions: Renditions
     metrics: Metrics
+    readiness: Readiness
     client_waits: ClientWaits
+    sends: Sends
+    proxies: Proxies
     database_threads: Threads
     key_threads: Threads
+    document_threads: Threads
     search_threads: Threads
     health_threads: Threads
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 _METHODS = b"GET, POST, DELETE, OPTIONS"
-_SENT = b"content-type, idempotency-key, if-none-match, x-api-key"
+_SENT = (
+    b"authorization, content-type, idempotency-key, if-none-match, mcp-method, mcp-name, "
+    b"mcp-protocol-version, mcp-session-id, x-api-key"
+)
 _SHOWN = (
     b"etag, idempotency-replayed, ratelimit, ratelimit-policy, retry-after, server-timing, "
-    b"x-request-id, x-searchlab-config, x-searchlab-plan, x-searchlab-snapshot"
+    b"www-authenticate, x-request-id, x-searchlab-config, x-searchlab-plan, x-searchlab-snapshot"
 )
 _DAY_S = b"86400"
 
@@ -16,7 +19,7 @@ _DAY_S = b"86400"
 class CrossOrigin(NamedTuple):
     """The allowed origins; `*` allows all.
 
-    Keys travel in a header and never in a cookie, so no credentials are allowed.
+    Keys and tokens travel in a header and never in a cookie, so no credentials are allowed.
     """
 
     origins: tuple[str, ...]

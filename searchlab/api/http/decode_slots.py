@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from searchlab.api.http.decoders import TooSlowError
+from searchlab.api.http.fair_queue import FairQueue, Turn
+from searchlab.api.http.fair_share import FairShare
 from searchlab.api.http.multiparts import PART
 from searchlab.api.wire.errors import invalid, overloaded
 
@@ -24,14 +26,18 @@ def _make_timeout(message: str) -> Exception:
 
 
 class DecodeSlots:
-    """Limits how many pictures are worked on at once, how many requests wait, and how long."""
+    """Limits how many pictures are worked on at once, how many requests wait, and how long.
+
+    Attributes:
+        bodies: Bytes of bodies, from their arrival until they are worked on, by account.
+    """
 
     def __init__(
         self,
         count: int,
         timeout_s: float,
         *,
-        wait_s: float = 2.0,
+        wait_s: float = 10.0,
         waiting: int | None = None,
         max_buffered: int = _MAX_BUFFERED,
         late: Callable[[str], Exception] = _make_timeout,
@@ -42,84 +48,58 @@ class DecodeSlots:
             count: Pictures that are worked on at once.
             timeout_s: Seconds that work on one picture may take.
             wait_s: Seconds that a request waits for a free slot.
-            waiting: Requests that may wait at once; eight per slot if left out.
-            max_buffered: Bytes of partly read bodies that all requests together may hold.
+            waiting: Requests of one account that may wait at once; eight per slot if left out.
+            max_buffered: Bytes of bodies that all requests together may hold.
             late: Makes the exception for work that takes too long; answered 422 if left out.
         """
+        self.bodies = FairShare(max_buffered, "room for the body")
         self._late = late
         self._timeout_s = timeout_s
-        self._wait_s = wait_s
-        self._most_waiting = _WAITING_PER_SLOT * count if waiting is None else waiting
-        self._max_buffered = max_buffered
-        self._waiting = 0
-        self._buffered = 0
-        self._free = asyncio.Semaphore(count)
+        most = _WAITING_PER_SLOT * count if waiting is None else waiting
+        self._queue = FairQueue(count, waiting=most, wait_s=wait_s)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="pictures")
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work(*args, **kwargs)` in a thread of its own.
+        """Call `work(*args, **kwargs)` in a thread of its own, in nobody's name; see `run_turn`."""
+        return await self.run_turn(Turn(), work, *args, **kwargs)
 
-        The slot stays taken until the thread is done, even if nobody waits for it any more: a
-        decoder cannot be stopped from outside.
+    async def run_turn(
+        self, turn: Turn, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call `work(*args, **kwargs)` in a thread of its own, when it is its owner's turn.
+
+        The slot stays taken until the thread is done, even if nobody waits for it any more, and its
+        owner is charged for that time, however it ends.
 
         Raises:
             HttpProblem: No slot is free, or there is not enough memory (503).
             Invalid: It takes too long; another exception if `late` makes one.
         """
-        await self._take()
+        await self._queue.take(turn)
         try:
             call = partial(work, *args, **kwargs)
             future = asyncio.get_running_loop().run_in_executor(self._threads, call)
         except BaseException:
-            self._free.release()
+            self._queue.give_back(turn)
             raise
-        future.add_done_callback(self._give_back)
-        done, _ = await asyncio.wait({future}, timeout=self._timeout_s)
-        if not done:
-            msg = f"a picture must be read within {self._timeout_s:g} s, got one that takes longer"
-            raise self._late(msg)
+        future.add_done_callback(partial(self._give_back, turn))
+        # Work that stops itself in time is given the time to say so.
+        done, _ = await asyncio.wait({future}, timeout=1.05 * self._timeout_s)
         try:
+            if not done:
+                raise TooSlowError
             return future.result()
+        except TooSlowError:
+            msg = f"a picture must be read within {self._timeout_s:g} s, got one that takes longer"
+            raise self._late(msg) from None
         except MemoryError:
             msg = "the server must have the memory that the picture needs, got less; send a smaller"
             raise overloaded(msg) from None
 
-    async def _take(self) -> None:
-        if self._free.locked() and self._waiting >= self._most_waiting:
-            msg = "the server must have a free place for a picture, got too many that wait"
-            raise overloaded(msg)
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(self._wait_s):
-                await self._free.acquire()
-        except TimeoutError:
-            msg = f"a place for a picture must get free within {self._wait_s:g} s, got none"
-            raise overloaded(msg) from None
-        finally:
-            self._waiting -= 1
-
-    def _give_back(self, future: asyncio.Future[Any]) -> None:
-        self._free.release()
+    def _give_back(self, turn: Turn, future: asyncio.Future[Any]) -> None:
+        self._queue.give_back(turn)
         if not future.cancelled():
             future.exception()  # read, or asyncio warns where nobody waits for it any more
-
-    @contextmanager
-    def buffering(self) -> Iterator[Callable[[int], None]]:
-        """Yield a function that counts bytes of a body; it raises a 503 when all hold too many."""
-        counted = 0
-
-        def take(n_bytes: int) -> None:
-            nonlocal counted
-            if self._buffered + n_bytes > self._max_buffered:
-                msg = "the server must have room for the body, got too many at once"
-                raise overloaded(msg)
-            self._buffered += n_bytes
-            counted += n_bytes
-
-        try:
-            yield take
-        finally:
-            self._buffered -= counted
 
     def close(self) -> None:
         """Accept no more work; work that has begun is finished in its thread."""

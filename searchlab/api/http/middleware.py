@@ -7,31 +7,30 @@ clean error answer, and its traceback goes to the log alone.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from litestar import Request
+from litestar.connection import ASGIConnection
 from litestar.datastructures import State
 
-from searchlab.api.accounts.keyring import Caller
+from searchlab.api.accounts.keyring import Caller, is_secret
 from searchlab.api.accounts.plans import PLANS
 from searchlab.api.accounts.rates import rate_headers
+from searchlab.api.http.admission import admit, look_up
 from searchlab.api.http.context import RequestContext, Services, attach, context_of
 from searchlab.api.http.cross_origin import CrossOrigin
 from searchlab.api.ops.logs import Log
-from searchlab.api.settings import API_PREFIX
+from searchlab.api.settings import API_PREFIX, MCP_PATH
 from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
-from searchlab.api.wire.envelope import encode_failure
-from searchlab.api.wire.errors import KINDS, HttpProblem, overloaded, problem_of
+from searchlab.api.web.failures import report
+from searchlab.api.wire.errors import KINDS, HttpProblem, is_shortage, overloaded, problem_of
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Any, Receive, Send], Awaitable[None]]
-Subject = TypeVar("Subject")
-Reply = TypeVar("Reply")
 
 MAX_HEADER_BYTES = 16 * 1024
 MAX_TARGET_BYTES = 32 * 1024
@@ -44,8 +43,8 @@ _SECURITY = [
 ]
 # A full worker still answers these: refusing health checks would make it look dead.
 _ALWAYS = frozenset({"/health", "/ready", "/metrics"})
-_ADMISSION_S = 3.0
-# Answers of the API hold nothing that a browser should run; the pages under /docs say otherwise.
+_FOR_PROGRAMS = ("/mcp", "/oauth/")  # beside the API; pages of allowed origins may ask these, too
+# Answers of the API hold nothing that a browser should run; pages have policies of their own.
 _LOCKED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
 
@@ -116,6 +115,9 @@ class _Request:
         # The router reads several slashes as one, so `//api/...` needs a key like `/api/...`.
         self._path = f"/{scope['path'].lstrip('/')}"
         self._under_api = self._path.startswith(API_PREFIX)
+        self._from_anywhere = self._under_api or self._path.startswith(_FOR_PROGRAMS)
+        # Answers that count, and that hold nothing for a browser to run or to keep.
+        self._for_programs = self._under_api or self._path == MCP_PATH
         self._keys: list[bytes] = []
         self._body_left = False
 
@@ -146,13 +148,14 @@ class _Request:
     def _enter(self) -> list[tuple[bytes, bytes]] | None:
         """Check the headers; returns the headers of the answer if it is a preflight request."""
         scope, services, context = self._scope, self._services, self._context
-        size, host, requested = 0, b"", b""
+        size, n_hosts, host, requested = 0, 0, b"", b""
         for name, value in scope["headers"]:
             size += len(name) + len(value) + 4
             if name == b"x-api-key":
                 self._keys.append(value)
             elif name == b"host":
                 host = value
+                n_hosts += 1
             elif name == b"origin":
                 self._origin = value
             elif name == b"access-control-request-method":
@@ -162,12 +165,15 @@ class _Request:
         if size > MAX_HEADER_BYTES:
             msg = f"headers must have at most {MAX_HEADER_BYTES:,} bytes, got {size:,}"
             raise HttpProblem(msg, "HEADERS_TOO_LARGE")
+        if n_hosts > 1 or (not n_hosts and scope["http_version"] == "1.1"):
+            msg = f"a request must have one header Host, got {n_hosts or 'none'}"
+            raise HttpProblem(msg, "BAD_REQUEST")
         target = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if target > MAX_TARGET_BYTES:
             msg = f"path and query must have at most {MAX_TARGET_BYTES:,} bytes, got {target:,}"
             raise HttpProblem(msg, "URI_TOO_LONG")
         context.base_url = services.settings.base_url or _address(scope, host)
-        if self._under_api and scope["method"] == "OPTIONS" and requested and self._origin:
+        if self._from_anywhere and scope["method"] == "OPTIONS" and requested and self._origin:
             answer = self._cross_origin().preflight(self._origin)
             self._origin = None  # answered here, headers and all
             return answer
@@ -186,39 +192,14 @@ class _Request:
 
     async def _admit(self) -> None:
         """Check the key, read what its account has used, and apply the rate limit."""
-        services, context = self._services, self._context
+        services = self._services
         secret = self._keys[0].decode("latin-1") if len(self._keys) == 1 else ""
         caller = services.keys.recall(secret)
-        if caller is None and secret:
-            caller = await self._ask(services.keys.find, secret)
+        if caller is None and is_secret(secret):
+            caller = await look_up(services, self._scope, services.keys.find, secret)
         if caller is None:
             raise _unauthorized(services)
-        context.caller = caller
-        services.meter.touch(caller)
-        if caller.plan not in PLANS:
-            plans = ", ".join(PLANS)
-            msg = f"the account's plan must be one of {plans}, got {caller.plan}; change the plan"
-            raise HttpProblem(msg, "FORBIDDEN")
-        context.used = services.meter.peek(caller)
-        if context.used is None:
-            context.used = await self._ask(services.meter.read_used, caller)
-        context.verdict = services.rates.check(caller.key_id)
-        if not context.verdict.allowed:
-            services.metrics.count_refusal("rate")
-            rate = services.settings.rate_per_second
-            msg = (
-                f"a key may send {rate:g} requests a second, got more; wait for Retry-After seconds"
-            )
-            raise HttpProblem(msg, "RATE_LIMITED")
-
-    async def _ask(self, question: Callable[[Subject], Reply], subject: Subject) -> Reply:
-        # In another thread, so that a database that hangs delays no other request.
-        try:
-            async with asyncio.timeout(_ADMISSION_S):
-                return await self._services.key_threads.run(question, subject)
-        except TimeoutError:
-            self._services.metrics.count_refusal("overload")
-            raise overloaded() from None
+        await admit(services, self._context, caller)
 
     def _cross_origin(self) -> CrossOrigin:
         return CrossOrigin(self._services.settings.cors_origins)
@@ -261,19 +242,19 @@ class _Request:
         headers += [(n.lower().encode(), v.encode()) for n, v in context.headers.items()]
         names = {name.lower() for name, _ in headers}
         headers.append((b"x-request-id", context.request_id.encode()))
-        headers += _SECURITY
-        if self._under_api or status >= 400:
+        headers += [pair for pair in _SECURITY if pair[0] not in names]
+        if (self._for_programs or status >= 400) and _LOCKED[0] not in names:
             headers.append(_LOCKED)
         if self._body_left:  # unread bytes of this body would be taken for the next request
             headers.append((b"connection", b"close"))
-        if b"cache-control" not in names and (self._under_api or status >= 400):
+        if b"cache-control" not in names and (self._for_programs or status >= 400):
             headers.append((b"cache-control", b"no-store"))
-        if self._under_api:
+        if self._for_programs:
             headers += [pair for pair in self._limits() if pair[0] not in names]
             if context.timings:
                 headers.append((b"server-timing", _write_timings(context)))
-            if self._origin is not None:
-                headers += self._cross_origin().headers(self._origin)
+        if self._from_anywhere and self._origin is not None:
+            headers += self._cross_origin().headers(self._origin)
         return headers
 
     def _limits(self) -> list[tuple[bytes, bytes]]:
@@ -284,17 +265,20 @@ class _Request:
         return rate_headers(context.verdict, PLANS[context.caller.plan], context.used)
 
     async def _fail(self, error: Exception) -> None:
-        problem = problem_of(error)
-        status, body = encode_failure(self._context, problem)
-        if status >= 500 and not isinstance(error, HttpProblem):
-            self._log.error("a request failed", error, request_id=self._context.request_id)
-        extra = problem.headers if isinstance(problem, HttpProblem) else {}
-        headers = [(name.lower().encode(), value.encode()) for name, value in extra.items()]
-        headers.append((b"content-type", b"application/json"))
-        headers.append((b"content-length", str(len(body)).encode()))
-        await self._start({"status": status, "headers": headers})
-        self._size = len(body)
-        await self._send({"type": "http.response.body", "body": body})
+        failure = report(ASGIConnection(self._scope), problem_of(error))
+        if failure.status >= 500 and not isinstance(error, HttpProblem):
+            # Where memory or threads are short, many fail for one reason.
+            trace = not is_shortage(error)
+            self._log.error(
+                "a request failed", error, request_id=self._context.request_id, trace=trace
+            )
+        headers = [(name.lower().encode(), text.encode()) for name, text in failure.headers.items()]
+        charset = "; charset=utf-8" if failure.media_type.startswith("text/") else ""
+        headers.append((b"content-type", f"{failure.media_type.value}{charset}".encode()))
+        headers.append((b"content-length", str(len(failure.body)).encode()))
+        await self._start({"status": failure.status, "headers": headers})
+        self._size = len(failure.body)
+        await self._send({"type": "http.response.body", "body": failure.body})
 
     def _note(self) -> None:
         context, scope, services = self._context, self._scope, self._services

@@ -81,7 +81,9 @@ class Form:
             problems.append(Detail(where, msg, "value_error"))
         if problems:
             raise Invalid(problems)
-        return b"".join(self._pieces) if count else None
+        picture = b"".join(self._pieces) if count else None
+        self._pieces.clear()  # or it would be held twice as long as somebody holds the form
+        return picture
 
 
 @contextmanager

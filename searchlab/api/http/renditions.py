@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
@@ -11,9 +11,9 @@ from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.snapshots.live_library import LiveLibrary
 from searchlab.api.wire.errors import overloaded
 from searchlab.errors import DataError
-from searchlab.library.renditions import SHOWN, RenditionFiles, Source
+from searchlab.library.manifests import read_roots
+from searchlab.library.renditions import SHOWN, RenditionFiles, RenditionSource
 from searchlab.library.roots import Root
-from searchlab.library.snapshots import read_roots
 from searchlab.photos.photo import Photo
 
 _READERS: Final = 4
@@ -61,7 +61,7 @@ class Renditions:
         is_private = photo.latitude is not None or photo.place or photo.tags
         return SHOWN if size == "full" and is_private and not self._show_places else size
 
-    async def open(self, photo: Photo, size: str) -> Source:
+    async def open(self, photo: Photo, size: str) -> RenditionSource:
         """Open a picture of a photo; the caller closes it.
 
         Args:
@@ -81,9 +81,18 @@ class Renditions:
             original.close()
             size = SHOWN
         source = await self._in_thread(lambda: self._files.find(photo, size))
-        return source or Source(await self._make_once(photo, size, snapshot_id=snapshot_id))
+        return source or RenditionSource(
+            await self._make_once(photo, size, snapshot_id=snapshot_id)
+        )
 
-    async def read(self, source: Source, at: int, *, n_bytes: int) -> bytes:
+    async def count_bytes(self, photos: Sequence[Photo | None], size: str) -> list[int | None]:
+        """Count the bytes of pictures of a size; None for those that were not made yet."""
+        count = self._files.count_bytes
+        return await self._in_thread(
+            lambda: [None if photo is None else count(photo, size) for photo in photos]
+        )
+
+    async def read(self, source: RenditionSource, at: int, *, n_bytes: int) -> bytes:
         """Read up to `n_bytes` bytes of a picture from the offset `at` on, off the event loop."""
         if source.at_hand(at):
             return source.read(at, n_bytes)
@@ -92,7 +101,7 @@ class Renditions:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
-    def _original(self, photo: Photo, snapshot_id: str) -> Source:
+    def _original(self, photo: Photo, snapshot_id: str) -> RenditionSource:
         return self._files.original(photo, self._roots_of(snapshot_id))
 
     def _roots_of(self, snapshot_id: str) -> tuple[Root, ...]:

@@ -1,8 +1,8 @@
 """Uploads: a picture in a multipart body, read within limits and decoded off the event loop.
 
 Bytes are counted while they arrive; the first ones show the format, and the file's headers the size
-in pixels. Only a file that passes these checks is decoded, by a bounded number of threads, within a
-bounded time.
+in pixels and the work they take. Only a file that passes these checks is decoded, when it is its
+account's turn, in another process, within bounded time and memory.
 """
 
 from __future__ import annotations
@@ -13,35 +13,31 @@ import hashlib
 from collections.abc import Callable
 from typing import Final
 
-from PIL import Image
-
 from searchlab.api.accounts.idempotency import IDEMPOTENCY_KEY
+from searchlab.api.accounts.keyring import Caller
+from searchlab.api.accounts.plans import PLANS
 from searchlab.api.http.bodies import AnyRequest, Body
-from searchlab.api.http.decode_slots import DecodeSlots
+from searchlab.api.http.decoders import Decoders
+from searchlab.api.http.decoding import MAX_UPLOAD_PIXELS, check_effort
+from searchlab.api.http.fair_queue import Turn
 from searchlab.api.http.multiparts import Form, boundary_of
 from searchlab.api.settings import Settings
 from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.models.protocol import Embeddings
-from searchlab.photos.images.decode import WORKING_SIDE, check_format, open_rgb
+from searchlab.photos.images.decode import check_format
 from searchlab.search.engine import SearchEngine
 from searchlab.search.queries import Query
 
-# With these a decoder needs about 1 GB at worst; a JPEG can be decoded at an eighth of its size.
-MAX_UPLOAD_PIXELS: Final = {
-    "JPEG": 128_000_000,
-    "PNG": 40_000_000,
-    "WEBP": 40_000_000,
-    "AVIF": 40_000_000,
-}
 
-
-async def read_picture(request: AnyRequest, settings: Settings, slots: DecodeSlots) -> bytes | None:
+async def read_picture(
+    request: AnyRequest, settings: Settings, take: Callable[[int], None]
+) -> bytes | None:
     """Read the part `image` of a multipart/form-data body.
 
     Args:
         request: A request with a body of any size and type.
         settings: `max_upload_bytes` bounds the whole body.
-        slots: Counts the bytes that all requests hold.
+        take: Called with the number of bytes about to be kept; may raise to refuse them.
 
     Returns:
         The bytes of a file that begins as a JPEG, PNG, WebP or AVIF; None if there is no body, or a
@@ -54,8 +50,7 @@ async def read_picture(request: AnyRequest, settings: Settings, slots: DecodeSlo
     """
     body = Body(request, settings.max_upload_bytes)
     try:
-        with slots.buffering() as take:
-            picture = await _read(request, body, take)
+        picture = await _read(request, body, take)
     except (HttpProblem, Invalid):
         await body.drain()
         raise
@@ -92,27 +87,29 @@ async def hash_picture(request: AnyRequest, picture: bytes | None) -> bytes:
     return await asyncio.to_thread(lambda: hashlib.sha256(picture or b"").digest())
 
 
-def open_upload(content: bytes, *, side: int) -> Image.Image:
-    """Decode an untrusted picture within the limits of uploads.
+# More effort than this, about half a second, and not all slots may be taken by such pictures.
+_LARGE_EFFORT: Final = 64_000_000
+# Files up to this size are looked through without another thread.
+_SHORT_BYTES: Final = 256 * 1024
 
-    Args:
-        content: Bytes of the file.
-        side: Least pixels of the short side, for decoders that can shrink while they read.
 
-    Returns:
-        RGB in sRGB, rotated upright.
+async def make_turn(caller: Caller, picture: object) -> Turn:
+    """Make the turn in which a picture of a caller will be decoded.
 
     Raises:
-        ImageError: The picture is refused.
+        ImageError: It would take too much work.
     """
-    format = check_format(content, MAX_UPLOAD_PIXELS)
-    limit = MAX_UPLOAD_PIXELS[format]
-    picture = open_rgb(content, min_side=side, formats=[format], max_pixels=limit).image
-    picture.info.clear()  # it is upright already, so the orientation in EXIF is no longer true
-    return picture
+    effort = 0
+    if isinstance(picture, bytes):
+        is_short = len(picture) <= _SHORT_BYTES
+        effort = (
+            check_effort(picture) if is_short else await asyncio.to_thread(check_effort, picture)
+        )
+    share = PLANS[caller.plan].share
+    return Turn(caller.account_id, share, is_large=effort > _LARGE_EFFORT)
 
 
-def embed_reference(engine: SearchEngine, query: Query) -> Embeddings | None:
+def embed_reference(engine: SearchEngine, query: Query, decoders: Decoders) -> Embeddings | None:
     """Embed the picture of a query; like `SearchEngine.reference_vector`, but bytes are untrusted.
 
     Returns:
@@ -120,9 +117,10 @@ def embed_reference(engine: SearchEngine, query: Query) -> Embeddings | None:
 
     Raises:
         ImageError: The picture is refused.
+        TooSlowError: Decoding takes too long.
         NotFoundError: `photo_id` is not indexed.
     """
     if isinstance(query.image, bytes):
-        picture = open_upload(query.image, side=max(WORKING_SIDE, engine.model.input_size))
+        picture = decoders.decode(query.image, engine.model.input_size)
         query = dataclasses.replace(query, image=picture)
     return engine.reference_vector(query)

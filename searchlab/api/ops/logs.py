@@ -31,7 +31,8 @@ _PIPE_BYTES = 4096
 _MOST_LINES = 10_000
 _PATH_LENGTH = 256
 _TRACE_LENGTH = 16_384
-_KEY = re.compile(r"sl_[A-Za-z0-9_-]{20,}")
+# Keys, links, sessions, codes and tokens; and what stands in an address that takes pictures.
+_KEY = re.compile(r"sl[acrls]?_[A-Za-z0-9_-]{20,}|slp_[A-Za-z0-9_.-]{20,}")
 # Control characters without the line feed, and two line separators that some programs obey.
 _CONTROLS = {n: f"\\u{n:04x}" for n in (*range(10), *range(11, 32), *range(127, 160), 8232, 8233)}
 _ENCODER = msgspec.json.Encoder()
@@ -154,7 +155,12 @@ class Log:
         self._note(level, message, facts)
 
     def error(
-        self, message: str, error: BaseException | None = None, *, request_id: str = ""
+        self,
+        message: str,
+        error: BaseException | None = None,
+        *,
+        request_id: str = "",
+        trace: bool = True,
     ) -> None:
         """Log an error on our side, with its traceback.
 
@@ -162,11 +168,13 @@ class Log:
             message: What failed.
             error: The exception, if there is one.
             request_id: Id of the request that it happened in.
+            trace: Whether to write the traceback, which takes some thousand bytes.
         """
         facts: dict[str, Any] = {"request_id": request_id} if request_id else {}
         if error is not None:
             facts["error"] = f"{type(error).__name__}: {error}"
-            facts["traceback"] = "".join(traceback.format_exception(error))[-_TRACE_LENGTH:]
+            lines = traceback.format_exception(error) if trace else ()
+            facts["traceback"] = "".join(lines)[-_TRACE_LENGTH:]
         self._note("error", message, facts)
 
     def _note(self, level: str, message: str, facts: dict[str, Any]) -> None:
@@ -294,4 +302,4 @@ def _escape_controls(text: str) -> str:
 
 
 def _strike_keys(text: str) -> str:
-    return _KEY.sub("sl_***", text) if "sl_" in text else text
+    return _KEY.sub("sl_***", text) if "sl" in text else text

@@ -1,8 +1,9 @@
 """Server: the process behind `searchlab serve`. It checks, starts workers and keeps them alive.
 
 It opens the socket that all workers listen on, so a connection that waits while a worker is
-replaced is answered by another one. Its end closes the standard input of the workers, which makes
-them stop even if it is killed. It answers no request itself and loads no model.
+replaced is answered by another one. While none can be started, a stand-in answers 503. Its end
+closes the standard input of the workers, which makes them stop even if it is killed. It loads no
+model.
 
 The supervisor of Granian 2.8 does not keep these promises. In a trial with one worker, 78 requests
 were refused while a killed worker was replaced, a second death within 5.5 s ended the server, a
@@ -12,7 +13,6 @@ killed, and an application that could not start was served all the same.
 
 from __future__ import annotations
 
-import errno
 import os
 import selectors
 import signal
@@ -29,10 +29,12 @@ from typing import TextIO
 
 import msgspec
 
+from searchlab.api.ops.listening import address_of, bind
 from searchlab.api.ops.logs import Log
 from searchlab.api.ops.run_folders import run_folder
+from searchlab.api.ops.stand_in import Watch
 from searchlab.api.settings import ENVIRONMENT, METRICS_ENVIRONMENT, Settings
-from searchlab.errors import ConflictError, InputError, NotFoundError, SearchlabError
+from searchlab.errors import NotFoundError, SearchlabError
 
 APP = "searchlab.api.app:create_app"
 # Longer than the time that a worker gives its running requests (`worker.GRACE_S`).
@@ -40,6 +42,8 @@ _KILL_AFTER_S = 25.0
 _RETRY_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 _STEADY_S = 30.0
 _FORCE_AFTER_S = 1.0
+# Starting a worker takes about a second, for which connections may wait.
+_PATIENCE_S = 5.0
 _DIED_EARLY = "workers must live until they answer, got one that died; it has said why above"
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # Walking an HNSW graph jumps all over memory; pages of 2 MB save many misses of the page table's
@@ -100,6 +104,7 @@ class Supervisor:
         for defaults in (dict.fromkeys(_ONE_THREAD, "1"), _HUGE_PAGES):
             self._environment |= {n: v for n, v in defaults.items() if n not in os.environ}
         self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
+        self._watch = Watch(listener, _PATIENCE_S)
         self._selector = selectors.DefaultSelector()
         self.stopping = False
         self._stopped_at = 0.0
@@ -151,7 +156,11 @@ class Supervisor:
             note: Called with a line about each worker that died.
         """
         while not self.stopping:
-            for worker in self._wait(self._seconds_to_next_start()):
+            said = self._watch.look(is_ready=any(worker.ready for worker in self._workers))
+            if said is not None:
+                note(said)
+            waits = [self._watch.wait_s, self._seconds_to_next_start()]
+            for worker in self._wait(min((s for s in waits if s is not None), default=None)):
                 reason = f": {worker.reason}" if worker.reason else ""
                 note(f"worker {worker.number} died{reason}; starting another")
             for worker in self._workers:
@@ -164,6 +173,7 @@ class Supervisor:
 
     def close(self) -> None:
         """Take no more connections, let running requests finish, and end all workers."""
+        self._watch.close()
         self._listener.close()
         living = [worker.process for worker in self._workers if worker.process is not None]
         for process in living:
@@ -253,12 +263,18 @@ class Supervisor:
         return max(0.0, min(due) - time.monotonic()) if due else None
 
 
-def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
+def serve(
+    settings: Settings,
+    *,
+    stream: TextIO = sys.stderr,
+    on_ready: Callable[[str], None] = lambda address: None,
+) -> None:
     """Check the library and the database, start the workers, and serve until SIGTERM or SIGINT.
 
     Args:
         settings: What to serve, where and how.
         stream: Gets a line once the server answers.
+        on_ready: Called then with the server's address, such as http://127.0.0.1:8000.
 
     Raises:
         SearchlabError: The library cannot be served: there is none, the database cannot be reached,
@@ -273,7 +289,8 @@ def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
 
             put_in_force(open_library(settings.data), settings.config)
         with run_folder() as folder:
-            _supervise(replace(settings, run_folder=str(folder)), listener, stream)
+            settings = replace(settings, run_folder=str(folder))
+            _supervise(settings, listener, stream, on_ready)
     finally:
         listener.close()
 
@@ -281,6 +298,7 @@ def serve(settings: Settings, *, stream: TextIO = sys.stderr) -> None:
 def _check(settings: Settings) -> None:
     from searchlab.api.accounts.database import open_database, sqlite_url
     from searchlab.api.accounts.migrations import migrate
+    from searchlab.api.accounts.visitors import AnonymousVisitors
     from searchlab.library.library import open_library
     from searchlab.library.snapshots import current_id
 
@@ -288,6 +306,7 @@ def _check(settings: Settings) -> None:
     database = open_database(settings.database_url or sqlite_url(settings.data))
     try:
         migrate(database)
+        AnonymousVisitors(database, settings.visitors).check()
     finally:
         database.close()
     if current_id(library.folder) is None:
@@ -295,7 +314,12 @@ def _check(settings: Settings) -> None:
         raise NotFoundError(msg)
 
 
-def _supervise(settings: Settings, listener: socket.socket, stream: TextIO) -> None:
+def _supervise(
+    settings: Settings,
+    listener: socket.socket,
+    stream: TextIO,
+    on_ready: Callable[[str], None],
+) -> None:
     log = Log(settings.log_format)
     supervisor = Supervisor(settings, listener)
     with _stop_on_signals(supervisor):
@@ -304,6 +328,7 @@ def _supervise(settings: Settings, listener: socket.socket, stream: TextIO) -> N
             if not supervisor.stopping:
                 stream.write(f"{_announcement(settings, listener)}\n")
                 stream.flush()
+                on_ready(address_of(listener))
             supervisor.run(lambda message: log.event(message, level="warning"))
         finally:
             supervisor.close()
@@ -311,53 +336,18 @@ def _supervise(settings: Settings, listener: socket.socket, stream: TextIO) -> N
 
 
 def _announcement(settings: Settings, listener: socket.socket) -> str:
-    from searchlab.library.snapshots import current_id, read_manifest
+    from searchlab.config import Config
+    from searchlab.library.manifests import read_manifest
+    from searchlab.library.snapshots import current_id
 
     name = current_id(settings.data) or ""
-    config_id = read_manifest(settings.data / "snapshots" / name)["config_id"]
-    host, port = listener.getsockname()[:2]
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    config = Config.from_dict(read_manifest(settings.data / "snapshots" / name)["config"])
+    config_id = (config if settings.show_places else config.for_others()).config_id
     workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
     return (
-        f"searchlab serves {settings.data} at http://{address} "
+        f"searchlab serves {settings.data} at {address_of(listener)} "
         f"({workers}, snapshot {name}, config {config_id})"
     )
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Open the socket that workers will listen on.
-
-    Args:
-        host: Name or address of an interface.
-        port: Port number; 0 for any free one.
-
-    Raises:
-        InputError: The host is not one of this machine's.
-        ConflictError: The port is in use, or this user may not use it.
-    """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except (OSError, UnicodeError) as error:
-        msg = f"host must be a name or address of this machine, got {host!r}"
-        raise InputError(msg) from error
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRNOTAVAIL:
-            msg = f"host must be a name or address of this machine, got {host!r}"
-            raise InputError(msg) from error
-        reason = {
-            errno.EADDRINUSE: "one in use; stop what uses it or choose another with --port",
-            errno.EACCES: "one for the administrator; choose one of 1024 and more with --port",
-        }.get(error.errno or 0, str(error.strerror))
-        msg = f"port must be free, got {port}, {reason}"
-        raise ConflictError(msg) from error
-    return listener
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,19 +26,28 @@ from granian.log import LogLevels
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.embed import Server
 
-from searchlab.errors import SearchlabError
+from searchlab.api.http.addresses import Proxies
+from searchlab.api.ops.connections import Connections
+from searchlab.api.settings import Settings
+from searchlab.api.wire.errors import is_shortage
+from searchlab.errors import DataError, InputError, SearchlabError
 
 BACKLOG = 2048
 # Time within which a connection must send its next request head; idle connections are closed too.
 HEAD_TIMEOUT_MS = 30_000
 # More than the API's own limit, which answers with an error message, but little memory.
-HEAD_BYTES = 128 * 1024
+HEAD_BYTES = 64 * 1024
 # Time that running requests have to finish once the worker must stop.
 GRACE_S = 20.0
 # How long a thread that computes may keep the interpreter while the event loop waits for it.
 _SWITCH_S = 0.001
 _CONNECTIONS = 8192
 _OPEN_FILES = 65_536
+# Files that are open besides those of connections, each of which may also send from a file.
+_OTHER_FILES = 192
+_FEWEST_CONNECTIONS = 32
+# Of address space, for threads and what they allocate; with half of it workers died under load.
+_SPACE_BYTES = 2**30
 _QUIET: dict[str, Any] = {
     "handlers": {},
     "formatters": {},
@@ -45,7 +55,7 @@ _QUIET: dict[str, Any] = {
 }
 
 
-class Report(msgspec.Struct):
+class WorkerReport(msgspec.Struct):
     """A message from a worker to its server, sent as one line of JSON.
 
     Attributes:
@@ -98,7 +108,7 @@ class _SocketServer(Server):
             http=HTTPModes.http1,
             websockets=False,
             backlog=BACKLOG,
-            backpressure=_CONNECTIONS,
+            backpressure=most_connections(),
             http1_settings=HTTP1Settings(
                 header_read_timeout=HEAD_TIMEOUT_MS, max_buffer_size=HEAD_BYTES
             ),
@@ -112,7 +122,9 @@ class _SocketServer(Server):
         self._shd: Any = holder(self._listener.fileno(), False, BACKLOG)
 
 
-async def work(app_path: str, listener: socket.socket, report: Callable[[Report], None]) -> int:
+async def work(
+    app_path: str, listener: socket.socket, report: Callable[[WorkerReport], None]
+) -> int:
     """Answer until SIGTERM, or the end of standard input.
 
     Args:
@@ -132,31 +144,93 @@ async def work(app_path: str, listener: socket.socket, report: Callable[[Report]
         module, _, name = app_path.partition(":")
         app = getattr(importlib.import_module(module), name)()
         lifespan = Lifespan(app)
+        most_connections()
         await lifespan.startup()
+        check_address_space()
         listener.listen(BACKLOG)
-    except (SearchlabError, OSError, ExceptionGroup) as error:
+    except (SearchlabError, OSError, MemoryError, RuntimeError, ExceptionGroup) as error:
         reason = _find_reason(error)
         if reason is None:
             raise
-        report(Report("failed", str(reason)))
+        report(WorkerReport("failed", str(reason)))
         return 1
     # Everything opened so far lives as long as the process, so garbage collection may skip it.
     gc.collect()
     gc.freeze()
     server: Any = _SocketServer(app, listener)
     serving = asyncio.ensure_future(server.serve())
+    watching = asyncio.ensure_future(_watch_connections(listener))
     stopping = asyncio.ensure_future(stop.wait())
-    report(Report("ready"))
+    report(WorkerReport("ready"))
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     code = 0 if stop.is_set() else 1
+    watching.cancel()
     server.stop()
     await asyncio.wait({serving}, timeout=GRACE_S)
     await lifespan.shutdown()
     return code
 
 
+async def _watch_connections(listener: socket.socket) -> None:
+    settings = Settings.from_env()
+    connections = Connections(
+        listener.getsockname()[1],
+        # However few connections there can be, one address leaves half of them to others.
+        most_of_address=min(settings.max_connections_per_address, most_connections() // 2),
+        send_timeout_s=settings.send_timeout_s,
+        proxies=Proxies(settings.trusted_proxy_header, settings.trusted_proxies),
+    )
+    await connections.watch()
+
+
+def most_connections() -> int:
+    """Return how many connections this process can hold with the files that it may open.
+
+    One more is accepted only when another has ended, so that accepting never fails for want of one.
+
+    Raises:
+        InputError: They are too few to serve anybody.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return _CONNECTIONS
+    count = min(_CONNECTIONS, (soft - _OTHER_FILES) // 2)
+    if count < _FEWEST_CONNECTIONS:
+        least = 2 * _FEWEST_CONNECTIONS + _OTHER_FILES
+        msg = f"a worker must be allowed {least} open files or more, got {soft}; see `ulimit -n`"
+        raise InputError(msg)
+    return count
+
+
+def check_address_space() -> None:
+    """Refuse to serve where the limit of address space leaves too little for the work to come.
+
+    Raises:
+        InputError: A worker that was started all the same would die under load.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY:
+        return
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+    except OSError:  # a system without it
+        return
+    least = int(pages) * resource.getpagesize() + _SPACE_BYTES
+    if soft < least:
+        msg = (
+            f"a worker must be allowed {least // 1024:,} KiB of address space or more, "
+            f"got {soft // 1024:,}; see `ulimit -v`"
+        )
+        raise InputError(msg)
+
+
 def _find_reason(error: Exception) -> Exception | None:
     # Litestar wraps the exceptions of the application's start in groups.
+    if is_shortage(error):
+        msg = (
+            "a worker must get the memory and the threads that it needs, got less; see `ulimit -a`"
+        )
+        return DataError(msg)
     if not isinstance(error, ExceptionGroup):
         return error if isinstance(error, SearchlabError | OSError) else None
     return next(filter(None, map(_find_reason, error.exceptions)), None)
@@ -178,7 +252,7 @@ def main() -> None:
     _raise_open_files()
     sys.setswitchinterval(_SWITCH_S)
 
-    def report(message: Report) -> None:
+    def report(message: WorkerReport) -> None:
         with suppress(BrokenPipeError):
             os.write(reports, msgspec.json.encode(message) + b"\n")
 

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from searchlab.api.accounts.collections import MAX_COLLECTIONS, MAX_PHOTOS
 from searchlab.api.accounts.idempotency import claim
 from searchlab.api.http.context import caller_of, context_of, services_of
-from searchlab.api.snapshots.saved_photos import add_thumbnail
+from searchlab.api.snapshots.saved_photos import add_thumbnail, save_photo
 from searchlab.api.wire.envelope import JsonAnswer, enclose, succeed
 from searchlab.api.wire.errors import invalid
 from searchlab.api.wire.operations import Operation
@@ -201,15 +201,16 @@ async def add_photo(
 
     def change(connection: Connection) -> dict[str, Any]:
         # Looked up here: a recorded answer is sent again even when the photo is gone.
-        photo = snapshot.engine.table.photo(snapshot.row_of(new.photo_id))
-        entry = services.collections.add_photo(
+        entry = save_photo(
+            services.collections,
             connection,
             account_id,
             number,
-            photo_id=photo.photo_id,
-            photo_thumbnail_url=url,
-            photo_source=photo.source if source is None else source,
-            photo_photographer=photo.photographer_full_name if name is None else name,
+            photo_id=new.photo_id,
+            snapshot=snapshot,
+            url=url,
+            source=source,
+            photographer=name,
         )
         return add_thumbnail(entry, snapshot, base_url)
 

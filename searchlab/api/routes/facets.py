@@ -21,6 +21,7 @@ from searchlab.search.filters.photographers import (
     MAX_SUGGESTIONS,
     Photographers,
 )
+from searchlab.search.filters.photographers import Photographer as Profile
 
 _FACETS = "/api/v1/facets"
 _PHOTOGRAPHERS = f"{_FACETS}/photographers"
@@ -111,14 +112,17 @@ async def list_licenses(request: Request[Any, Any, Any]) -> Response[bytes]:
 )
 async def suggest_photographers(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Find photographers by a part of their name or username."""
-    parameters = read(Suggest, request)
-    photographers = await _photographers(request)
-    if len(photographers) <= _FEW_PHOTOGRAPHERS:
-        profiles = photographers.suggest(parameters.q, parameters.limit)
-    else:
-        threads = services_of(request).search_threads
-        profiles = await threads.run(photographers.suggest, parameters.q, parameters.limit)
+    profiles = await suggest(request, read(Suggest, request))
     return answer_cached(request, msgspec.Raw(msgspec.json.encode(profiles)))
+
+
+async def suggest(request: Request[Any, Any, Any], wanted: Suggest) -> list[Profile]:
+    """Find photographers, off the event loop where there are many."""
+    photographers = await photographers_of(request)
+    if len(photographers) <= _FEW_PHOTOGRAPHERS:
+        return photographers.suggest(wanted.q, wanted.limit)
+    threads = services_of(request).search_threads
+    return await threads.run(photographers.suggest, wanted.q, wanted.limit)
 
 
 @get(
@@ -132,11 +136,12 @@ async def suggest_photographers(request: Request[Any, Any, Any]) -> Response[byt
 )
 async def get_photographer(request: Request[Any, Any, Any]) -> Response[bytes]:
     """List the profiles of a username."""
-    profiles = (await _photographers(request)).find(_read_username(request))
+    profiles = (await photographers_of(request)).find(_read_username(request))
     return answer_cached(request, msgspec.Raw(msgspec.json.encode(profiles)))
 
 
-async def _photographers(request: Request[Any, Any, Any]) -> Photographers:
+async def photographers_of(request: Request[Any, Any, Any]) -> Photographers:
+    """Return the photographers of the library that is served."""
     services = services_of(request)
     photographers = services.live_library.current.photographers
     if photographers.is_made:

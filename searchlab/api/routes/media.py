@@ -40,7 +40,8 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 )
 async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     """Send a picture of a photo, in the size that the path names, else the original."""
-    renditions = services_of(request).renditions
+    services = services_of(request)
+    renditions, sends = services.renditions, services.sends
     photo = renditions.photo(request.path_params["photo_id"])
     size = request.path_params.get("size", "full")
     if size not in URL_SIZES:
@@ -50,7 +51,7 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     tag = f'"{photo.sha256}-{renditions.variant(photo, size)}"'
     headers = {"ETag": tag, "Cache-Control": FOREVER if versioned else FOR_A_WHILE}
     if names_tag(request.headers.get("if-none-match"), tag):
-        return PictureAnswer(renditions, None, headers=headers)
+        return PictureAnswer(renditions, None, headers=headers, sends=sends)
     source = await renditions.open(photo, size)
     kind = TYPES.get(source.kind)
     if kind is None:  # the file was damaged or replaced since it was indexed
@@ -69,7 +70,10 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     whole = condition is not None and condition != tag
     range_header = None if whole or request.method == "HEAD" else request.headers.get("range")
     span, facts = parse_range(range_header, source.size), context_of(request).facts
-    return PictureAnswer(renditions, source, headers=headers, span=span, facts=facts)
+    address = services.proxies.client_of(request.scope)
+    return PictureAnswer(
+        renditions, source, headers=headers, sends=sends, address=address, span=span, facts=facts
+    )
 
 
 ROUTES: Final = [send_picture]

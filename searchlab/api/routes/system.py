@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any, Literal
 
 import msgspec
-import sqlalchemy as sa
 from litestar import Request, Response, get
 from litestar.enums import MediaType
 
 from searchlab import __version__
-from searchlab.api.http.context import Services, services_of
-from searchlab.api.wire.errors import HttpProblem
-from searchlab.errors import SearchlabError
-
-_DATABASE_TIMEOUT_S = 2.0
+from searchlab.api.http.context import services_of
 
 
 class Health(msgspec.Struct, frozen=True):
     """The state of a server.
 
     Attributes:
-        status: `ok`, or `not ready`, which is answered with HTTP status 503.
-        ready: Whether it can answer: the library is open and warm, and the database is reachable.
+        status: `ok`, or `not ready`, which `/ready` answers with HTTP status 503.
+        ready: Whether it can do its work: the library is open, and the database takes writes.
+        problems: What is wrong, if it is not ready.
         version: Version of searchlab.
         snapshot_id: Name of the snapshot that is searched.
         config_id: Configuration of the search.
@@ -32,43 +27,43 @@ class Health(msgspec.Struct, frozen=True):
 
     status: Literal["ok", "not ready"]
     ready: bool
+    problems: list[str]
     version: str
     snapshot_id: str
     config_id: str
     n_photos: Annotated[int, msgspec.Meta(ge=0)]
 
 
-@get(["/health", "/ready"], name="health", summary="Whether this server can answer")
+@get("/health", name="health", summary="Whether this server lives")
 async def health(request: Request[Any, Any, Any]) -> Response[Health]:
-    """Return the state of the server, with status 503 while it cannot answer."""
-    services = services_of(request)
-    engine = services.live_library.current.engine
-    ready = await _reaches_database(services)
+    """Return the state of the server as far as it is known, always with status 200."""
+    return _describe(request, services_of(request).readiness.problems, is_answer=False)
+
+
+@get("/ready", name="ready", summary="Whether this server can do its work")
+async def ready(request: Request[Any, Any, Any]) -> Response[Health]:
+    """Return the state of the server, with status 503 while it cannot search and count."""
+    return _describe(request, await services_of(request).readiness.check(), is_answer=True)
+
+
+def _describe(
+    request: Request[Any, Any, Any], problems: tuple[str, ...], *, is_answer: bool
+) -> Response[Health]:
+    engine = services_of(request).live_library.current.engine
     body = Health(
-        status="ok" if ready else "not ready",
-        ready=ready,
+        status="not ready" if problems else "ok",
+        ready=not problems,
+        problems=list(problems),
         version=__version__,
         snapshot_id=engine.snapshot_id,
         config_id=engine.config.config_id,
         n_photos=len(engine.table),
     )
-    headers = {"cache-control": "no-store"} | ({} if ready else {"retry-after": "1"})
+    failed = bool(problems) and is_answer
+    headers = {"cache-control": "no-store"} | ({"retry-after": "1"} if failed else {})
     return Response(
-        body, status_code=200 if ready else 503, media_type=MediaType.JSON, headers=headers
+        body, status_code=503 if failed else 200, media_type=MediaType.JSON, headers=headers
     )
-
-
-async def _reaches_database(services: Services) -> bool:
-    def ask() -> bool:
-        look_up = services.database.look_up
-        return bool(look_up(lambda connection: connection.execute(sa.select(1)).scalar()))
-
-    # In a thread of its own, so that the result shows the database and not how busy we are.
-    try:
-        async with asyncio.timeout(_DATABASE_TIMEOUT_S):
-            return await services.health_threads.run(ask)
-    except (HttpProblem, SearchlabError, TimeoutError):
-        return False
 
 
 @get("/metrics", sync_to_thread=True, summary="Figures of all workers for Prometheus")
@@ -83,4 +78,4 @@ def metrics(request: Request[Any, Any, Any]) -> Response[bytes]:
     )
 
 
-ROUTES = [health, metrics]
+ROUTES = [health, ready, metrics]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
+from searchlab.api.snapshots.lazy import Lazy
 from searchlab.api.wire.license_links import source_license_url
 from searchlab.api.wire.schema import Color, License, OrientationName, Source
 from searchlab.photos.colors import FAMILIES
@@ -23,6 +25,7 @@ class FacetLists:
         sources: The upstream libraries of the photos, by name.
         orientations: The three orientations.
         licenses: Those of the photos and `free`, by name.
+        has_remote_pictures: Whether the pictures of any photo lie at an upstream library.
     """
 
     def __init__(self, table: PhotoTable) -> None:
@@ -30,6 +33,9 @@ class FacetLists:
         self.sources = _encode(_list_sources(table))
         self.orientations = _encode([OrientationName(name=name) for name in ORIENTATIONS])
         self.licenses = _encode([License(name=n) for n in known_values(table, "license_type")])
+        self.has_remote_pictures = Lazy(
+            lambda: not all(url.startswith(MEDIA_PREFIX) for url in table.texts("url_thumb"))
+        )
 
 
 def _list_sources(table: PhotoTable) -> list[Source]:

@@ -24,6 +24,7 @@ from searchlab.api.snapshots.lazy import Lazy
 from searchlab.errors import ExpiredCursorError, NotFoundError
 from searchlab.library.library import open_library
 from searchlab.library.snapshots import current_id
+from searchlab.models.protocol import towers_of
 from searchlab.photos.colors import DEFAULT_TOLERANCE
 from searchlab.photos.table import PhotoTable
 from searchlab.search.engine import SearchEngine
@@ -101,15 +102,20 @@ class LiveLibrary:
         n_swaps: How often a new snapshot has replaced the current one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, show_places: bool = False) -> None:
         """Open the current snapshot and answer one query with it.
+
+        Args:
+            folder: The library's folder.
+            show_places: Whether words are looked up in what is the owner's, too: names of files
+                and folders, keywords and places.
 
         Raises:
             NotFoundError: No library, or nothing was indexed yet.
             DataError: It is damaged or of another version.
             MismatchError: The installed model is not the one that embedded the photos.
         """
-        self.library = open_library(folder)
+        self.library = open_library(folder, for_others=not show_places)
         self.n_swaps = 0
         self._mark = self._read_mark()
         self._current = self._serve(self.library.engine)
@@ -189,7 +195,7 @@ class LiveLibrary:
         return status.st_ino, status.st_mtime_ns
 
     def _serve(self, engine: SearchEngine) -> ServedSnapshot:
-        if engine.model.reads == "image":
+        if "image" in towers_of(engine.model):
             engine.reference_vector(Query(image=Image.new("RGB", (64, 64))))
         took_ms = min(_search_ms(engine) for _ in range(_TRIALS))
         return ServedSnapshot(
@@ -212,6 +218,9 @@ def _index_photographers(table: PhotoTable) -> Lazy[Photographers]:
 
 def _search_ms(engine: SearchEngine) -> float:
     started = time.perf_counter()
+    if "text" not in towers_of(engine.model):
+        engine.slice(Query(photo_id=engine.table.photo_ids([0])[0]))
+        return 1e3 * (time.perf_counter() - started)
     engine.model.encode_texts([_WARM_TEXT])  # uncached, as for a text that is searched first
     engine.slice(Query(text=_WARM_TEXT))
     return 1e3 * (time.perf_counter() - started)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
 from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+    from searchlab.api.accounts.collections import Collections
 
 
 def add_thumbnail(entry: dict[str, Any], snapshot: ServedSnapshot, base_url: str) -> dict[str, Any]:
@@ -22,6 +27,49 @@ def add_thumbnail(entry: dict[str, Any], snapshot: ServedSnapshot, base_url: str
     if entry["photo_thumbnail_url"] is not None:
         return entry
     return entry | {"photo_thumbnail_url": _find_thumbnail(entry["photo_id"], snapshot, base_url)}
+
+
+def save_photo(
+    collections: Collections,
+    connection: Connection,
+    account_id: int,
+    collection_id: int,
+    *,
+    photo_id: str,
+    snapshot: ServedSnapshot,
+    url: str | None = None,
+    source: str | None = None,
+    photographer: str | None = None,
+) -> dict[str, Any]:
+    """Add an indexed photo to a collection; what is left out is that of the index.
+
+    Args:
+        collections: The collections of all accounts.
+        connection: Open transaction.
+        account_id: Account of the caller.
+        collection_id: The collection.
+        photo_id: The photo.
+        snapshot: The current snapshot.
+        url: Link to a thumbnail; without one, the current one is shown whenever it is read.
+        source: Library that the photo is from.
+        photographer: Name of the photographer for display.
+
+    Raises:
+        NotFoundError: There is no such photo, or no such collection that the account may see.
+        ForbiddenError: The collection is another account's, or full.
+        ConflictError: The photo is in the collection already.
+        InputError: A text is too long or cannot be stored.
+    """
+    photo = snapshot.engine.table.photo(snapshot.row_of(photo_id))
+    return collections.add_photo(
+        connection,
+        account_id,
+        collection_id,
+        photo_id=photo.photo_id,
+        photo_thumbnail_url=url,
+        photo_source=photo.source if source is None else source,
+        photo_photographer=photo.photographer_full_name if photographer is None else photographer,
+    )
 
 
 def _find_thumbnail(photo_id: str, snapshot: ServedSnapshot, base_url: str) -> str:

@@ -14,7 +14,8 @@ from litestar.exceptions import HTTPException
 
 from searchlab import errors
 from searchlab.api.accounts.collections import FullError
-from searchlab.api.accounts.database import BusyError, UnreachableDatabaseError, UnstorableError
+from searchlab.api.accounts.database import BusyError, UnstorableError
+from searchlab.api.accounts.file_watch import UnreachableDatabaseError
 from searchlab.api.accounts.replays import InFlightError
 from searchlab.api.wire.schema import Detail
 from searchlab.search.filters.photo_filter import PhotoFilter
@@ -275,13 +276,24 @@ def problem_of(error: Exception) -> HttpProblem | Invalid:
             if code is None
             else HttpProblem(str(error), code)
         )
+    if is_shortage(error):
+        return overloaded()
     code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), INTERNAL)
     if code == "":
         return invalid(_place(str(error)), str(error))
     # Messages of server errors may name files and hosts, so they go to the log alone.
     message = KINDS[code].example if KINDS[code].status >= 500 else str(error)
     wait = {"Retry-After": "1"} if code in {"REQUEST_IN_FLIGHT", "OVERLOADED"} else {}
+    if isinstance(error, InFlightError):
+        wait = {"Retry-After": str(error.retry_after_s)}
     return HttpProblem(message, code, headers=wait)
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether an exception says that the system gives this process no more memory or threads."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    )
 
 
 def _place(message: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import math
 import re
 import types
 import typing
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -17,7 +18,7 @@ import msgspec
 from litestar import Request
 
 from searchlab.api.accounts.plans import Plan
-from searchlab.api.http.bodies import JSON_S, Body
+from searchlab.api.http.bodies import JSON_S, read_whole
 from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
 from searchlab.api.wire.schema import Detail
 from searchlab.errors import quote
@@ -28,6 +29,7 @@ MAX_BODY_BYTES = 64 * 1024
 _MAX_PAIRS = 500
 _QUERY = "searchlab.query"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
+_PATH_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,3999}", re.ASCII)  # so that a thing has one address
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?", re.ASCII)
 _BEYOND = 2**63  # msgspec compares 64-bit integers; larger ones are out of every range anyway
 
@@ -149,15 +151,17 @@ def read_path(struct: type[Parameters], request: Request[Any, Any, Any]) -> Para
         loc = ("path", field.name)
         try:
             text = request.path_params[field.name]
-            values[field.name] = _check(field, _parse(field, text, loc), loc)
+            values[field.name] = _check(field, _parse(field, text, loc, _PATH_INTEGER), loc)
         except Invalid as error:
             wrong += error.details
     return _build(struct, values, wrong)
 
 
-def _parse(field: Field, text: str, loc: tuple[str, ...]) -> Any:
+def _parse(
+    field: Field, text: str, loc: tuple[str, ...], integer: re.Pattern[str] = _INTEGER
+) -> Any:
     if field.kind is int:
-        if not _INTEGER.fullmatch(text):
+        if not integer.fullmatch(text):
             msg = f"{field.name} must be an integer, got {quote(text)}"
             raise invalid(loc, msg, "int_parsing")
         return int(text)
@@ -195,7 +199,7 @@ async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -
     if kind != "application/json":
         msg = f"the body must be application/json, got {quote(kind)}"
         raise HttpProblem(msg, "UNSUPPORTED_MEDIA_TYPE")
-    body = await _read_whole(request)
+    body = await read_whole(request, MAX_BODY_BYTES, whole_s=JSON_S)
     try:
         document = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -203,10 +207,24 @@ async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -
     if not isinstance(document, dict):
         msg = f"the body must be a JSON object, got {quote(document)}"
         raise invalid(("body",), msg, "json_object")
+    return convert(struct, document, "body")
+
+
+def convert(struct: type[Parameters], document: Mapping[str, Any], where: str) -> Parameters:
+    """Read the members of a JSON object; unknown names are ignored.
+
+    Args:
+        struct: What they become.
+        document: The object.
+        where: What it is called where a problem is placed.
+
+    Raises:
+        Invalid: Values are missing, of a wrong type or out of range; lists all of them.
+    """
     values: dict[str, Any] = {}
     wrong: list[Detail] = []
     for field in fields_of(struct):
-        loc = ("body", field.name)
+        loc = (where, field.name)
         if field.name not in document:
             if field.required:
                 wrong.append(Detail(loc, f"{field.name} must be given, got none", "missing"))
@@ -228,16 +246,6 @@ def _check_text(name: str, value: str, loc: tuple[str, ...]) -> None:
     if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
         msg = f"{name} must be Unicode without NUL and lone surrogates, got one of them"
         raise invalid(loc, msg, "string_unicode")
-
-
-async def _read_whole(request: Request[Any, Any, Any]) -> bytes:
-    body = Body(request, MAX_BODY_BYTES, whole_s=JSON_S)
-    try:
-        body.check_announced()
-        return b"".join([chunk async for chunk in body.chunks()])
-    except (HttpProblem, Invalid):
-        await body.drain()
-        raise
 
 
 def _build(struct: type[Parameters], values: dict[str, Any], wrong: list[Detail]) -> Parameters:

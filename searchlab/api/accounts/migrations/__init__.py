@@ -13,6 +13,7 @@ from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.locks import exclusive
 from searchlab.api.accounts.tables import VERSION
 from searchlab.errors import DataError
+from searchlab.files import sync_folder
 
 if TYPE_CHECKING:
     from alembic.runtime.migration import MigrationContext
@@ -28,10 +29,14 @@ def read_steps() -> ScriptDirectory:
     return ScriptDirectory(str(Path(__file__).parent))
 
 
-def migrate(database: Database) -> None:
+def migrate(database: Database, *, to: str = "head") -> None:
     """Bring the tables to this version; does nothing if they are. Several processes may call it.
 
     All missing steps run in one transaction.
+
+    Args:
+        database: The database.
+        to: An earlier version to stop at, to test the later steps.
 
     Raises:
         DataError: The database is of a newer version, or cannot be reached or written.
@@ -48,14 +53,17 @@ def migrate(database: Database) -> None:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
         steps = read_steps()
         _check_known(database, connection, steps)
-        _upgrade(connection, steps)
+        _upgrade(connection, steps, to)
 
 
 def _prepare(database: Database, file: Path) -> None:
     # WAL is a property of the file. Switching to it fails at once, whatever the timeout, while
-    # another process has the file open; under the lock no process has.
+    # another process has the file open; under the lock no process has. Nor may this one: closing
+    # any handle of a file gives up all locks that SQLite has on it.
+    database.close()
     try:
         os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+        sync_folder(file.parent)
     except OSError as error:
         msg = f"{file} must be a file that can be written, got: {error.strerror or error}"
         raise DataError(msg) from error
@@ -79,12 +87,12 @@ def _check_known(database: Database, connection: sa.Connection, steps: ScriptDir
             raise DataError(msg) from None
 
 
-def _upgrade(connection: sa.Connection, steps: ScriptDirectory) -> None:
+def _upgrade(connection: sa.Connection, steps: ScriptDirectory, to: str) -> None:
     from alembic.operations import Operations
     from alembic.runtime.migration import MigrationContext
 
     def list_missing(revision: Any, _context: MigrationContext) -> Any:
-        return steps._upgrade_revs("head", revision)
+        return steps._upgrade_revs(to, revision)
 
     context = MigrationContext.configure(connection, opts={"fn": list_missing})
     with Operations.context(context):

@@ -1,6 +1,6 @@
 "use strict";
 
-// The reference: Swagger UI on /openapi.json, with what it lacks for photos.
+// The reference page: Swagger UI over /openapi.json, with pictures of photos and a key that is kept.
 
 const stored = "searchlab.key";
 
@@ -82,5 +82,11 @@ async function start() {
     },
   });
 }
+
+// Its dark colours hang on a class.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", paint);
+paint();
 
 start();

@@ -1,0 +1,182 @@
+"""Decoders: the processes that decode uploads (see `decoding`), started when they are needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import IO, cast
+
+from PIL import Image
+
+from searchlab.api.http.decoding import ANSWER, REQUEST
+from searchlab.errors import ImageError
+
+_COMMAND = (sys.executable, "-P", "-m", "searchlab.api.http.decoding")
+_PIECE = 1 << 20
+_OUT_OF_TIME = -signal.SIGXCPU
+
+
+class TooSlowError(Exception):
+    """A picture took longer to decode than it may; its process was killed."""
+
+
+class Decoders:
+    """Decodes pictures in other processes; safe for several threads, each of which uses one."""
+
+    def __init__(self, timeout_s: float) -> None:
+        """Start nothing yet.
+
+        Args:
+            timeout_s: Seconds that a picture may take, on the clock and of CPU time.
+        """
+        self._timeout_s = timeout_s
+        self._idle: list[_Process] = []
+        self._all: set[_Process] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of those that live."""
+        with self._lock:
+            return [process.pid for process in self._all]
+
+    def decode(self, content: bytes, input_size: int) -> Image.Image:
+        """Decode an upload in another process; see `decoding.open_for_model`.
+
+        Raises:
+            ImageError: The picture is refused, or crashes its decoder.
+            TooSlowError: It takes too long.
+            MemoryError: No process can be started.
+        """
+        while True:
+            process = self._take()
+            try:
+                return process.decode(content, input_size, self._timeout_s)
+            except BrokenPipeError:  # it died while it was idle
+                continue
+            finally:
+                self._give_back(process)
+
+    def _take(self) -> _Process:
+        with self._lock:
+            while self._idle:
+                process = self._idle.pop()
+                if process.lives:
+                    return process
+                self._all.discard(process)
+                process.kill()
+        try:
+            process = _Process()
+        except OSError as error:  # too many processes, or too little memory
+            raise MemoryError from error
+        with self._lock:
+            self._all.add(process)
+        return process
+
+    def _give_back(self, process: _Process) -> None:
+        with self._lock:
+            if process.is_free and not self._closed:
+                self._idle.append(process)
+                return
+            self._all.discard(process)
+        process.kill()
+
+    def close(self) -> None:
+        """End all processes, those at work as well."""
+        with self._lock:
+            self._closed = True
+            processes, self._all, self._idle = list(self._all), set(), []
+        for process in processes:
+            process.kill()
+
+
+class _Process:
+    """One process.
+
+    Attributes:
+        is_free: Whether it takes a picture; not while it has one, and never again after its last.
+    """
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        pipes = cast("tuple[IO[bytes], IO[bytes]]", (self._process.stdin, self._process.stdout))
+        self._requests, self._answers = (pipe.fileno() for pipe in pipes)
+        os.set_blocking(self._requests, False)
+        self.is_free = True
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def lives(self) -> bool:
+        return self._process.poll() is None
+
+    def decode(self, content: bytes, input_size: int, timeout_s: float) -> Image.Image:
+        """Decode a picture.
+
+        Raises:
+            ImageError: It is refused.
+            TooSlowError: It takes too long.
+            BrokenPipeError: The process had died before.
+        """
+        deadline = time.monotonic() + timeout_s
+        self.is_free = False
+        self._write(REQUEST.pack(len(content), input_size, timeout_s), deadline)
+        self._write(content, deadline)
+        head = self._read(ANSWER.size, deadline)
+        refused, last, width, height, n_bytes = ANSWER.unpack(head)
+        body = self._read(n_bytes, deadline)
+        self.is_free = not last
+        if refused:
+            reason, message = json.loads(body)
+            raise ImageError(message, reason=reason)
+        return Image.frombytes("RGB", (width, height), body)
+
+    def _write(self, data: bytes, deadline: float) -> None:
+        view = memoryview(data)
+        while view:
+            _wait_for(self._requests, select.POLLOUT, deadline)
+            view = view[os.write(self._requests, view[:_PIECE]) :]
+
+    def _read(self, n_bytes: int, deadline: float) -> bytes:
+        data = bytearray()
+        while len(data) < n_bytes:
+            _wait_for(self._answers, select.POLLIN, deadline)
+            piece = os.read(self._answers, min(_PIECE, n_bytes - len(data)))
+            if not piece:
+                raise self._crash()
+            data += piece
+        return bytes(data)
+
+    def _crash(self) -> Exception:
+        with suppress(subprocess.TimeoutExpired):
+            if self._process.wait(1.0) == _OUT_OF_TIME:
+                return TooSlowError()
+        msg = "a picture must be complete and undamaged, got one that cannot be decoded"
+        return ImageError(msg, reason="damaged")
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+
+def _wait_for(handle: int, event: int, deadline: float) -> None:
+    ready = select.poll()
+    ready.register(handle, event)
+    if not ready.poll(max(0.0, deadline - time.monotonic()) * 1e3):
+        raise TooSlowError

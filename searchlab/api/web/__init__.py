@@ -1,0 +1,1 @@
+"""Pages for people: templates, static files, and the routes that answer with HTML."""

@@ -1,0 +1,1 @@
+"""The account dashboard: usage, keys, sessions, export and deletion."""

@@ -1,0 +1,85 @@
+"""What an account's owner takes along, and how the account is deleted."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from litestar import Request, Response, get, post
+from litestar.enums import MediaType
+
+from searchlab.api.accounts.administration import close_account
+from searchlab.api.accounts.export import export_account
+from searchlab.api.accounts.values import utc_now
+from searchlab.api.http.context import Services, services_of
+from searchlab.api.web.account.pages import PRIVATE
+from searchlab.api.web.forms import read_form
+from searchlab.api.web.session_cookies import site_of
+from searchlab.api.web.templates import page_headers, respond
+from searchlab.api.web.visitor import require_sign_in
+from searchlab.evaluation.judging.tasks import delete_journals, journals_of
+
+AnyRequest = Request[Any, Any, Any]
+
+
+@get("/account/export")
+async def export(request: AnyRequest) -> Response[bytes]:
+    """Send all that is stored of the account, as a file."""
+    visitor, services = require_sign_in(request), services_of(request)
+    await services.meter.flush()
+    data = await services.in_database(_gather, services, visitor.account_id)
+    name = quote(f"searchlab {visitor.account} {utc_now().date()}.json", safe="")
+    disposition = f"attachment; filename=\"searchlab.json\"; filename*=UTF-8''{name}"
+    headers = page_headers() | PRIVATE | {"Content-Disposition": disposition}
+    content = json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "replace")
+    return Response(content, media_type=MediaType.JSON, headers=headers)
+
+
+@get("/account/close")
+async def show_closing(request: AnyRequest) -> Response[bytes]:
+    """Ask whether the account is to be deleted."""
+    require_sign_in(request)
+    return respond(request, "account/close.html", headers=PRIVATE, refused=False)
+
+
+@post("/account/close", status_code=200)
+async def close(request: AnyRequest) -> Response[bytes]:
+    """Delete the account, if its name was typed."""
+    visitor, services = require_sign_in(request), services_of(request)
+    typed = unicodedata.normalize("NFC", (await read_form(request)).first("confirm").strip())
+    if typed != visitor.account:
+        return respond(request, "account/close.html", status=422, headers=PRIVATE, refused=True)
+    await services.in_database(_delete, services, visitor.account, visitor.account_id)
+    cookie = {"Set-Cookie": site_of(request).clear_cookie()}
+    return respond(request, "account/closed.html", headers=PRIVATE | cookie, account=typed)
+
+
+def _gather(services: Services, account_id: int) -> dict[str, Any]:
+    paths = journals_of(services.settings.data, str(account_id))
+    return export_account(services.database, account_id) | {
+        "judgments": [
+            {"task": path.parent.parent.name, "lines": _read_lines(path)} for path in paths
+        ]
+    }
+
+
+def _read_lines(path: Path) -> list[Any]:
+    return [_parse(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _parse(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:  # half a line of a process that died
+        return line
+
+
+def _delete(services: Services, account: str, account_id: int) -> None:
+    close_account(services.database, account)
+    delete_journals(services.settings.data, str(account_id))
+
+
+ROUTES: Final = [export, show_closing, close]

@@ -1,0 +1,67 @@
+"""Conditions: what a search asks for, each as a chip, with the search as it is without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from searchlab.api.web.search_state import SearchState
+from searchlab.photos.colors import DEFAULT_TOLERANCE, FAMILIES
+from searchlab.photos.licenses import license_label
+from searchlab.search.filters.palettes import PaletteColor
+
+_ORIENTATIONS: Final = {"landscape": "Landscape", "portrait": "Portrait", "square": "Square"}
+
+
+class Condition(NamedTuple):
+    """One condition of a search.
+
+    Attributes:
+        label: What it asks for.
+        without: The search without it.
+        shade: The colour to show beside it, `#rrggbb`; empty if it is none.
+    """
+
+    label: str
+    without: SearchState
+    shade: str = ""
+
+
+def list_conditions(state: SearchState) -> list[Condition]:
+    """List what narrows a search besides words and picture, as people read it."""
+    return [*_list_colors(state), *_list_others(state)]
+
+
+def _list_colors(state: SearchState) -> Iterator[Condition]:
+    width = "" if state.color_tolerance == DEFAULT_TOLERANCE else f" ± {state.color_tolerance}"
+    if state.color_name:
+        shade = FAMILIES.get(state.color_name, "")
+        yield Condition(
+            f"{state.color_name.capitalize()}{width}", state.without("color_name"), shade
+        )
+    if state.color_hex:
+        yield Condition(f"{state.color_hex}{width}", state.without("color_hex"), state.color_hex)
+    for text in state.palette:
+        color = PaletteColor.parse(text)
+        share = "in it" if color.percent == 1 else f"on {color.percent} %"
+        shade = FAMILIES.get(color.color, color.color)
+        label = f"{color.color.capitalize()} {share}{width}"
+        yield Condition(label, state.without("palette", text), shade)
+
+
+def _list_others(state: SearchState) -> Iterator[Condition]:
+    for name in state.orientation:
+        yield Condition(_ORIENTATIONS.get(name, name), state.without("orientation", name))
+    for name in state.source:
+        yield Condition(name, state.without("source", name))
+    for name in state.license_type:
+        yield Condition(license_label(name), state.without("license_type", name))
+    if state.photographer:
+        yield Condition(f"By {state.photographer}", state.without("photographer"))
+    if state.after_date:
+        yield Condition(f"From {state.after_date}", state.without("after_date"))
+    if state.before_date:
+        yield Condition(f"Until {state.before_date}", state.without("before_date"))
+    if state.score_threshold:
+        label = f"Score {100 * state.score_threshold:g} % and more"
+        yield Condition(label, state.without("score_threshold"))

@@ -1,0 +1,125 @@
+"""Failures as pages: what went wrong and what to do, for who came with a browser.
+
+A path where pages are answers with one always. Elsewhere a browser, which asks for HTML by name,
+gets one too, and a program the envelope.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+from litestar.connection import ASGIConnection
+from litestar.enums import MediaType
+
+from searchlab.api.http.context import context_of
+from searchlab.api.web.templates import page_headers, render
+from searchlab.api.wire.envelope import encode_failure
+from searchlab.api.wire.errors import HttpProblem, Invalid
+
+_PROGRAMS: Final = frozenset(
+    {
+        ".well-known",
+        "api",
+        "health",
+        "mcp",
+        "media",
+        "metrics",
+        "oauth",
+        "openapi.json",
+        "ready",
+        "v1",
+    }
+)
+_PEOPLE: Final = frozenset(
+    {
+        "account",
+        "c",
+        "collections",
+        "connect",
+        "judge",
+        "photographers",
+        "photos",
+        "picture",
+        "sign-in",
+        "sign-out",
+    }
+)
+_TITLES: Final = {
+    400: "This request cannot be read",
+    401: "Please sign in first",
+    403: "This is not yours to open",
+    404: "There is no such page",
+    405: "This page cannot do that",
+    409: "This was done already",
+    410: "This search has grown old",
+    413: "This picture is too large",
+    415: "This is no picture that can be read",
+    422: "Something in this address does not fit",
+    429: "That was a lot at once",
+    500: "Something broke on our side",
+    503: "The server is busy",
+}
+
+
+def is_page(path: str) -> bool:
+    """Say whether a path may be for people.
+
+    >>> is_page("/photos/x"), is_page("/api/v1/nothing"), is_page("//api/v1"), is_page("/apis")
+    (True, False, False, True)
+    """
+    return _first_part(path) not in _PROGRAMS
+
+
+def _first_part(path: str) -> str:
+    return path.lstrip("/").split("/", 1)[0]
+
+
+class Failure(NamedTuple):
+    """An answer that reports a problem."""
+
+    status: int
+    body: bytes
+    media_type: MediaType
+    headers: Mapping[str, str]
+
+
+def report(request: ASGIConnection[Any, Any, Any, Any], problem: HttpProblem | Invalid) -> Failure:
+    """Report a problem: as a page to people, in the envelope to programs."""
+    path = request.scope["path"]
+    wants_page = path == "/" or _first_part(path) in _PEOPLE
+    wants_page = wants_page or "text/html" in request.headers.get("accept", "")
+    if wants_page and is_page(path):
+        return _render(request, problem)
+    status, body = encode_failure(context_of(request), problem)
+    extra = problem.headers if isinstance(problem, HttpProblem) else {}
+    return Failure(status, body, MediaType.JSON, extra)
+
+
+def _render(request: ASGIConnection[Any, Any, Any, Any], problem: HttpProblem | Invalid) -> Failure:
+    if isinstance(problem, Invalid):
+        status, messages, code = 422, [detail.msg for detail in problem.details], ""
+        headers: Mapping[str, str] = {}
+    else:
+        status, messages, code = problem.kind.status, [problem.message], problem.kind.code
+        headers = problem.headers
+    names = {name.lower(): value for name, value in headers.items()}
+    values = {
+        "status": status,
+        "title": _TITLES.get(status, HTTPStatus(status).phrase),
+        "messages": messages,
+        "code": code,
+        "again_at": _again_at(names.get("retry-after")),
+        "request_id": context_of(request).request_id,
+    }
+    sent = page_headers() | {"Cache-Control": "no-store"} | dict(headers)
+    return Failure(status, render(request, "failure.html", values), MediaType.HTML, sent)
+
+
+def _again_at(wait: str | None) -> datetime.datetime | None:
+    if wait is None or not wait.isdigit():
+        return None
+    at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=int(wait[:9]))
+    return at.replace(microsecond=0)

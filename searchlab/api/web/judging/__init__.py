@@ -1,0 +1,1 @@
+"""The pages at /judge: the judging sessions of the notebooks, in the browser."""

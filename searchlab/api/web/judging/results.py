@@ -1,0 +1,133 @@
+"""What came of a judging task: progress, agreement, disagreements, and the judgments as files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from litestar import Request, Response, get
+
+from searchlab.api.http.context import services_of
+from searchlab.api.web.grid import are_remote
+from searchlab.api.web.judging.grading import judge_query
+from searchlab.api.web.judging.sessions import (
+    Judge,
+    OpenSessions,
+    address_pictures,
+    judge_of,
+    sessions_of,
+)
+from searchlab.api.web.templates import page_headers, respond
+from searchlab.api.web.visitor import require_sign_in
+from searchlab.errors import NotFoundError, quote
+from searchlab.evaluation.datasets.folders import encode_queries
+from searchlab.evaluation.datasets.judgments import encode_qrels
+from searchlab.evaluation.judging.agreement import (
+    JudgeAgreement,
+    agreement,
+    disagreements,
+    shared_units,
+)
+from searchlab.evaluation.judging.merge import RULES, missed
+from searchlab.evaluation.judging.pools import Pair
+from searchlab.evaluation.judging.tasks import JudgingTask
+
+AnyRequest = Request[Any, Any, Any]
+_WORST_SHOWN: Final = 24
+_FILES: Final = ("qrels.txt", "qrels.tsv", "queries.tsv", "grades.tsv")
+
+
+@dataclass(frozen=True)
+class _Results:
+    n_done: dict[str, int]
+    agreement: JudgeAgreement | None
+    apart: list[tuple[Pair, dict[str, int]]]
+    n_judgments: int
+    missed: str
+
+
+@get("/judge/{name:str}/results")
+async def show_results(request: AnyRequest) -> Response[bytes]:
+    """Show progress and agreement, where judges are far apart, and the files to take away."""
+    visitor, sessions = require_sign_in(request), sessions_of(request)
+    judge = judge_of(visitor, request.query_params.get("judge", ""))
+    name = request.path_params["name"]
+    task, results = await services_of(request).in_database(_read, sessions, name, judge)
+    picture, pool = address_pictures(request, "thumb"), task.pool
+    apart: list[dict[str, Any]] = [
+        {"query": pool.queries[pair.query_id], "picture": picture(pair.photo_id), "grades": grades}
+        for pair, grades in results.apart
+    ]
+    return respond(
+        request,
+        "judging/results.html",
+        remote_pictures=are_remote(row["picture"] for row in apart),
+        task=task,
+        total=len(pool),
+        results=results,
+        apart=apart,
+        rules=tuple(RULES),
+        judge=judge,
+        at=judge_query(judge),
+    )
+
+
+def _read(sessions: OpenSessions, name: str, judge: Judge) -> tuple[JudgingTask, _Results]:
+    task = sessions.task(name)
+    n_done = {journal.judge: len(journal.latest) for journal in task.journals()}
+    grades = task.grades()
+    mine = grades.get(judge.label, {})
+    is_done = n_done.get(judge.label, 0) >= len(task.pool)
+    # Whoever is still judging must not see what others gave to the photos that are left.
+    apart = [found for found in disagreements(grades) if is_done or found[0] in mine]
+    qrels = task.qrels("median") if grades else {}
+    results = _Results(
+        n_done={label: n for label, n in n_done.items() if n},
+        agreement=agreement(grades) if shared_units(grades) else None,
+        apart=apart[:_WORST_SHOWN],
+        n_judgments=sum(map(len, qrels.values())),
+        missed=str(missed(task.pool, qrels)) if task.pool.drawn and qrels else "",
+    )
+    return task, results
+
+
+@get("/judge/{name:str}/files/{file:str}")
+async def send_file(request: AnyRequest) -> Response[bytes]:
+    """Send the judgments or the queries as a file."""
+    require_sign_in(request)
+    sessions, file = sessions_of(request), request.path_params["file"]
+    rule = request.query_params.get("rule", "median")
+    if file not in _FILES:
+        msg = f"file must be one of {', '.join(_FILES)}, got {quote(file)}"
+        raise NotFoundError(msg)
+
+    def write() -> tuple[str, bytes]:
+        task = sessions.task(request.path_params["name"])
+        return task.name, _encode(task, file, rule)
+
+    name, content = await services_of(request).in_database(write)
+    kind = "text/plain" if file.endswith(".txt") else "text/tab-separated-values"
+    headers = page_headers() | {"Content-Disposition": f'attachment; filename="{name}-{file}"'}
+    return Response(content, media_type=kind, headers=headers)
+
+
+def _encode(task: JudgingTask, file: str, rule: str) -> bytes:
+    if file == "queries.tsv":
+        return encode_queries(task.pool.queries.values())
+    if file == "grades.tsv":
+        return _encode_grades(task)
+    as_tsv = file.endswith(".tsv")
+    return encode_qrels(task.qrels(rule), as_tsv=as_tsv, origins=task.origins(rule))
+
+
+def _encode_grades(task: JudgingTask) -> bytes:
+    rows = [("query_id", "photo_id", "judge", "relevance")]
+    for judge, grades in sorted(task.grades().items()):
+        label = " ".join(judge.split())  # a name may hold tabs and line breaks
+        rows += [
+            (pair.query_id, pair.photo_id, label, str(grades[pair])) for pair in sorted(grades)
+        ]
+    return "".join("\t".join(row) + "\n" for row in rows).encode()
+
+
+ROUTES = [show_results, send_file]

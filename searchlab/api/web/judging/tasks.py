@@ -1,0 +1,244 @@
+"""The list of judging tasks, the page of each, and how one is made or deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from litestar import Request, Response, get, post
+
+from searchlab.api.accounts.values import storable
+from searchlab.api.http.context import caller_of, context_of, services_of
+from searchlab.api.web.forms import Form, read_form
+from searchlab.api.web.judging.grading import judge_query
+from searchlab.api.web.judging.sessions import judge_of, sessions_of
+from searchlab.api.web.templates import redirect, respond
+from searchlab.api.web.visitor import Visitor, require_sign_in
+from searchlab.api.wire.errors import HttpProblem
+from searchlab.errors import ConflictError, ForbiddenError, InputError, QuotaError, quote
+from searchlab.evaluation.judging.comparisons import (
+    ComparisonTask,
+    list_comparisons,
+    open_comparison,
+)
+from searchlab.evaluation.judging.grading import GRADES
+from searchlab.evaluation.judging.pools import Pool, pool_queries, rank_queries
+from searchlab.evaluation.judging.query_lists import parse_queries
+from searchlab.evaluation.judging.tasks import (
+    MAX_TITLE,
+    JudgingTask,
+    check_free,
+    create_task,
+    delete_task,
+    list_tasks,
+    task_name,
+)
+from searchlab.evaluation.results import system_name
+
+AnyRequest = Request[Any, Any, Any]
+TASKS_A_PAGE: Final = 20
+COMPARISONS_SHOWN: Final = 50
+MAX_QUERIES: Final = 500
+MAX_DEPTH: Final = 100
+MAX_PAIRS: Final = 20_000
+MAX_RANDOM_PERCENT: Final = 100
+_DEFAULTS: Final = {"title": "", "queries": "", "depth": "10", "random": "0", "seed": "0"}
+
+
+@get("/judge")
+async def show_tasks(request: AnyRequest) -> Response[bytes]:
+    """List the judging tasks, the newest first, with the visitor's own progress."""
+    visitor, sessions = require_sign_in(request), sessions_of(request)
+    library = services_of(request).live_library.library.folder
+    page = _number(request.query_params.get("page", "1"), "page", 1, 10**6)
+
+    def read() -> tuple[list[dict[str, Any]], int, list[ComparisonTask]]:
+        names = list_tasks(library)
+        shown = names[(page - 1) * TASKS_A_PAGE : page * TASKS_A_PAGE]
+        judge = judge_of(visitor, "")
+        tasks = [sessions.task(name) for name in shown]
+        listed = [_summary(task) | {"done": sessions.n_done(task, judge)} for task in tasks]
+        compared = list_comparisons(library)[:COMPARISONS_SHOWN] if page == 1 else []
+        comparisons = [open_comparison(library, name) for name in compared]
+        return listed, -(-len(names) // TASKS_A_PAGE), comparisons
+
+    tasks, n_pages, comparisons = await services_of(request).in_database(read)
+    return respond(
+        request,
+        "judging/tasks.html",
+        tasks=tasks,
+        comparisons=comparisons,
+        page=page,
+        n_pages=n_pages,
+        choices=GRADES,
+    )
+
+
+@get("/judge/{name:str}")
+async def show_task(request: AnyRequest) -> Response[bytes]:
+    """Show what is to be judged, how, and how far the judges are."""
+    visitor, sessions = require_sign_in(request), sessions_of(request)
+    name = request.path_params["name"]
+    judge = judge_of(visitor, request.query_params.get("judge", ""))
+
+    def read() -> dict[str, Any]:
+        task = sessions.task(name)
+        n_done = {journal.judge: len(journal.latest) for journal in task.journals()}
+        n_done = {label: n for label, n in n_done.items() if n or label == judge.label}
+        mine = sessions.n_done(task, judge)
+        return _summary(task) | {"done": mine, "judges": n_done, "is_mine": _is_of(task, visitor)}
+
+    task = await services_of(request).in_database(read)
+    return respond(
+        request,
+        "judging/task.html",
+        task=task,
+        judge=judge,
+        at=judge_query(judge),
+        choices=GRADES,
+    )
+
+
+# -- making one -------------------------------------------------------------------------------
+
+
+@get("/judge/new")
+async def show_new(request: AnyRequest) -> Response[bytes]:
+    """Show the form of a new task."""
+    require_sign_in(request)
+    return _show_form(request, _DEFAULTS)
+
+
+@post("/judge/new", status_code=200)
+async def make_task(request: AnyRequest) -> Response[bytes]:
+    """Pool photos for queries; what does not fit is said above the form, which stays filled in."""
+    visitor, form = require_sign_in(request), await read_form(request)
+    values = {name: form.first(name, default) for name, default in _DEFAULTS.items()}
+    try:
+        title = storable(values["title"].strip(), "title", least=1, most=MAX_TITLE)
+        library = services_of(request).live_library.library.folder
+        # Before anything is searched and counted.
+        await services_of(request).in_database(check_free, library, task_name(title))
+        pool = await _pool(request, form)
+        task = await services_of(request).in_database(
+            create_task, library, task_name(title), pool, title=title, made_by=visitor.account
+        )
+    except (InputError, ConflictError) as error:
+        return _show_form(request, values, problem=str(error), status=422)
+    return redirect(request, f"/judge/{task.name}")
+
+
+def _show_form(
+    request: AnyRequest, values: dict[str, str], *, problem: str = "", status: int = 200
+) -> Response[bytes]:
+    limits = {"queries": MAX_QUERIES, "depth": MAX_DEPTH, "title": MAX_TITLE}
+    return respond(
+        request, "judging/new.html", status=status, values=values, problem=problem, limits=limits
+    )
+
+
+async def _pool(request: AnyRequest, form: Form) -> Pool:
+    """Rank the queries as the API does, each counted as a search, and pool what is found."""
+    services, context = services_of(request), context_of(request)
+    queries = parse_queries(form.first("queries"))
+    depth = _number(form.first("depth", "10"), "depth", 1, MAX_DEPTH)
+    seed = _number(form.first("seed", "0"), "seed", 0, 10**9)
+    percent = _number(form.first("random", "0"), "random", 0, MAX_RANDOM_PERCENT)
+    if len(queries) > MAX_QUERIES:
+        msg = (
+            f"queries must be at most {MAX_QUERIES:,} on this page, got {len(queries):,}; "
+            "use `searchlab judge create` for more"
+        )
+        raise InputError(msg)
+    limit = context.plan.requests_per_month
+    if (context.used or 0) + len(queries) > limit:
+        raise _quota_exceeded(request, len(queries))
+    engine = services.live_library.current.engine
+    run: dict[str, list[str]] = {}
+    for query in queries:  # one after the other, so that searches of others come between
+        run |= await services.search_threads.run(rank_queries, engine, [query], depth=depth)
+    try:
+        meter, caller = services.meter, caller_of(request)
+        await asyncio.gather(*(meter.count(caller, limit=limit) for _ in queries))
+    except QuotaError:
+        raise _quota_exceeded(request, len(queries)) from None
+
+    def pool() -> Pool:
+        photo_ids = (
+            frozenset(engine.table.texts("photo_id"))
+            if percent
+            else frozenset(photo for ranked in run.values() for photo in ranked)
+        )
+        runs = {system_name(engine.config): run}
+        share = percent / 100
+        return pool_queries(queries, photo_ids, runs, depth=depth, seed=seed, random_share=share)
+
+    pooled = await services.search_threads.run(pool)
+    if len(pooled) > MAX_PAIRS:
+        msg = f"photos to grade must be at most {MAX_PAIRS:,}, got {len(pooled):,}; ask for fewer"
+        raise InputError(msg)
+    return pooled
+
+
+def _quota_exceeded(request: AnyRequest, n_queries: int) -> HttpProblem:
+    services_of(request).metrics.count_refusal("quota")
+    plan = context_of(request).plan
+    msg = (
+        f"the plan {plan.name} allows {plan.requests_per_month:,} searches a month, and less than "
+        f"{n_queries:,} are left; take fewer queries, or wait for the next month (UTC)"
+    )
+    return HttpProblem(msg, "QUOTA_EXCEEDED")
+
+
+# -- deleting one -----------------------------------------------------------------------------
+
+
+@get("/judge/{name:str}/delete")
+async def confirm_delete(request: AnyRequest) -> Response[bytes]:
+    """Ask whether to delete a task with everything that was judged for it."""
+    task = await _own_task(request)
+    n_judges = len(await services_of(request).in_database(task.journals))
+    return respond(request, "judging/delete.html", task=_summary(task), n_judges=n_judges)
+
+
+@post("/judge/{name:str}/delete", status_code=200)
+async def delete(request: AnyRequest) -> Response[bytes]:
+    """Delete a task; only the account that made it may."""
+    task = await _own_task(request)
+    await services_of(request).in_database(delete_task, task)
+    return redirect(request, "/judge")
+
+
+async def _own_task(request: AnyRequest) -> JudgingTask:
+    visitor, sessions = require_sign_in(request), sessions_of(request)
+    task = await services_of(request).in_database(sessions.task, request.path_params["name"])
+    if not _is_of(task, visitor):
+        msg = f"the task {task.name} may be deleted by {task.made_by} alone, who made it"
+        raise ForbiddenError(msg)
+    return task
+
+
+def _is_of(task: JudgingTask, visitor: Visitor) -> bool:
+    return task.made_by == visitor.account
+
+
+def _summary(task: JudgingTask) -> dict[str, Any]:
+    return {
+        "name": task.name,
+        "title": task.title,
+        "made_by": task.made_by,
+        "made_at": task.made_at,
+        "n_queries": len(task.pool.queries),
+        "total": len(task.pool),
+        "n_drawn": len(task.pool.drawn),
+    }
+
+
+def _number(text: str, name: str, low: int, high: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 11 and low <= int(text) <= high):
+        msg = f"{name} must be a number from {low} to {high:,}, got {quote(text)}"
+        raise InputError(msg)
+    return int(text)
+
+
+ROUTES = [show_tasks, show_new, make_task, show_task, confirm_delete, delete]

@@ -1,0 +1,16 @@
+// Sends the token of the address, and takes it out of the history first.
+
+const form = document.querySelector("#sign-in");
+const token = new URLSearchParams(location.hash.slice(1)).get("token");
+
+async function enter() {
+  if (document.prerendering) {
+    await new Promise((resolve) => document.addEventListener("prerenderingchange", resolve, { once: true }));
+  }
+  history.replaceState(null, "", location.pathname + location.search);
+  form.elements.token.value = token;
+  document.querySelector("#entering").hidden = false;
+  form.submit();
+}
+
+if (form && token) enter();

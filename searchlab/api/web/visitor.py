@@ -1,0 +1,60 @@
+"""Who looks at a page: found once for each request, by the session's cookie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Request
+from litestar.connection import ASGIConnection
+
+from searchlab.api.accounts.visitors import Visitor
+from searchlab.api.http.context import services_of
+from searchlab.api.web.session_cookies import secret_of
+from searchlab.api.wire.errors import HttpProblem
+
+__all__ = ["Visitor", "find_visitor", "is_visitor_known", "require_sign_in", "visitor_of"]
+
+_KEY = "searchlab.visitor"
+
+
+async def find_visitor(request: Request[Any, Any, Any]) -> Visitor | None:
+    """Find the visitor of a page and remember it for `visitor_of`."""
+    services = services_of(request)
+    anonymous = services.anonymous
+    visitor = await _find_signed_in(request)
+    if visitor is None and anonymous.are_welcome:
+        visitor = anonymous.recall() or await services.in_database(anonymous.find)
+    request.scope.setdefault("state", {})[_KEY] = visitor
+    return visitor
+
+
+async def _find_signed_in(request: Request[Any, Any, Any]) -> Visitor | None:
+    services, secret = services_of(request), secret_of(request)
+    if not secret:
+        return None
+    sessions = services.sessions
+    return sessions.recall(secret) or await services.key_threads.run(sessions.find, secret)
+
+
+def visitor_of(request: ASGIConnection[Any, Any, Any, Any]) -> Visitor | None:
+    """Return the visitor of a page; None for who is not signed in, and outside the pages."""
+    visitor: Visitor | None = request.scope.get("state", {}).get(_KEY)
+    return visitor
+
+
+def is_visitor_known(request: ASGIConnection[Any, Any, Any, Any]) -> bool:
+    """Whether it was found out who looks; not so where there is no page."""
+    return _KEY in request.scope.get("state", {})
+
+
+def require_sign_in(request: Request[Any, Any, Any]) -> Visitor:
+    """Return the visitor, whose own account it is.
+
+    Raises:
+        HttpProblem: Nobody is signed in (401).
+    """
+    visitor = visitor_of(request)
+    if visitor is None or not visitor.is_signed_in:
+        msg = "this page is for who is signed in; open a one-time link to sign in"
+        raise HttpProblem(msg, "UNAUTHORIZED")
+    return visitor

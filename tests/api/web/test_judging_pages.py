@@ -1,0 +1,396 @@
+"""Judging in the browser: the notebooks' sessions, several judges at once, blind and resumable."""
+
+import itertools
+import re
+import threading
+
+import pytest
+
+from searchlab.api.accounts.keyring import Caller
+from searchlab.evaluation.datasets.judgments import read_origins, read_qrels
+from searchlab.evaluation.judging.tasks import open_task
+from searchlab.search.queries import Query
+from tests.support import served_pages
+from tests.support.people import hidden, person
+
+served = served_pages.served
+_numbers = itertools.count(1)
+QUERIES = "red photo\nde\tblaues Bild\nar\tصورة خضراء"
+
+
+@pytest.fixture(scope="module")
+def ann(served):
+    return person(served, "ann")
+
+
+@pytest.fixture(scope="module")
+def ben(served):
+    return person(served, "ben")
+
+
+@pytest.fixture
+def task(ann, served):
+    """A task of three queries with four photos each, of a name of its own."""
+    title = f"task {next(_numbers)}"
+    answer = ann.post("/judge/new", data={"title": title, "queries": QUERIES, "depth": 4})
+    assert answer.status_code == 303, answer.text
+    return open_task(served.library, answer.headers["location"].rpartition("/")[2])
+
+
+def grade(browser, task, choice, place=None, **more):
+    """Give the grade that the shown page asks for; returns the place that is shown next."""
+    page = browser.get(f"/judge/{task.name}/one", params={"n": place} if place is not None else {})
+    values = hidden(page.text) | {"choice": choice} | more
+    answer = browser.post(f"/judge/{task.name}/one", data=values)
+    assert answer.status_code == 303, answer.text
+    return int(re.search(r"n=(\d+)", answer.headers["location"])[1])
+
+
+def journal_of(task, browser):
+    (journal,) = [j for j in task.journals() if j.judge == browser.account]
+    return journal
+
+
+# -- making a task ----------------------------------------------------------------------------
+
+
+def test_a_task_pools_what_the_server_finds_and_counts_each_query(served, ann):
+    before = served.client.get("/api/v1/usage").status_code
+    used = usage_of(served, ann)
+    answer = ann.post("/judge/new", data={"title": "Pool me", "queries": QUERIES, "depth": 4})
+    assert (before, answer.status_code, answer.headers["location"]) == (200, 303, "/judge/pool-me")
+    pool = open_task(served.library, "pool-me").pool
+    assert (len(pool.queries), len(pool)) == (3, 12)
+    assert usage_of(served, ann) == used + 3
+    engine = served.app.services.live_library.current.engine
+    first = engine.table.photo_ids(engine.rank(Query(text="red photo"), 4).rows)
+    red = next(i for i, query in pool.queries.items() if query.text == "red photo")
+    assert {pair.photo_id for pair in pool.pairs if pair.query_id == red} == set(first)
+
+
+def usage_of(served, browser):
+    return served.app.services.meter.read_used(Caller(browser.account_id, "", "scale"))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"queries": ""}, "queries must be 1 to"),
+        ({"title": ""}, "title must have"),
+        ({"depth": "0"}, "depth must be a number from 1 to 100"),
+        ({"depth": "1e3"}, "depth must be a number"),
+        ({"random": "200"}, "random must be a number"),
+        ({"seed": "-1"}, "seed must be a number"),
+        ({"queries": "\n".join(f"q {n}" for n in range(501))}, "at most 500"),
+        ({"title": "<b>taken</b>"}, "taken"),
+    ],
+)
+def test_what_does_not_fit_is_said_above_a_form_that_stays_filled_in(ann, values, message):
+    ann.post("/judge/new", data={"title": "<b>taken</b>", "queries": "red"})
+    sent = {"title": "<b>mine</b>", "queries": "<i>red</i>", "depth": "4"} | values
+    answer = ann.post("/judge/new", data=sent)
+    assert answer.status_code == 422
+    assert message in answer.text
+    assert 'role="alert"' in answer.text
+    assert "<b>" not in answer.text
+    if "queries" not in values:
+        assert "&lt;i&gt;red&lt;/i&gt;" in answer.text
+
+
+def test_a_task_that_the_quota_does_not_allow_counts_nothing(served):
+    poor = person(served, "poor", plan="free")
+    for number in range(10):
+        poor.post(
+            "/judge/new",
+            data={"title": f"many {number}", "queries": "\n".join(map(str, range(500)))},
+        )
+    used = usage_of(served, poor)
+    answer = poor.post(
+        "/judge/new", data={"title": "more", "queries": "\n".join(map(str, range(500)))}
+    )
+    assert used == 5_000
+    assert (answer.status_code, usage_of(served, poor)) == (429, used)
+
+
+# -- one by one -------------------------------------------------------------------------------
+
+
+def test_a_grade_is_in_the_journal_before_the_next_photo_shows(ann, task):
+    assert grade(ann, task, 2) == 1
+    (entry,) = journal_of(task, ann).entries
+    assert (entry.item, entry.choice) == (task.pool.pairs[0], 2)
+    assert 0 <= entry.seconds < 60
+
+
+def test_a_judge_goes_on_where_another_day_ended(ann, task):
+    for choice in (3, 0, "skip"):
+        grade(ann, task, choice)
+    page = ann.get(f"/judge/{task.name}/one").text
+    assert hidden(page)["n"] == "3"
+    assert "3 of 12, 1 skipped" in page
+
+
+def test_undo_takes_the_last_choice_back_and_shows_its_photo(ann, task):
+    grade(ann, task, 3)
+    grade(ann, task, 1)
+    values = hidden(ann.get(f"/judge/{task.name}/one").text) | {"do": "undo"}
+    answer = ann.post(f"/judge/{task.name}/one", data=values)
+    assert "n=1" in answer.headers["location"]
+    assert list(journal_of(task, ann).choices.values()) == [3]
+
+
+def test_a_form_that_is_sent_twice_is_one_choice(ann, task):
+    values = hidden(ann.get(f"/judge/{task.name}/one").text) | {"choice": 2}
+    answers = [ann.post(f"/judge/{task.name}/one", data=values) for _ in range(2)]
+    assert len({answer.headers["location"] for answer in answers}) == 1
+    assert len(journal_of(task, ann).entries) == 1
+
+
+def test_looking_back_shows_the_choice_and_another_one_replaces_it(ann, task):
+    grade(ann, task, 3)
+    page = ann.get(f"/judge/{task.name}/one?n=0").text
+    assert re.search(r'value="3"[^>]*aria-pressed="true"', page)
+    grade(ann, task, 0, place=0)
+    assert journal_of(task, ann).choices == {task.pool.pairs[0]: 0}
+
+
+def test_after_the_last_photo_there_is_thanks(ann, task):
+    for _ in range(12):
+        number = grade(ann, task, 1)
+    assert number == 12
+    assert "All judged. Thank you." in ann.get(f"/judge/{task.name}/one").text
+
+
+def test_a_page_says_nothing_of_score_rank_or_configuration(ann, task, served):
+    engine = served.app.services.live_library.current.engine
+    photos = engine.table.photos(range(len(engine.table)))
+    for page in ("one", "grid"):
+        text = ann.get(f"/judge/{task.name}/{page}").text
+        assert engine.config.config_id not in text
+        assert engine.config.model not in text
+        assert "score" not in text.partition("<main")[2].lower()
+        assert not any(photo.title and photo.title in text for photo in photos)
+
+
+def test_the_order_is_not_that_of_the_ranking(task, served):
+    engine = served.app.services.live_library.current.engine
+    for query_id, places in task.pool.places.items():
+        query = task.pool.queries[query_id].query()
+        ranked = engine.table.photo_ids(engine.rank(query, 4).rows)
+        shown = [task.pool.pairs[place].photo_id for place in places]
+        assert sorted(shown) == sorted(ranked)
+        if shown != ranked:
+            return
+    pytest.fail("every query is shown in the order of its ranking")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"choice": "4"},
+        {"choice": "-1"},
+        {"choice": "two"},
+        {"choice": ""},
+        {"n": "12"},
+        {"n": "99999999999"},
+        {"n": "x"},
+        {"n": ""},
+    ],
+)
+def test_what_is_no_choice_is_refused_and_nothing_is_recorded(ann, task, values):
+    sent = hidden(ann.get(f"/judge/{task.name}/one").text) | {"choice": "2"} | values
+    answer = ann.post(f"/judge/{task.name}/one", data=sent)
+    assert answer.status_code == 422
+    assert journal_of(task, ann).entries == ()
+
+
+def test_a_page_of_a_task_that_was_made_anew_records_nothing(ann, task):
+    sent = hidden(ann.get(f"/judge/{task.name}/one").text) | {"choice": "2", "pool": "0" * 12}
+    assert ann.post(f"/judge/{task.name}/one", data=sent).status_code == 409
+    assert journal_of(task, ann).entries == ()
+
+
+@pytest.mark.parametrize("shown_at", ["nan", "x", "", "-1e300", "1e300"])
+def test_a_clock_of_the_browser_cannot_spoil_a_journal(ann, task, shown_at):
+    grade(ann, task, 2, shown_at=shown_at)
+    (entry,) = journal_of(task, ann).entries
+    assert 0 <= entry.seconds <= 3_600
+
+
+# -- the grid ---------------------------------------------------------------------------------
+
+
+def test_a_grid_records_all_of_a_query_and_goes_on(ann, task):
+    page = ann.get(f"/judge/{task.name}/grid").text
+    places = sorted({int(n) for n in re.findall(r'name="g(\d+)"', page)})
+    assert places == [0, 1, 2, 3]
+    values = hidden(page) | {"g0": "3", "g1": "0", "g3": "skip"}
+    answer = ann.post(f"/judge/{task.name}/grid", data=values)
+    assert answer.headers["location"] == f"/judge/{task.name}/grid?q=1"  # 2 is left for later
+    choices = {task.pool.pairs.index(i): e.choice for i, e in journal_of(task, ann).latest.items()}
+    assert choices == {0: 3, 1: 0, 3: None}
+    again = ann.get(f"/judge/{task.name}/grid").text
+    assert len(re.findall(r'name="g\d+" value="\w+" checked', again)) == 3
+
+
+def test_a_grid_that_is_sent_again_records_what_changed(ann, task):
+    page = f"/judge/{task.name}/grid"
+    values = hidden(ann.get(page).text)
+    ann.post(page, data=values | {"g0": "3", "g1": "0"})
+    ann.post(page, data=values | {"g0": "3", "g1": "1"})
+    assert [entry.choice for entry in journal_of(task, ann).entries] == [3, 0, 1]
+
+
+def test_a_grid_with_a_wrong_grade_records_nothing(ann, task):
+    page = f"/judge/{task.name}/grid"
+    for wrong in ({"g0": "3", "g1": "7"}, {"g0": "3", "g99": "1"}):
+        answer = ann.post(page, data=hidden(ann.get(page).text) | wrong)
+        assert answer.status_code == 422
+    assert journal_of(task, ann).entries == ()
+
+
+def test_the_script_of_a_grid_records_one_grade_and_stays(ann, task):
+    values = hidden(ann.get(f"/judge/{task.name}/grid").text)
+    sent = values | {"n": 2, "choice": "1", "view": "stay"}
+    assert ann.post(f"/judge/{task.name}/one", data=sent).status_code == 204
+    assert journal_of(task, ann).choices == {task.pool.pairs[2]: 1}
+
+
+# -- several judges ---------------------------------------------------------------------------
+
+
+def test_judges_do_not_see_each_other_while_they_judge(ann, ben, task):
+    grade(ann, task, 3)
+    assert hidden(ben.get(f"/judge/{task.name}/one").text)["n"] == "0"
+    page = ben.get(f"/judge/{task.name}/one?n=0").text
+    assert "aria-pressed" not in page
+
+
+def test_several_people_of_an_account_have_journals_of_their_own(ann, task):
+    values = hidden(ann.get(f"/judge/{task.name}/one?judge=Zoë <b>").text)
+    assert values["judge"] == "Zoë <b>"
+    ann.post(f"/judge/{task.name}/one", data=values | {"choice": 1})
+    grade(ann, task, 3)
+    assert {j.judge: len(j.entries) for j in task.journals()} == {"ann": 1, "ann/Zoë <b>": 1}
+    assert ann.get(f"/judge/{task.name}/one?judge=a/b").status_code == 422
+
+
+def test_accounts_of_odd_names_never_share_a_journal(served, task):
+    plain, odd = person(served, "x"), person(served, "x/y")
+    page = plain.get(f"/judge/{task.name}/one?judge=y").text
+    plain.post(f"/judge/{task.name}/one", data=hidden(page) | {"choice": 3})
+    assert hidden(odd.get(f"/judge/{task.name}/one").text)["n"] == "0"
+    assert len({j.judge for j in task.journals()}) == 2
+
+
+def test_windows_of_one_judge_lose_no_grade(ann, task):
+    values = hidden(ann.get(f"/judge/{task.name}/one").text)
+
+    def send(place):
+        ann.post(f"/judge/{task.name}/one", data=values | {"n": place, "choice": place % 4})
+
+    threads = [threading.Thread(target=send, args=(place,)) for place in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    choices = {task.pool.pairs.index(i): c for i, c in journal_of(task, ann).choices.items()}
+    assert choices == {place: place % 4 for place in range(12)}
+
+
+def test_what_another_worker_has_recorded_is_seen(ann, task):
+    grade(ann, task, 3)
+    session = task.grading("ann", owner=str(ann.account_id), pictures=lambda _: "")
+    session.choose(0)
+    assert hidden(ann.get(f"/judge/{task.name}/one").text)["n"] == "2"
+
+
+# -- results ----------------------------------------------------------------------------------
+
+
+def judge_all(browser, task, choose):
+    for place in range(12):
+        grade(browser, task, choose(place), place=place)
+
+
+def test_results_show_agreement_and_give_judgments(ann, ben, task, tmp_path):
+    judge_all(ann, task, lambda place: place % 4)
+    judge_all(ben, task, lambda place: min(3, place % 4 + (place < 3)))
+    page = ann.get(f"/judge/{task.name}/results").text
+    assert "Krippendorff" in page
+    assert "ann</bdi> and <bdi>ben" in page
+    for name in ("qrels.tsv", "qrels.txt"):
+        answer = ann.get(f"/judge/{task.name}/files/{name}")
+        assert answer.headers["content-disposition"] == (
+            f'attachment; filename="{task.name}-{name}"'
+        )
+        kind = "text/plain" if name.endswith("txt") else "text/tab-separated-values"
+        assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
+        (tmp_path / name).write_bytes(answer.content)
+        assert read_qrels(tmp_path / name) == task.qrels("median")
+    origins = read_origins(tmp_path / "qrels.tsv")
+    assert {word for by in origins.values() for word in by.values()} == {"eye"}
+    strict = ann.get(f"/judge/{task.name}/files/qrels.tsv?rule=strict").text
+    assert strict.count("\n") == 10
+    assert ann.get(f"/judge/{task.name}/files/grades.tsv").text.count("\n") == 25
+    assert ann.get(f"/judge/{task.name}/files/queries.tsv").text.count("\n") == 4
+
+
+def test_nobody_reads_the_grades_of_others_for_photos_still_to_judge(served, ann, ben, task):
+    carl = person(served, "carl")
+    for browser, choice in ((ann, 0), (ben, 3)):
+        grade(browser, task, choice, place=0)
+    assert "Far apart" in ann.get(f"/judge/{task.name}/results").text
+    assert "Far apart" not in carl.get(f"/judge/{task.name}/results").text
+
+
+def test_results_without_a_grade_say_so(ann, task):
+    assert "Nobody has judged yet" in ann.get(f"/judge/{task.name}/results").text
+    assert ann.get(f"/judge/{task.name}/files/qrels.tsv").status_code == 422
+    assert ann.get(f"/judge/{task.name}/files/qrels.tsv?rule=x").status_code == 422
+    assert ann.get(f"/judge/{task.name}/files/task.json").status_code == 404
+
+
+# -- who may ----------------------------------------------------------------------------------
+
+
+def test_only_who_is_signed_in_judges(served, task):
+    for path in ("", "/new", f"/{task.name}", f"/{task.name}/one", f"/{task.name}/results"):
+        assert served.anonymous.get(f"/judge{path}").status_code == 401
+    form = {"choice": "1", "n": "0"}
+    address = f"/judge/{task.name}/one"
+    assert served.make_browser().post(address, data=form).status_code == 401
+    assert task.journals() == []
+
+
+def test_a_form_from_elsewhere_changes_nothing(ann, task):
+    values = hidden(ann.get(f"/judge/{task.name}/one").text) | {"choice": 2}
+    elsewhere = {"sec-fetch-site": "cross-site", "origin": "https://elsewhere.example"}
+    for path in (f"{task.name}/one", f"{task.name}/grid", "new", f"{task.name}/delete"):
+        assert ann.post(f"/judge/{path}", data=values, headers=elsewhere).status_code == 403
+    assert journal_of(task, ann).entries == ()
+
+
+@pytest.mark.parametrize("name", ["gone", "%2e%2e%2fx", "a%00b", "a%0ab", "A", "x" * 300])
+def test_a_task_that_is_none_is_a_page_that_says_so(ann, name):
+    for path in ("", "/one", "/grid", "/results", "/delete", "/files/qrels.tsv"):
+        assert ann.get(f"/judge/{name}{path}").status_code == 404
+
+
+def test_the_maker_alone_deletes_a_task(ann, ben, task):
+    assert ben.post(f"/judge/{task.name}/delete").status_code == 403
+    assert ben.get(f"/judge/{task.name}/delete").status_code == 403
+    assert "Delete it" in ann.get(f"/judge/{task.name}/delete").text
+    assert ann.post(f"/judge/{task.name}/delete").headers["location"] == "/judge"
+    assert ann.get(f"/judge/{task.name}").status_code == 404
+
+
+def test_the_list_shows_tasks_and_ones_own_progress(ann, ben, task):
+    grade(ann, task, 2)
+    for browser, done in ((ann, 1), (ben, 0)):
+        page = browser.get("/judge").text
+        assert f'href="/judge/{task.name}"' in page
+        card = page.partition(f'href="/judge/{task.name}"')[2]
+        assert f"{done} of 12" in card[:1200]
+    assert ann.get("/judge?page=9").status_code == 200
+    assert ann.get("/judge?page=x").status_code == 422

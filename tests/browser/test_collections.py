@@ -1,0 +1,105 @@
+"""Collections in a real browser: from a search to a public page with credits, at every width."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def ann(signed_in):
+    return signed_in()
+
+
+def make(window, name, *, public=False, photos=3):
+    """Make a collection and fill it from search results; returns its address."""
+    page = window.page
+    page.goto("/?q=bird")
+    for number in range(photos):
+        page.locator(".photo").nth(number).hover()
+        page.locator(".photo").nth(number).get_by_title("Add to a collection").click()
+        if number == 0:
+            page.get_by_label("Collection", exact=True).select_option("new")
+            page.get_by_label("Name of a new collection").fill(name)
+        else:
+            page.get_by_label("Collection", exact=True).select_option(label=f"{name} ({number})")
+        window.follow(page.get_by_role("button", name="Add", exact=True))
+        page.wait_for_url("**/?q=bird")
+    page.goto("/collections")
+    window.follow(page.get_by_role("link", name=name))
+    if public:
+        page.get_by_role("link", name="Edit").click()
+        page.get_by_label("Everybody who has the link").check()
+        window.follow(page.get_by_role("button", name="Save"))
+    return re.sub(r"^http://[^/]+", "", page.url)
+
+
+def test_photos_are_collected_from_results_covered_removed_and_deleted(ann):
+    page, address = ann.page, make(ann, "Birds of May")
+    photos = page.locator(".photo")
+    assert photos.count() == 3
+    last = photos.nth(2).get_by_role("link").get_attribute("href")
+    photos.nth(2).hover()
+    ann.follow(photos.nth(2).get_by_title("Make it the cover"))
+    page.locator(".photo", has=page.locator(".is-cover")).wait_for()
+    covered = page.locator(".photo", has=page.locator(".is-cover"))
+    assert covered.get_by_role("link").get_attribute("href") == last
+    covered.hover()
+    covered.get_by_title("Remove from this collection").click()
+    page.get_by_text("2 photos").wait_for()
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("button", name="Delete it").click()
+    page.wait_for_url("**/collections")
+    ann.expect("404")
+    page.goto(address)
+    assert page.get_by_text("There is no such page").is_visible()
+
+
+def test_a_public_page_is_open_to_whoever_has_the_link_with_credits_to_copy(ann, window):
+    address = make(ann, "Birds for all", public=True)
+    stranger = window(permissions=["clipboard-read", "clipboard-write"])
+    page = stranger.page
+    page.goto(address.replace("/collections/", "/c/"))
+    assert page.locator(".photo").count() == 3
+    page.get_by_role("button", name="Copy as HTML").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert len(copied.splitlines()) == 3
+    assert "<a href=" in copied
+    stranger.expect("401")
+    page.goto(address)
+    assert page.locator(".photo").count() == 0
+    assert page.get_by_text("searchlab accounts link").is_visible()
+
+
+def test_without_a_script_and_by_keys_alone_a_photo_is_collected(signed_in):
+    one = signed_in(java_script_enabled=False)
+    page = one.page
+    page.goto("/?q=fish")
+    page.locator(".photo").first.get_by_title("Add to a collection").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("Collection", exact=True).select_option("new")
+    page.get_by_label("Name of a new collection").fill("By keys")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=fish")
+    page.goto("/collections")
+    one.follow(page.get_by_role("link", name="By keys"))
+    assert page.locator(".photo").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_suit_everybody(signed_in, scheme):
+    one = signed_in(color_scheme=scheme)
+    address = make(one, f"Suits {scheme} <b>", public=True)
+    public = address.replace("/collections/", "/c/")
+    one.page.goto("/?q=bird")
+    adding = one.page.locator(".photo").first.get_by_title("Add to a collection")
+    paths = ["/collections", "/collections/new", address, f"{address}/edit", f"{address}/delete"]
+    for path in [*paths, public, adding.get_attribute("href")]:
+        one.page.goto(path)
+        assert one.violations() == [], path
+        for width in (320, 390):
+            one.page.set_viewport_size({"width": width, "height": 700})
+            assert one.overflow() <= 0, (path, width)
+        one.page.set_viewport_size({"width": 1280, "height": 800})

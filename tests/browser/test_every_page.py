@@ -1,0 +1,172 @@
+"""Every page, as people meet it: narrow and wide, dark, zoomed, right to left, without a script."""
+
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+
+from tests.support.browsing import AXE
+from tests.support.independent_client import add_photo, create_collection
+
+pytestmark = pytest.mark.slow
+
+FOCUSED = """() => {
+  const one = document.activeElement;
+  const frame = one.closest("li, label, .search, .swatch");
+  const around = [one, one.parentElement, frame].filter(Boolean);
+  const dot = one.nextElementSibling;
+  const isShown = [...around, ...(dot ? [dot] : [])].some((each) => {
+    return [null, "::after"].some((part) => {
+      const { outlineStyle, boxShadow } = getComputedStyle(each, part);
+      return outlineStyle !== "none" || boxShadow !== "none";
+    });
+  });
+  const isEnd = one === document.body;
+  const place = isEnd ? null : [...document.querySelectorAll("*")].indexOf(one);
+  return [one.textContent.trim().slice(0, 30) || one.name, place, isShown];
+}"""
+PUBLIC = ("/sign-in", "/c/{collection}", "/docs/errors", "/docs/security", "/nothing-here")
+OWN = (
+    "/",
+    "/?q=castle",
+    "/?q=%D7%A2%D7%A5",
+    "/?color_name=blue&orientation=landscape",
+    "/?color_name=teal&orientation=portrait&license_type=cc0&source=scikit-image",
+    "/?photo_id={photo}&q=snow",
+    "/?photographer=ann%20lee",
+    "/photos/{photo}",
+    "/collections",
+    "/collections/new",
+    "/collections/{collection}",
+    "/collections/{collection}/edit",
+    "/collections/{collection}/delete",
+    "/judge",
+    "/judge/new",
+    "/judge/{task}",
+    "/judge/{task}/one",
+    "/judge/{task}/grid",
+    "/judge/{task}/results",
+    "/account",
+    "/account/close",
+    "/account/apps",
+    "/connect?{connect}",
+    "/connect?{connect}&response_mode=fragment",
+)
+
+
+@pytest.fixture(scope="module")
+def names(served):
+    """What stands for the braces of the addresses: a photo, a collection of it, a judging task."""
+    api = served.new_account("pages", plan="scale")
+    photo = next(each for each in served.everything if each["source"] == "scikit-image")
+    collection = create_collection(api, name="Old <towns>", is_public=True)
+    add_photo(api, collection["id"], photo["photo_id"])
+    return {
+        "photo": photo["photo_id"],
+        "collection": collection["id"],
+        "task": "landscapes",
+        "connect": ask_for_consent(served),
+    }
+
+
+def ask_for_consent(served):
+    """Register an app, and return the query with which it asks to be connected."""
+    back = "http://127.0.0.1:8765/callback"
+    body = {"redirect_uris": [back], "client_name": "Finder of <old> towns"}
+    app = httpx.post(f"{served.base_url}/oauth/register", json=body).json()
+    wish = {
+        "response_type": "code",
+        "client_id": app["client_id"],
+        "redirect_uri": back,
+        "scope": "search collections:read collections:write",
+        "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+        "code_challenge_method": "S256",
+        "resource": f"{served.base_url}/mcp",
+    }
+    return urlencode(wish)
+
+
+@pytest.fixture
+def visit(signed_in, names):
+    """Opens each page in turn in a window with these options."""
+
+    def pages(**options):
+        one = signed_in("pages", **options)
+        if one.page.goto(f"/judge/{names['task']}").status == 404:
+            one.page.goto("/judge/new")
+            one.page.get_by_label("Title").fill("landscapes")
+            one.page.get_by_label("Queries, one a line").fill("a castle\nthe sea")
+            one.page.get_by_role("button", name="Make the task").click()
+            one.page.wait_for_url("**/judge/landscapes")
+        one.expect("404")
+        one.expect("422")  # the page for an app that asks for what does not work
+        for path in (*OWN, *PUBLIC):
+            address = path.format(**names)
+            one.page.goto(address)
+            yield one, address
+
+    return pages
+
+
+def test_no_page_has_what_axe_finds_wrong(visit):
+    wrong = []
+    for one, address in visit(viewport={"width": 1280, "height": 900}):
+        wrong += [f"{address}: {line}" for line in one.violations()]
+    assert wrong == []
+
+
+def test_no_page_has_what_axe_finds_wrong_in_the_dark_on_a_phone(visit):
+    wrong = []
+    for one, address in visit(viewport={"width": 390, "height": 844}, color_scheme="dark"):
+        wrong += [f"{address}: {line}" for line in one.violations()]
+    assert wrong == []
+
+
+# Twice as large on a screen of 1,280 pixels is as wide as 640.
+@pytest.mark.parametrize("width", [320, 640, 1920])
+def test_no_page_is_wider_than_the_window(visit, width):
+    wide = {}
+    for one, address in visit(viewport={"width": width, "height": 800}):
+        if one.overflow() > 0:
+            wide[address] = one.overflow()
+    assert wide == {}
+
+
+def test_no_page_is_wider_than_the_window_from_right_to_left(visit):
+    wide = {}
+    for one, address in visit(viewport={"width": 390, "height": 844}):
+        one.page.evaluate("document.documentElement.dir = 'rtl'")
+        if one.overflow() > 0:
+            wide[address] = one.overflow()
+    assert wide == {}
+
+
+def test_every_page_is_reached_and_seen_by_the_keyboard_alone(visit):
+    """Tab goes through what there is, in order, shows where it is, and is caught nowhere."""
+    for one, address in visit(viewport={"width": 1280, "height": 900}):
+        places = []
+        while len(places) < 25:
+            one.page.keyboard.press("Tab")
+            name, place, is_shown = one.page.evaluate(FOCUSED)
+            if place is None or [place] == places[:1]:
+                break  # the end of the page, and its beginning again
+            assert place not in places, (address, name)
+            assert is_shown, (address, name)
+            places.append(place)
+        assert len(places) >= 4, address
+
+
+def test_every_page_says_its_main_thing_without_javascript(visit):
+    for one, address in visit(java_script_enabled=False):
+        assert one.page.locator("h1").count() >= 1, address
+        assert one.page.locator("main").inner_text().strip(), address
+
+
+def test_the_tool_that_looks_for_faults_finds_some(window):
+    """Else the tests above say nothing."""
+    one = window()
+    one.page.goto("/sign-in")
+    one.page.evaluate("document.querySelector('main').innerHTML = '<img src=data:,><input>'")
+    one.expect("data:")
+    assert AXE.stat().st_size > 500_000
+    assert {line.split(" ")[0] for line in one.violations()} >= {"image-alt", "label"}
