@@ -7,13 +7,20 @@ import sys
 import click
 
 from searchlab import __version__
+from searchlab.cli.accounts import accounts
+from searchlab.cli.backups import backup, restore
 from searchlab.cli.calibrating import calibrate
+from searchlab.cli.comparing import compare
 from searchlab.cli.evaluation import datasets, evaluate, verify
+from searchlab.cli.exporting import export
 from searchlab.cli.extras import explain_missing
 from searchlab.cli.info import info
+from searchlab.cli.judging import judge
 from searchlab.cli.keys import keys
 from searchlab.cli.library import check, demo, index, search
 from searchlab.cli.models import models
+from searchlab.cli.opening import open_library
+from searchlab.cli.overlapping import overlap
 from searchlab.cli.reporting import diff, power, promote, report
 from searchlab.cli.serve import serve
 from searchlab.cli.sources import fetch
@@ -41,9 +48,10 @@ def searchlab() -> None:
 
 
 for _command in (
-    *(demo, fetch, index, search, info, check, tune, calibrate, promote, models, serve, keys),
-    *(datasets, evaluate, verify),
-    *(report, diff, power),
+    *(demo, fetch, index, search, open_library, info, check, tune, calibrate, promote, models),
+    *(serve, accounts, keys, judge, export, backup, restore),
+    *(datasets, overlap, evaluate, verify),
+    *(report, diff, power, compare),
 ):
     searchlab.add_command(_command)
 
@@ -68,6 +76,8 @@ def main() -> None:
         _stop(str(error), 2)
     except SearchlabError as error:
         _stop(str(error), 1)
+    except MemoryError:
+        _stop("a command must get the memory that it needs, got less; see `ulimit -v`", 1)
     except ModuleNotFoundError as error:
         message = explain_missing(error)
         if message is None:

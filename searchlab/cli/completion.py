@@ -87,17 +87,17 @@ def complete_indexes(_: click.Context) -> Iterable[str]:
 @_completer
 def complete_datasets(_: click.Context) -> Iterable[str]:
     """Offer the judged datasets."""
-    from searchlab.evaluation.datasets import DATASETS
+    from searchlab.evaluation.datasets import dataset_names
 
-    return DATASETS
+    return dataset_names()
 
 
 @_completer
 def complete_metrics(_: click.Context) -> Iterable[str]:
     """Offer the metrics, each over the first ten results."""
-    from searchlab.evaluation.metrics import METRICS
+    from searchlab.evaluation.metrics import metric_names
 
-    return [f"{name}@10" for name in METRICS]
+    return [f"{name}@10" for name in metric_names()]
 
 
 def complete_fields(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

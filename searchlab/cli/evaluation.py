@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,14 @@ from searchlab.cli.completion import (
     complete_metrics,
     complete_models,
 )
-from searchlab.cli.options import EXISTING_FILE, FOLDER, stderr, stdout
+from searchlab.cli.options import EXISTING_FILE, FOLDER, named_models, stderr, stdout
 from searchlab.errors import InputError, NotFoundError, SearchlabError, quote
 
 if TYPE_CHECKING:
     from searchlab.config import Config
     from searchlab.evaluation.datasets import Dataset
     from searchlab.evaluation.provenance.verify import Status
+    from searchlab.evaluation.reports import Report
     from searchlab.library.library import Library
 
 _PHOTOS = click.option(
@@ -44,6 +46,7 @@ _PHOTOS = click.option(
     "models",
     multiple=True,
     help="Model, such as mini; repeatable.",
+    callback=named_models,
     shell_complete=complete_models,
 )
 @click.option(
@@ -76,7 +79,14 @@ _PHOTOS = click.option(
 )
 @_PHOTOS
 @click.option("--force", is_flag=True, help="Measure again what is recorded already.")
-def evaluate(name: str, out: Path, data: Path | None, force: bool, **options: Any) -> None:
+@click.option(
+    "--allow-changes",
+    is_flag=True,
+    help="Record what changed code measures into its own checkout; the record is marked.",
+)
+def evaluate(
+    name: str, out: Path, data: Path | None, force: bool, allow_changes: bool, **options: Any
+) -> None:
     """Measure configurations on a judged dataset.
 
     Prints the leaderboard. Without --model and --config, mini is measured. Configurations that are
@@ -88,7 +98,10 @@ def evaluate(name: str, out: Path, data: Path | None, force: bool, **options: An
     """
     from searchlab.cli.console import ConsoleProgress
     from searchlab.evaluation.experiments import METRICS, Experiment
+    from searchlab.evaluation.provenance.manifest import refuse_changes
 
+    if not allow_changes:
+        refuse_changes(out)
     configs = _configs(options["models"], options["indexes"], options["config_files"])
     dataset = _dataset(name, options["languages"], options["per_language"])
     library, cache = _library(data)
@@ -110,6 +123,18 @@ def evaluate(name: str, out: Path, data: Path | None, force: bool, **options: An
     stdout().print(report)
     folder = out / experiment.benchmark / dataset.name
     log.print(f"recorded in {folder}", markup=False, highlight=False, soft_wrap=True)
+    hint = _next_steps(report, out)
+    log.print(hint, markup=False, highlight=False, soft_wrap=True)
+
+
+def _next_steps(report: Report, out: Path) -> str:
+    """Name the commands that go on from a leaderboard, with systems as they take them."""
+    results = "" if out == Path("results") else f" --results {shlex.quote(str(out))}"
+    chosen = report.results.index(report.chosen) + 1
+    serve = f"to serve the chosen one: searchlab promote {chosen}{results}"
+    if len(report.results) == 1:
+        return serve
+    return f"query by query: searchlab diff 2 1{results}, by number or model; {serve}"
 
 
 @click.command()
@@ -180,7 +205,7 @@ def datasets() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from searchlab.evaluation.datasets import DATASETS, load_dataset
+    from searchlab.evaluation.datasets import dataset_names, load_dataset
 
     table = Table(box=None)
     for column in ("dataset", "task"):
@@ -189,7 +214,7 @@ def datasets() -> None:
         table.add_column(column, justify="right")
     table.add_column("revision", overflow="fold")
     absent = []
-    for name in sorted(DATASETS):
+    for name in dataset_names():
         try:
             dataset = load_dataset(name)
         except SearchlabError as error:

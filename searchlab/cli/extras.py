@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from searchlab.errors import InputError
 
 MODULES = {
+    "mcp": ("mcp",),
     "sources": ("bs4", "httpcore", "httpx"),
     "serve": (
         *("alembic", "granian", "httpx", "jinja2", "litestar"),

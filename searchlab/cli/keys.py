@@ -11,20 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from searchlab.cli.completion import complete_words
-from searchlab.cli.options import data_option
+from searchlab.cli.database import database_option
+from searchlab.cli.options import data_option, print_columns
 from searchlab.errors import InputError, NotFoundError, quote
 
 if TYPE_CHECKING:
     from searchlab.api.accounts.accounts import KeyRecord
     from searchlab.api.accounts.database import Database
-
-database_option = click.option(
-    "--database-url",
-    envvar="SEARCHLAB_DATABASE_URL",
-    show_envvar=True,
-    help="Database, as postgresql://USER:PASSWORD@HOST:PORT/NAME; api.db in the library if not "
-    "given.",
-)
 
 
 @click.group()
@@ -49,7 +42,7 @@ def create(data: Path, database_url: str | None, account: str, name: str, plan: 
     if plan is not None and plan not in PLAN_NAMES:
         msg = f"--plan must be one of {', '.join(PLAN_NAMES)}, got {quote(plan)}"
         raise InputError(msg)
-    with _database(data, database_url) as database:
+    with accounts_database(data, database_url) as database:
         before = plan_of(database, account)
         record, secret = create_key(database, account=account, name=name, plan=plan)
     if before is None:
@@ -75,17 +68,14 @@ def list_all(data: Path, database_url: str | None, account: str | None, as_json:
     """List the keys, also those that were revoked."""
     from searchlab.api.accounts.accounts import list_keys
 
-    with _database(data, database_url) as database:
+    with accounts_database(data, database_url) as database:
         records = list_keys(database, account)
     if as_json:
         _print_json(records)
         return
     heads = ("KEY", "ACCOUNT", "PLAN", "NAME", "BEGINS", "CREATED", "LAST USED", "STATE")
     rows = [heads, *(_row(record) for record in records)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    print_columns(rows)
 
 
 @keys.command("revoke")
@@ -100,16 +90,21 @@ def revoke(key: str, data: Path, database_url: str | None) -> None:
     """
     from searchlab.api.accounts.accounts import revoke_key
 
-    with _database(data, database_url) as database:
+    with accounts_database(data, database_url) as database:
         record = revoke_key(database, key)
     click.echo(
         f"key {record.key_id} ({record.name}) of account {record.account} "
-        f"is revoked since {_second(record.revoked_at)}"
+        f"is revoked since {in_seconds(record.revoked_at)}"
     )
 
 
 @contextmanager
-def _database(data: Path, url: str | None) -> Iterator[Database]:
+def accounts_database(data: Path, url: str | None) -> Iterator[Database]:
+    """Open the database of a library, or the one of a URL, with the tables of this version.
+
+    Raises:
+        NotFoundError: There is no URL, and no library in the folder.
+    """
     from searchlab.api.accounts.database import open_database, sqlite_url
     from searchlab.api.accounts.migrations import migrate
 
@@ -136,13 +131,14 @@ def _row(record: KeyRecord) -> tuple[str, ...]:
         record.plan,
         record.name,
         f"{record.hint}...",
-        _second(record.created_at),
-        _second(record.last_used_at) if record.last_used_at else "never",
-        "in force" if record.revoked_at is None else f"revoked {_second(record.revoked_at)}",
+        in_seconds(record.created_at),
+        in_seconds(record.last_used_at) if record.last_used_at else "never",
+        "in force" if record.revoked_at is None else f"revoked {in_seconds(record.revoked_at)}",
     )
 
 
-def _second(moment: datetime | None) -> str:
+def in_seconds(moment: datetime | None) -> str:
+    """Write a moment as people read it; nothing for None."""
     return "" if moment is None else moment.isoformat(sep=" ", timespec="seconds")
 
 

@@ -19,10 +19,13 @@ from searchlab.cli.options import (
     EXISTING_FILE,
     FOLDER,
     data_option,
+    named_models,
     output_options,
     stderr,
     stdout,
+    write_text,
 )
+from searchlab.cli.skipped import skipped_as_jsonl
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,6 +82,7 @@ def demo(data: Path, force: bool) -> None:
 @click.option(
     "--model",
     help="Embedding model, such as mini or hybrid:mini=0.7,captions=0.3.",
+    callback=named_models,
     shell_complete=complete_models,
 )
 @click.option(
@@ -104,6 +108,22 @@ def demo(data: Path, force: bool) -> None:
 )
 @click.option(
     "--prune", is_flag=True, help="Delete cached vectors and thumbnails of photos that are gone."
+)
+@click.option(
+    "--keep-minutes",
+    type=float,
+    help="From now on, keep what is replaced so long for cursors; 60 if never given.",
+)
+@click.option(
+    "--keep-gb",
+    type=float,
+    help="From now on, give all that is kept so much room; 10 GB if never given. The last two "
+    "states are kept in any case.",
+)
+@click.option(
+    "--skipped",
+    type=EXISTING_FILE,
+    help="Also write all files that were skipped into this file, each with its reason, as JSONL.",
 )
 @click.option(
     "-v", "--verbose", is_flag=True, help="Name every file that was skipped, not just its kind."
@@ -134,6 +154,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     if options["index_kind"] is not None:
         Config(index=options["index_kind"])
     library = create_library(data)
+    _keep(library.folder, options["keep_minutes"], options["keep_gb"])
     log = stderr()
     report = index_photos(
         library,
@@ -147,7 +168,19 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     )
     if options["prune"]:
         prune(library)
+    if options["skipped"] is not None:
+        write_text(options["skipped"], skipped_as_jsonl(report.problems))
     print_report(report, stdout(), every=options["verbose"])
+
+
+def _keep(folder: Path, minutes: float | None, gigabytes: float | None) -> None:
+    from searchlab.library.retention import Retention, read_retention, write_retention
+
+    if minutes is not None or gigabytes is not None:
+        before = read_retention(folder)
+        kept_s = before.kept_s if minutes is None else 60 * minutes
+        kept_bytes = before.kept_bytes if gigabytes is None else round(1e9 * gigabytes)
+        write_retention(folder, Retention(kept_s, kept_bytes))
 
 
 def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:

@@ -1,4 +1,4 @@
-"""The commands on models: list, check, export, build, adapt, migrate."""
+"""The commands on models: list, check, export, pack, build, adapt, migrate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import Any
 import click
 
 from searchlab.cli.completion import complete_models
-from searchlab.cli.options import EXISTING_FILE, FOLDER, count, data_option, stderr, stdout
+from searchlab.cli.options import (
+    EXISTING_FILE,
+    FOLDER,
+    count,
+    data_option,
+    named_models,
+    stderr,
+    stdout,
+)
 from searchlab.errors import MissingExtraError, NotFoundError, SearchlabError
 
 _SHOWN_PROBLEMS = 10
@@ -16,7 +24,7 @@ _SHOWN_PROBLEMS = 10
 
 @click.group()
 def models() -> None:
-    """List, check, export, build and adapt models."""
+    """List, check, export, pack, build and adapt models."""
 
 
 @models.command("list")
@@ -36,14 +44,24 @@ def list_models() -> None:
 
 
 @models.command("check")
-@click.argument("spec", shell_complete=complete_models)
-def check(spec: str) -> None:
-    """Test that a model keeps the contract of models.
+@click.argument("spec", shell_complete=complete_models, callback=named_models)
+@click.option(
+    "--against",
+    help="The model that it is a port of, to compare rows and traits with.",
+    shell_complete=complete_models,
+    callback=named_models,
+)
+def check(spec: str, against: str | None) -> None:
+    """Test that a model keeps the contract of models, and look for silent mistakes.
 
-    Run it on your own model before you index with it. Exits with 1 if a promise is broken.
+    Run it on your own model before you index with it. What goes wrong silently is looked for after
+    the promises: letter case, punctuation, padding, length of texts, colour order, resize filter,
+    crop, logit scale; with --against also activation and weights. Exits with 1 if a promise is
+    broken or something is suspect.
     """
     from searchlab.models import load_model
     from searchlab.models.contract import check_model
+    from searchlab.models.doctor import examine
 
     problems = []
     for promise, problem in check_model(spec):
@@ -53,11 +71,19 @@ def check(spec: str) -> None:
     if broken:
         msg = f"{spec} must keep the promises of a model, got {broken} broken of {len(problems)}"
         raise SearchlabError(msg)
-    click.echo(f"{load_model(spec).model_id} keeps all {len(problems)} promises")
+    model = load_model(spec)
+    findings = examine(model, None if against is None else load_model(against))
+    for finding in findings:
+        click.echo(str(finding))
+    suspects = [finding.topic for finding in findings if finding.verdict == "suspect"]
+    if suspects:
+        msg = f"{spec} must have no suspect traits, got {', '.join(suspects)}; see above"
+        raise SearchlabError(msg)
+    click.echo(f"{model.model_id} keeps all {len(problems)} promises")
 
 
 @models.command("export")
-@click.argument("spec", shell_complete=complete_models)
+@click.argument("spec", shell_complete=complete_models, callback=named_models)
 @click.argument("folder", type=FOLDER)
 @click.option(
     "--int8/--no-int8", default=True, show_default=True, help="Also export a version in 8 bits."
@@ -70,6 +96,37 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
     from searchlab.models.onnx.export import export_onnx
 
     click.echo(str(export_onnx(spec, folder, int8=int8)))
+
+
+@models.command("pack")
+@click.argument("folder", type=FOLDER)
+@click.option("--name", required=True, help="What the model is called once it is installed.")
+@click.option(
+    "--license", "license_id", required=True, help="Licence of the weights, such as Apache-2.0."
+)
+@click.option(
+    "--license-file",
+    type=EXISTING_FILE,
+    help="Text of the licence; LICENSE in the folder if not given.",
+)
+@click.option(
+    "--card", type=EXISTING_FILE, help="Model card; MODEL_CARD.md in the folder if not given."
+)
+@click.option("--version", default="1.0", show_default=True, help="Version of the wheel.")
+@click.option(
+    "--out", type=FOLDER, default=Path(), show_default=True, help="Folder to write the wheel to."
+)
+def pack(folder: Path, out: Path, **options: Any) -> None:
+    """Pack a model as a wheel, to be installed by pip and loaded by name.
+
+    FOLDER is that of an `onnx:` or `adapted:` model. The wheel holds its licence and card, and the
+    vectors of two probes: wherever it is loaded and embeds them otherwise, it is refused.
+    """
+    from searchlab.models.packing import pack_model
+
+    wheel = pack_model(folder, out, **options)
+    click.echo(f"{wheel}: {wheel.stat().st_size / 2**20:.1f} MiB")
+    click.echo(f"to use it: pip install {wheel}, then --model {options['name']}")
 
 
 @models.command("build")
@@ -172,6 +229,7 @@ def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
 @click.option(
     "--model",
     help="Model to start from; the library's own if not given.",
+    callback=named_models,
     shell_complete=complete_models,
 )
 @click.option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,15 @@ _OUTPUT = (
 )
 
 
+def named_models(_: click.Context, __: click.Parameter, value: Any) -> Any:
+    """Let classes of one's own that are named here be found; the callback of `--model`."""
+    from searchlab.models.remembered import remember_named
+
+    for spec in [value] if isinstance(value, str) else value or ():
+        remember_named(spec, Path.cwd())
+    return value
+
+
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that say how its results are shown."""
     for option in reversed(_OUTPUT):
@@ -85,6 +94,14 @@ def count(number: int, noun: str) -> str:
     ('1 photo', '2,000 photos')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def print_columns(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of a table, the first one its head, each column as wide as it must be."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
 
 
 def stdout() -> Console:

@@ -20,7 +20,7 @@ _pictures_option = click.option(
     "--data",
     type=FOLDER,
     envvar="SEARCHLAB_DATA",
-    help="Library whose thumbnails are shown.",
+    help="Library whose thumbnails are shown, or the folder of `evaluate --data`.",
 )
 
 _own_option = click.option(
@@ -81,7 +81,7 @@ def report(
         raise InputError(msg)
     from searchlab.evaluation.reporting.report_page import report_page
 
-    page = report_page(folder, library=_library(data), n_samples=samples, own=_datasets(own))
+    page = report_page(folder, library=_pictured(data), n_samples=samples, own=_datasets(own))
     write_text(out, page)
     click.echo(f"{out}: {len(page) / 2**20:.1f} MiB, needs nothing else")
 
@@ -111,9 +111,20 @@ def _write_tables(folder: Path, prose: tuple[Path, ...]) -> None:
         raise DataError(msg)
 
 
+_results_option = click.option(
+    "--results",
+    "results_folder",
+    type=FOLDER,
+    default=Path("results"),
+    show_default=True,
+    help="Folder of results, where names and places of the last leaderboard are looked up.",
+)
+
+
 @click.command()
 @click.argument("before", type=EXISTING_FILE)
 @click.argument("after", type=EXISTING_FILE)
+@_results_option
 @click.option("--metric", help="Metric to compare; the first recorded one if not given.")
 @click.option("--html", type=EXISTING_FILE, help="Also write this page with pictures.")
 @click.option(
@@ -124,6 +135,7 @@ def _write_tables(folder: Path, prose: tuple[Path, ...]) -> None:
 def diff(
     before: Path,
     after: Path,
+    results_folder: Path,
     metric: str | None,
     html: Path | None,
     most: int,
@@ -132,8 +144,9 @@ def diff(
 ) -> None:
     """Compare two results query by query.
 
-    Lists wins, ties and losses, the worst regressions first. BEFORE and AFTER are the JSON files
-    that `searchlab evaluate` wrote.
+    Lists wins, ties and losses, the worst regressions first. BEFORE and AFTER are systems of the
+    last leaderboard, by name, model or place, such as `diff mini palette`; or the JSON files that
+    `searchlab evaluate` wrote.
     """
     if html is not None and not html.parent.is_dir():
         msg = f"--html must be a file in a folder that is there, got no {html.parent}; make it"
@@ -143,8 +156,9 @@ def diff(
     from searchlab.evaluation.reporting.pictures import find_pictures
     from searchlab.evaluation.results import read_run_beside
 
+    before, after = _found(before, results_folder), _found(after, results_folder)
     a, b = _results(before, after)
-    pictures, dataset = find_pictures(_library(data), a.dataset, _datasets(own))
+    pictures, dataset = find_pictures(_pictured(data), a.dataset, _datasets(own))
     diff_result = compare(
         a,
         b,
@@ -163,13 +177,20 @@ def diff(
 @click.command()
 @click.argument("before", type=EXISTING_FILE)
 @click.argument("after", type=EXISTING_FILE)
+@_results_option
 @click.option("--metric", help="Metric to compare; the first recorded one if not given.")
 @click.option("--difference", type=float, help="Difference to show; the observed one if not given.")
-def power(before: Path, after: Path, metric: str | None, difference: float | None) -> None:
+def power(
+    before: Path,
+    after: Path,
+    results_folder: Path,
+    metric: str | None,
+    difference: float | None,
+) -> None:
     """Say how small a difference the queries can show.
 
-    Also says how many queries are needed to show a given difference. BEFORE and AFTER are the JSON
-    files that `searchlab evaluate` wrote.
+    Also says how many queries are needed to show a given difference. BEFORE and AFTER are systems
+    of the last leaderboard, by name, model or place, or the JSON files of results.
     """
     if difference == 0:
         msg = "--difference must be a number other than 0, got 0; leave it out for the observed one"
@@ -177,7 +198,7 @@ def power(before: Path, after: Path, metric: str | None, difference: float | Non
     from searchlab.evaluation.reporting.diff import common_metric
     from searchlab.evaluation.significance.power import power_of
 
-    a, b = _results(before, after)
+    a, b = _results(_found(before, results_folder), _found(after, results_folder))
     metric = common_metric(a, b, metric)
     if (a.scores.values[metric] == b.scores.values[metric]).all():
         msg = (
@@ -197,6 +218,7 @@ def power(before: Path, after: Path, metric: str | None, difference: float | Non
 
 @click.command()
 @click.argument("file", metavar="RESULT_OR_CHOSEN", type=EXISTING_FILE)
+@_results_option
 @click.option(
     "--data",
     type=FOLDER,
@@ -213,9 +235,12 @@ def power(before: Path, after: Path, metric: str | None, difference: float | Non
     is_flag=True,
     help="Accept a result that is worse than the current choice, or cannot be compared with it.",
 )
-def promote(file: Path, data: Path | None, out: Path | None, force: bool) -> None:
+def promote(
+    file: Path, results_folder: Path, data: Path | None, out: Path | None, force: bool
+) -> None:
     """Make a measured configuration the one that a library uses.
 
+    RESULT_OR_CHOSEN is a system of the last leaderboard, by name, model or place; or a file.
     Writes chosen.json, and switches the library to it. A result is compared with the one in
     chosen.json, and refused if it is shown to be worse. Neither file may have been edited since it
     was written.
@@ -223,6 +248,7 @@ def promote(file: Path, data: Path | None, out: Path | None, force: bool) -> Non
     from searchlab.config import Config
     from searchlab.evaluation.provenance.measurement import read_measurement
 
+    file = _found(file, results_folder)
     is_result = _is_result(file)
     if out is not None and not is_result:
         msg = f"--out goes with a result, got {file}; name the result that it was chosen from"
@@ -297,6 +323,12 @@ def _is_result(file: Path) -> bool:
     raise DataError(msg)
 
 
+def _found(named: Path, folder: Path) -> Path:
+    from searchlab.evaluation.reporting.named import find_result
+
+    return find_result(named, folder)
+
+
 def _results(before: Path, after: Path) -> tuple[Result, Result]:
     from searchlab.evaluation.results import load_result
 
@@ -311,6 +343,22 @@ def _datasets(names: tuple[str, ...]) -> list[Dataset]:
     from searchlab.evaluation.datasets import load_dataset
 
     return [load_dataset(name) for name in names]
+
+
+def _pictured(data: Path | None) -> Library | None:
+    """Open a library to show pictures from: also the newest that `evaluate --data` made."""
+    from searchlab.evaluation.datasets.dataset_library import newest_library_in
+    from searchlab.library.library import open_library
+
+    if data is None:
+        return None
+    try:
+        return open_library(data)
+    except NotFoundError:
+        made = newest_library_in(data)
+        if made is None:
+            raise
+        return open_library(made)
 
 
 def _library(data: Path | None) -> Library | None:

@@ -27,7 +27,8 @@ from searchlab.errors import InputError, NotFoundError
 from searchlab.files import write_atomically
 from searchlab.library.library import Library
 from searchlab.photos.photo import OWNERS_FIELDS, PHOTO_FIELDS
-from searchlab.search.queries import Hit, Page
+from searchlab.search.hits import Hit
+from searchlab.search.queries import Page
 
 _FILE = "file"
 _FIELDS = (*PHOTO_FIELDS, "title", *OWNERS_FIELDS)

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from searchlab.cli.database import database_option
 from searchlab.cli.extras import require_extra
-from searchlab.cli.keys import database_option
 from searchlab.cli.options import EXISTING_FILE, data_option
 from searchlab.errors import SearchlabError
 
@@ -39,6 +39,18 @@ _MIB = 2**20
     default="",
     help="Address that links in answers start with, such as https://photos.example.org; the "
     "address of each request if not given.",
+)
+@click.option(
+    "--mcp-url",
+    default="",
+    help="Address under which clients of language models reach /mcp, without /mcp itself; that of "
+    "--base-url if not given. Their tokens are for this address alone.",
+)
+@click.option(
+    "--visitors",
+    default="",
+    metavar="ACCOUNT",
+    help="Let anybody search on the pages without signing in, on the quota of this account.",
 )
 @click.option(
     "--cors-origin",
@@ -73,6 +85,37 @@ _MIB = 2**20
     help="Requests that a worker handles at once; more are answered 503.",
 )
 @click.option(
+    "--max-connections-per-address",
+    type=int,
+    default=512,
+    show_default=True,
+    help="Connections to a worker that one address may hold; of more, the most idle are closed.",
+)
+@click.option(
+    "--trusted-proxy-header",
+    default="",
+    help="Header in which a proxy says for which address it asks, such as X-Forwarded-For; limits "
+    "by address then count by it, and connections of the proxy are not limited.",
+)
+@click.option(
+    "--trusted-proxy",
+    "trusted_proxies",
+    multiple=True,
+    default=["127.0.0.0/8", "::1/128"],
+    show_default=True,
+    envvar="SEARCHLAB_TRUSTED_PROXIES",
+    help="Address or network of a proxy whose header is believed; repeatable.",
+)
+@click.option(
+    "--send-timeout",
+    "send_timeout_s",
+    envvar="SEARCHLAB_SEND_TIMEOUT",
+    type=float,
+    default=30.0,
+    show_default=True,
+    help="Seconds after which a connection is closed whose client does not read its answer.",
+)
+@click.option(
     "--max-upload-mib",
     type=int,
     default=20,
@@ -98,7 +141,8 @@ _MIB = 2**20
 @click.option(
     "--show-places",
     is_flag=True,
-    help="Send originals as they are; else without the places and keywords written in them.",
+    help="Send originals as they are, and find photos by names of files, folders and places; else "
+    "nobody learns from the server of the places and keywords that are written in them.",
 )
 @click.option(
     "--log-format",
@@ -122,6 +166,8 @@ def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None
     """
     try:
         require_extra("serve")
+        if options["mcp_url"]:
+            require_extra("mcp")
         from searchlab.api.ops.server import serve as run
         from searchlab.api.settings import Settings
 

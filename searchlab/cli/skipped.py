@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -46,6 +47,14 @@ def skipped_lines(problems: Sequence[Skipped], *, every: bool = False) -> list[s
         return lines
     left = sum(len(group) for group in [*groups.values()][SHOWN:])
     return [*lines[:SHOWN], f"... and {left:,} more; --verbose names all"]
+
+
+def skipped_as_jsonl(problems: Sequence[Skipped]) -> str:
+    """Write all that was skipped, each as a line of JSON with `where` and `reason`."""
+    return "".join(
+        json.dumps({"where": problem.where, "reason": problem.reason}) + "\n"
+        for problem in problems
+    )
 
 
 def _group(problem: Skipped) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -203,3 +204,20 @@ def test_a_sample_does_not_replace_the_whole_unless_forced(evaluate, tmp_path, w
     assert path.read_bytes() == whole
     assert evaluate("--model", "palette", *words, "--force").exit_code == 0
     assert path.read_bytes() != whole
+
+
+def test_what_a_leaderboard_prints_is_what_the_next_commands_take(run, evaluate, cache, tmp_path):
+    board = evaluate("--index", "exact", "--index", "hnsw", "--model", "palette")
+    assert board.exit_code == 0, board.output
+    assert re.search(r"^ *# +rank", board.output, re.M)
+    assert re.search(r"^ *2 +1= ", board.output, re.M)
+    hint = re.search(r"query by query: searchlab (diff 2 1 --results \S+), by", board.output)
+    report = tmp_path / "report.html"
+    for words in (
+        hint[1].split(),
+        ["report", tmp_path, "--data", cache, "--out", report],
+        re.search(r"the chosen one: searchlab (promote \d --results \S+)", board.output)[1].split(),
+    ):
+        done = run(*words)
+        assert done.exit_code == 0, (words, done.output, done.exception)
+    assert "data:image" in report.read_text(encoding="utf-8")

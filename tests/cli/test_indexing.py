@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from searchlab.library.library import open_library
+from searchlab.library.retention import Retention, read_retention
 from tests.support import cli_world
 from tests.support.cli_world import error_of, mosaic
 
@@ -79,6 +80,22 @@ def test_a_long_list_of_skipped_files_is_cut(run, tmp_path):
     assert "... and 20 more; --verbose names all" in done.out
     assert len(done.out.splitlines()) == 52
     assert len(run(*arguments, "--verbose").out.splitlines()) == 71
+    run(*arguments, "--skipped", tmp_path / "skipped.jsonl")
+    listed = [*map(json.loads, (tmp_path / "skipped.jsonl").read_text().splitlines())]
+    assert {line["where"] for line in listed} == {
+        str(path.resolve()) for path in (tmp_path / "p").glob("*.jpg")
+    }
+    assert {line["reason"] for line in listed} == {"not an image"}
+
+
+def test_how_long_what_is_replaced_stays_is_told_to_the_library(run, tmp_path):
+    mosaic(tmp_path / "p/good.png", 1)
+    arguments = ["index", tmp_path / "p", "--data", tmp_path / "data", "--model", "palette"]
+    assert run(*arguments, "--keep-minutes", "90", "--keep-gb", "2.5").code == 0
+    assert read_retention(tmp_path / "data") == Retention(5_400.0, 2_500_000_000)
+    assert run(*arguments, "--keep-minutes", "0").code == 0
+    assert read_retention(tmp_path / "data") == Retention(0.0, 2_500_000_000)
+    assert run(*arguments, "--keep-gb", "-1").code == 2
 
 
 def test_files_that_are_no_pictures_share_a_line_a_kind(run, tmp_path):

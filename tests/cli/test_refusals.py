@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from searchlab import cli
 from searchlab.library.library import open_library
 from tests.support import cli_world
 from tests.support.cli_world import error_of
@@ -135,3 +136,14 @@ def test_rebuilding_as_the_remedy_says_mends_it(run, mine, more):
     names += ("words-0.columns", "words.columns")
     assert run("check", "--data", mine).out == "".join(f"ok {name}\n" for name in names)
     assert open_library(mine).engine.config.model == "palette"
+
+
+def test_too_little_memory_is_one_line(monkeypatch, capsys):
+    def search_the_limit(**_):
+        raise MemoryError
+
+    monkeypatch.setattr(cli, "searchlab", search_the_limit)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 1
+    assert capsys.readouterr().err.endswith("got less; see `ulimit -v`\n")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from searchlab.cli.results import check_output, show_page
-from searchlab.search.queries import Hit, Page, Query, QueryPlan
+from searchlab.search.hits import Hit
+from searchlab.search.queries import Page, Query, QueryPlan
 
 PLAN = QueryPlan(
     mode="exact", n_photos=9, n_allowed=9, conditions="any photo", reason="few", scored_by="toy"

@@ -1,0 +1,266 @@
+"""The commands on judging tasks, whose pages a server shows: create, compare, list, export."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from searchlab.cli.completion import complete_datasets, complete_words
+from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option
+from searchlab.errors import InputError, NotFoundError
+
+if TYPE_CHECKING:
+    from searchlab.evaluation.datasets.labelled import LabelledQuery
+    from searchlab.evaluation.judging.pools import Pool
+    from searchlab.library.library import Library
+
+_RULES = ("median", "majority", "strict")
+
+_dataset_option = click.option(
+    "--dataset",
+    help="A dataset whose queries to judge; only its photos are searched.",
+    shell_complete=complete_datasets,
+)
+
+
+@click.group()
+def judge() -> None:
+    """Have people judge which photos answer which queries, at /judge of a running server."""
+
+
+@judge.command("create")
+@data_option
+@click.argument("name")
+@click.option("--title", default="", help="Title for people; NAME if not given.")
+@click.option(
+    "--queries",
+    type=EXISTING_FILE,
+    help="Queries, one a line, each after its language and a tab if you like; or a table with the "
+    "header query_id, lang, text.",
+)
+@_dataset_option
+@click.option(
+    "--config",
+    "config_files",
+    multiple=True,
+    type=EXISTING_FILE,
+    help="A configuration whose first photos to pool; repeatable. The one in force if not given.",
+)
+@click.option("--depth", default=10, show_default=True, help="First photos of each configuration.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the order.")
+@click.option(
+    "--random-share",
+    default=0.0,
+    show_default=True,
+    help="Photos drawn at random for each query, as a share of those pooled for it.",
+)
+def create(
+    data: Path,
+    name: str,
+    title: str,
+    queries: Path | None,
+    dataset: str | None,
+    config_files: tuple[Path, ...],
+    depth: int,
+    seed: int,
+    random_share: float,
+) -> None:
+    """Pool photos for queries, and let judges begin.
+
+    The photos of a query are what the configurations found, in an order that does not show which
+    one found a photo, or how high.
+    """
+    from searchlab.evaluation.judging.tasks import create_task
+    from searchlab.library.library import open_library
+
+    library = open_library(data)
+    shape = {"depth": depth, "seed": seed, "random_share": random_share}
+    pool = _pool(library, queries, dataset, config_files, shape)
+    task = create_task(data, name, pool, title=title, made_by="command line")
+    click.echo(f"{task.name}: {pool}", err=True)
+    click.echo(f"/judge/{task.name}")
+
+
+@judge.command("compare")
+@data_option
+@click.argument("name")
+@click.option("--title", default="", help="Title for people; NAME if not given.")
+@click.option("--queries", type=EXISTING_FILE, help="Queries, as for `judge create`.")
+@_dataset_option
+@click.option(
+    "--config",
+    "config_files",
+    multiple=True,
+    type=EXISTING_FILE,
+    required=True,
+    help="A configuration to compare; name two, or one against the one in force.",
+)
+@click.option("--depth", default=6, show_default=True, help="Photos on each side.")
+@click.option("--seed", default=0, show_default=True, help="Seed of order and sides.")
+def compare(
+    data: Path,
+    name: str,
+    title: str,
+    queries: Path | None,
+    dataset: str | None,
+    config_files: tuple[Path, ...],
+    depth: int,
+    seed: int,
+) -> None:
+    """Let judges compare two configurations blind, side by side.
+
+    Which side is which is drawn for each query, and shown to a judge when all is judged.
+    """
+    from searchlab.config import Config
+    from searchlab.evaluation.judging.comparisons import create_comparison
+    from searchlab.library.library import open_library
+
+    library = open_library(data)
+    listed, photo_ids, withheld = _queries(queries, dataset)
+    if len(config_files) == 1:
+        in_force = library.engine.config
+        runs = _rank(library, listed, photo_ids, withheld, (), depth)
+        if Config.load(config_files[0]).config_id == in_force.config_id:
+            msg = "--config must be another one than the one in force, got the same; name two"
+            raise InputError(msg)
+        (other,) = _rank(library, listed, photo_ids, withheld, config_files, depth).items()
+        runs[other[0] if other[0] not in runs else f"{other[0]} (compared)"] = other[1]
+    else:
+        runs = _rank(library, listed, photo_ids, withheld, config_files, depth)
+    task = create_comparison(data, name, listed, runs, title=title, depth=depth, seed=seed)
+    click.echo(f"{task.name}: {' and '.join(runs)}, {len(listed)} queries", err=True)
+    click.echo(f"/judge/{task.name}/compare")
+
+
+def _pool(
+    library: Library,
+    queries: Path | None,
+    dataset_name: str | None,
+    config_files: tuple[Path, ...],
+    shape: dict[str, float],
+) -> Pool:
+    from searchlab.evaluation.judging.pools import pool_queries
+
+    listed, photo_ids, withheld = _queries(queries, dataset_name)
+    depth = int(shape["depth"])
+    runs = _rank(library, listed, photo_ids, withheld, config_files, depth)
+    everything = set(library.engine.table.texts("photo_id"))
+    searched = everything if photo_ids is None else everything & photo_ids
+    return pool_queries(
+        listed,
+        searched,
+        runs,
+        depth=depth,
+        seed=int(shape["seed"]),
+        random_share=shape["random_share"],
+    )
+
+
+def _queries(
+    queries: Path | None, dataset_name: str | None
+) -> tuple[Sequence[LabelledQuery], frozenset[str] | None, frozenset[str]]:
+    """Return the queries, the photos to search (None for all), and the withheld ones."""
+    from searchlab.evaluation.datasets import load_dataset
+    from searchlab.evaluation.judging.query_lists import parse_queries
+
+    if (queries is None) == (dataset_name is None):
+        msg = "queries must come from either --queries or --dataset, got neither or both"
+        raise InputError(msg)
+    if dataset_name is not None:
+        dataset = load_dataset(dataset_name)
+        return dataset.queries, dataset.photo_ids, dataset.withheld
+    assert queries is not None
+    return parse_queries(_text(queries)), None, frozenset()
+
+
+def _rank(
+    library: Library,
+    listed: Sequence[LabelledQuery],
+    photo_ids: frozenset[str] | None,
+    withheld: frozenset[str],
+    config_files: tuple[Path, ...],
+    depth: int,
+) -> dict[str, dict[str, list[str]]]:
+    """Rank queries by each configuration; by the one in force if none is named."""
+    from searchlab.cli.console import ConsoleProgress
+    from searchlab.cli.options import stderr
+    from searchlab.config import Config
+    from searchlab.evaluation.judging.pools import rank_queries
+    from searchlab.evaluation.results import system_name
+
+    configs = [Config.load(file) for file in config_files] or [library.engine.config]
+    runs: dict[str, dict[str, list[str]]] = {}
+    for config in configs:
+        engine = library.engine
+        if config != engine.config or photo_ids is not None:
+            engine = library.engine_for(
+                config,
+                withheld=withheld,
+                photo_ids=photo_ids,
+                progress=ConsoleProgress(stderr()),
+            )
+        name = system_name(config)
+        name = f"{name} ({config.config_id[:6]})" if name in runs else name
+        runs[name] = rank_queries(engine, listed, depth=depth)
+    return runs
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        msg = f"--queries must be a file, got none at {path}"
+        raise NotFoundError(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"{path} must be text in UTF-8, got other bytes at {error.start}; save it as UTF-8"
+        raise InputError(msg) from error
+
+
+@judge.command("list")
+@data_option
+def list_all(data: Path) -> None:
+    """List the judging tasks, and how far their judges are."""
+    from searchlab.evaluation.judging.comparisons import list_comparisons, open_comparison
+    from searchlab.evaluation.judging.tasks import list_tasks, open_task
+    from searchlab.library.library import open_library
+
+    open_library(data)
+    for name in list_tasks(data):
+        task = open_task(data, name)
+        click.echo(f"{name}: {task.title}; {task.pool}")
+        for journal in task.journals():
+            click.echo(f"    {journal.judge}: {len(journal.latest)} of {len(task.pool)}")
+    for name in list_comparisons(data):
+        comparison = open_comparison(data, name)
+        click.echo(f"{name}: {comparison.title}; {len(comparison.queries)} queries to compare")
+        for journal in comparison.journals():
+            click.echo(f"    {journal.judge}: {len(journal.latest)}")
+
+
+@judge.command("export")
+@data_option
+@click.argument("name")
+@click.argument("out", type=FOLDER)
+@click.option(
+    "--rule",
+    default="median",
+    show_default=True,
+    help="How several grades become one: median, majority or strict.",
+    shell_complete=complete_words(*_RULES),
+)
+def export(data: Path, name: str, out: Path, rule: str) -> None:
+    """Write the judgments as a dataset of your own into the folder OUT."""
+    from searchlab.evaluation.judging.folders import write_judgments
+    from searchlab.evaluation.judging.tasks import open_task
+    from searchlab.library.library import open_library
+
+    library = open_library(data)
+    written = write_judgments(library, open_task(data, name), out, rule=rule)
+    dropped = (
+        f"; {written.n_dropped} without a relevant photo left out" if written.n_dropped else ""
+    )
+    click.echo(f"{written.n_judgments} judgments of {written.n_queries} queries{dropped}", err=True)
+    click.echo(str(out))

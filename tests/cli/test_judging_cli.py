@@ -1,0 +1,91 @@
+"""Judging tasks from the command line: made of queries, exported as a dataset."""
+
+import pytest
+
+from searchlab.evaluation.datasets import read_dataset
+from searchlab.evaluation.judging.comparisons import open_comparison
+from searchlab.evaluation.judging.tasks import open_task
+from tests.support import cli_world
+
+whole = cli_world.whole
+mine = cli_world.mine
+
+
+@pytest.fixture
+def queries(tmp_path):
+    path = tmp_path / "queries.txt"
+    path.write_text("red photo\nde\tblaues Bild\n")
+    return path
+
+
+@pytest.fixture
+def made(run, mine, queries):
+    return run("judge", "create", "reds", "--data", mine, "--queries", queries, "--depth", "4")
+
+
+def test_a_task_pools_what_the_library_finds(made, mine, run):
+    assert (made.code, made.out.strip()) == (0, "/judge/reds")
+    pool = open_task(mine, "reds").pool
+    assert (len(pool.queries), len(pool)) == (2, 8)
+    assert run("judge", "list", "--data", mine).out.startswith("reds: reds; 8 photos to grade")
+
+
+def test_several_configurations_are_pooled(run, mine, queries, tmp_path):
+    files = []
+    for name, changes in (("one", '"words": null'), ("other", '"index": "clustered"')):
+        files.append(tmp_path / f"{name}.json")
+        files[-1].write_text(f'{{"model": "palette", {changes}}}')
+    configs = [word for file in files for word in ("--config", file)]
+    done = run("judge", "create", "two", "--data", mine, "--queries", queries, *configs)
+    assert done.code == 0, done.err
+    assert len(open_task(mine, "two").pool.systems) == 2
+
+
+def test_two_configurations_are_compared_blind(run, mine, queries, tmp_path):
+    other = tmp_path / "other.json"
+    other.write_text('{"model": "captions", "words": null}')
+    done = run("judge", "compare", "ab", "--data", mine, "--queries", queries, "--config", other)
+    assert (done.code, done.out.strip()) == (0, "/judge/ab/compare"), done.err
+    task = open_comparison(mine, "ab")
+    assert len(task.runs) == 2
+    session = task.comparing("ann", pictures=str)
+    session.choose("left")
+    assert "ab: ab; 2 queries to compare\n    ann: 1" in run("judge", "list", "--data", mine).out
+    again = run("judge", "compare", "ab", "--data", mine, "--queries", queries, "--config", other)
+    assert (again.code, "taken" in again.err) == (1, True)
+
+
+def test_a_name_is_taken_once(made, mine, queries, run):
+    done = run("judge", "create", "reds", "--data", mine, "--queries", queries)
+    assert (done.code, "taken" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("create", "x"), "either --queries or --dataset"),
+        (("create", "x", "--queries", "gone.txt"), "must be a file"),
+        (("create", "x", "--dataset", "nonsense"), "nonsense"),
+        (("export", "gone", "out"), "must be that of a judging task"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_in_a_line(run, mine, arguments, message):
+    done = run("judge", *arguments, "--data", mine)
+    assert (done.code, message in done.err, done.err.count("\n")) == (2, True, 1)
+
+
+def test_judgments_become_a_dataset_with_their_origin(made, mine, run, tmp_path):
+    out = tmp_path / "judged"
+    assert "judge first" in run("judge", "export", "reds", out, "--data", mine).err
+    task = open_task(mine, "reds")
+    session = task.grading("ann", pictures=lambda _: "")
+    for _ in range(4):
+        session.choose(3)
+    for _ in range(4):
+        session.choose(0)
+    done = run("judge", "export", "reds", out, "--data", mine)
+    assert (done.code, done.out.strip()) == (0, str(out))
+    assert "4 judgments of 1 queries; 1 without a relevant photo left out" in done.err
+    dataset = read_dataset(out)
+    assert dataset.judged_by == {"eye": 4}
+    assert len(dataset.photo_ids) == 25
