@@ -2,12 +2,12 @@
 
 import hashlib
 import json
+import signal
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from PIL import Image
 
 from searchlab.cli import main
@@ -18,22 +18,11 @@ from searchlab.photos.photo import Photo, attribution_of, orientation_of
 from searchlab.photos.table import PhotoTable
 from tests.support.commands import Done
 
-SLOW_FILE = "\npytestmark = pytest.mark.slow\n"
+# Started in the background, a shell makes its commands deaf to Ctrl-C, and they their children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 PLAIN = ("#e50000", "#15b01a", "#0343df", "#ffff14", "#000000", "#ffffff")
-
-
-def pytest_configure(config):
-    """Let quick runs draw fewer examples, where a test does not say how many it needs."""
-    if config.option.markexpr == "not slow":
-        settings.register_profile("quick", settings.default, max_examples=30)
-        settings.load_profile("quick")
-
-
-def pytest_ignore_collect(collection_path, config):
-    """Leave slow files out unread where slow tests are: to import torch alone takes seconds."""
-    if config.option.markexpr == "not slow" and collection_path.suffix == ".py":
-        return SLOW_FILE in collection_path.read_text(encoding="utf-8") or None
-    return None
 
 
 def plain_photo(number, **changes):

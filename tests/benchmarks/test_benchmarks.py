@@ -24,8 +24,8 @@ SHORTER = {
     "bench_filters": ["--systems", "searchlab-clustered,searchlab-planned,hnswlib,usearch"],
     "bench_scale": ["--systems", "searchlab-clustered,hnswlib-huge"],
 }
-SHARED = {"dataset", "runs", "seed", "threads", "force", "smoke", "out"}
-TIMEOUT_S = 300  # for a machine that has much else to do
+SHARED = {"dataset", "runs", "seed", "threads", "force", "smoke", "out", "allow_changes"}
+TIMEOUT_S = 600  # for a machine that has much else to do
 
 
 def module_of(script):

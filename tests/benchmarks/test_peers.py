@@ -1,6 +1,7 @@
 """Every system behind the benchmarks' protocol answers as exact search does, filters included."""
 
 import re
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -31,13 +32,16 @@ def name(request):
 
 
 @pytest.fixture(scope="module")
-def peer(name, atlas, tmp_path_factory):
+def peer(name, atlas):
     made = PEERS[name].make()
-    made.build(atlas.vectors, atlas.columns, tmp_path_factory.mktemp(name))
-    if made.efforts:
-        made.set_effort(max(made.efforts))
-    yield made
-    made.close()
+    # Not in pytest's own folder, which every other session closes to all users but its own: run by
+    # root, PostgreSQL is another one.
+    with tempfile.TemporaryDirectory(prefix=f"searchlab-{name}-") as folder:
+        made.build(atlas.vectors, atlas.columns, Path(folder))
+        if made.efforts:
+            made.set_effort(max(made.efforts))
+        yield made
+        made.close()
 
 
 def overlap(rows, exact):

@@ -26,7 +26,8 @@ def measured(share=0.5, **manifest):
 
 def test_every_script_has_the_same_command_line(options):
     defaults = options()
-    assert sorted(vars(defaults)) == ["dataset", "force", "out", "runs", "seed", "smoke", "threads"]
+    names = ["allow_changes", "dataset", "force", "out", "runs", "seed", "smoke", "threads"]
+    assert sorted(vars(defaults)) == names
     assert (defaults.dataset, defaults.runs, defaults.seed, defaults.threads) == ("demo", 5, 0, 1)
     assert (defaults.force, defaults.smoke) == (False, False)
 

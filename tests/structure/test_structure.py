@@ -30,8 +30,9 @@ HEAVY = (
 )
 MAX_LINES = 400
 TESTS = Path(__file__).parents[1]
+BENCHMARKS = TESTS.parent / "benchmarks"
 # What has tests and is no room of the package, and what tests share.
-MORE_TESTS = {"benchmarks", "notebooks", "spec", "structure", "support"}
+MORE_TESTS = {"benchmarks", "browser", "notebooks", "spec", "structure", "support"}
 
 
 # -- rooms ------------------------------------------------------------------------------------
@@ -85,6 +86,19 @@ def test_imports_are_absolute():
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert relative == []
+
+
+def test_the_package_stands_without_what_lies_beside_it():
+    """A wheel has neither benchmarks nor tests."""
+    beside = [
+        f"{path.name}:{node.lineno}"
+        for path in MODULES.values()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom | ast.Import)
+        for name in [getattr(node, "module", None) or node.names[0].name]
+        if name.split(".")[0] in {"benchmarks", "tests"}
+    ]
+    assert beside == []
 
 
 # -- public names -----------------------------------------------------------------------------
@@ -162,9 +176,8 @@ def test_help_and_usage_errors_load_nothing_heavy(arguments):
 
 
 def test_no_file_is_too_long_to_be_read_in_one_go():
-    lengths = {
-        name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()
-    }
+    files = [*MODULES.values(), *TESTS.rglob("*.py"), *BENCHMARKS.rglob("*.py")]
+    lengths = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
     assert {name: lines for name, lines in lengths.items() if lines > MAX_LINES} == {}
 
 

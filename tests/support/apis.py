@@ -2,16 +2,20 @@
 
 import asyncio
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
 import httpx
 
 from searchlab.api.accounts.accounts import create_key
+from searchlab.api.accounts.administration import create_account
 from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.api.accounts.migrations import migrate
+from searchlab.api.accounts.sessions import create_link, sign_in
 from searchlab.api.app import create_app
 from searchlab.api.settings import Settings
+from searchlab.api.web.session_cookies import Site
+from searchlab.errors import ConflictError
 
 
 class _OnLoop(httpx.BaseTransport):
@@ -72,10 +76,12 @@ def lifespan(app, loop):
 
 @contextmanager
 def api(library, **changes):
-    """Serve a library folder; yields `client`, `anonymous`, `key` and `make_client`."""
+    """Serve a library folder; yields `client`, `key`, `make_client`, `make_browser` and more."""
     settings = Settings(data=library, access_log=False, **changes)
     database = open_database(settings.database_url or sqlite_url(library))
     migrate(database)
+    if settings.visitors:
+        create_key(database, account=settings.visitors, name="visitors", plan="scale")
 
     with loop_thread() as loop:
         app = create_app(settings)
@@ -89,12 +95,29 @@ def api(library, **changes):
                     headers={"x-api-key": secret, **headers},
                 )
 
+            def make_browser(account=None, plan="scale", base_url="https://photos.test"):
+                """Make a client that sends forms as pages do, signed in to the account named."""
+                browser = httpx.Client(
+                    transport=_OnLoop(app, loop),
+                    base_url=base_url,
+                    headers={"sec-fetch-site": "same-origin"},
+                )
+                if account is not None:
+                    with suppress(ConflictError):
+                        create_account(database, account, plan=plan)
+                    # Not by the form, which takes few attempts from one address.
+                    token, _ = create_link(database, account)
+                    secret = sign_in(database, token, browser="Firefox on Linux")
+                    browser.cookies.set(Site(base_url).cookie, secret, domain=browser.base_url.host)
+                return browser
+
             client = make_client()
             yield SimpleNamespace(
                 client=client,
                 key=client.headers["x-api-key"],
                 anonymous=httpx.Client(transport=_OnLoop(app, loop), base_url="http://photos.test"),
                 make_client=make_client,
+                make_browser=make_browser,
                 database=database,
                 app=app,
                 loop=loop,

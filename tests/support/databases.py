@@ -13,10 +13,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.api.accounts.migrations import migrate
-from searchlab.api.accounts.tables import METADATA
+from searchlab.api.accounts.tables import METADATA, accounts
+from searchlab.api.accounts.values import utc_now
 
 BACKENDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 HOSTILE = ("\0", "a\0b", "\ud800", "x\udfff")
@@ -123,3 +125,13 @@ def start(code, *arguments):
 def run(coroutine):
     """Run a coroutine, as a worker's event loop would."""
     return asyncio.run(coroutine)
+
+
+def add_account(connection, name, plan="free"):
+    values = {"name": name, "plan": plan, "created_at": utc_now()}
+    connection.execute(accounts.insert().values(values))
+
+
+def account_names(database):
+    with database.reading() as connection:
+        return list(connection.scalars(sa.select(accounts.c.name).order_by(accounts.c.id)))

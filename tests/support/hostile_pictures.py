@@ -5,7 +5,7 @@ import zlib
 
 from PIL import Image
 
-from searchlab.api.http.uploads import open_upload
+from searchlab.api.http.decoding import open_upload
 from searchlab.api.wire.errors import HttpProblem, problem_of
 from searchlab.errors import ImageError
 from tests.support.pictures import encoded

@@ -64,6 +64,7 @@ PHOTOGRAPHER = {
 }
 
 SEARCH = "/search/photos"
+UNKNOWN = "00000000-0000-4000-8000-000000000000"  # a photo_id of no photo
 
 
 def check_record(record, shape):
@@ -243,3 +244,29 @@ class Api:
 def refusal(api, **params):
     """Search with parameters that are invalid."""
     return check_invalid(api.get(SEARCH, **params))
+
+
+def create_collection(api, **body):
+    return check_success(api.post("/collections", {"name": "Autumn"} | body))["data"]
+
+
+def add_photo(api, collection_id, photo_id, **body):
+    answer = api.post(f"/collections/{collection_id}/photos", {"photo_id": photo_id} | body)
+    return check_success(answer)["data"]
+
+
+def read_collection(api, collection_id):
+    return api.data(f"/collections/{collection_id}")
+
+
+def ids_of(response):
+    return [photo["photo_id"] for photo in check_page(response)["data"]]
+
+
+def follow(api, first):
+    """Follow the cursors of an image search, with nothing but the cursor."""
+    return api.follow(first, lambda cursor: api.image_page(cursor=cursor))
+
+
+def found_in(pages):
+    return [photo["photo_id"] for page in pages for photo in page["data"]]

@@ -24,14 +24,23 @@ class Served:
         process: The parent process; its workers are `workers`.
     """
 
-    def __init__(self, data, *options, env=None):
+    def __init__(self, data, *options, env=None, before=()):
         self.data = Path(data)
         handle, name = tempfile.mkstemp(prefix="served-", suffix=".log")
         self._log = Path(name)
         self._said = ""
         with os.fdopen(handle, "wb") as stream:
             self.process = subprocess.Popen(
-                [*COMMAND, "serve", "--data", str(data), "--port", "0", *map(str, options)],
+                [
+                    *before,
+                    *COMMAND,
+                    "serve",
+                    "--data",
+                    str(data),
+                    "--port",
+                    "0",
+                    *map(str, options),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stream,
@@ -86,9 +95,12 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(data, *options, env=None):
-    """Serve a library for as long as the block runs; options as for `searchlab serve`."""
-    server = Served(data, *options, env=env)
+def serving(data, *options, env=None, before=()):
+    """Serve a library for as long as the block runs.
+
+    Options are those of `searchlab serve`; `before` are words that the command is run by.
+    """
+    server = Served(data, *options, env=env, before=before)
     try:
         yield server
         code = server.stop()

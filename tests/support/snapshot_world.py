@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from searchlab.config import Config
+from searchlab.library import retention
 from searchlab.library.snapshots import write_snapshot
 from searchlab.photos.photo import URL_SIZES, Photo, photo_id_of
 from searchlab.photos.table import PhotoTable
@@ -43,11 +44,17 @@ def folder(tmp_path):
 
 
 @pytest.fixture
+def forgetful(monkeypatch):
+    """Lets a library keep no more snapshots than it must."""
+    monkeypatch.setattr(retention, "KEPT_S", 0.0)
+
+
+@pytest.fixture
 def save(folder):
     """Writes a snapshot of photos with some names."""
 
-    def write(names, *, kind="hnsw", roots=(), next_label=100, **options):
-        table = PhotoTable.from_photos(map(photo, names))
+    def write(names, *, kind="hnsw", roots=(), next_label=100, labels=None, **options):
+        table = PhotoTable.from_photos(map(photo, names), labels=labels)
         rng = np.random.default_rng(list(map(ord, "".join(names))))
         vectors = rng.normal(size=(len(names), 8)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
