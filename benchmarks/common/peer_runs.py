@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from rich.console import Console
@@ -13,8 +14,9 @@ from benchmarks.common.fresh_process import in_fresh_process
 from benchmarks.common.peers import PEERS
 from benchmarks.common.recording import on_record, record
 from searchlab.cli.console import ConsoleProgress
-from searchlab.errors import InputError
+from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.measurement import measurement_path, read_measurement
 
 Measure: TypeAlias = Callable[[str, argparse.Namespace], dict[str, Any]]
 """Measures one system by its name; returns what is to be recorded, without `manifest`."""
@@ -39,6 +41,11 @@ def add_systems(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
     """Let the command line pick systems; records of the others are read, by whatever code."""
     listed = ", ".join(names)
     parser.add_argument("--systems", default=",".join(names), help=f"separated by commas: {listed}")
+    parser.add_argument(
+        "--summarise",
+        action="store_true",
+        help="measure nothing; summarise what is on record, of whatever code and machine",
+    )
 
 
 def measure_systems(
@@ -66,12 +73,16 @@ def measure_systems(
     with progress.step(benchmark, len(names), unit="systems") as step:
         for name in names:
             step.note(name)
-            if name in chosen:
+            if options.summarise:
+                existing = _recorded(options, benchmark, name)
+            elif name in chosen:
                 existing = on_record(options, benchmark, name)
             else:
                 existing = on_record(unforced, benchmark, name, any_code=True)
             if existing is not None:
                 outcome.records[name] = existing
+            elif options.summarise:
+                outcome.missing[name] = "not measured yet"
             elif not PEERS[name].is_installed:
                 outcome.missing[name] = "not installed"
             elif name not in chosen:
@@ -80,6 +91,11 @@ def measure_systems(
                 _measure(options, benchmark, name, measure, outcome)
             step.advance(1)
     return outcome
+
+
+def _recorded(options: argparse.Namespace, benchmark: str, name: str) -> dict[str, Any] | None:
+    path = measurement_path(options.out, benchmark, options.dataset, name)
+    return read_measurement(path) if path.exists() else None
 
 
 def _measure(
@@ -108,7 +124,35 @@ def _measure(
     record(options, benchmark, name, {**values, "manifest": manifest})
 
 
-def version_of(values: dict[str, Any]) -> str:
-    """Return the version of the package that was measured."""
-    package = PEERS[values["name"]].package
-    return str(values["manifest"]["packages"][package])
+def recorded_beside(summary: dict[str, Any], results: Path) -> Outcome:
+    """Read the records of the systems that a summary has in its rows, in their order.
+
+    Raises:
+        NotFoundError: A record is gone.
+    """
+    folder = results / summary["benchmark"] / summary["dataset"]
+    outcome = Outcome()
+    for row in summary["rows"]:
+        path = folder / f"{row['system']}.json"
+        if not path.is_file():
+            msg = f"the records that a summary is made from must lie beside it, got no {path}"
+            raise NotFoundError(msg)
+        outcome.records[str(row["system"])] = read_measurement(path)
+    return outcome
+
+
+def origin_of(values: dict[str, Any]) -> dict[str, str]:
+    """Return version, commit and minute of a measurement, so that each row says its own."""
+    manifest = values["manifest"]
+    version = manifest["packages"].get(PEERS[values["name"]].package, "-")
+    at = manifest.get("measured_on", manifest)
+    commit = str(at.get("commit", manifest["commit"])).removeprefix("recorded with ")
+    measured = str(at.get("date", manifest["date"]))[:16].replace("T", " ")
+    return {"version": str(version), "commit": commit, "measured": measured}
+
+
+def summary_manifest(options: argparse.Namespace, benchmark: str, outcome: Outcome) -> Any:
+    """Make the manifest of a summary, which names the machines of the measurements in it."""
+    manifest = make_manifest(benchmark, seed=options.seed, threads=options.threads)
+    machines = {str(record["manifest"]["machine"]) for record in outcome.records.values()}
+    return {**manifest, "machine": "; ".join(sorted(machines)) or manifest["machine"]}

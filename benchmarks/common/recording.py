@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from searchlab.errors import DataError, InputError
-from searchlab.evaluation.provenance.manifest import machine
+from searchlab.evaluation.provenance.manifest import machine, refuse_changes
 from searchlab.evaluation.provenance.measurement import (
     measurement_path,
     read_measurement,
@@ -32,11 +32,11 @@ def bench_parser(
         datasets: All datasets that may be named; any name may be if left out.
 
     Returns:
-        A parser of --dataset, --runs, --seed, --threads, --force, --smoke and --out.
+        A parser of --dataset, --runs, --seed, --threads, --force, --smoke, --out and
+        --allow-changes. It refuses code with changes that no commit has, if the folder of results
+        lies in the same checkout.
     """
-    parser = argparse.ArgumentParser(
-        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = _Parser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     choices = list(datasets) or None
     parser.add_argument("--dataset", default=dataset, choices=choices, help="photos to measure on")
     parser.add_argument("--runs", type=int, default=5, help="repetitions; the median is reported")
@@ -47,7 +47,25 @@ def bench_parser(
         "--smoke", action="store_true", help="try the script on little data; figures say nothing"
     )
     parser.add_argument("--out", type=Path, default=_results(), help="folder of results")
+    parser.add_argument(
+        "--allow-changes",
+        action="store_true",
+        help="record what changed code measures as well; the record is marked",
+    )
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Refuses, before anything is measured, what must not be recorded."""
+
+    def parse_args(self, *args: Any, **kwargs: Any) -> Any:
+        options = super().parse_args(*args, **kwargs)
+        if not (options.smoke or options.allow_changes):
+            try:
+                refuse_changes(options.out)
+            except InputError as error:
+                self.error(str(error))
+        return options
 
 
 def _results() -> Path:

@@ -37,14 +37,20 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from benchmarks.common.peer_runs import Outcome, add_systems, measure_systems
+from benchmarks.common.peer_runs import (
+    Outcome,
+    add_systems,
+    measure_systems,
+    origin_of,
+    recorded_beside,
+    summary_manifest,
+)
 from benchmarks.common.peers import PEERS, Peer
-from benchmarks.common.real_vectors import POOL, REAL, vector_set
 from benchmarks.common.recording import bench_parser, record
 from benchmarks.filters.charts import draw_plans, draw_short, draw_speed, key_cells
 from searchlab.cli.console import ConsoleProgress
-from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.studies.filters.atlas import SHARES, Atlas, Kind, cells, measure_cell
+from searchlab.studies.vectors.real import POOL, REAL, vector_set
 
 SYSTEMS = (
     "searchlab-clustered",
@@ -161,22 +167,43 @@ def summarise(options: argparse.Namespace, outcome: Outcome) -> str:
     """Write summary.json and its charts; returns the table, ratios first."""
     for name in [name for name, values in outcome.records.items() if not values["cells"]]:
         outcome.missing[name] = outcome.records.pop(name)["parameters"]["filters"]
-    metrics: dict[str, float] = {}
-    for ours in OURS:
-        metrics |= _ratios(outcome, ours)
     folder = options.out / "filters" / options.dataset
     charts = [*draw_short(outcome.records, folder), *draw_plans(outcome.records, folder)]
     for kind in KINDS:
         charts += draw_speed(outcome.records, folder, kind=kind)
+    tables = make_tables(outcome)
     values = {
         "parameters": {"compared_with": list(OURS), "k": K, "threads": options.threads},
-        "metrics": metrics,
-        "rows": [{"system": name, **system["metrics"]} for name, system in outcome.records.items()],
+        **tables,
         "missing": outcome.missing,
-        "manifest": make_manifest("filters", seed=options.seed, threads=options.threads),
+        "manifest": summary_manifest(options, "filters", outcome),
     }
     record(options, "filters", "summary", values, beside=charts)
-    return _table(outcome, metrics)
+    return _table(outcome, tables["metrics"])
+
+
+def recompute(measurement: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Make the tables of a summary again from the records that lie beside it now."""
+    return make_tables(recorded_beside(measurement, folder))
+
+
+def make_tables(outcome: Outcome) -> dict[str, Any]:
+    """Compare the systems with each of ours, and put them into rows."""
+    metrics: dict[str, float] = {}
+    for ours in OURS:
+        metrics |= _ratios(outcome, ours)
+    rows = [
+        {"system": name, **origin_of(system), **_ways(system), **system["metrics"]}
+        for name, system in outcome.records.items()
+    ]
+    return {"metrics": metrics, "rows": rows}
+
+
+def _ways(system: Mapping[str, Any]) -> dict[str, str]:
+    """Say how a system filters, and of how many queries the median of a cell is taken."""
+    counts = [cell["n_queries"] for cell in system["cells"]]
+    queries = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
+    return {"filters": system["parameters"]["filters"], "queries": queries}
 
 
 def _ratios(outcome: Outcome, base: str) -> dict[str, float]:
@@ -189,17 +216,24 @@ def _ratios(outcome: Outcome, base: str) -> dict[str, float]:
             continue
         for figure in ("p50_ms", "p95_ms"):
             ratios = [theirs[figure] / mine[figure] for theirs, mine in pairs]
-            metrics[f"{name} / {base} {figure}"] = float(np.exp(np.mean(np.log(ratios))))
+            metrics[f"{name} / {base} {figure}"] = _mean(ratios)
             metrics[f"{name} / {base} {figure} worst cell"] = max(ratios)
             metrics[f"{name} / {base} {figure} best cell"] = min(ratios)
-        for percent in (10, 1, 0.1):
+        for percent in (100, 10, 1, 0.1):
             ratios = [a["p50_ms"] / b["p50_ms"] for a, b in pairs if 100 * a["share"] == percent]
             if ratios:
-                mean = float(np.exp(np.mean(np.log(ratios))))
-                metrics[f"{name} / {base} p50_ms at {percent:g}%"] = mean
+                place = f"at {percent:g}%" if percent < 100 else "without a filter"
+                metrics[f"{name} / {base} p50_ms {place}"] = _mean(ratios)
+        wide = [a["p50_ms"] / b["p50_ms"] for a, b in pairs if 0.1 <= a["share"] < 1]
+        if wide:
+            metrics[f"{name} / {base} p50_ms at 10% and more"] = _mean(wide)
         reaching = [theirs for theirs, _ in pairs if theirs["recall"] >= 0.95]
         metrics[f"{name} share of cells with recall@10 of 0.95"] = len(reaching) / len(pairs)
     return {name: round(value, 4) for name, value in metrics.items()}
+
+
+def _mean(ratios: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(ratios))))
 
 
 def _table(outcome: Outcome, ratios: Mapping[str, float]) -> str:

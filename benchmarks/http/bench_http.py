@@ -136,9 +136,11 @@ def print_rows(rows: list[dict[str, Any]], by: str, base: str) -> None:
         print(f"{row[by]:<38}{row['connections']:>5}{cells}")
 
 
-def measure_api(options: argparse.Namespace) -> None:
+def measure_api(
+    options: argparse.Namespace, names: Sequence[str] = ("endpoints", "filters")
+) -> None:
     """Measure the API's operations, and a text search under each filter."""
-    todo = [n for n in ("endpoints", "filters") if on_record(options, BENCHMARK, n) is None]
+    todo = [name for name in names if on_record(options, BENCHMARK, name) is None]
     if not todo:
         return
     progress = ConsoleProgress(Console(stderr=True))
@@ -170,7 +172,8 @@ def measure_servers(options: argparse.Namespace) -> None:
         headers = {"x-api-key": new_key(library.folder)}
         running_servers: dict[str, tuple[str, list[int]]] = {}
         for name, (serve, app) in SERVERS.items():
-            needed = ["uvicorn"] * (serve is uvicorn) + ["fastapi"] * (app == "fastapi_app")
+            needed = ["uvicorn", "uvloop", "httptools"] * (serve is uvicorn)
+            needed += ["fastapi"] * (app == "fastapi_app")
             missing = [package for package in needed if importlib.util.find_spec(package) is None]
             if missing:
                 print(f"{name} needs {', '.join(missing)}, which is not installed")

@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.common.fresh_process import in_fresh_process
-from benchmarks.common.real_vectors import REAL, vector_set
 from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.cli.console import ConsoleProgress
 from searchlab.config import Config
@@ -39,6 +38,7 @@ from searchlab.evaluation.metrics import recall_at_k
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.search.indexes import ExactIndex, HnswIndex, open_index
 from searchlab.studies.vectors.made import VectorSet
+from searchlab.studies.vectors.real import REAL, vector_set
 
 K = 20
 EFFORTS = (20, 50, 100, 200, 400, 800, 1600)

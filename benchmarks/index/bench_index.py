@@ -30,15 +30,21 @@ from rich.console import Console
 
 from benchmarks.common.fresh_process import Usage, size_mib
 from benchmarks.common.index_charts import draw_costs, draw_recall
-from benchmarks.common.peer_runs import Outcome, add_systems, measure_systems, version_of
+from benchmarks.common.peer_runs import (
+    Outcome,
+    add_systems,
+    measure_systems,
+    origin_of,
+    recorded_beside,
+    summary_manifest,
+)
 from benchmarks.common.peers import PEERS, Peer
-from benchmarks.common.real_vectors import REAL, vector_set
 from benchmarks.common.recording import bench_parser, record
 from searchlab.cli.console import ConsoleProgress
-from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.search.indexes import ExactIndex, Neighbors
 from searchlab.studies.index.recall import fastest_at, measure_search
 from searchlab.studies.vectors.made import VectorSet
+from searchlab.studies.vectors.real import REAL, vector_set
 
 SYSTEMS = (
     "searchlab-hnsw",
@@ -157,27 +163,42 @@ def _round_floats(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def summarise(options: argparse.Namespace, outcome: Outcome) -> str:
     """Write summary.json and its charts; returns the table, ratios first."""
+    folder = options.out / "index" / options.dataset
+    charts = [*draw_recall(outcome.records, folder), *draw_costs(outcome.records, folder)]
+    tables = make_tables(outcome)
+    values = {
+        "parameters": {"compared_with": OURS, "k": 10, "threads": options.threads},
+        **tables,
+        "missing": outcome.missing,
+        "manifest": summary_manifest(options, "index", outcome),
+    }
+    record(options, "index", "summary", values, beside=charts)
+    return _table(outcome, tables["metrics"])
+
+
+def recompute(measurement: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Make the tables of a summary again from the records that lie beside it now."""
+    return make_tables(recorded_beside(measurement, folder))
+
+
+def make_tables(outcome: Outcome) -> dict[str, Any]:
+    """Compare the systems with ours, and put them into rows."""
     ours = outcome.records.get(OURS, {"metrics": {}})["metrics"]
     metrics: dict[str, float] = {}
     for name, system in outcome.records.items():
         for key, value in system["metrics"].items():
             if ours.get(key) and "recall" not in key:
                 metrics[f"{name} / {OURS} {key}"] = round(value / ours[key], 3)
-    folder = options.out / "index" / options.dataset
-    charts = [*draw_recall(outcome.records, folder), *draw_costs(outcome.records, folder)]
     rows = [
-        {"system": name, "version": version_of(system), **system["metrics"]}
+        {
+            "system": name,
+            **origin_of(system),
+            "n_queries": system["parameters"]["n_queries"],
+            **system["metrics"],
+        }
         for name, system in outcome.records.items()
     ]
-    values = {
-        "parameters": {"compared_with": OURS, "k": 10, "threads": options.threads},
-        "metrics": metrics,
-        "rows": rows,
-        "missing": outcome.missing,
-        "manifest": make_manifest("index", seed=options.seed, threads=options.threads),
-    }
-    record(options, "index", "summary", values, beside=charts)
-    return _table(outcome, metrics)
+    return {"metrics": metrics, "rows": rows}
 
 
 def _table(outcome: Outcome, ratios: Mapping[str, float]) -> str:

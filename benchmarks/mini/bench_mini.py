@@ -30,6 +30,8 @@ from PIL import Image
 
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.mini.tasks import LOADERS, Query, Rows, Task, rank_answers, read_tsv, with_interval
+from searchlab.errors import NotFoundError
+from searchlab.evaluation.datasets import external_root
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.models.mini.artefacts import RECORD_FILE
 from searchlab.models.mini.embedder import MINI_DATA, MiniEmbedder
@@ -236,6 +238,39 @@ def metrics_of(task: Task, measured: dict[str, object]) -> dict[str, float]:
     for language, scores in measured.get("graded nDCG@10", {}).items():
         metrics[f"ndcg@10.{language}"] = round(scores["mean"] / 100, 4)
     return metrics
+
+
+def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Score the model that ships, and the models beside it, again; without times.
+
+    Raises:
+        NotFoundError: It is of another build, or SEARCHLAB_DATASETS does not hold the photos.
+    """
+    dataset = str(measurement["dataset"])
+    if measurement["name"] != "shipped":
+        msg = f"only the model that ships is scored again, got {measurement['name']!r}"
+        raise NotFoundError(msg)
+    root = external_root()
+    if root is None or not (root / dataset).is_dir():
+        msg = f"SEARCHLAB_DATASETS must name a folder that holds {dataset}, got {root}"
+        raise NotFoundError(msg)
+    task, model = LOADERS[dataset](root), MiniEmbedder(MINI_DATA, threads=1)
+    pictures = [Image.open(path).convert("RGB") for path in task.photos]
+    photos = model.encode_images(pictures)
+    texts = model.encode_texts([query.text for query in task.queries])
+    again: dict[str, Any] = {
+        "model_id": model.model_id,
+        "photos": len(pictures),
+        "queries": len(task.queries),
+        "scores": score(task, texts, photos, task.queries),
+        "beside": {
+            name: score_other_model(name, task, pictures)
+            for name in measurement["parameters"]["beside"]
+        },
+    }
+    if dataset == "flickr8k":
+        again["graded nDCG@10"] = measure_graded(task.photos[0].parents[1], model, photos)
+    return again | {"metrics": metrics_of(task, again | {"speed": {}})}
 
 
 def main() -> None:

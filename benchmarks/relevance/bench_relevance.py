@@ -14,13 +14,15 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.config.calibration import Curve
 from searchlab.config.query_weights import QueryWeights
-from searchlab.evaluation.calibration.query_fit import TextFit
+from searchlab.config.word_weights import USUAL_WORDS
+from searchlab.evaluation.calibration.query_fit import TextFit, WrittenFit
 from searchlab.evaluation.charts import chart, save_chart
 from searchlab.evaluation.datasets import Dataset, load_dataset
 from searchlab.evaluation.provenance.manifest import data_hashes, make_manifest, models_of
@@ -34,7 +36,9 @@ from searchlab.studies.calibration.relevance import (
     calibration_of,
     measure,
     open_sets,
+    paired,
 )
+from searchlab.studies.calibration.written import SETS as WITH_TEXTS
 
 BENCHMARK = "relevance"
 MODEL = "mini"
@@ -51,18 +55,23 @@ def main() -> None:
     if on_record(options, BENCHMARK, MODEL) is not None:
         return
     names = dict.fromkeys(SETS, "demo-everyday") if options.smoke else {**SETS, **READ_ONLY}
+    with_texts = dict.fromkeys(WITH_TEXTS, "demo-everyday") if options.smoke else WITH_TEXTS
     options.samples = 50 if options.smoke else options.samples
     with tempfile.TemporaryDirectory() as scratch:
-        engines, datasets = open_sets(MODEL, names, options.data or Path(scratch))
+        place = options.data or Path(scratch)
+        engines, datasets = open_sets(MODEL, names, place)
+        read = open_sets(MODEL, with_texts, place, words=USUAL_WORDS)
         parameters = {name: getattr(options, name) for name in ("least", "samples", "seed")}
-        measured = measure(engines, datasets, **parameters)
+        measured = measure(engines, datasets, paired(*read), **parameters)
         if not options.smoke:
             ship(measured, engines["sentences"], datasets)
     place = options.out / BENCHMARK / options.dataset / MODEL
     values = {
-        "parameters": {"model": MODEL, "sets": names, **parameters},
+        "parameters": {"model": MODEL, "sets": names, "read": dict(with_texts), **parameters},
         **measured,
-        "manifest": manifest_of(options, datasets),
+        "manifest": manifest_of(
+            options, {**datasets, **{f"{n}, texts": d for n, d in read[1].items()}}
+        ),
     }
     record(options, BENCHMARK, MODEL, values, beside=draw(place, measured))
     for name, value in measured["metrics"].items():
@@ -76,24 +85,19 @@ def ship(measured: Mapping[str, Any], engine: Any, datasets: Mapping[str, Datase
     source = "+".join(f"{datasets[name].name}@{datasets[name].revision}" for name in FITTED)
     pictures = (load_dataset(f"flickr8k-{kind}") for kind in ("similar", "steered"))
     calibration = calibration_of(fit, engine, *pictures, source)
+    with_texts = {name: measured["fit"][name] for name in WrittenFit._fields}
+    calibration = replace(calibration, **with_texts)
     save_calibration(calibration, engine.model.model_id, SHIPPED)
 
 
 def draw(place: Path, measured: Mapping[str, Any]) -> list[Path]:
     """Draw reliability by left-out set, and what scores tell of queries without an answer."""
-    rows: Sequence[Mapping[str, Any]] = measured["left_out"]
-    n_rows = -(-len(rows) // 3)
-    with chart(11, 3.6 * n_rows, columns=3, rows=n_rows, sharey=True, squeeze=False) as (f, axs):
-        for axes, row in zip(axs.flat, rows, strict=False):
-            title = f"without {row['left_out']}: ECE {row['ece']['mean']:.3f}"
-            draw_reliability(axes, row["bars"], title=title)
-        for axes in axs.flat[len(rows) :]:
-            axes.set_visible(False)
-        axs[0, 0].legend(loc="upper left")
-        for axes in axs[:, 0]:
-            axes.set_ylabel("share relevant")
-        f.suptitle(f"{MODEL}: scores of what the curve was not fitted on, ten nearest")
-        written = save_chart(f, place)
+    said = f"{MODEL}: scores of what the curve was not fitted on, ten"
+    written = draw_left_out(place, measured["left_out"], f"{said} nearest")
+    fitted = [row for row in measured["written"] if row["scored_by"] != "picture alone"]
+    by_way = [{**row, "left_out": f"{row['left_out']}, {row['scored_by']}"} for row in fitted]
+    beside = place.with_name(f"{MODEL}.written")
+    written += draw_left_out(beside, by_way, f"{said} best by picture and texts")
     missing = measured["missing"]
     with chart(11, 3.9, columns=3, sharey=True) as (figure, panels):
         for axes, name in zip(panels, SETS, strict=True):
@@ -102,6 +106,22 @@ def draw(place: Path, measured: Mapping[str, Any]) -> list[Path]:
         panels[1].legend(loc="lower left")
         figure.suptitle(f"{MODEL}: does a threshold tell what is missing?")
         return written + save_chart(figure, place.with_name(f"{MODEL}.missing"))
+
+
+def draw_left_out(place: Path, rows: Sequence[Mapping[str, Any]], title: str) -> list[Path]:
+    """Draw the reliability of scores of each set that was left out."""
+    n_rows = -(-len(rows) // 3)
+    with chart(11, 3.6 * n_rows, columns=3, rows=n_rows, sharey=True, squeeze=False) as (f, axs):
+        for axes, row in zip(axs.flat, rows, strict=False):
+            label = f"without {row['left_out']}: ECE {row['ece']['mean']:.3f}"
+            draw_reliability(axes, row["bars"], title=label)
+        for axes in axs.flat[len(rows) :]:
+            axes.set_visible(False)
+        axs[0, 0].legend(loc="upper left")
+        for axes in axs[:, 0]:
+            axes.set_ylabel("share relevant")
+        f.suptitle(title)
+        return save_chart(f, place)
 
 
 def manifest_of(options: argparse.Namespace, datasets: Mapping[str, Dataset]) -> dict[str, Any]:

@@ -227,11 +227,25 @@ def summarise(
     options: argparse.Namespace, records: list[dict[str, Any]], missing: dict[str, str]
 ) -> str:
     """Write summary.json and its charts; returns the tables."""
-    rows = make_rows(records)
-    laws = fit_laws(rows)
+    tables = make_tables(records)
+    rows, laws = tables["rows"], tables["fits"]
     folder = options.out / "scale" / options.dataset
     values = {
         "parameters": {"recall": RECALL, "sizes": options.sizes, "threads": options.threads},
+        **tables,
+        "missing": missing,
+        "manifest": make_manifest("scale", seed=options.seed, threads=options.threads),
+    }
+    charts = [*draw_costs(rows, laws, folder), *draw_filters(rows, folder)]
+    record(options, "scale", "summary", values, beside=charts)
+    return format_summary(rows, laws, values["plan"], missing)
+
+
+def make_tables(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put the records into rows, fit the laws, and say what they mean for larger sizes."""
+    rows = make_rows(records)
+    laws = fit_laws(rows)
+    return {
         "metrics": {
             f"{law['system']} {law['cost']} exponent": law["exponent"]["mean"] for law in laws
         },
@@ -243,12 +257,7 @@ def summarise(
             for one in records
             for point in one["points"]
         ],
-        "missing": missing,
-        "manifest": make_manifest("scale", seed=options.seed, threads=options.threads),
     }
-    charts = [*draw_costs(rows, laws, folder), *draw_filters(rows, folder)]
-    record(options, "scale", "summary", values, beside=charts)
-    return format_summary(rows, laws, values["plan"], missing)
 
 
 def main() -> None:

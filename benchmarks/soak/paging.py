@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import httpx
@@ -16,7 +17,7 @@ _RANKINGS: tuple[dict[str, str], ...] = (
     {"q": "a red flower", "sort_by": "newest"},
     {"q": "water", "color_hex": "#1f6f8b", "color_tolerance": "120"},
 )
-_KEPT_SNAPSHOTS = 3
+_KEPT_S = 3_600
 
 
 async def walk_rankings(world: World) -> None:
@@ -58,11 +59,11 @@ async def _walk(world: World, client: httpx.AsyncClient, params: dict[str, str])
 
 
 def _judge_expiry(world: World, snapshot: str) -> None:
-    """Check that a cursor expired only because its snapshot is not among the newest."""
+    """Check that a cursor expired only when its snapshot had been replaced for long."""
     world.ledger.events["walks whose snapshot was dropped"] += 1
-    newest = world.order[-_KEPT_SNAPSHOTS:]
-    if snapshot in newest[1:]:
-        world.ledger.report_broken(f"a cursor of {snapshot} expired, the newest are {newest}")
+    passed_s = time.monotonic() - world.replaced.get(snapshot, time.monotonic())
+    if passed_s < _KEPT_S:
+        world.ledger.report_broken(f"a cursor of {snapshot} expired after {passed_s:.0f} s")
 
 
 def _judge_walk(

@@ -1,11 +1,14 @@
 """Everything at once against a real server: does it keep what the specification promises?
 
     python -m benchmarks.soak.soak_http                     a minute and a half
+    nice -n 10 python -m benchmarks.soak.soak_http --seconds 240 --force
+    python -m benchmarks.soak.soak_http --seconds 36000 --requests 1000000 --force
     python -m benchmarks.soak.soak_http --smoke --out "$(mktemp -d)"
 
 For --seconds (60; the smoke 10) a server with two workers on the bundled photos gets every request
-that the API has, while photos come and go, keys are made and revoked, workers are killed and the
-whole server is stopped, killed and started again. It checks:
+that the API has and visitors of every page. Meanwhile photos come and go, keys are made and
+revoked, workers are killed, the server is stopped, killed and started again, its clock is set by
+years, its disk is full, and crowds of slow clients hold connections. It checks:
 
 - counting: an account's usage is the searches that were acknowledged to it, none lost, and none
   extra except of those whose connection broke before an answer came;
@@ -14,6 +17,7 @@ whole server is stopped, killed and started again. It checks:
 - deletion: a photo that was deleted is gone, cursors included;
 - idempotency: a POST that is sent again does nothing twice;
 - answers: no status but those that the request may have, and no 5xx but 503 with Retry-After;
+- clock and disk: what is counted never gets less, and /ready tells a disk that is full;
 - memory: no worker grows beyond a bound.
 
 Writes results/http/<dataset>/soak.json, skips what is on record (--force runs again), and ends with
@@ -35,10 +39,13 @@ from benchmarks.common.load.libraries import library_of
 from benchmarks.common.load.searchlab_server import Server
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.soak.changing import change_photos, draw
+from benchmarks.soak.dawdling import dawdle
+from benchmarks.soak.faults import Faults, fill_disk, set_clock
 from benchmarks.soak.killing import kill_in_turns, summarise_memory, watch_memory
 from benchmarks.soak.paging import walk_rankings
 from benchmarks.soak.reading import read_at_random
 from benchmarks.soak.settling import settle
+from benchmarks.soak.visiting import visit
 from benchmarks.soak.world import World
 from benchmarks.soak.writing import make_collections, make_keys
 from searchlab.api.accounts.database import open_database, sqlite_url
@@ -61,6 +68,10 @@ async def run_all(world: World) -> None:
         make_keys,
         change_photos,
         kill_in_turns,
+        set_clock,
+        fill_disk,
+        dawdle,
+        visit,
         watch_memory,
     ]
     outcomes = await asyncio.gather(*(actor(world) for actor in actors), return_exceptions=True)
@@ -89,7 +100,13 @@ def run_soak(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, A
         folder = Path(name)
         library = library_of(options.dataset, folder, progress=progress)
         prepare(library, folder / "photos")
-        server = Server(library.folder, folder / "server.log", workers=WORKERS)
+        faults = Faults(folder)
+        server = Server(
+            library.folder,
+            folder / "server.log",
+            workers=WORKERS,
+            environment=faults.environment,
+        )
         server.start()
         try:
             with progress.step(f"everything at once for {options.seconds:g} seconds"):
@@ -97,7 +114,9 @@ def run_soak(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, A
                     library.folder,
                     folder / "photos",
                     server,
+                    faults,
                     seconds=options.seconds,
+                    requests=options.requests,
                     seed=options.seed,
                 )
                 asyncio.run(run_all(world))
@@ -117,16 +136,21 @@ def main() -> None:
     """Run, show and record."""
     parser = bench_parser(__doc__, dataset="demo", datasets=("demo", "plain"))
     parser.add_argument("--seconds", type=float, default=60.0, help="length of the soak")
+    parser.add_argument("--requests", type=int, default=10**6, help="requests after which it ends")
     options = parser.parse_args()
     if options.smoke:
-        options.dataset, options.seconds = "plain", 10.0
+        options.dataset, options.seconds = "plain", min(options.seconds, 10.0)
     if on_record(options, "http", "soak") is not None:
         return
     figures, tables = run_soak(options)
     for name, value in figures.items():
         print(f"{name:<40}{value:>12,}")
     values = {
-        "parameters": {"seconds": options.seconds, "workers": WORKERS},
+        "parameters": {
+            "seconds": options.seconds,
+            "requests": options.requests,
+            "workers": WORKERS,
+        },
         "metrics": figures,
         "counts": [{"what": name, "count": value} for name, value in figures.items()],
         **tables,

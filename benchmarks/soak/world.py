@@ -7,7 +7,7 @@ import random
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -17,9 +17,11 @@ from searchlab.api.accounts.accounts import create_key
 from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.library.library import open_library
 
+if TYPE_CHECKING:
+    from benchmarks.soak.faults import Faults
+
 SEARCH = "/api/v1/search/photos"
-ACCOUNTS = {"reader": "scale", "pager": "scale", "maker": "growth"}
-_MOST_REQUESTS = 200_000
+ACCOUNTS = {"reader": "scale", "pager": "scale", "maker": "growth", "dawdler": "free"}
 
 
 class World:
@@ -31,19 +33,34 @@ class World:
         server: The server that gets all requests.
         ledger: Counts what all actors do.
         random: Seeded; but the order in which actors draw differs between runs.
+        faults: Sets the clock and fills the disk of the server.
+        one_fault: Held while the clock is set, the disk is full or the server is down.
+        counted: Most searches of the readers that the server has said it counted.
         ends: When the soak is over, by `time.monotonic`.
         database: Database of accounts and keys.
         keys: Account -> API key.
         snapshots: Id of a snapshot -> ids of its photos.
         order: Ids of the snapshots, oldest first.
+        replaced: When each of them was noted to have a successor, by `time.monotonic`.
         memory_mib: Memory of the largest worker, every half second.
         downtimes_s: Seconds that each stop and start of the server took.
     """
 
     def __init__(
-        self, data: Path, photos: Path, server: Server, *, seconds: float, seed: int
+        self,
+        data: Path,
+        photos: Path,
+        server: Server,
+        faults: Faults,
+        *,
+        seconds: float,
+        requests: int,
+        seed: int,
     ) -> None:
-        self.data, self.photos, self.server = data, photos, server
+        self.data, self.photos, self.server, self.faults = data, photos, server, faults
+        self.one_fault = asyncio.Lock()
+        self.counted = 0
+        self._most_requests = requests
         self.ledger = Ledger()
         self.random = random.Random(seed)
         self.ends = time.monotonic() + seconds
@@ -54,6 +71,7 @@ class World:
         }
         self.snapshots: dict[str, frozenset[str]] = {}
         self.order: list[str] = []
+        self.replaced: dict[str, float] = {}
         self.memory_mib: list[float] = []
         self.downtimes_s: list[float] = []
         self.note_snapshot()
@@ -61,7 +79,7 @@ class World:
     @property
     def is_over(self) -> bool:
         """Whether the soak has run for long enough."""
-        return time.monotonic() > self.ends or self.ledger.requests > _MOST_REQUESTS
+        return time.monotonic() > self.ends or self.ledger.requests >= self._most_requests
 
     @property
     def left_s(self) -> float:
@@ -78,6 +96,8 @@ class World:
         snapshot = open_library(self.data).snapshot()
         if snapshot is not None and snapshot.snapshot_id not in self.snapshots:
             self.snapshots[snapshot.snapshot_id] = frozenset(snapshot.table.texts("photo_id"))
+            if self.order:
+                self.replaced[self.order[-1]] = time.monotonic()
             self.order.append(snapshot.snapshot_id)
 
     def client(self, account: str) -> httpx.AsyncClient:

@@ -22,6 +22,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.common.load.closed_loop import sender
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.structure.served import CLI, CONNECTIONS, ENDPOINTS, requests_in_turns, run_in
 from searchlab.cli.console import ConsoleProgress
@@ -60,6 +61,7 @@ def main() -> None:
             "now": commit_of(ROOT),
             **{name: getattr(options, name) for name in names},
             "connections": list(CONNECTIONS),
+            "sender": sender(options.seconds),
         },
         "metrics": metrics,
         "rows": [row for row in measured if row not in waits],

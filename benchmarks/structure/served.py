@@ -1,7 +1,8 @@
 """What a request costs in several checkouts that serve the same photos, asked in turns.
 
-One worker each, under wrk with one thread. Every server is up all the time and only one is asked
-at a time, so that a change of the machine's pace meets all of them alike.
+One worker each, under wrk with one thread, or our own client where there is no wrk. Every server is
+up all the time and only one is asked at a time, so that a change of the machine's pace meets all of
+them alike.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common.load.closed_loop import NEW_TEXT, LoadRequest
+from benchmarks.common.load.closed_loop import load as send
 from benchmarks.common.load.processes import children_of, cpu_seconds
-from benchmarks.common.load.wrk import load_with_wrk
 
 CLI = [sys.executable, "-c", "from searchlab.cli import main; main()"]
 CONNECTIONS = (1, 16)
@@ -61,9 +62,8 @@ class Server:
             SystemExit: A request was refused or failed.
         """
         ask = LoadRequest(url=self.address + path, headers=self.headers)
-        first = time.time_ns() // 1_000
         before = sum(map(cpu_seconds, self.workers))
-        load = load_with_wrk(ask, connections=connections, seconds=seconds, first=first)
+        load = send(ask, connections=connections, seconds=seconds)
         cpu = sum(map(cpu_seconds, self.workers)) - before
         if load.refused or load.failed or not load.requests:
             sys.exit(f"every request of {path} must be answered, got {load}")

@@ -22,6 +22,9 @@ from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.reporting.lookup import Results
 
+_GROUND = {"scale": "made", "filters": "made", "facets": "made records", "opening": "made"}
+"""Benchmark -> whether what was searched was made or real."""
+
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 
 
@@ -32,10 +35,13 @@ def row_of(goal: Goal, results: Results) -> dict[str, Any]:
         "what": goal.what,
         "bound": round(goal.bound, 4),
         "wanted": f"{'at most' if goal.sense == '<=' else 'at least'} {goal.bound:.3g}",
+        "vectors": _GROUND.get(goal.where.partition("/")[0], "-"),
         "where": goal.where,
     }
     try:
         figure = goal.read(results)
+        if goal.count is not None:
+            row["queries"] = goal.count(results)
         machine = read_measurement(results.folder / goal.where)["manifest"]["machine"]
     except (SearchlabError, KeyError, TypeError, ZeroDivisionError) as error:
         why = error if isinstance(error, SearchlabError) else f"no {error}"
@@ -59,25 +65,34 @@ def format_table(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Read, compare, record."""
-    parser = bench_parser(__doc__, dataset="all")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder that is read")
-    options = parser.parse_args()
-    results = Results(options.results)
+def make_table(results: Results) -> dict[str, Any]:
+    """Look all figures up, and count those within their bound."""
     rows = [row_of(goal, results) for goal in GOALS]
     counts = {
         word: sum(row["reached"] == word for row in rows) for word in ("yes", "no", "not measured")
     }
     machines = sorted({row["machine"] for row in rows if "machine" in row})
-    values = {
+    return {
         "parameters": {"machines": machines},
         "metrics": {f"reached: {word}": count for word, count in counts.items()},
         "rows": rows,
-        "manifest": make_manifest("targets"),
     }
-    record(options, "targets", "table", values)
-    sys.stdout.write(format_table(rows) + "\n")
+
+
+def recompute(measurement: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Make the table again from the records that lie in a folder of results now."""
+    return make_table(Results(folder))
+
+
+def main() -> None:
+    """Read, compare, record."""
+    parser = bench_parser(__doc__, dataset="all")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder that is read")
+    options = parser.parse_args()
+    table = make_table(Results(options.results))
+    record(options, "targets", "table", table | {"manifest": make_manifest("targets")})
+    machines = table["parameters"]["machines"]
+    sys.stdout.write(format_table(table["rows"]) + "\n")
     if len(machines) > 1:
         sys.stdout.write(f"measured on different machines: {'; '.join(machines)}\n")
 

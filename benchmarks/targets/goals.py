@@ -34,6 +34,7 @@ class Goal:
         sense: Whether the figure should be at most or at least the bound.
         bound: The bound.
         where: The record that holds the figure, below the folder of results.
+        count: Of how many queries a peer's time is the median, where one is compared with.
     """
 
     target: int
@@ -42,6 +43,7 @@ class Goal:
     sense: Literal["<=", ">="]
     bound: float
     where: str
+    count: Callable[[Results], int] | None = None
 
     def reached(self, figure: float) -> bool:
         """Whether a figure meets the bound."""
@@ -71,18 +73,30 @@ def _cost(system: str, row: dict[str, Any], cost: str) -> float:
     raise InputError(msg)
 
 
-def _share(cost: str) -> Read:
-    """Divide our cost by hnswlib's."""
-    return lambda results: (
-        _cost(OURS, _row(results, OURS), cost) / _cost(GRAPH, _row(results, GRAPH), cost)
-    )
+def _share(*costs: str) -> Read:
+    """Divide the sum of our costs by hnswlib's."""
+
+    def total(results: Results, system: str) -> float:
+        return sum(_cost(system, _row(results, system), cost) for cost in costs)
+
+    return lambda results: total(results, OURS) / total(results, GRAPH)
+
+
+def _one_setting(results: Results, kind: str) -> float:
+    """Find our time without a filter with the one setting that all filters and kinds have."""
+    return _of(f"scale/scenes-512/{OURS}-1M.json metrics.one setting: p50_ms {kind} none")(results)
+
+
+def _photos(results: Results) -> float:
+    """Divide our time with one setting by hnswlib's at the least `ef` that finds enough."""
+    return _one_setting(results, "image") / _cost(GRAPH, _row(results, GRAPH), "p50_ms image none")
 
 
 def _captions(results: Results) -> float:
-    """Divide our time at the recall by hnswlib's time where it comes nearest to that recall."""
+    """Divide our time with one setting by hnswlib's where it comes nearest to that recall."""
     point = "points[queries=text & filter=none & effort=1024].p50_ms"
     graph = float(results.find(f"scale/scenes-512/{GRAPH}-1M.json {point}"))
-    return _cost(OURS, _row(results, OURS), "p50_ms text none") / graph
+    return _one_setting(results, "text") / graph
 
 
 def _speed_up(within: str, *, ef_by_kind: bool = False) -> Read:
@@ -92,29 +106,33 @@ def _speed_up(within: str, *, ef_by_kind: bool = False) -> Read:
     enough under this filter: one for both kinds, or with `ef_by_kind` one for each. Where none is
     enough, it has the least that was tried, which favours it.
     """
+    return lambda results: _slower(results, within, ef_by_kind)[0]
 
-    def read(results: Results) -> float:
-        ours = _row(results, OURS)
-        points = results.find(f"scale/scenes-512/{GRAPH}-1M.json points")
-        point_of = {(p["queries"], p["effort"]): p for p in points if p["filter"] == within}
-        efforts = sorted({effort for _, effort in point_of})
 
-        def ef_for(*kinds: str) -> int:
-            measured = [ef for ef in efforts if all((kind, ef) in point_of for kind in kinds)]
-            reaching = [
-                ef
-                for ef in measured
-                if all(point_of[kind, ef]["recall"] >= RECALL for kind in kinds)
-            ]
-            return int(min(reaching or measured))
+def _asked(within: str, *, ef_by_kind: bool = False) -> Callable[[Results], int]:
+    """Say of how many queries hnswlib's time in `_speed_up` is the median."""
+    return lambda results: _slower(results, within, ef_by_kind)[1]
 
-        return min(
-            float(point_of[kind, ef_for(kind) if ef_by_kind else ef_for(*KINDS)]["p50_ms"])
-            / float(ours[f"one setting: p50_ms {kind} {within}"])
-            for kind in KINDS
-        )
 
-    return read
+def _slower(results: Results, within: str, ef_by_kind: bool) -> tuple[float, int]:
+    ours = _row(results, OURS)
+    points = results.find(f"scale/scenes-512/{GRAPH}-1M.json points")
+    point_of = {(p["queries"], p["effort"]): p for p in points if p["filter"] == within}
+    efforts = sorted({effort for _, effort in point_of})
+
+    def ef_for(*kinds: str) -> int:
+        measured = [ef for ef in efforts if all((kind, ef) in point_of for kind in kinds)]
+        reaching = [
+            ef for ef in measured if all(point_of[kind, ef]["recall"] >= RECALL for kind in kinds)
+        ]
+        return int(min(reaching or measured))
+
+    ratios = []
+    for kind in KINDS:
+        point = point_of[kind, ef_for(kind) if ef_by_kind else ef_for(*KINDS)]
+        mine = float(ours[f"one setting: p50_ms {kind} {within}"])
+        ratios.append((float(point["p50_ms"]) / mine, int(point["n_queries"])))
+    return min(ratios)
 
 
 def _slowest(*filters: str) -> Read:
@@ -134,15 +152,19 @@ def _extreme(pick: Callable[..., Any], of: str, filters: tuple[str, ...]) -> Rea
 _ALL = ("random 50%", "random 10%", "random 1%", "random 0.1%", "random 0.01%")
 _ALIGNED = ("aligned 50%", "aligned 10%", "aligned 1%")
 _CEILING = "image tower in float32, share of the sgemm ceiling"
+_API = "granian, the API without searches"
 _FP32, _INT8 = "onnx ViT-B-32 fp32", "onnx ViT-B-32 int8"
 
 GOALS = (
-    Goal(1, "no filter, photo queries: ms over hnswlib's", _share("p50_ms image none"),
-         "<=", 1.0, SCALE),
-    Goal(1, "no filter, caption queries: ms over hnswlib's at its largest ef, which finds less",
-         _captions, "<=", 0.5, SCALE),
+    Goal(1, "no filter, photo queries: ms with one setting over hnswlib's at its least ef",
+         _photos, "<=", 1.0, SCALE),
+    Goal(1, "no filter, caption queries: ms with one setting over hnswlib's at its largest ef, "
+         "which finds less", _captions, "<=", 0.5, SCALE),
     Goal(1, "processor time to build over hnswlib's", _share("build_cpu_s"), "<=", 1 / 8, SCALE),
-    Goal(1, "memory over hnswlib's", _share("memory_mib"), "<=", 1 / 4, SCALE),
+    Goal(1, "memory over hnswlib's, mapped rows counted", _share("memory_mib", "rows_mib"),
+         "<=", 1 / 4, SCALE),
+    Goal(1, "memory over hnswlib's, mapped rows left out", _share("memory_mib"),
+         "<=", 1 / 4, SCALE),
     Goal(2, "least recall@20 of one setting under any filter", _extreme(min, "recall",
          (*_ALL, *_ALIGNED)), ">=", 0.99, SCALE),
     Goal(2, "ms, random filters of 10 % and more", _slowest(*_ALL[:2]), "<=", 0.6, SCALE),
@@ -150,18 +172,18 @@ GOALS = (
     Goal(2, "ms, random filters of 0.1 % and less", _slowest(*_ALL[3:]), "<=", 0.15, SCALE),
     Goal(2, "ms, aligned filters", _slowest(*_ALIGNED), "<=", 3.0, SCALE),
     Goal(2, "times hnswlib's Python filter at 10 %, one ef for both kinds", _speed_up(_ALL[1]),
-         ">=", 5, SCALE),
+         ">=", 5, SCALE, _asked(_ALL[1])),
     Goal(2, "times hnswlib's Python filter at 10 %, an ef for each kind",
-         _speed_up(_ALL[1], ef_by_kind=True), ">=", 5, SCALE),
+         _speed_up(_ALL[1], ef_by_kind=True), ">=", 5, SCALE, _asked(_ALL[1], ef_by_kind=True)),
     Goal(2, "times hnswlib's Python filter at 1 %, one ef for both kinds", _speed_up(_ALL[2]),
-         ">=", 25, SCALE),
+         ">=", 25, SCALE, _asked(_ALL[2])),
     Goal(2, "times hnswlib's Python filter at 1 %, an ef for each kind",
-         _speed_up(_ALL[2], ef_by_kind=True), ">=", 25, SCALE),
+         _speed_up(_ALL[2], ef_by_kind=True), ">=", 25, SCALE, _asked(_ALL[2], ef_by_kind=True)),
     Goal(2, "times hnswlib's Python filter at 0.1 %, one ef for both kinds", _speed_up(_ALL[3]),
-         ">=", 1000, SCALE),
+         ">=", 1000, SCALE, _asked(_ALL[3])),
     Goal(2, "times hnswlib's Python filter at 0.1 %, an ef for each kind",
-         _speed_up(_ALL[3], ef_by_kind=True), ">=", 1000, SCALE),
-    Goal(2, "times LanceDB over all filters at 100k",
+         _speed_up(_ALL[3], ef_by_kind=True), ">=", 1000, SCALE, _asked(_ALL[3], ef_by_kind=True)),
+    Goal(2, "times LanceDB (a BTREE for each attribute), mean over all filters at 100k",
          _of(f"{FILTERS} metrics.lancedb / {OURS} p50_ms"), ">=", 20, FILTERS),
     Goal(3, "exact int8 scan over reading as much memory",
          _of(f"scale/scenes-512/{OURS}-1M.json metrics.scan_share_of_read"), ">=", 0.7, SCALE),
@@ -175,22 +197,26 @@ GOALS = (
          _ms(f"{FACETS} metrics.five conditions, a shade us"), "<=", 0.2, FACETS),
     Goal(4, "text query at fp32: times as fast as open_clip eager",
          _of(f"{EMBEDDING} metrics.{_FP32}.text.b1.c1.cpu_ms"), ">=", 8, EMBEDDING),
-    Goal(4, "text query at int8: times as fast as open_clip eager",
+    Goal(4, "text query at int8: times as fast as open_clip eager at fp32",
          _of(f"{EMBEDDING} metrics.{_INT8}.text.b1.c1.cpu_ms"), ">=", 15, EMBEDDING),
     Goal(4, "ms of a text query whose vector is kept",
          _ms(f"{EMBEDDING} targets[target=a text asked before, the slowest model].found"),
          "<=", 0.1, EMBEDDING),
     Goal(4, "pictures a second at fp32 over the sgemm ceiling",
          _of(f"{EMBEDDING} targets[target={_CEILING}].found"), ">=", 0.9, EMBEDDING),
-    Goal(4, "pictures a second at int8 over open_clip eager, small pictures",
+    Goal(4, "pictures a second at int8 over open_clip eager at fp32, bundled photos by eights",
          _of(f"{EMBEDDING} metrics.{_INT8}.photo.320 px.b8.c1.per_s"), ">=", 1.6, EMBEDDING),
-    Goal(4, "decode to vector over Pillow and eager, 1920 px",
+    Goal(4, "decode to vector at fp32 over Pillow and eager, drawn 1920 px by eights",
+         _of(f"{EMBEDDING} metrics.{_FP32}.photo.1920 px.b8.c1.per_s"), ">=", 1.8, EMBEDDING),
+    Goal(4, "decode to vector at int8 over Pillow and eager at fp32, drawn 1920 px by eights",
          _of(f"{EMBEDDING} metrics.{_INT8}.photo.1920 px.b8.c1.per_s"), ">=", 1.8, EMBEDDING),
-    Goal(5, "processor time of a request over FastAPI and pydantic",
-         _of(f"{HTTP} metrics.granian, Litestar.64.cpu_ratio"), "<=", 0.45, HTTP),
-    Goal(5, "p99 at 64 connections over FastAPI and pydantic",
-         _of(f"{HTTP} metrics.granian, Litestar.64.p99_ratio"), "<=", 0.2, HTTP),
-    Goal(6, "s to open 1M photos and answer the first query", _of(f"{OPENING} metrics.first_s"),
-         "<=", 2.0, OPENING),
+    Goal(5, "processor time of the API without its search over FastAPI's, 64 connections",
+         _of(f"{HTTP} metrics.{_API}.64.cpu_ratio"), "<=", 0.45, HTTP),
+    Goal(5, "processor time of the API without its search over FastAPI's, one connection",
+         _of(f"{HTTP} metrics.{_API}.1.cpu_ratio"), "<=", 0.45, HTTP),
+    Goal(5, "p99 of the API without its search over FastAPI's, 64 connections",
+         _of(f"{HTTP} metrics.{_API}.64.p99_ratio"), "<=", 0.2, HTTP),
+    Goal(6, "s to open 1M photos and answer the first query, files not in memory",
+         _of(f"{OPENING} metrics.cold first_s"), "<=", 2.0, OPENING),
     Goal(6, "GB resident after it", _of(f"{OPENING} metrics.resident_gb"), "<=", 1.2, OPENING),
 )  # fmt: skip

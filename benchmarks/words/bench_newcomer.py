@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ from searchlab.evaluation.datasets.rows import read_rows
 from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.models.shipped_calibration import calibrate
 from searchlab.search.engine import SearchEngine
-from searchlab.search.queries import Hit, Query
+from searchlab.search.hits import Hit
+from searchlab.search.queries import Query
 from searchlab.studies.words import newcomer
 from searchlab.studies.words.newcomer import QUERIES
 
@@ -43,17 +45,41 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder to work in, which is kept")
     parser.add_argument("--grids", type=Path, help="folder to draw grids in")
     options = parser.parse_args()
-    dataset = load_dataset(options.dataset)
+    usual = calibrate(Config() if not options.smoke else Config(model="palette"))
+    queries = QUERIES[:2] if options.smoke else QUERIES
+    values = measure(options.dataset, usual, queries, data=options.data, grids=options.grids)
+    revision = load_dataset(options.dataset).revision
+    values["manifest"] = make_manifest(
+        BENCHMARK, models=models_of(usual.model), data={"revision": revision}
+    )
+    record(options, BENCHMARK, NAME, values)
+    totals = values["metrics"]
+    print(f"precision@5 {totals['without']:.2f} -> {totals['with']:.2f}")
+
+
+def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Rank again, and compare with what was judged then."""
+    return measure(str(measurement["dataset"]), calibrate(Config()), QUERIES)
+
+
+def measure(
+    name: str,
+    usual: Config,
+    queries: Sequence[newcomer.Everyday],
+    *,
+    data: Path | None = None,
+    grids: Path | None = None,
+) -> dict[str, Any]:
+    """Rank every query without and with words, and count what was judged relevant."""
+    dataset = load_dataset(name)
     by_hash = sorted(dataset.photo_ids, key=lambda i: hashlib.sha256(i.encode()).hexdigest())
-    photo_ids = by_hash if options.dataset == "demo" else by_hash[:_MOST]
+    photo_ids = by_hash if name == "demo" else by_hash[:_MOST]
     judged = {
         (row["query"], row["photo_id"]): row["relevant"] == "1"
         for row in read_rows(Path(newcomer.__file__).parent / "newcomer.tsv")
     }
-    queries = QUERIES[:2] if options.smoke else QUERIES
     with tempfile.TemporaryDirectory() as nowhere:
-        library = dataset_library(dataset, options.data or Path(nowhere), config=Config())
-        usual = calibrate(Config() if not options.smoke else Config(model="palette"))
+        library = dataset_library(dataset, data or Path(nowhere), config=Config())
         engines = [
             library.engine_for(config, photo_ids=photo_ids)
             for config in (usual, replace(usual, words=USUAL.words))
@@ -61,24 +87,19 @@ def main() -> None:
         rows = []
         for number, query in enumerate(queries):
             hits = [best_of(engine, query.text) for engine in engines]
-            if options.grids is not None:
-                draw(hits).save(options.grids / f"{options.dataset}-{number:02}.png")
+            if grids is not None:
+                draw(hits).save(grids / f"{name}-{number:02}.png")
             compared = figures(query.text, hits, judged)
             rows.append({"lang": query.lang, "query": query.text, **compared})
     totals = {
-        name: sum(row[name] for row in rows) / len(rows) for name in ("without", "with", "unjudged")
+        part: sum(row[part] for row in rows) / len(rows) for part in ("without", "with", "unjudged")
     }
-    values = {
+    return {
         "config": engines[1].config.to_dict(),
         "n_photos": len(photo_ids),
-        "metrics": {name: round(value, 4) for name, value in totals.items()},
+        "metrics": {part: round(value, 4) for part, value in totals.items()},
         "rows": rows,
-        "manifest": make_manifest(
-            BENCHMARK, models=models_of(usual.model), data={"revision": dataset.revision}
-        ),
     }
-    record(options, BENCHMARK, NAME, values)
-    print(f"precision@5 {totals['without']:.2f} -> {totals['with']:.2f}")
 
 
 def best_of(engine: SearchEngine, text: str) -> tuple[Hit, ...]:

@@ -7,30 +7,30 @@ the photos have no words but the name of a file as a camera gives it.
 
 from __future__ import annotations
 
-import csv
+import itertools
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.photos.columns import pack_texts
 from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
+from searchlab.search.words.languages import UNTOLD, is_function_word
+from searchlab.search.words.terms import words_of
 
-CAPTIONS = ("flickr8k-train/captions.tsv", "web-photos/captions.tsv")
 _WITHOUT_WORDS = 1 / 3
 _FIRST = ("Ann", "Bo", "Chidi", "Dana", "Emre", "Fatou", "Goran", "Hana", "Ines", "Jun")
-KINDS = ("one word", "three words", "a caption", "a name", "a typing error")
-
-
-def read_captions(data: Path) -> list[str]:
-    """Read the English captions."""
-    captions = []
-    for name in CAPTIONS:
-        with (data / name).open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            captions += [row["text"] for row in rows if row["lang"] == "en"]
-    return captions
+_DAYS = 1_000  # of upload, so that conditions let any share of the photos through
+_FREQUENT = 200  # words, without function words
+KINDS = (
+    "one word",
+    "three words",
+    "a caption",
+    "a name",
+    "a typing error",
+    "a frequent word",
+)
 
 
 def described_photos(captions: list[str], n: int, seed: int) -> PhotoTable:
@@ -38,6 +38,9 @@ def described_photos(captions: list[str], n: int, seed: int) -> PhotoTable:
     rng = np.random.default_rng(seed)
     numbers = {name: np.zeros(n, dtype=dtype) for name, dtype in NUMBER_COLUMNS.items()}
     numbers["label"] = np.arange(n)
+    numbers["uploaded_day"] = np.random.default_rng([seed, 1]).integers(
+        _DAYS, size=n, dtype=NUMBER_COLUMNS["uploaded_day"]
+    )
     one = Codes(np.zeros(n, dtype=np.int32), ["local"])
     texts = dict.fromkeys(TEXT_COLUMNS, pack_texts([""] * n))
     texts["photo_id"] = pack_texts(f"photo-{row:09}" for row in range(n))
@@ -60,10 +63,16 @@ def _spliced(captions: list[str], rng: np.random.Generator, n: int) -> Iterator[
         yield " ".join(words) if has_words else ""
 
 
+def after_date_of(share: float) -> str:
+    """Return the `after_date` that lets a share of the photos through; `YYYY-MM-DD`."""
+    return str(np.datetime64("1970-01-01", "D") + round(_DAYS * (1 - share)))
+
+
 def make_queries(captions: list[str], n: int, seed: int) -> dict[str, list[str]]:
     """Draw n queries of each of `KINDS`."""
     rng = np.random.default_rng(seed)
     queries: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    frequent = _frequent_words(captions)
     for number in range(n):
         caption = captions[int(rng.integers(len(captions)))]
         words = [word.strip(".,") for word in caption.split() if len(word) > 4] or ["beach"]
@@ -75,4 +84,11 @@ def make_queries(captions: list[str], n: int, seed: int) -> dict[str, list[str]]
         queries["a caption"].append(caption)
         queries["a name"].append(f"{_FIRST[number % 10]} Photographer{number}")
         queries["a typing error"].append(wrong[:place] + wrong[place + 1 :])
+        queries["a frequent word"].append(frequent[number % len(frequent)])
     return queries
+
+
+def _frequent_words(captions: list[str]) -> list[str]:
+    words = Counter(word for caption in captions for word in set(words_of(caption)))
+    of_meaning = (word for word, _ in words.most_common() if not is_function_word(word, UNTOLD))
+    return list(itertools.islice(of_meaning, _FREQUENT))

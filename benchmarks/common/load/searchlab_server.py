@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,11 +37,20 @@ class Server:
         process: The supervisor of the workers; None before the first start.
     """
 
-    def __init__(self, data: Path, log: Path, *, workers: int, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        data: Path,
+        log: Path,
+        *,
+        workers: int,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.data = data
         self.base_url = ""
         self.process: subprocess.Popen[bytes] | None = None
         self._log, self._options = log, ("--workers", str(workers), *options)
+        self._environment = {**os.environ, **(environment or {})}
         self._port = 0
 
     def start(self) -> None:
@@ -49,7 +59,10 @@ class Server:
         with self._log.open("ab") as log:
             begin = log.tell()
             self.process = subprocess.Popen(
-                [*COMMAND, *words, "--log-format", "json"], stderr=log, stdout=subprocess.DEVNULL
+                [*COMMAND, *words, "--log-format", "json"],
+                stderr=log,
+                stdout=subprocess.DEVNULL,
+                env=self._environment,
             )
         text = ""
         while self.process.poll() is None:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from searchlab.api.ops.server import Supervisor, bind
+from searchlab.api.ops.listening import bind
+from searchlab.api.ops.server import Supervisor
 from searchlab.api.settings import Settings
 
 _ROOT = Path(__file__).resolve().parents[3]

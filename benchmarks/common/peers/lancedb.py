@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import lancedb
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -14,11 +15,14 @@ from benchmarks.common.peers import Peer
 from searchlab.models.protocol import Embeddings
 from searchlab.studies.filters.atlas import Condition
 
+_FEW_VALUES = 1_000
+"""Its documentation advises a bitmap for columns of few distinct values, some thousand at most."""
+
 
 class LancePeer(Peer):
     """A table with an `IVF_HNSW_FLAT` index; conditions are SQL, applied before the search."""
 
-    filters = "SQL `where`, prefiltered, a BTREE index for each attribute"
+    filters = "SQL `where`, prefiltered; a BITMAP index for attributes of few values, else a BTREE"
 
     def build(self, vectors: Embeddings, columns: Mapping[str, NDArray[Any]], folder: Path) -> None:
         """Write the table, then build the indexes."""
@@ -34,8 +38,9 @@ class LancePeer(Peer):
             m=self.M,
             ef_construction=self.ef_construction,
         )
-        for name in columns:
-            self._table.create_scalar_index(name, index_type="BTREE")
+        for name, values in columns.items():
+            kind = "BITMAP" if len(np.unique(values)) <= _FEW_VALUES else "BTREE"
+            self._table.create_scalar_index(name, index_type=kind)
         self._ef = 100
 
     def set_effort(self, effort: int) -> None:
@@ -55,9 +60,5 @@ class LancePeer(Peer):
         """Ask the table with a `where`."""
         if condition is None:
             return self.search(query, k)
-        terms = [f"{condition.day} >= {condition.first_day}"]
-        for name, codes in (("source", condition.sources), ("license", condition.licenses)):
-            if codes:
-                terms.append(f"{name} IN ({', '.join(map(str, codes))})")
-        search = self._query(query, k).where(" AND ".join(terms), prefilter=True)
+        search = self._query(query, k).where(condition.sql(), prefilter=True)
         return search.to_arrow()["row"].to_numpy()

@@ -56,6 +56,14 @@ class PgvectorPeer(Peer):
             self._ask(f"CREATE INDEX ON photos ({name})")
         self._ask("ANALYZE photos")
         self._ask("SET hnsw.iterative_scan = strict_order")
+        self.filters = f"{type(self).filters}; {self._limits()}"
+
+    def _limits(self) -> str:
+        """Name the version, and how many rows a scan visits before it gives up."""
+        version = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+        (scanned,) = self._connection.execute("SHOW hnsw.max_scan_tuples").fetchone() or ("?",)
+        (installed,) = self._connection.execute(version).fetchone() or ("?",)
+        return f"pgvector {installed}, hnsw.max_scan_tuples {scanned}"
 
     def _fill(self, vectors: Embeddings, columns: Mapping[str, NDArray[np.int64]]) -> None:
         n, dim = vectors.shape
@@ -100,11 +108,7 @@ class PgvectorPeer(Peer):
         """Ask the table with a `WHERE`."""
         if condition is None:
             return self.search(query, k)
-        terms = [f"{condition.day} >= {condition.first_day}"]
-        for name, codes in (("source", condition.sources), ("license", condition.licenses)):
-            if codes:
-                terms.append(f"{name} IN ({', '.join(map(str, codes))})")
-        return self._nearest(query, k, f"WHERE {' AND '.join(terms)}")
+        return self._nearest(query, k, f"WHERE {condition.sql()}")
 
     def close(self) -> None:
         """Stop the server; its files go with it."""
