@@ -8,11 +8,11 @@
 
 `--packages` is the folder of those files. `--shared` holds the source lists `demo-photos/`
 (photos.jsonl) and `stamps/` (photos.tsv, queries.tsv, qrels.tsv). Lists in `demo/` are written by
-hand: `credits.tsv` (who made which stamp, after the package's changelog), `dropped_titles.tsv`,
-`gcompris.tsv` (which of GCompris's pictures are photographs, and what their titles are),
-`kinds.tsv` and `words.tsv` (what photos show and words mean, by WordNet) and `eye.tsv` (judgments
-by eye). `--texts` writes the queries and judgments alone. Needs `dpkg-deb` and takes four minutes;
-the same Pillow gives the same bytes.
+hand: `credits.tsv` (who made which stamp, after the package's changelog), `dropped_labels.tsv` and
+`dropped_titles.tsv`, `gcompris.tsv` (which of GCompris's pictures are photographs, and what their
+titles are), `kinds.tsv` and `words.tsv` (what photos show and words mean, by WordNet) and `eye.tsv`
+(judgments by eye). `--texts` writes the queries and judgments alone. Needs `dpkg-deb` and takes
+four minutes; the same Pillow gives the same bytes.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def build(packages: Path, shared: Path, target: Path, *, texts_only: bool = Fals
         {record["source_photo_id"]: record["title"] for record in records},
         kinds,
     )
-    tell_stamps(judgments, shared)
+    tell_stamps(judgments, shared, target / "dropped_labels.tsv")
     tell_titles(judgments, shared, target / "dropped_titles.tsv")
     for _, _, record in photo_records(shared):
         judgments.tell("alt", "en", record["alt_description"], record["source_photo_id"])

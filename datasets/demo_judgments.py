@@ -76,6 +76,10 @@ class Judgments:
         else:
             asked.synsets.add(synset)
 
+    def leave_out(self, kind: str, lang: str, text: str) -> None:
+        """Say that a text is no query unless it is told as well; other queries keep their ids."""
+        self._ask(kind, lang, text)
+
     def tell_word(self, kind: str, lang: str, text: str, synset: str) -> None:
         """Say what a text of a language means; nothing where no photo shows it."""
         if self.kinds.below([synset]):
@@ -106,8 +110,10 @@ class Judgments:
         def add(kind: str, lang: str, text: str, grades: Iterable[tuple[str, int, str]]) -> None:
             number = counts[kind, lang] = counts.get((kind, lang), 0) + 1
             query = f"{kind}-{lang}-{number:04d}"
+            if not (grades := sorted(grades)):
+                return
             queries.append((query, lang, kind, text))
-            for photo, grade, origin in sorted(grades):
+            for photo, grade, origin in grades:
                 qrels.append((query, self.source_of[photo], photo, str(grade), origin))
 
         for (lang, text), kind in self._kind_of.items():
@@ -122,14 +128,19 @@ class Judgments:
         write_tsv(target / "qrels.tsv", "query_id source source_photo_id relevance origin", qrels)
 
 
-def tell_stamps(judgments: Judgments, shared: Path) -> None:
-    """Tell the labels of the stamps in Tux Paint's translations."""
+def tell_stamps(judgments: Judgments, shared: Path, dropped: Path) -> None:
+    """Tell the labels of the stamps in Tux Paint's translations that name what is seen."""
+    skipped = {(row["source_photo_id"], row["locale"]) for row in read_tsv(dropped)}
     relevant: dict[str, set[str]] = {}
     for row in read_tsv(shared / "stamps/qrels.tsv"):
         relevant.setdefault(row["query_id"], set()).add(row["photo_id"])
     for row in read_tsv(shared / "stamps/queries.tsv"):
         for photo in sorted(relevant[row["query_id"]]):
-            judgments.tell("label", language_tag(row["lang"]), row["text"].strip(), photo)
+            lang, text = language_tag(row["lang"]), row["text"].strip()
+            if skipped & {(photo, "*"), (photo, row["lang"])}:
+                judgments.leave_out("label", lang, text)
+            else:
+                judgments.tell("label", lang, text, photo)
 
 
 def tell_titles(judgments: Judgments, shared: Path, dropped: Path) -> None:
