@@ -1,0 +1,51 @@
+"""What quick runs leave out, and the second chance of slow tests."""
+
+import gc
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+TESTS = Path(__file__).parent / "tests"
+BENCHMARKS = TESTS / "benchmarks"
+PACKAGE = Path(__file__).parent / "searchlab"
+SLOW_FILE = "\npytestmark = pytest.mark.slow\n"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let no example fail for being slow, and quick runs draw fewer than most tests would."""
+    settings.register_profile("whole", deadline=None)
+    settings.register_profile("quick", deadline=None, max_examples=20)
+    settings.load_profile("quick" if is_quick(config) else "whole")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files unread in which nothing would run: to import torch alone takes seconds."""
+    if not is_quick(config) or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return SLOW_FILE in text or (PACKAGE in collection_path.parents and ">>>" not in text) or None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run a slow test that fails once more: those talk to processes that a busy machine delays.
+
+    What needed it is named at the end, for a test that needs it often has a fault.
+    """
+    for item in items:
+        # Cells stand on the cells before them, and benchmarks are started once for all their tests.
+        is_alone = TESTS in item.path.parents and BENCHMARKS not in item.path.parents
+        if is_alone and item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_collection_finish() -> None:
+    """Set aside what was collected: every search for garbage would walk through all of it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
+
+
+def is_quick(config: pytest.Config) -> bool:
+    """Tell whether slow tests are left out."""
+    return config.option.markexpr == "not slow"
