@@ -12,7 +12,7 @@ from searchlab.search.indexes.ivf._kernels.codes import encode
 from searchlab.search.indexes.ivf._kernels.lists import BUCKETS
 from searchlab.search.indexes.ivf._kernels.scan import _count_expected, scan
 
-DIM = 32
+DIM = 64  # as long as a code, which the kernels read in chunks of 64 bytes
 QUERY = np.eye(DIM, dtype=np.float32)[0]
 
 
