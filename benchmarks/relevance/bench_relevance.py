@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common.recording import bench_parser, on_record, record
-from searchlab.config.calibration import Curve
-from searchlab.config.query_weights import QueryWeights
+from searchlab.config.calibration import Curve, QueryWeights
 from searchlab.config.word_weights import USUAL_WORDS
 from searchlab.evaluation.calibration.query_fit import TextFit, WrittenFit
 from searchlab.evaluation.charts import chart, save_chart

@@ -11,9 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from searchlab.config.calibration import UNCALIBRATED, Calibration
+from searchlab.config.calibration import UNCALIBRATED, Calibration, finite_number
 from searchlab.config.indexes import INDEXES, index_names, load_index
-from searchlab.config.numbers import finite_number
 from searchlab.config.operating_points import OperatingPoints
 from searchlab.config.word_weights import USUAL_WORDS, WordWeights
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, quote

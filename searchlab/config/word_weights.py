@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from searchlab.config.numbers import finite_number
+from searchlab.config.calibration import finite_number
 from searchlab.errors import InputError, quote
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from searchlab.config.calibration import Calibration, Curve
-from searchlab.config.query_weights import QueryTraits
+from searchlab.config.calibration import Calibration, Curve, QueryTraits
 from searchlab.errors import MismatchError
-from searchlab.models.protocol import Embedder, Embeddings
-from searchlab.models.reading import TextReading, is_reader
+from searchlab.models.protocol import Embedder, Embeddings, TextReading, is_reader
 from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.queries import Query
 from searchlab.search.words.languages import LANGUAGES, language_of

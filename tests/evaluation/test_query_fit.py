@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.config import Config
-from searchlab.config.calibration import Calibration, Curve
-from searchlab.config.query_weights import QueryWeights
+from searchlab.config.calibration import Calibration, Curve, QueryWeights
 from searchlab.errors import InputError
 from searchlab.evaluation.calibration.own_judgments import refine_calibration
 from searchlab.evaluation.calibration.query_fit import (

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.config import Config
-from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
-from searchlab.config.query_weights import QueryTraits, QueryWeights
+from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve, QueryTraits, QueryWeights
 from searchlab.config.word_weights import USUAL_WORDS
 from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.models import load_model
-from searchlab.models.reading import PhotosAtLarge
+from searchlab.models.protocol import PhotosAtLarge
 from searchlab.models.shipped_calibration import calibrate
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from searchlab.config.calibration import Curve
-from searchlab.config.query_weights import QueryWeights
+from searchlab.config.calibration import Curve, QueryWeights
 from searchlab.evaluation.calibration.query_fit import TextFit, judged_pairs, predict
 from searchlab.evaluation.calibration.scored_queries import ScoredQueries
 from searchlab.evaluation.datasets.plain_words import WORDS, forms_of

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config.calibration import Calibration
-from searchlab.config.query_weights import QueryTraits
+from searchlab.config.calibration import Calibration, QueryTraits
 from searchlab.evaluation.calibration.query_fit import refine
 from searchlab.evaluation.calibration.scored_queries import (
     TOP,

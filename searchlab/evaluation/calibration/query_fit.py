@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config.calibration import Calibration, Curve, WrittenCurve
-from searchlab.config.query_weights import QueryTraits, QueryWeights
+from searchlab.config.calibration import Calibration, Curve, QueryTraits, QueryWeights, WrittenCurve
 from searchlab.errors import InputError
 from searchlab.evaluation.calibration.scored_queries import TOP, ScoredQueries
 

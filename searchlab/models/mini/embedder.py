@@ -20,10 +20,21 @@ from searchlab.errors import DataError
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.mini import framing
 from searchlab.models.mini.artefacts import MINI_DATA, fingerprint, read_record
-from searchlab.models.mini.reading import read_pieces
-from searchlab.models.mini.text import TEXT_FILES, TEXT_WEIGHTS, TOKENIZER_FILES, TextTower
-from searchlab.models.protocol import Embedder, Embeddings, rgb_images, unit_rows
-from searchlab.models.reading import PhotosAtLarge, TextReading
+from searchlab.models.mini.text import (
+    TEXT_FILES,
+    TEXT_WEIGHTS,
+    TOKENIZER_FILES,
+    TextTower,
+    read_pieces,
+)
+from searchlab.models.protocol import (
+    Embedder,
+    Embeddings,
+    PhotosAtLarge,
+    TextReading,
+    rgb_images,
+    unit_rows,
+)
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

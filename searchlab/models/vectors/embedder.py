@@ -23,13 +23,13 @@ from searchlab.models.protocol import (
     Embedder,
     Embeddings,
     Tower,
+    is_reader,
     readable_texts,
     rgb_images,
     short_hash,
     towers_of,
     unit_rows,
 )
-from searchlab.models.reading import is_reader
 from searchlab.models.registry import load_model
 from searchlab.models.remembered import named_by
 from searchlab.models.vectors.foreign import read_foreign

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import USUAL, Config
-from searchlab.config.calibration import Calibration
-from searchlab.config.query_weights import QueryTraits
+from searchlab.config.calibration import Calibration, QueryTraits
 from searchlab.config.word_weights import USUAL_WORDS, WordWeights
 from searchlab.evaluation.calibration.fit import fit_top
 from searchlab.evaluation.calibration.query_fit import (
@@ -177,7 +176,7 @@ def open_sets(
 
 
 def _at_large(engine: SearchEngine) -> str:
-    from searchlab.models.reading import is_reader
+    from searchlab.models.protocol import is_reader
 
     return engine.model.at_large.digest if is_reader(engine.model) else ""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.config.query_weights import QueryTraits
+from searchlab.config.calibration import QueryTraits
 from searchlab.evaluation.calibration.query_fit import (
     RankedPairs,
     TextFit,
