@@ -27,10 +27,9 @@ from benchmarks.words.texts import described_photos
 from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.photographers import Photographers
-from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.words.fields import FIELDS
 from searchlab.search.words.index import WordIndex
-from searchlab.search.words.terms import words_of
+from searchlab.search.words.terms import fold, words_of
 from searchlab.studies.vectors.spliced import read_captions
 
 NAME = "photographers"

@@ -7,11 +7,9 @@ import math
 from searchlab.config.calibration import Calibration, Curve, QueryTraits
 from searchlab.errors import MismatchError
 from searchlab.models.protocol import Embedder, Embeddings, TextReading, is_reader
-from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.queries import Query
-from searchlab.search.words.languages import LANGUAGES, language_of
 from searchlab.search.words.matches import WordMatches
-from searchlab.search.words.terms import words_of
+from searchlab.search.words.terms import LANGUAGES, fold, language_of, words_of
 
 _SENTENCE = 3  # words from which on it matters that a model was taught names alone
 _MOST_NAMED = 5

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from searchlab.errors import InputError
 from searchlab.search.filters.photographers import Photographer, Photographers
 from searchlab.search.filters.photographers.blocks import BlockFilter
-from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.filters.photographers.names import Names
+from searchlab.search.words.terms import fold
 from tests.support.examples import examples
 
 

@@ -17,11 +17,11 @@ from searchlab.models.protocol import PhotosAtLarge
 from searchlab.models.shipped_calibration import calibrate
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.indexes import build_index
 from searchlab.search.indexes.exact import cosines
 from searchlab.search.queries import Query
 from searchlab.search.query_traits import describe_reading, known_words, traits_of
+from searchlab.search.words.terms import fold
 
 N = 60
 MINI = load_model("mini")

@@ -15,8 +15,14 @@ from searchlab.search.words import matches as words_matches
 from searchlab.search.words import matching
 from searchlab.search.words.fields import SHOWN_FIELDS
 from searchlab.search.words.index import WordIndex
-from searchlab.search.words.languages import LANGUAGES, language_of
-from searchlab.search.words.terms import one_edit_apart, terms_of, words_of, words_of_name
+from searchlab.search.words.terms import (
+    LANGUAGES,
+    language_of,
+    one_edit_apart,
+    terms_of,
+    words_of,
+    words_of_name,
+)
 from tests.support.examples import examples
 
 VOCABULARY = ("owl", "owls", "castle", "river", "Zürich", "the", "0042", "雪山", "собака", "sunset")

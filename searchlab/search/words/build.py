@@ -21,20 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.photos.columns import Texts, pack_texts
-from searchlab.search.filters.photographers.folding import fold
 from searchlab.search.words.fields import FIELDS, Written
-from searchlab.search.words.languages import (
-    LANGUAGES,
-    UNTOLD,
-    choose_language,
-    languages_of_word,
-    stem_key,
-)
 from searchlab.search.words.segment import MIN_TYPO, Segment
 from searchlab.search.words.terms import (
+    LANGUAGES,
+    UNTOLD,
     Word,
+    choose_language,
     deletions,
+    fold,
     hash_of,
+    languages_of_word,
+    stem_key,
     terms_of,
     words_of,
     words_of_name,

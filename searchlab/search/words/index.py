@@ -26,11 +26,17 @@ from searchlab.progress import Progress
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.words.build import build_segment
 from searchlab.search.words.fields import ALL_FIELDS, FIELDS, documents_of
-from searchlab.search.words.languages import is_function_word, language_of
 from searchlab.search.words.matches import FoundBefore, WordMatches, rarity
 from searchlab.search.words.matching import Lists, add_up, join_parts
 from searchlab.search.words.segment import MIN_TYPO, Segment
-from searchlab.search.words.terms import Word, terms_of, whole_of, words_of
+from searchlab.search.words.terms import (
+    Word,
+    is_function_word,
+    language_of,
+    terms_of,
+    whole_of,
+    words_of,
+)
 
 _NAMES = "words.columns"
 _AS_WRITTEN, _FORM, _MISSPELT = 1.0, 0.9, 0.6

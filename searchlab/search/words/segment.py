@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from searchlab.errors import DataError
 from searchlab.photos.columns import Texts, open_columns
 from searchlab.search.words.fields import ALL_FIELDS
-from searchlab.search.words.languages import LANGUAGES, stem_key
-from searchlab.search.words.terms import deletions, hash_of, one_edit_apart
+from searchlab.search.words.terms import LANGUAGES, deletions, hash_of, one_edit_apart, stem_key
 
 ARRAYS = {
     "post_starts": np.int64,  # (n_terms + 1,)

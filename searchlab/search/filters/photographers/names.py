@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.search.filters.photographers.blocks import BlockFilter
-from searchlab.search.filters.photographers.folding import fold
+from searchlab.search.words.terms import fold
 
 _LINE, _MARK = b"\n", b"\x01"
 _IS_WORD = np.array([byte >= 128 or chr(byte).isalnum() for byte in range(256)])
