@@ -46,10 +46,10 @@ TARGETS = (
     ),
     Target(
         "merging words and vectors",
-        ("search/merging.py", "search/gains.py", "search/words/matching.py"),
+        ("search/merging.py", "search/words/matches.py", "search/words/segment.py"),
         (
             "search/test_merging.py",
-            "search/test_matching.py",
+            "search/test_segment.py",
             "search/test_words.py",
             "search/test_kernels.py",
             "search/test_written_scores.py",

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.gains import SCORED_ONE_BY_ONE, Gains
 from searchlab.search.indexes.exact import MARGIN, cosines_of
 from searchlab.search.indexes.protocol import VectorIndex
+from searchlab.search.words.matches import SCORED_ONE_BY_ONE, Gains
 
 _SCANNED = 16_384  # photos up to which all are scored at once: that costs less than merging
 

@@ -19,12 +19,11 @@ from searchlab.photos.table import PhotoTable
 from searchlab.search.color_order import rank_by_color
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
-from searchlab.search.gains import NO_GAINS, Gains
 from searchlab.search.indexes import VectorIndex
 from searchlab.search.indexes.exact import cosines_of
 from searchlab.search.merging import Scored, nearest, nearly_nearest
 from searchlab.search.queries import Query, QueryPlan
-from searchlab.search.words.matches import WordMatches
+from searchlab.search.words.matches import NO_GAINS, Gains, WordMatches
 
 BESIDE_PICTURE = 0.125
 """What words that are written about a photo count beside a picture, where they count 1 alone."""

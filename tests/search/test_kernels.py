@@ -13,7 +13,6 @@ from numba.core.dispatcher import Dispatcher
 import searchlab
 from searchlab.models.protocol import unit_rows
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.gains import NO_GAINS
 from searchlab.search.indexes.ivf._kernels.clusters import add_rows, measure
 from searchlab.search.indexes.ivf._kernels.codes import CHUNK, _dot_plain, dot, encode, round_query
 from searchlab.search.indexes.ivf._kernels.gather import gather
@@ -21,6 +20,7 @@ from searchlab.search.indexes.ivf._kernels.heaps import offer
 from searchlab.search.indexes.ivf._kernels.lists import sort_into_buckets
 from searchlab.search.indexes.ivf._kernels.scan import scan
 from searchlab.search.indexes.ivf._kernels.sweep import sweep
+from searchlab.search.words.matches import NO_GAINS
 from tests.support.examples import examples
 
 NO_WORDS = np.zeros(0, dtype=np.uint64)

@@ -16,11 +16,11 @@ from searchlab.search import gains as gains_module
 from searchlab.search import merging
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.gains import NO_GAINS, Gains
 from searchlab.search.indexes import build_index
 from searchlab.search.indexes.exact import cosines
 from searchlab.search.merging import nearest, nearly_nearest
 from searchlab.search.queries import Query
+from searchlab.search.words.matches import NO_GAINS, Gains
 from searchlab.studies.vectors.made import clustered, text_like
 from tests.support import engine_world
 from tests.support.engine_world import (

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.gains import NO_GAINS
 from searchlab.search.indexes.ivf._kernels.codes import encode
 from searchlab.search.indexes.ivf._kernels.lists import BUCKETS
 from searchlab.search.indexes.ivf._kernels.scan import _count_expected, scan
+from searchlab.search.words.matches import NO_GAINS
 
 DIM = 64  # as long as a code, which the kernels read in chunks of 64 bytes
 QUERY = np.eye(DIM, dtype=np.float32)[0]

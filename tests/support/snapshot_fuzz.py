@@ -67,7 +67,7 @@ def compile_everything():
     """Use the compiled kernels, which trust what they read, on few photos too."""
     for name in ("bitmaps", "facets", "palettes", "upload_order", "value_sets"):
         importlib.import_module(f"searchlab.search.filters.{name}").COMPILED_FROM = 1
-    importlib.import_module("searchlab.search.words.matching").COMPILED_FROM = 1
+    importlib.import_module("searchlab.search.words.segment").COMPILED_FROM = 1
 
 
 def build(folder, kind):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from searchlab.config import Config
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.gains import SCORED_ONE_BY_ONE, Gains
+from searchlab.search.words.matches import SCORED_ONE_BY_ONE, Gains
 
 Allowed = Bitmap | NDArray[np.bool_]
 """Rows that may be found, as bits or as an (n_photos,) mask."""

@@ -27,20 +27,11 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.words.build import build_segment
 from searchlab.search.words.fields import ALL_FIELDS, FIELDS, documents_of
 from searchlab.search.words.matches import FoundBefore, WordMatches, rarity
-from searchlab.search.words.matching import Lists, add_up, join_parts
-from searchlab.search.words.segment import MIN_TYPO, Segment
-from searchlab.search.words.terms import (
-    Word,
-    is_function_word,
-    language_of,
-    terms_of,
-    whole_of,
-    words_of,
-)
+from searchlab.search.words.segment import MIN_TYPO, Matched, PostingLists, Segment, add_up
+from searchlab.search.words.terms import Word, content_words, whole_of, words_of
 
 _NAMES = "words.columns"
 _AS_WRITTEN, _FORM, _MISSPELT = 1.0, 0.9, 0.6
-_MAX_WORDS = 32
 _COUNTED_ONCE = 20_000  # postings of a word up to which its photos are counted, not they
 _COMMON, _COMMON_FROM = 0.02, 5_000  # share and number of photos above which a word is common
 _KNOWN = 4_096  # words whose terms and photos are remembered
@@ -225,7 +216,7 @@ class WordIndex:
         self, text: str, allowed: Bitmap | None, read: int, known: frozenset[str]
     ) -> WordMatches:
         words = words_of(text)
-        looked_up = _content_words(words)
+        looked_up = content_words(words)
         lists, counts, read_as = self._lists(looked_up, read, known)
         idf = np.array([rarity(count, self._n_photos) for count in sorted(counts)], np.float32)
         parts = [
@@ -233,7 +224,7 @@ class WordIndex:
             for segment, some, rows in zip(self.segments, lists, self._moved_rows, strict=True)
             if len(some.terms)
         ]
-        matched = join_parts(parts)
+        matched = _join(parts)
         total = float(idf.sum()) or 1.0
         return WordMatches(
             rows=matched.rows,
@@ -248,7 +239,7 @@ class WordIndex:
 
     def _lists(
         self, words: Sequence[Word], read: int, known: frozenset[str]
-    ) -> tuple[list[Lists], list[int], dict[str, list[str]]]:
+    ) -> tuple[list[PostingLists], list[int], dict[str, list[str]]]:
         n_photos = self._n_photos
         found = [self._look_up(word, read, word.term not in known) for word in words]
         forms = [one.forms for one in found]
@@ -269,7 +260,7 @@ class WordIndex:
                 for term, fit in forms[place][number]
             ]
             lists.append(
-                Lists(
+                PostingLists(
                     np.array([term for term, _, _ in here], dtype=np.int64),
                     np.array([place for _, place, _ in here], dtype=np.int64),
                     np.array([fit for _, _, fit in here], dtype=np.float32),
@@ -357,11 +348,15 @@ def _may_err(word: Word) -> bool:
     return word.spelled and len(word.term) >= MIN_TYPO and word.term.isalpha()
 
 
-def _content_words(words: list[str]) -> list[Word]:
-    language = language_of(words)
-    content = [word for word in words if not is_function_word(word, language)] or words
-    terms = (term for word in dict.fromkeys(content) for term in terms_of(word, asked=True))
-    return list(dict.fromkeys(terms))[:_MAX_WORDS]
+def _join(parts: list[Matched]) -> Matched:
+    """Put what was matched in each segment together, by row."""
+    if len(parts) == 1:
+        return parts[0]
+    nothing = np.zeros(0, dtype=np.float32)
+    parts = [Matched(np.zeros(0, dtype=np.int64), nothing, nothing), *parts]
+    rows, coverage, precision = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(rows, kind="stable")
+    return Matched(rows[order], coverage[order], precision[order])
 
 
 def _mark(some: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:

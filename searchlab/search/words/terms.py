@@ -158,6 +158,7 @@ _SCRIPTS = (
     ("\u0b80", "\u0bff", ("tamil",)),
 )
 _IN_SCRIPTS = {language for *_, languages in _SCRIPTS for language in languages}
+_MOST_LOOKED_UP = 32  # words of a query
 _OF_SCRIPT = 1e-6  # what the script of a word counts beside a function word
 _stemming = threading.local()
 
@@ -227,6 +228,14 @@ def _of_script(word: str) -> tuple[int, ...]:
 def is_function_word(word: str, language: int | None) -> bool:
     """Say whether a word carries no meaning of its own in a language; in none without one."""
     return language is not None and language in _languages_by_word().get(word, ())
+
+
+def content_words(words: list[str]) -> list[Word]:
+    """Return what a query looks up, each once; function words only where there are no others."""
+    language = language_of(words)
+    content = [word for word in words if not is_function_word(word, language)] or words
+    terms = (term for word in dict.fromkeys(content) for term in terms_of(word, asked=True))
+    return list(dict.fromkeys(terms))[:_MOST_LOOKED_UP]
 
 
 @lru_cache(maxsize=2**16)

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from searchlab.config.calibration import Curve
 from searchlab.config.word_weights import WordWeights
 from searchlab.evaluation.datasets.written import misspell
-from searchlab.search.gains import Gains
 from searchlab.search.words.index import WordIndex
+from searchlab.search.words.matches import Gains
 from searchlab.search.words.terms import is_function_word, language_of, words_of
 
 COVERAGE: Final = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)

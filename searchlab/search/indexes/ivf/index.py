@@ -22,7 +22,6 @@ from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.columns import open_columns, save_columns
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.gains import NO_GAINS, Gains
 from searchlab.search.indexes.exact import (
     best_first,
     check_nearest,
@@ -52,6 +51,7 @@ from searchlab.search.indexes.ivf.search import (
     sweep_lists,
 )
 from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
+from searchlab.search.words.matches import NO_GAINS, Gains
 
 _FILE = "lists.columns"
 # The centres are made anew when the number of rows has grown or shrunk by this factor, or when rows

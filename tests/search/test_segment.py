@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.words import matching
+from searchlab.search.words import segment
 from searchlab.search.words.fields import WEIGHTS
-from searchlab.search.words.matching import Lists, add_up
+from searchlab.search.words.segment import PostingLists, add_up
 
 TITLE, DESCRIPTION = 1, 2
 
@@ -28,7 +28,7 @@ class Words:
 
 # The second term is another form of the first word; the second word only adds to what has the
 # first.
-LISTS = Lists(
+LISTS = PostingLists(
     terms=np.array([0, 1, 2]),
     words=np.array([0, 0, 1]),
     quality=np.array([1, 0.5, 1], dtype=np.float32),
@@ -46,7 +46,7 @@ PRECISION = [1 / 2, 1 / 2, 1.0, 1 / 4]
 
 @pytest.fixture(params=["numpy", "kernel"])
 def add(request, monkeypatch):
-    monkeypatch.setattr(matching, "COMPILED_FROM", 0 if request.param == "kernel" else 1_000)
+    monkeypatch.setattr(segment, "COMPILED_FROM", 0 if request.param == "kernel" else 1_000)
 
     def call(doc_rows=(), allowed=None, lists=LISTS):
         return add_up(Words(), lists, IDF, np.array(doc_rows, dtype=np.int32), allowed)
