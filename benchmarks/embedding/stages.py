@@ -100,7 +100,7 @@ def _load_ours(spec: str, watch: Watch) -> Pipeline:
     from searchlab.models.preprocess import Preprocess
     from searchlab.photos.images.decode import WORKING_SIDE, for_model, open_rgb
     from searchlab.photos.images.resize import fast_resize
-    from searchlab.search.query_embedding import TextVectors
+    from searchlab.search.query_reading import TextVectors
 
     model = load_model(spec)
     side = max(WORKING_SIDE, model.input_size)

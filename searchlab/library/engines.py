@@ -16,7 +16,7 @@ from searchlab.models.protocol import Embedder
 from searchlab.models.remembered import named_by
 from searchlab.photos.photo import Photo
 from searchlab.search.engine import SearchEngine
-from searchlab.search.query_embedding import TextVectors
+from searchlab.search.query_reading import TextVectors
 
 
 class Engines:

@@ -41,7 +41,7 @@ from searchlab.search.queries import (
     Slice,
     check_count,
 )
-from searchlab.search.query_embedding import QueryVectors, TextVectors, stored_vector
+from searchlab.search.query_reading import QueryVectors, TextVectors, stored_vector
 from searchlab.search.query_traits import (
     check_reader,
     curve_of,

@@ -8,7 +8,7 @@ from searchlab.config import Config
 from searchlab.search.engine import SearchEngine
 from searchlab.search.indexes import ExactIndex
 from searchlab.search.queries import Query
-from searchlab.search.query_embedding import TextVectors
+from searchlab.search.query_reading import TextVectors
 
 
 class Counting:

@@ -131,7 +131,7 @@ STUDIES: dict[str, Study] = {
             "searchlab.library.embed",
             "searchlab.models",
             "searchlab.evaluation.datasets",
-            "searchlab.search.query_embedding",
+            "searchlab.search.query_reading",
         ),
         sealed=_TIMES,
     ),
