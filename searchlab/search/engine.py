@@ -41,12 +41,14 @@ from searchlab.search.queries import (
     Slice,
     check_count,
 )
-from searchlab.search.query_reading import QueryVectors, TextVectors, stored_vector
-from searchlab.search.query_traits import (
+from searchlab.search.query_reading import (
+    QueryVectors,
+    TextVectors,
     check_reader,
     curve_of,
     describe_reading,
     known_words,
+    stored_vector,
 )
 from searchlab.search.ranking import Ranker
 from searchlab.search.words.fields import READ_FIELDS
@@ -198,7 +200,7 @@ class SearchEngine:
     def curve_of(
         self, query: Query, vector: Embeddings | None = None, matches: WordMatches | None = None
     ) -> Curve:
-        """Return the curve of a query; see `query_traits.curve_of`."""
+        """Return the curve of a query; see `query_reading.curve_of`."""
         if vector is None and query.kind == "text":
             vector = self._vectors.of_text(query.text or "")
         return curve_of(query, vector, matches, self.config.calibration, self.model)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from searchlab.config.calibration import QueryKind
 from searchlab.errors import InputError
 from searchlab.models.protocol import Embedder, Embeddings, is_reader
-from searchlab.search.query_traits import traits_of
+from searchlab.search.query_reading import traits_of
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets import Dataset, LabelledQuery

@@ -300,7 +300,7 @@ def _thresholds(
 
 
 def _concepts(engine: SearchEngine, fit: TextFit) -> list[dict[str, Any]]:
-    from searchlab.search.query_traits import traits_of
+    from searchlab.search.query_reading import traits_of
 
     rows = []
     vectors = np.asarray(engine.index.vectors)

@@ -22,7 +22,7 @@ from searchlab.evaluation.calibration.query_fit import (
 )
 from searchlab.evaluation.calibration.scored_queries import TOP, score_queries
 from searchlab.evaluation.significance import Interval
-from searchlab.search.query_traits import known_words
+from searchlab.search.query_reading import known_words
 from searchlab.search.words.matches import Gains
 from searchlab.studies.calibration.reliability import cluster_draws, measure_reliability
 
