@@ -18,9 +18,8 @@ from searchlab.api.accounts.accounts import (
     revoke_key,
 )
 from searchlab.api.accounts.database import open_database, sqlite_url
-from searchlab.api.accounts.keyring import Caller, KeyRing
+from searchlab.api.accounts.keyring import Caller, Generation, KeyRing
 from searchlab.api.accounts.plans import PLANS
-from searchlab.api.accounts.remembered import Generation
 from searchlab.api.accounts.tables import api_keys
 from searchlab.errors import DataError, InputError, NotFoundError
 from tests.support.databases import HOSTILE, Clock, fresh_database, start
@@ -304,7 +303,7 @@ def test_another_process_refuses_a_revoked_key_and_sees_a_changed_plan_at_once(d
 DIE_IN_A_CHANGE = """
 import sys
 from searchlab.api.accounts.database import open_database
-from searchlab.api.accounts.remembered import change_access
+from searchlab.api.accounts.keyring import change_access
 with change_access(open_database(sys.argv[1])) as connection:
     connection.exec_driver_sql("UPDATE accounts SET plan = 'scale'")
     print("in it", flush=True)

@@ -14,8 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.database import Database
-from searchlab.api.accounts.keyring import SECRET_PREFIX, hash_secret, is_secret
-from searchlab.api.accounts.remembered import change_access
+from searchlab.api.accounts.keyring import SECRET_PREFIX, change_access, hash_secret, is_secret
 from searchlab.api.accounts.tables import accounts, api_keys
 from searchlab.api.accounts.values import is_storable, storable, utc_now
 from searchlab.errors import ConflictError, InputError, NotFoundError, quote

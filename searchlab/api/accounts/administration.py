@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from searchlab.api.accounts.accounts import DEFAULT_PLAN, check_plan, check_visible
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.grants import end_grants_of_client
-from searchlab.api.accounts.remembered import change_access
+from searchlab.api.accounts.keyring import change_access
 from searchlab.api.accounts.tables import (
     METADATA,
     accounts,

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 from searchlab.api.accounts.database import Database, open_database
+from searchlab.api.accounts.keyring import Generation
 from searchlab.api.accounts.migrations import migrate
-from searchlab.api.accounts.remembered import Generation
 from searchlab.errors import InputError
 from searchlab.files import sync_folder
 from searchlab.library.backup import copy_database

@@ -12,8 +12,7 @@ from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.issuing import is_access_token
-from searchlab.api.accounts.keyring import Caller, hash_secret
-from searchlab.api.accounts.remembered import Remembered
+from searchlab.api.accounts.keyring import Caller, Remembered, hash_secret
 from searchlab.api.accounts.tables import accounts, oauth_grants, oauth_tokens
 from searchlab.api.accounts.values import utc_now
 from searchlab.api.oauth.scopes import parse_scope, write_scope
