@@ -48,7 +48,6 @@ from searchlab.search.query_reading import (
     curve_of,
     describe_reading,
     known_words,
-    stored_vector,
 )
 from searchlab.search.ranking import Ranker
 from searchlab.search.words.fields import READ_FIELDS
@@ -143,7 +142,7 @@ class SearchEngine:
             ImageError: The picture is refused.
         """
         if query.photo_id is not None:
-            return stored_vector(self.index.vectors, self.table.row_of(query.photo_id))
+            return self._vectors.of_photo(self.table.row_of(query.photo_id))
         if query.image is None or isinstance(query.image, str):
             return None
         return self._vectors.of_picture(query.image)

@@ -159,6 +159,21 @@ class QueryVectors:
         small = for_model(as_rgb(picture, min_side=max(WORKING_SIDE, side)), side)
         return np.array(self._model.encode_images([small])[0])
 
+    def of_photo(self, row: int) -> Embeddings:
+        """Return the (dim,) vector of a photo of the library.
+
+        Raises:
+            DataError: It is no unit row, as in a file that somebody else has written.
+        """
+        vector = np.array(self._photos[row])
+        if not 0 <= float(np.linalg.norm(vector)) < _LONGEST:
+            msg = (
+                f"the vector of row {row} must be a unit row, got another; index again with "
+                "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
+            )
+            raise DataError(msg)
+        return vector
+
     def mix(self, picture: Embeddings, text: str, text_alpha: float) -> Mixed:
         """Mix a picture with words.
 
@@ -179,22 +194,6 @@ class QueryVectors:
         if kind not in self._checked:
             self._canary_check.check(self._model, kind)
             self._checked.add(kind)
-
-
-def stored_vector(vectors: Embeddings, row: int) -> Embeddings:
-    """Return the vector of a photo as a query, (dim,).
-
-    Raises:
-        DataError: It is no unit row, as in a file that somebody else has written.
-    """
-    vector = np.array(vectors[row])
-    if not 0 <= float(np.linalg.norm(vector)) < _LONGEST:
-        msg = (
-            f"the vector of row {row} must be a unit row, got another; index again with "
-            "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
-        )
-        raise DataError(msg)
-    return vector
 
 
 # -- what the model knows of the words ----------------------------------------------------------

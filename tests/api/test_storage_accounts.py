@@ -9,7 +9,7 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from searchlab.api.accounts import remembered
+from searchlab.api.accounts import keyring
 from searchlab.api.accounts.accounts import (
     PLAN_NAMES,
     create_key,
@@ -229,14 +229,14 @@ def test_what_is_remembered_is_forgotten_after_seconds(tmp_path, monkeypatch):
         with database.writing() as connection:  # past the generation, as no command of ours does
             connection.execute(api_keys.update().values(revoked_at=Clock(2024, 1, 1).now))
         assert ring.find(secret)
-        now = remembered.time.monotonic()
-        monkeypatch.setattr(remembered.time, "monotonic", lambda: now + 5.1)
+        now = keyring.time.monotonic()
+        monkeypatch.setattr(keyring.time, "monotonic", lambda: now + 5.1)
         assert ring.find(secret) is None
         ring.close()
 
 
 def test_no_more_is_remembered_than_there_is_room_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(remembered, "_MOST_REMEMBERED", 2)
+    monkeypatch.setattr(keyring, "_MOST_REMEMBERED", 2)
     with fresh_database("sqlite", tmp_path) as database:
         ring = KeyRing(database)
         secrets = [create_key(database, account="acme", name="a")[1] for _ in range(5)]
@@ -339,8 +339,8 @@ def test_a_database_that_was_put_back_from_a_backup_brings_its_own_keys(tmp_path
         assert ring.find(secret)
         (tmp_path / "api.db.generation").unlink()
         revoke_key(database, record.key_id)  # it counts in a new file
-        now = remembered.time.monotonic()
-        monkeypatch.setattr(remembered.time, "monotonic", lambda: now + 5.1)
+        now = keyring.time.monotonic()
+        monkeypatch.setattr(keyring.time, "monotonic", lambda: now + 5.1)
         assert ring.find(secret) is None
         record, secret = create_key(database, account="acme", name="b")
         assert ring.find(secret)

@@ -200,36 +200,6 @@ def test_the_name_and_the_page_are_those_of_the_newest_photo_that_tells_them(mak
     assert usernames(people.suggest("lee")) == []
 
 
-# -- folding ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [
-        ("Ångström Đorđe Łukasz Øyvind", "angstrom dorde lukasz oyvind"),
-        ("Straße ÆTHER Œuvre Þór ışık İ", "strasse aether oeuvre thor isik i"),
-        ("ﬁne ＦＵＬＬ ①", "fine full 1"),
-        ("Σίσυφος ΣΊΣΥΦΟΣ", "σισυφοσ σισυφοσ"),
-        ("Ёжик", "ежик"),
-        ("مُحَمَّد", "محمد"),
-        ("שָׁלוֹם", "שלום"),
-        ("a\N{SOFT HYPHEN}b\N{ZERO WIDTH SPACE}c\N{RIGHT-TO-LEFT OVERRIDE}d", "abcd"),
-        ("a\N{NO-BREAK SPACE}\t\n b", "a b"),
-    ],
-)
-def test_case_accents_and_letters_without_a_decomposition_are_folded(text, folded):
-    assert fold(text) == folded
-
-
-def test_vowels_of_indic_scripts_are_no_accents():
-    assert fold("की") != fold("कु")
-
-
-@given(st.text(max_size=30))
-def test_what_is_folded_folds_to_itself(text):
-    assert fold(fold(text)) == fold(text)
-
-
 # -- against an oracle ------------------------------------------------------------------------
 
 SCRIPTS = st.text(

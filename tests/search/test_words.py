@@ -12,17 +12,10 @@ from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.words import index as words_index
 from searchlab.search.words import matches as words_matches
-from searchlab.search.words import matching
+from searchlab.search.words import segment
 from searchlab.search.words.fields import SHOWN_FIELDS
 from searchlab.search.words.index import WordIndex
-from searchlab.search.words.terms import (
-    LANGUAGES,
-    language_of,
-    one_edit_apart,
-    terms_of,
-    words_of,
-    words_of_name,
-)
+from searchlab.search.words.terms import terms_of, words_of
 from tests.support.examples import examples
 
 VOCABULARY = ("owl", "owls", "castle", "river", "Zürich", "the", "0042", "雪山", "собака", "sunset")
@@ -129,12 +122,6 @@ def test_words_are_found_in_every_field_and_count_by_where_they_stand(described)
     assert match.whole.tolist() == [True, True, False, True, False, False, False]
 
 
-def test_names_of_files_are_cut_at_capitals_and_digits():
-    assert words_of_name("SunsetBeach_2023-IMG0042") == ["sunset", "beach", "2023", "img", "0042"]
-    assert words_of("don't STOP") == ["don", "t", "stop"]
-    assert words_of("x" * 100) == []
-
-
 def test_generated_descriptions_are_not_what_somebody_wrote(described):
     _, index = described({"alt_description": "Photo of a kite, mostly red (generated)."}, "kite")
     assert rows_of(index, "kite") == [1]
@@ -195,34 +182,6 @@ def test_any_text_finds_itself(described, text):
     assert match.whole[match.rows == 0].all()
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("a dog and a cat on the grass", "english"),
-        ("ein Hund und eine Katze auf dem Gras", "german"),
-        ("un chien et un chat dans l'herbe", "french"),
-        ("un perro y un gato en la hierba", "spanish"),
-        ("собака и кошка на траве", "russian"),
-        ("σκύλος", "greek"),
-        ("Windmills", None),
-        ("0042", None),
-    ],
-)
-def test_short_texts_tell_their_language(text, language):
-    number = language_of(words_of(text))
-    assert (None if number is None else LANGUAGES[number]) == language
-
-
-@settings(max_examples=examples(300), deadline=None)
-@given(word=st.text("abc", min_size=1, max_size=7), other=st.text("abc", min_size=1, max_size=7))
-def test_one_edit_is_what_a_search_over_all_edits_says(word, other):
-    edits = {word[:i] + word[i + 1 :] for i in range(len(word))}
-    edits |= {word[:i] + c + word[i:] for i in range(len(word) + 1) for c in "abc"}
-    edits |= {word[:i] + c + word[i + 1 :] for i in range(len(word)) for c in "abc"}
-    edits |= {word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)}
-    assert one_edit_apart(word, other) == (other in edits - {word})
-
-
 def test_what_was_found_is_kept_within_bounds_and_for_the_fields_that_were_read(
     described, monkeypatch
 ):
@@ -265,7 +224,7 @@ def test_filters_hold_inside_and_both_ways_of_adding_up_agree(described, texts, 
         patch.setattr(words_index, "_FILTERED_AFTER", -1)
         index.found_before.forget()
         within = index.match(query, allowed)
-        patch.setattr(matching, "COMPILED_FROM", 0)
+        patch.setattr(segment, "COMPILED_FROM", 0)
         index.found_before.forget()
         compiled = index.match(query, allowed)
     assert within.rows.tolist() == part.rows.tolist()
@@ -282,7 +241,7 @@ def test_filters_hold_inside_and_both_ways_of_adding_up_agree(described, texts, 
 def test_a_word_of_most_photos_finds_none_of_its_own_beside_a_rare_one(
     described, monkeypatch, compiled_from
 ):
-    monkeypatch.setattr(matching, "COMPILED_FROM", compiled_from)
+    monkeypatch.setattr(segment, "COMPILED_FROM", compiled_from)
     monkeypatch.setattr(words_index, "_COMMON_FROM", 5)  # of few photos none is common
     _, index = described(*["river"] * 30, "castle", "castle river", *["meadow"] * 3)
     assert sorted(rows_of(index, "river castle")) == [30, 31]
@@ -306,7 +265,7 @@ def test_fields_that_are_not_read_change_nothing(described, photos, query, kerne
     bare = [photo | {"tags": "", "file": "", "place": ""} for photo in photos]
     _, without = described(*bare)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matching, "COMPILED_FROM", 0 if kernel else 1_000)
+        patch.setattr(segment, "COMPILED_FROM", 0 if kernel else 1_000)
         shown, expected = index.match(query, read=SHOWN_FIELDS), without.match(query)
     assert shown.rows.tolist() == expected.rows.tolist()
     assert shown.coverage.tolist() == expected.coverage.tolist()
