@@ -12,7 +12,6 @@ from searchlab.config.calibration import UNCALIBRATED
 from searchlab.config.word_weights import WordWeights
 from searchlab.errors import InputError
 from searchlab.models.protocol import unit_rows
-from searchlab.search import gains as gains_module
 from searchlab.search import merging
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.photo_filter import PhotoFilter
@@ -20,6 +19,7 @@ from searchlab.search.indexes import build_index
 from searchlab.search.indexes.exact import cosines
 from searchlab.search.merging import nearest, nearly_nearest
 from searchlab.search.queries import Query
+from searchlab.search.words import matches
 from searchlab.search.words.matches import NO_GAINS, Gains
 from searchlab.studies.vectors.made import clustered, text_like
 from tests.support import engine_world
@@ -146,7 +146,7 @@ def test_the_best_of_many_gains_are_those_of_a_plain_sort(
 def monkeypatch_few():
     """Make groups of gains small, so that there are several."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (merging, gains_module):
+        for module in (merging, matches):
             patch.setattr(module, "SCORED_ONE_BY_ONE", 10)
         patch.setattr(merging, "_SCANNED", merging._SCANNED)
         yield

@@ -43,6 +43,8 @@ def percent_of(photo, color, tolerance):
 def some_palettes(draw):
     shades = st.sampled_from(SHADES) | st.from_regex(r"#[0-9a-f]{6}", fullmatch=True)
     colors = draw(st.lists(st.tuples(shades, st.integers(1, 60)), max_size=5))
+    while sum(percent for _, percent in colors) > 100:  # there is no more of a picture
+        colors.pop()
     return tuple(colors)
 
 
