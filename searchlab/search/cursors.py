@@ -28,7 +28,7 @@ MAX_PAGE = 10**9
 _SIGNATURE_BYTES = 16
 
 
-class _Values(msgspec.Struct, omit_defaults=True):
+class _CursorValues(msgspec.Struct, omit_defaults=True):
     # Names of one letter, as the token is part of every answer; `Cursor.seal` tells what they are.
     n: int
     p: int
@@ -46,7 +46,7 @@ class _Values(msgspec.Struct, omit_defaults=True):
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(_Values)
+_DECODER = msgspec.msgpack.Decoder(_CursorValues)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class Cursor:
     def seal(self, key: bytes) -> str:
         """Return the token; only `unseal` with the same key and audience opens it."""
         query = self.query
-        values = _Values(
+        values = _CursorValues(
             n=self.position,
             p=self.per_page,
             s=self.snapshot_id,
@@ -187,7 +187,7 @@ def open_signed(token: str, key: bytes, *, audience: str) -> bytes:
     return base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4))
 
 
-def _query(values: _Values) -> Query:
+def _query(values: _CursorValues) -> Query:
     return Query(
         text=values.q,
         image=_placeholder() if values.v is not None and values.i is None else None,

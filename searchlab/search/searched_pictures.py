@@ -19,13 +19,13 @@ from searchlab.search.cursors import open_signed, sign
 _AUDIENCE = "picture"
 
 
-class _Values(msgspec.Struct, array_like=True):
+class _PictureValues(msgspec.Struct, array_like=True):
     model_id: str
     blur_hash: str
     vector: bytes
 
 
-_DECODER = msgspec.msgpack.Decoder(_Values)
+_DECODER = msgspec.msgpack.Decoder(_PictureValues)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class SearchedPicture:
 
     def seal(self, key: bytes) -> str:
         """Return the token; only `unseal` with the same key opens it."""
-        content = _Values(self.model_id, self.blur_hash, self.vector.astype("<f2").tobytes())
+        content = _PictureValues(self.model_id, self.blur_hash, self.vector.astype("<f2").tobytes())
         return sign(msgspec.msgpack.encode(content), key, audience=_AUDIENCE)
 
     @classmethod

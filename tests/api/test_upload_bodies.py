@@ -96,7 +96,7 @@ def test_a_body_in_the_small_segments_of_a_network_is_no_body_in_crumbs():
 def test_what_follows_gets_large_pieces_however_the_body_is_cut():
     async def sizes():
         request, _ = request_of([bytes(1_000)] * 150)
-        return [len(piece) async for piece in bodies.Body(request, 10**6).chunks()]
+        return [len(piece) async for piece in bodies.IncomingBody(request, 10**6).chunks()]
 
     assert asyncio.run(sizes()) == [66_000, 66_000, 18_000]
 

@@ -18,7 +18,7 @@ from searchlab.training.mini.hubness import (  # noqa: E402
     damp_hubs,
 )
 from searchlab.training.mini.photo_tower import Readings  # noqa: E402
-from searchlab.training.mini.student import WIDTH, Student, Table, pack_texts  # noqa: E402
+from searchlab.training.mini.student import WIDTH, PieceTable, Student, pack_texts  # noqa: E402
 from searchlab.training.mini.text_examples import TextExamples  # noqa: E402
 
 
@@ -100,7 +100,7 @@ def test_a_trained_head_is_held_back_by_its_own_captions(rng):
     head = PhotoHead(
         rng.normal(size=(2, 96)).astype(np.float32), np.zeros(4, np.float32), np.ones(4, np.float32)
     ).eval()
-    table = Table(rng.normal(size=(300, WIDTH)).astype(np.float32), rate=0.1)
+    table = PieceTable(rng.normal(size=(300, WIDTH)).astype(np.float32), rate=0.1)
     student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4).eval()
     lessons = TextExamples()
     for n in range(300):

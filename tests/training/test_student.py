@@ -23,12 +23,12 @@ from searchlab.training.mini import joint  # noqa: E402
 from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption  # noqa: E402
 from searchlab.training.mini.heads import CAPTIONED, DIM, PhotoHead, class_matrix, unit  # noqa: E402
 from searchlab.training.mini.hubness import DampedHead  # noqa: E402
-from searchlab.training.mini.joint import _Sampler, blend, fit  # noqa: E402
+from searchlab.training.mini.joint import _LessonSampler, blend, fit  # noqa: E402
 from searchlab.training.mini.photo_tower import Readings  # noqa: E402
 from searchlab.training.mini.student import (  # noqa: E402
     WIDTH,
+    PieceTable,
     Student,
-    Table,
     make_first_weights,
     pack_texts,
     quantise,
@@ -62,14 +62,14 @@ def test_the_shipped_tower_computes_what_was_learnt(tmp_path, rng):
     pieces = Pieces(dict.fromkeys(NAMES, -5.0))
     packed = pack_texts([pieces.encode(text) for text in texts])
     with torch.no_grad():
-        learnt = add_common(student(Table(table, rate=0.1).take(packed), packed).numpy())
+        learnt = add_common(student(PieceTable(table, rate=0.1).take(packed), packed).numpy())
     np.testing.assert_allclose((shipped * learnt).sum(axis=1), 1, atol=1e-3)  # 16 bits in training
     assert shipped[0] @ shipped[1] < 0.999
 
 
 def test_only_rows_in_use_move(rng):
     first = rng.normal(size=(5, WIDTH)).astype(np.float32)
-    table = Table(first.copy(), rate=0.1)
+    table = PieceTable(first.copy(), rate=0.1)
     table.take(pack_texts([[1, 3], [3]])).sum().backward()
     table.step(1.0)
     moved = np.abs(table.rows.numpy() - first).max(axis=1) > 0
@@ -113,7 +113,7 @@ def test_training_brings_captions_to_their_photos(rng):
             for k, lang in enumerate(("en", "de"))
         }
         lessons.captions[f"p{n}"] = numbers
-    table = Table(0.1 * rng.normal(size=(count + 2, WIDTH)).astype(np.float32), rate=0.02)
+    table = PieceTable(0.1 * rng.normal(size=(count + 2, WIDTH)).astype(np.float32), rate=0.02)
     student = Student(0.1 * rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=8)
     shown = unit(rng.normal(size=(count, CAPTIONED)))
     fit(student, table, head, lessons, [readings], [shown], steps=60, texts=32, photos=32)
@@ -139,7 +139,7 @@ def test_photos_are_drawn_to_where_the_teaching_heads_see_them(rng, monkeypatch)
     head = PhotoHead(
         np.zeros((4, 96), np.float32), features.mean(axis=0), features.std(axis=0), hidden=8
     )
-    table = Table(0.1 * rng.normal(size=(2, WIDTH)).astype(np.float32), rate=0.02)
+    table = PieceTable(0.1 * rng.normal(size=(2, WIDTH)).astype(np.float32), rate=0.02)
     student = Student(0.1 * rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4)
 
     def agreement():
@@ -163,7 +163,7 @@ def test_languages_are_drawn_by_how_many_captions_they_have_and_never_twice_for_
             language_of |= dict.fromkeys(own[lang], lang)
         lessons.captions[f"p{n}"] = own
     lessons.add([0], np.zeros(DIM, np.float32), 1.0)
-    sampler = _Sampler(lessons, [f"p{n}" for n in range(200)], rng)
+    sampler = _LessonSampler(lessons, [f"p{n}" for n in range(200)], rng)
     counts = Counter()
     for _ in range(20):
         rows, caption_numbers = sampler.draw_photos(200)
@@ -191,7 +191,7 @@ def test_recall_on_held_out_photos_counts_captions_by_language(rng):
         seen = head.eval()(torch.from_numpy(photos.features), torch.from_numpy(photos.logits))
     direct = rng.normal(size=(WIDTH, DIM)).astype(np.float32)
     student = Student(direct, hidden=4)  # Untrained it only leads from pieces to rows.
-    table = Table((seen.numpy() @ np.linalg.pinv(direct)).astype(np.float32), rate=0.1)
+    table = PieceTable((seen.numpy() @ np.linalg.pinv(direct)).astype(np.float32), rate=0.1)
     words = [f"q{chr(97 + n // 6)}{chr(97 + n % 6)}" for n in range(30)]
     pieces = Pieces({f"▁{word}": -1.0 for word in words})
     packed = pack_texts([[n] for n in range(30)])
@@ -220,7 +220,7 @@ def test_a_blend_holds_the_mean_weights_of_its_runs(rng):
         head = PhotoHead(
             np.zeros((2, 96), np.float32), np.zeros(4, np.float32), np.ones(4, np.float32), hidden=4
         )
-        table = Table(rng.normal(size=(5, WIDTH)).astype(np.float32), rate=0.1)
+        table = PieceTable(rng.normal(size=(5, WIDTH)).astype(np.float32), rate=0.1)
         student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4)
         runs.append((student, table, head))
     rows = np.mean([table.rows.numpy() for _, table, _ in runs], axis=0)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.models.protocol import Embeddings
-from searchlab.studies.filters.atlas import Condition
+from searchlab.studies.filters.atlas import PlainFilter
 
 BATCH = 1_000
 """Rows handed over at once by peers that take records."""
@@ -79,7 +79,7 @@ class Peer:
         """Return at most k rows for a query, (dim,), best first."""
         raise NotImplementedError
 
-    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: PlainFilter | None) -> Any:
         """Return at most k rows that meet a condition; how is up to the system."""
         raise NotImplementedError
 

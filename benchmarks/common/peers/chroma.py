@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.common.peers import BATCH, Peer
 from searchlab.models.protocol import Embeddings
-from searchlab.studies.filters.atlas import Condition
+from searchlab.studies.filters.atlas import PlainFilter
 
 
 class ChromaPeer(Peer):
@@ -54,7 +54,7 @@ class ChromaPeer(Peer):
         answer = self._photos.query(query_embeddings=queries, n_results=k, include=[])
         return [np.array(ids, dtype=np.int64) for ids in answer["ids"]]
 
-    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: PlainFilter | None) -> Any:
         """Ask the collection with a `where`."""
         answer = self._photos.query(
             query_embeddings=query[np.newaxis],
@@ -65,7 +65,7 @@ class ChromaPeer(Peer):
         return np.array(answer["ids"][0], dtype=np.int64)
 
 
-def _where(condition: Condition) -> dict[str, Any]:
+def _where(condition: PlainFilter) -> dict[str, Any]:
     terms: list[dict[str, Any]] = [{condition.day: {"$gte": condition.first_day}}]
     for name, codes in (("source", condition.sources), ("license", condition.licenses)):
         if codes:

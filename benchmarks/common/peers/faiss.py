@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.common.peers import Peer
 from searchlab.models.protocol import Embeddings
-from searchlab.studies.filters.atlas import Condition
+from searchlab.studies.filters.atlas import PlainFilter
 
 
 class FaissFlatPeer(Peer):
@@ -49,7 +49,7 @@ class FaissFlatPeer(Peer):
         """Ask for a batch in one call."""
         return self._index.search(queries, k)[1]
 
-    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: PlainFilter | None) -> Any:
         """Ask the index with a bitmap of the rows that meet the condition."""
         if condition is None:
             return self.search(query, k)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.common.peers import Peer
 from searchlab.models.protocol import Embeddings
-from searchlab.studies.filters.atlas import Condition
+from searchlab.studies.filters.atlas import PlainFilter
 
 
 class HnswlibPeer(Peer):
@@ -48,7 +48,7 @@ class HnswlibPeer(Peer):
         """Ask for a batch in one call."""
         return self._index.knn_query(queries, k=k, num_threads=1)[0]
 
-    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: PlainFilter | None) -> Any:
         """Make the mask, and ask the graph with it."""
         if condition is None:
             return self.search(query, k)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.common.peers import Peer
 from searchlab.models.protocol import Embeddings
-from searchlab.studies.filters.atlas import Condition
+from searchlab.studies.filters.atlas import PlainFilter
 
 _FEW_VALUES = 1_000
 """Its documentation advises a bitmap for columns of few distinct values, some thousand at most."""
@@ -56,7 +56,7 @@ class LancePeer(Peer):
         """Ask the table."""
         return self._query(query, k).to_arrow()["row"].to_numpy()
 
-    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: PlainFilter | None) -> Any:
         """Ask the table with a `where`."""
         if condition is None:
             return self.search(query, k)

@@ -12,7 +12,7 @@ from pymilvus import DataType, MilvusClient
 
 from benchmarks.common.peers import BATCH, Peer
 from searchlab.models.protocol import Embeddings
-from searchlab.studies.filters.atlas import Condition
+from searchlab.studies.filters.atlas import PlainFilter
 
 
 class MilvusPeer(Peer):
@@ -65,7 +65,7 @@ class MilvusPeer(Peer):
         """Ask the collection."""
         return self._query(query, k, "")
 
-    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: PlainFilter | None) -> Any:
         """Ask the collection with an expression."""
         if condition is None:
             return self.search(query, k)

@@ -14,7 +14,7 @@ from searchlab.config import Config
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import HnswIndex, build_index
-from searchlab.studies.filters.atlas import Condition
+from searchlab.studies.filters.atlas import PlainFilter
 from searchlab.studies.filters.atlas_engine import Served
 
 
@@ -72,7 +72,7 @@ class ExactPeer(Peer):
         rows = self.index.search(query[np.newaxis], k, allowed=selection).rows[0]
         return rows[rows >= 0]
 
-    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: PlainFilter | None) -> Any:
         """Rank as the server ranks: filter, plan, search."""
         ranking = self._served(query, k, condition)
         self.plan = self._served.plan

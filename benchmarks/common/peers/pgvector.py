@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.common.peers import BATCH, Peer
 from searchlab.models.protocol import Embeddings
-from searchlab.studies.filters.atlas import Condition
+from searchlab.studies.filters.atlas import PlainFilter
 
 _HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"
@@ -104,7 +104,7 @@ class PgvectorPeer(Peer):
         cursor = self._connection.execute(statement.encode(), (text,), prepare=True)
         return np.array([row for (row,) in cursor], dtype=np.int64)
 
-    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: PlainFilter | None) -> Any:
         """Ask the table with a `WHERE`."""
         if condition is None:
             return self.search(query, k)

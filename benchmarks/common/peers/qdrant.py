@@ -13,7 +13,7 @@ from qdrant_client import QdrantClient, models
 
 from benchmarks.common.peers import Peer
 from searchlab.models.protocol import Embeddings
-from searchlab.studies.filters.atlas import Condition
+from searchlab.studies.filters.atlas import PlainFilter
 
 
 class QdrantPeer(Peer):
@@ -41,7 +41,7 @@ class QdrantPeer(Peer):
         """Score every point."""
         return self.search_filtered(query, k, None)
 
-    def search_filtered(self, query: Embeddings, k: int, condition: Condition | None) -> Any:
+    def search_filtered(self, query: Embeddings, k: int, condition: PlainFilter | None) -> Any:
         """Score the points whose payload meets the conditions."""
         conditions = None if condition is None else _filter(condition)
         answer = self._client.query_points(
@@ -54,7 +54,7 @@ class QdrantPeer(Peer):
         self._client.close()
 
 
-def _filter(condition: Condition) -> Any:
+def _filter(condition: PlainFilter) -> Any:
     days = models.Range(gte=condition.first_day)
     must: list[Any] = [models.FieldCondition(key=condition.day, range=days)]
     for name, codes in (("source", condition.sources), ("license", condition.licenses)):

@@ -130,7 +130,7 @@ class Generation:
         self._map.close()
 
 
-class _Known(NamedTuple, Generic[T]):
+class _KnownOwner(NamedTuple, Generic[T]):
     answer: T
     generation: int
     until: float
@@ -154,7 +154,7 @@ class Remembered(Generic[T]):
         """
         self._database = database
         self._ask = ask
-        self._known: dict[bytes, _Known[T]] = {}
+        self._known: dict[bytes, _KnownOwner[T]] = {}
         self._generation = None if database.file is None else Generation(database.file)
 
     def recall(self, digest: bytes) -> T | None:
@@ -199,7 +199,7 @@ class Remembered(Generic[T]):
             return
         if len(self._known) >= _MOST_REMEMBERED:
             self._known.clear()
-        self._known[digest] = _Known(answer, generation, time.monotonic() + _REMEMBERED_S)
+        self._known[digest] = _KnownOwner(answer, generation, time.monotonic() + _REMEMBERED_S)
 
     def close(self) -> None:
         """Forget everything."""

@@ -25,7 +25,7 @@ _DRAINED_BODIES, _DRAIN_S = 4, 10.0
 AnyRequest = Request[Any, Any, Any]
 
 
-class Body:
+class IncomingBody:
     """The bytes of a request, within limits of size and time."""
 
     def __init__(
@@ -138,7 +138,7 @@ async def read_whole(
         HttpProblem: It is too large (413).
         Invalid: It takes too long, comes in tiny pieces, or the connection ends within it.
     """
-    body = Body(request, max_bytes, whole_s=whole_s)
+    body = IncomingBody(request, max_bytes, whole_s=whole_s)
     pieces = []
     try:
         body.check_announced()

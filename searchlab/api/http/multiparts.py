@@ -25,7 +25,7 @@ MAX_PART_HEADER_BYTES: Final = 4_096
 _QUERY_PARAMETERS: Final = frozenset(ImageSearch.__struct_fields__)
 
 
-class Form:
+class MultipartForm:
     """A multipart/form-data body, parsed while it arrives; keeps the part `image` alone."""
 
     def __init__(self, boundary: bytes, take: Callable[[int], None]) -> None:

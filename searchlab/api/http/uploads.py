@@ -16,11 +16,11 @@ from typing import Final
 from searchlab.api.accounts.idempotency import IDEMPOTENCY_KEY
 from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.plans import PLANS
-from searchlab.api.http.bodies import AnyRequest, Body
+from searchlab.api.http.bodies import AnyRequest, IncomingBody
 from searchlab.api.http.decoders import Decoders
 from searchlab.api.http.decoding import MAX_UPLOAD_PIXELS, check_effort
 from searchlab.api.http.fair_queue import Turn
-from searchlab.api.http.multiparts import Form, boundary_of
+from searchlab.api.http.multiparts import MultipartForm, boundary_of
 from searchlab.api.settings import Settings
 from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.models.protocol import Embeddings
@@ -48,7 +48,7 @@ async def read_picture(
         ImageError: The file has no accepted format.
         Invalid: The body is broken, or does not have exactly one part `image`.
     """
-    body = Body(request, settings.max_upload_bytes)
+    body = IncomingBody(request, settings.max_upload_bytes)
     try:
         picture = await _read(request, body, take)
     except (HttpProblem, Invalid):
@@ -59,13 +59,15 @@ async def read_picture(
     return picture
 
 
-async def _read(request: AnyRequest, body: Body, take: Callable[[int], None]) -> bytes | None:
+async def _read(
+    request: AnyRequest, body: IncomingBody, take: Callable[[int], None]
+) -> bytes | None:
     body.check_announced()
     chunks = body.chunks()
     first = await anext(chunks, b"")
     if not first:
         return None
-    form = Form(boundary_of(request), take)
+    form = MultipartForm(boundary_of(request), take)
     form.feed(first)
     async for chunk in chunks:
         form.feed(chunk)

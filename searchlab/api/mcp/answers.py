@@ -35,7 +35,7 @@ _UNSEEN = re.compile(
 )
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """What a tool answers.
 
     Attributes:
@@ -121,7 +121,7 @@ _CLOSED = frozenset(
 _SIZES = frozenset({"thumb", "small", "regular", "large", "full"})
 
 
-class Part(NamedTuple):
+class FittingEntries(NamedTuple):
     """The entries of a list that one answer has room for.
 
     Attributes:
@@ -146,7 +146,7 @@ def take_part(
     *,
     start: int = 1,
     most: int = MOST_BYTES - _ENVELOPE_BYTES,
-) -> Part:
+) -> FittingEntries:
     """Take as many entries of a complete list as fit into an answer.
 
     Args:
@@ -155,7 +155,7 @@ def take_part(
         start: Number of the first entry to take, from 1.
         most: Bytes of entries and lines together.
     """
-    part = Part([], [], None)
+    part = FittingEntries([], [], None)
     left = most
     for number, raw in enumerate(entries[start - 1 :], start):
         entry = shorten(clean(raw), most // 4)
@@ -173,7 +173,7 @@ def fit_all(
     line_of: Callable[[int, Mapping[str, Any]], str],
     *,
     most: int,
-) -> Part:
+) -> FittingEntries:
     """Shorten entries so that all of them fit into an answer.
 
     Args:
@@ -182,7 +182,7 @@ def fit_all(
         most: Bytes of entries and lines together.
     """
     raw = [clean(entry) for entry in entries]
-    part = Part([], [], None)
+    part = FittingEntries([], [], None)
     for number, whole in enumerate(raw, 1):
         entry, line, room = whole, line_of(number, whole), most // len(raw)
         for portion in (1.0, 0.75, 0.6, 0.5, 0.4):

@@ -44,29 +44,29 @@ class Reply(NamedTuple):
     pagination: Pagination | None
 
 
-class Body(NamedTuple):
+class TypedBody(NamedTuple):
     """A request's body and its content type."""
 
     content: bytes = b""
     media_type: str = ""
 
 
-NO_BODY = Body()
+NO_BODY = TypedBody()
 
 
-def json_body(document: Mapping[str, Any]) -> Body:
+def json_body(document: Mapping[str, Any]) -> TypedBody:
     """Encode a JSON body."""
-    return Body(msgspec.json.encode(document), "application/json")
+    return TypedBody(msgspec.json.encode(document), "application/json")
 
 
-def picture_body(picture: bytes) -> Body:
+def picture_body(picture: bytes) -> TypedBody:
     """Encode a picture as the part `image` of a form."""
     boundary = secrets.token_hex(16)  # so that no picture can hold it
     head = (
         f'--{boundary}\r\nContent-Disposition: form-data; name="{PART}"; filename="{PART}"\r\n\r\n'
     )
     content = head.encode() + picture + f"\r\n--{boundary}--\r\n".encode()
-    return Body(content, f"multipart/form-data; boundary={boundary}")
+    return TypedBody(content, f"multipart/form-data; boundary={boundary}")
 
 
 def path_of(*parts: str | int) -> str:
@@ -96,7 +96,7 @@ class Calls:
     async def post(
         self,
         path: str,
-        body: Body,
+        body: TypedBody,
         query: Iterable[tuple[str, str]] = (),
         *,
         idempotency_key: str | None = None,
@@ -115,7 +115,7 @@ class Calls:
         path: str,
         *,
         query: Iterable[tuple[str, str]] = (),
-        body: Body = NO_BODY,
+        body: TypedBody = NO_BODY,
         headers: Sequence[tuple[str, str]] = (),
     ) -> Reply:
         """Send a request to the API's own routes.

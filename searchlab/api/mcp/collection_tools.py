@@ -11,7 +11,7 @@ from msgspec import Meta
 from searchlab.api.mcp.answers import (
     MOST_BYTES,
     NOTICE,
-    Answer,
+    ToolAnswer,
     cited,
     clean,
     cut,
@@ -20,7 +20,7 @@ from searchlab.api.mcp.answers import (
 )
 from searchlab.api.mcp.calls import json_body, path_of
 from searchlab.api.mcp.library_tools import NextStart, Notice, Start
-from searchlab.api.mcp.tool import Call, IdempotencyKey, Tool, arguments_of, schema_of
+from searchlab.api.mcp.tool import IdempotencyKey, Tool, ToolCall, arguments_of, schema_of
 from searchlab.api.oauth.scopes import READ_COLLECTIONS, WRITE_COLLECTIONS
 from searchlab.api.wire.parameters import convert
 from searchlab.api.wire.requests import NewCollection
@@ -57,7 +57,7 @@ class OwnCollections(msgspec.Struct, kw_only=True):
     next_start: NextStart
 
 
-class OneCollection(msgspec.Struct, kw_only=True):
+class CollectionAnswer(msgspec.Struct, kw_only=True):
     """A collection."""
 
     notice: Notice
@@ -95,26 +95,28 @@ def describe_entry(entry: Mapping[str, Any]) -> str:
     return f"photo_id {cut(entry['photo_id'], 100)}{by}, {cut(entry['photo_source'], 60)}"
 
 
-async def _list(call: Call) -> Answer:
+async def _list(call: ToolCall) -> ToolAnswer:
     own = convert(_Listing, call.arguments, "arguments")
     reply = await call.api.get(path_of("collections"))
     part = take_part(reply.data, _describe, start=own.start)
     data = {"notice": NOTICE, "collections": part.entries, "next_start": part.next_start}
     head = f"{len(reply.data)} collection{'' if len(reply.data) == 1 else 's'}."
-    return Answer(data, "\n".join([head, NOTICE, *part.lines, *part.more]))
+    return ToolAnswer(data, "\n".join([head, NOTICE, *part.lines, *part.more]))
 
 
-async def _create(call: Call) -> Answer:
+async def _create(call: ToolCall) -> ToolAnswer:
     own = convert(_Repeatable, call.arguments, "arguments")
     body = {name: one for name, one in call.arguments.items() if name in _NEW}
     reply = await call.api.post(
         path_of("collections"), json_body(body), idempotency_key=own.idempotency_key
     )
     collection = shorten(clean(reply.data), MOST_BYTES // 2)
-    return Answer({"notice": NOTICE, "collection": collection}, f"Made {_describe(collection)}.")
+    return ToolAnswer(
+        {"notice": NOTICE, "collection": collection}, f"Made {_describe(collection)}."
+    )
 
 
-async def _get(call: Call) -> Answer:
+async def _get(call: ToolCall) -> ToolAnswer:
     own = convert(_Reading, call.arguments, "arguments")
     reply = await call.api.get(path_of("collections", own.collection_id))
     summary = {name: one for name, one in reply.data.items() if name != "photos"}
@@ -127,16 +129,16 @@ async def _get(call: Call) -> Answer:
         "collection": collection | {"photos": part.entries},
         "next_start": part.next_start,
     }
-    return Answer(data, "\n".join([_describe(collection), NOTICE, *part.lines, *part.more]))
+    return ToolAnswer(data, "\n".join([_describe(collection), NOTICE, *part.lines, *part.more]))
 
 
-async def _delete(call: Call) -> Answer:
+async def _delete(call: ToolCall) -> ToolAnswer:
     own = convert(_One, call.arguments, "arguments")
     reply = await call.api.delete(path_of("collections", own.collection_id))
-    return Answer(reply.data, f"Deleted collection {own.collection_id}.")
+    return ToolAnswer(reply.data, f"Deleted collection {own.collection_id}.")
 
 
-async def _add(call: Call) -> Answer:
+async def _add(call: ToolCall) -> ToolAnswer:
     own = convert(_Repeatable, call.arguments, "arguments")
     entry = convert(_Entry, call.arguments, "arguments")
     reply = await call.api.post(
@@ -146,13 +148,13 @@ async def _add(call: Call) -> Answer:
     )
     saved = shorten(clean(reply.data), MOST_BYTES // 2)
     text = f"Added to collection {entry.collection_id}: {describe_entry(saved)}"
-    return Answer({"notice": NOTICE, "entry": saved}, text)
+    return ToolAnswer({"notice": NOTICE, "entry": saved}, text)
 
 
-async def _remove(call: Call) -> Answer:
+async def _remove(call: ToolCall) -> ToolAnswer:
     own = convert(_Entry, call.arguments, "arguments")
     reply = await call.api.delete(path_of("collections", own.collection_id, "photos", own.photo_id))
-    return Answer(reply.data, f"Removed {own.photo_id} from collection {own.collection_id}.")
+    return ToolAnswer(reply.data, f"Removed {own.photo_id} from collection {own.collection_id}.")
 
 
 _NEW: Final = NewCollection.__struct_fields__
@@ -183,7 +185,7 @@ TOOLS: Final = (
         description="Create an empty collection in the account. Each call makes one more.",
         scope=WRITE_COLLECTIONS,
         arguments=arguments_of(NewCollection, _Repeatable),
-        answer=schema_of(OneCollection),
+        answer=schema_of(CollectionAnswer),
         run=_create,
         reads_only=False,
         repeatable=False,

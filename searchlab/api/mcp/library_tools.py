@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from searchlab.api.mcp.answers import MOST_BYTES, NOTICE, Answer, cited, cut, fit_all, take_part
+from searchlab.api.mcp.answers import MOST_BYTES, NOTICE, ToolAnswer, cited, cut, fit_all, take_part
 from searchlab.api.mcp.calls import path_of, query_of
-from searchlab.api.mcp.tool import Call, Tool, arguments_of, schema_of
+from searchlab.api.mcp.tool import Tool, ToolCall, arguments_of, schema_of
 from searchlab.api.oauth.scopes import SEARCH
 from searchlab.api.routes.facets import Suggest
 from searchlab.api.wire.errors import invalid
@@ -83,7 +83,7 @@ class UsageSoFar(msgspec.Struct, kw_only=True):
     )
 
 
-async def _list_values(call: Call) -> Answer:
+async def _list_values(call: ToolCall) -> ToolAnswer:
     own = convert(_Facet, call.arguments, "arguments")
     if own.facet not in FACETS:
         msg = f"facet must be one of {', '.join(FACETS)}, got {quote(own.facet)}"
@@ -91,10 +91,10 @@ async def _list_values(call: Call) -> Answer:
     reply = await call.api.get(path_of("facets", own.facet))
     part = take_part(reply.data, lambda value: cut(value["name"], 100), start=own.start)
     data = {"notice": NOTICE, "values": part.entries, "next_start": part.next_start}
-    return Answer(data, "\n".join([f"{own.facet}: {', '.join(part.lines)}", *part.more]))
+    return ToolAnswer(data, "\n".join([f"{own.facet}: {', '.join(part.lines)}", *part.more]))
 
 
-async def _suggest(call: Call) -> Answer:
+async def _suggest(call: ToolCall) -> ToolAnswer:
     names = Suggest.__struct_fields__
     reply = await call.api.get(
         path_of("facets", "photographers", "suggest"), query_of(call.arguments, names)
@@ -102,7 +102,7 @@ async def _suggest(call: Call) -> Answer:
     part = fit_all(reply.data, _describe_photographer, most=_LIST_BYTES)
     data = {"notice": NOTICE, "photographers": part.entries}
     head = "Search with photographer=USERNAME." if part.lines else "Nobody of this name."
-    return Answer(data, "\n".join([head, NOTICE, *part.lines]))
+    return ToolAnswer(data, "\n".join([head, NOTICE, *part.lines]))
 
 
 def _describe_photographer(_number: int, profile: Mapping[str, Any]) -> str:
@@ -112,7 +112,7 @@ def _describe_photographer(_number: int, profile: Mapping[str, Any]) -> str:
     )
 
 
-async def _tell_usage(call: Call) -> Answer:
+async def _tell_usage(call: ToolCall) -> ToolAnswer:
     own = convert(_Windows, call.arguments, "arguments")
     current = (await call.api.get(path_of("usage"))).data
     data: dict[str, Any] = {"notice": NOTICE, **current}
@@ -136,7 +136,7 @@ async def _tell_usage(call: Call) -> Answer:
         lines += [NOTICE, *part.lines]
         if part.next_start is not None:
             lines.append(f"{len(reply.data['keys']) - len(part.entries)} more are not shown.")
-    return Answer(data, "\n".join(lines))
+    return ToolAnswer(data, "\n".join(lines))
 
 
 def _describe_key(key: Mapping[str, Any]) -> str:

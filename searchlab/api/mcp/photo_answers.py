@@ -15,7 +15,7 @@ from searchlab.api.http.context import context_of, services_of
 from searchlab.api.mcp.answers import (
     MOST_BYTES,
     NOTICE,
-    Answer,
+    ToolAnswer,
     cited,
     count_bytes,
     cut,
@@ -82,7 +82,7 @@ def page_schema() -> dict[str, Any]:
     }
 
 
-async def answer_page(request: AnyRequest, reply: Reply, *, show_pictures: bool) -> Answer:
+async def answer_page(request: AnyRequest, reply: Reply, *, show_pictures: bool) -> ToolAnswer:
     """Answer with a page of photos that the API has found.
 
     Args:
@@ -112,7 +112,7 @@ async def answer_page(request: AnyRequest, reply: Reply, *, show_pictures: bool)
     if reply.pagination.next_cursor is not None:
         lines.append(f"More with the same tool and cursor={reply.pagination.next_cursor}")
     blocks = await show_photos(request, part.entries) if show_pictures else ()
-    return Answer(data, "\n".join(lines), blocks)
+    return ToolAnswer(data, "\n".join(lines), blocks)
 
 
 def _head(reply: Reply) -> str:

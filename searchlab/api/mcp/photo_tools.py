@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from searchlab.api.http.context import caller_of, services_of
-from searchlab.api.mcp.answers import MOST_BYTES, NOTICE, Answer, cited, clean, shorten
+from searchlab.api.mcp.answers import MOST_BYTES, NOTICE, ToolAnswer, cited, clean, shorten
 from searchlab.api.mcp.calls import NO_BODY, Reply, path_of, picture_body, query_of
 from searchlab.api.mcp.photo_answers import (
     FOUND_FIELDS,
@@ -21,7 +21,7 @@ from searchlab.api.mcp.photo_answers import (
     show_photos,
 )
 from searchlab.api.mcp.pictures import LIFETIME_S, make_address, read_picture_argument
-from searchlab.api.mcp.tool import Call, Tool, arguments_of, schema_of
+from searchlab.api.mcp.tool import Tool, ToolCall, arguments_of, schema_of
 from searchlab.api.oauth.scopes import SEARCH
 from searchlab.api.wire.parameters import convert
 from searchlab.api.wire.requests import ImageSearch, Similar, TextSearch
@@ -37,13 +37,13 @@ _CURSOR = Annotated[
 ]
 
 
-class _Page(msgspec.Struct, kw_only=True):
+class _Paging(msgspec.Struct, kw_only=True):
     per_page: PerPage = 9
     cursor: _CURSOR | None = None
     show_pictures: ShowPictures = False
 
 
-class _Search(_Page, kw_only=True):
+class _Search(_Paging, kw_only=True):
     picture: (
         Annotated[
             str,
@@ -83,7 +83,7 @@ def _fields(fields: tuple[str, ...] = FOUND_FIELDS) -> tuple[str, str]:
     return "fields", ",".join(fields)
 
 
-async def _search(call: Call) -> Answer:
+async def _search(call: ToolCall) -> ToolAnswer:
     arguments = call.arguments
     own = convert(_Search, arguments, "arguments")
     if own.cursor is not None:
@@ -102,13 +102,13 @@ async def _search(call: Call) -> Answer:
 
 
 def _query(
-    arguments: dict[str, Any], own: _Page, struct: type[msgspec.Struct]
+    arguments: dict[str, Any], own: _Paging, struct: type[msgspec.Struct]
 ) -> list[tuple[str, str]]:
     names = [name for name in struct.__struct_fields__ if name not in {"fields", "cursor"}]
     return query_of(arguments | {"per_page": own.per_page}, names)
 
 
-async def _next_page(call: Call, cursor: str) -> Reply:
+async def _next_page(call: ToolCall, cursor: str) -> Reply:
     query = [("cursor", cursor), _fields()]
     library = services_of(call.api.request).live_library.library
     try:
@@ -118,8 +118,8 @@ async def _next_page(call: Call, cursor: str) -> Reply:
     return await call.api.get(_SEARCH, query)
 
 
-async def _similar(call: Call) -> Answer:
-    own = convert(_Page, call.arguments, "arguments")
+async def _similar(call: ToolCall) -> ToolAnswer:
+    own = convert(_Paging, call.arguments, "arguments")
     path = path_of("photos", call.arguments["photo_id"], "similar")
     arguments = call.arguments | {"per_page": own.per_page}
     reply = await call.api.get(
@@ -128,17 +128,17 @@ async def _similar(call: Call) -> Answer:
     return await answer_page(call.api.request, reply, show_pictures=own.show_pictures)
 
 
-async def _get(call: Call) -> Answer:
+async def _get(call: ToolCall) -> ToolAnswer:
     own = convert(_Photo, call.arguments, "arguments")
     reply = await call.api.get(path_of("photos", own.photo_id), [_fields(PHOTO_FIELDS)])
     photo = shorten(clean(reply.data), MOST_BYTES // 2)
     blocks = await show_photos(call.api.request, [photo]) if own.show_pictures else ()
     credit = cited(photo["attribution"]["plain"], 500)
     text = f"{NOTICE}\n{describe_photo(1, photo)}\nThe credit to print: {credit}"
-    return Answer({"notice": NOTICE, "photo": photo}, text, blocks)
+    return ToolAnswer({"notice": NOTICE, "photo": photo}, text, blocks)
 
 
-async def _get_address(call: Call) -> Answer:
+async def _get_address(call: ToolCall) -> ToolAnswer:
     address, until = make_address(call.api.request)
     command = f"curl -T photo.jpg '{address}'"
     data = {"address": address, "expires_at": until, "command": command}
@@ -146,7 +146,7 @@ async def _get_address(call: Call) -> Answer:
         f"Send a picture with: {command}\nThe answer has `data.picture`: give it to search_photos "
         f"as `picture`. The address is good for {LIFETIME_S // 60} minutes."
     )
-    return Answer(data, text)
+    return ToolAnswer(data, text)
 
 
 _SEARCH: Final = path_of("search", "photos")
@@ -169,7 +169,7 @@ TOOLS: Final = (
         description="Find photos that look like one of the library, which is not among them. "
         f"Counts one search. {_PAGED}",
         scope=SEARCH,
-        arguments=arguments_of(_OnePhoto, Similar, _Page, without=["fields"]),
+        arguments=arguments_of(_OnePhoto, Similar, _Paging, without=["fields"]),
         answer=page_schema(),
         run=_similar,
     ),

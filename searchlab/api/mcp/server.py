@@ -23,11 +23,11 @@ from mcp.shared.exceptions import MCPError
 from searchlab import __version__
 from searchlab.api.http.context import context_of
 from searchlab.api.mcp.access import MAX_BODY_BYTES, check_scope
-from searchlab.api.mcp.answers import NOTICE, Answer
+from searchlab.api.mcp.answers import NOTICE, ToolAnswer
 from searchlab.api.mcp.calls import AnyRequest, Calls
 from searchlab.api.mcp.catalog import TOOLS
 from searchlab.api.mcp.refusals import explain
-from searchlab.api.mcp.tool import Call, Tool
+from searchlab.api.mcp.tool import Tool, ToolCall
 from searchlab.api.settings import Settings
 from searchlab.api.wire.errors import HttpProblem, problem_of
 
@@ -157,13 +157,13 @@ async def _call_tool(
     try:
         check_scope(request, tool)
         arguments = tool.check(params.arguments or {})
-        answer = await tool.run(Call(arguments, Calls(request)))
+        answer = await tool.run(ToolCall(arguments, Calls(request)))
     except Exception as error:  # whatever it is, the model gets a text and no traceback
         return _refuse(request, error)
     return _write(answer)
 
 
-def _write(answer: Answer) -> types.CallToolResult:
+def _write(answer: ToolAnswer) -> types.CallToolResult:
     content = [{"type": "text", "text": answer.text}, *answer.blocks]
     result = {"content": content, "structuredContent": answer.data}
     return types.CallToolResult.model_validate(result, by_name=False)

@@ -9,14 +9,14 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from searchlab.api.mcp.answers import Answer
+from searchlab.api.mcp.answers import ToolAnswer
 from searchlab.api.mcp.calls import Calls
 from searchlab.api.wire.errors import Invalid
 from searchlab.api.wire.schema import Detail
 from searchlab.errors import quote
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """One call of a tool: its arguments as they came in JSON, and the API to ask."""
 
     arguments: dict[str, Any]
@@ -46,7 +46,7 @@ class Tool:
     scope: str
     arguments: dict[str, Any]
     answer: dict[str, Any]
-    run: Callable[[Call], Awaitable[Answer]]
+    run: Callable[[ToolCall], Awaitable[ToolAnswer]]
     reads_only: bool = True
     destroys: bool = False
     repeatable: bool = True

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from searchlab.api.oauth.addresses import is_resource
-from searchlab.api.oauth.documents import Client
-from searchlab.api.oauth.problems import OAuthProblem, Refusal
+from searchlab.api.oauth.documents import OAuthClient
+from searchlab.api.oauth.problems import OAuthProblem, RefusalCode
 from searchlab.api.oauth.redirects import is_registered
 from searchlab.api.oauth.scopes import DEFAULT_SCOPE, SCOPES, parse_scope, write_scope
 from searchlab.errors import InputError, quote
@@ -20,8 +20,8 @@ PARAMETERS: Final = (
 )
 """The parameters that are read; others are ignored, as RFC 6749 asks."""
 _REFUSED: Final = {
-    "request": Refusal.REQUEST_NOT_SUPPORTED,
-    "request_uri": Refusal.REQUEST_URI_NOT_SUPPORTED,
+    "request": RefusalCode.REQUEST_NOT_SUPPORTED,
+    "request_uri": RefusalCode.REQUEST_URI_NOT_SUPPORTED,
 }
 MAX_BYTES: Final = 6_000
 _CHALLENGE = re.compile(r"[A-Za-z0-9\-_]{43}")
@@ -66,7 +66,7 @@ def read_parameters(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return parameters
 
 
-def check_redirect(client: Client, redirect_uri: str) -> str:
+def check_redirect(client: OAuthClient, redirect_uri: str) -> str:
     """Return where the answer goes; nothing is ever sent to an address that is not the client's.
 
     Raises:
@@ -89,25 +89,25 @@ def read_asked(parameters: Mapping[str, str], resource: str) -> Asked:
         if name in parameters:
             raise OAuthProblem(error, f"{name} must not come, got it")
     if parameters.get("response_type") != "code":
-        raise OAuthProblem(Refusal.UNSUPPORTED_RESPONSE_TYPE, "response_type must be 'code'")
+        raise OAuthProblem(RefusalCode.UNSUPPORTED_RESPONSE_TYPE, "response_type must be 'code'")
     if parameters.get("response_mode", "query") != "query":
-        raise OAuthProblem(Refusal.INVALID_REQUEST, "response_mode must be 'query'")
+        raise OAuthProblem(RefusalCode.INVALID_REQUEST, "response_mode must be 'query'")
     if parameters.get("code_challenge_method") != "S256":
-        raise OAuthProblem(Refusal.INVALID_REQUEST, "code_challenge_method must be 'S256'")
+        raise OAuthProblem(RefusalCode.INVALID_REQUEST, "code_challenge_method must be 'S256'")
     challenge = parameters.get("code_challenge", "")
     if not _CHALLENGE.fullmatch(challenge):
         raise OAuthProblem(
-            Refusal.INVALID_REQUEST, "code_challenge must be 43 characters of base64url"
+            RefusalCode.INVALID_REQUEST, "code_challenge must be 43 characters of base64url"
         )
     state = parameters.get("state", "")
     if not _STATE.fullmatch(state):
         raise OAuthProblem(
-            Refusal.INVALID_REQUEST, "state must be at most 2,000 printable characters"
+            RefusalCode.INVALID_REQUEST, "state must be at most 2,000 printable characters"
         )
     if not is_resource(parameters.get("resource", ""), resource):
-        raise OAuthProblem(Refusal.INVALID_TARGET, f"resource must be {resource}")
+        raise OAuthProblem(RefusalCode.INVALID_TARGET, f"resource must be {resource}")
     asked = parameters.get("scope", "").strip()
     scopes = parse_scope(asked or DEFAULT_SCOPE)
     if not scopes:
-        raise OAuthProblem(Refusal.INVALID_SCOPE, f"scope must be among {' '.join(SCOPES)}")
+        raise OAuthProblem(RefusalCode.INVALID_SCOPE, f"scope must be among {' '.join(SCOPES)}")
     return Asked(scopes=write_scope(scopes), state=state, challenge=challenge, resource=resource)

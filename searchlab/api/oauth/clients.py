@@ -11,7 +11,7 @@ from litestar import Request
 
 from searchlab.api.accounts import apps
 from searchlab.api.http.context import services_of
-from searchlab.api.oauth.documents import MAX_SECONDS, Client, is_address
+from searchlab.api.oauth.documents import MAX_SECONDS, OAuthClient, is_address
 from searchlab.api.wire.errors import HttpProblem
 from searchlab.errors import InputError, quote
 
@@ -20,7 +20,9 @@ CLIENTS_PER_SECOND: Final = 0.1
 """Registrations of one address, and documents fetched for one account."""
 
 
-async def find_client(request: Request[Any, Any, Any], client_id: str, account_id: int) -> Client:
+async def find_client(
+    request: Request[Any, Any, Any], client_id: str, account_id: int
+) -> OAuthClient:
     """Return the client of an id.
 
     Args:
@@ -42,7 +44,7 @@ async def find_client(request: Request[Any, Any, Any], client_id: str, account_i
             )
             raise InputError(msg)
         vouched = record.expires_at is None
-        return Client(record.client_id, record.name, record.redirect_uris, "", vouched)
+        return OAuthClient(record.client_id, record.name, record.redirect_uris, "", vouched)
     documents = services.client_documents
     client = documents.recall(client_id)
     if client is not None:

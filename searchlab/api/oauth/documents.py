@@ -33,7 +33,7 @@ _ADDRESS: Final = re.compile(
 )
 
 
-class Client(NamedTuple):
+class OAuthClient(NamedTuple):
     """A client that asks for access.
 
     Attributes:
@@ -89,16 +89,16 @@ class ClientDocuments:
         """
         self._transport = transport
         self._clock = clock
-        self._remembered: OrderedDict[str, tuple[Client, float]] = OrderedDict()
+        self._remembered: OrderedDict[str, tuple[OAuthClient, float]] = OrderedDict()
         self._gate = threading.Lock()
 
-    def recall(self, client_id: str) -> Client | None:
+    def recall(self, client_id: str) -> OAuthClient | None:
         """Return a client that is remembered, else None."""
         with self._gate:
             client, until = self._remembered.get(client_id, (None, 0.0))
         return client if self._clock() < until else None
 
-    def find(self, client_id: str) -> Client:
+    def find(self, client_id: str) -> OAuthClient:
         """Return a client, from memory or from the web.
 
         Raises:
@@ -154,7 +154,7 @@ def _read_answer(answer: httpx.Response) -> bytes:
     return content
 
 
-def _read(client_id: str, content: bytes) -> Client:
+def _read(client_id: str, content: bytes) -> OAuthClient:
     try:
         document = msgspec.json.decode(content, type=_Document)
     except msgspec.DecodeError as error:
@@ -171,7 +171,7 @@ def _read(client_id: str, content: bytes) -> Client:
         raise InputError(msg)
     host = urlsplit(client_id).netloc.lower()
     name = check_visible(document.client_name or host, "client_name")
-    return Client(client_id, name, _usable(document.redirect_uris), host)
+    return OAuthClient(client_id, name, _usable(document.redirect_uris), host)
 
 
 def _usable(uris: list[str]) -> tuple[str, ...]:

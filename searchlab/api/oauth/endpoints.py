@@ -17,14 +17,14 @@ from searchlab.api.accounts.issuing import (
     refresh,
     revoke_token,
 )
-from searchlab.api.http.bodies import JSON_S, Body
+from searchlab.api.http.bodies import JSON_S, IncomingBody
 from searchlab.api.http.context import services_of
 from searchlab.api.oauth.addresses import check_host, check_origin, is_resource, resource_of
 from searchlab.api.oauth.clients import check_client_rate
-from searchlab.api.oauth.problems import NO_STORE, OAuthProblem, Refusal, answer_problem
+from searchlab.api.oauth.problems import NO_STORE, OAuthProblem, RefusalCode, answer_problem
 from searchlab.api.oauth.redirects import check_redirect_uris
 from searchlab.api.oauth.scopes import parse_scope, write_scope
-from searchlab.api.web.forms import Form, read_form
+from searchlab.api.web.forms import FormFields, read_form
 from searchlab.api.wire.errors import HttpProblem
 from searchlab.errors import InputError
 
@@ -48,14 +48,14 @@ async def give_tokens(request: AnyRequest) -> Response[bytes]:
     _check_rate(request)
     resource = resource_of(request)
     if "resource" in form and not is_resource(form.first("resource"), resource):
-        raise OAuthProblem(Refusal.INVALID_TARGET, f"resource must be {resource}")
+        raise OAuthProblem(RefusalCode.INVALID_TARGET, f"resource must be {resource}")
     kind, services = form.first("grant_type"), services_of(request)
     issued: Issued | None
     if kind == "authorization_code":
         verifier = _required(form, "code_verifier")
         if not _VERIFIER.fullmatch(verifier):
             msg = "code_verifier must be 43 to 128 letters, digits and -._~ (RFC 7636)"
-            raise OAuthProblem(Refusal.INVALID_REQUEST, msg)
+            raise OAuthProblem(RefusalCode.INVALID_REQUEST, msg)
         issued = await services.in_database(
             redeem_code,
             services.database,
@@ -69,12 +69,12 @@ async def give_tokens(request: AnyRequest) -> Response[bytes]:
         issued = await _refresh(request, form, resource)
     else:
         msg = "grant_type must be authorization_code or refresh_token"
-        raise OAuthProblem(Refusal.UNSUPPORTED_GRANT_TYPE, msg)
+        raise OAuthProblem(RefusalCode.UNSUPPORTED_GRANT_TYPE, msg)
     if issued is None:
         _count_failure(request)
         what = "code" if kind == "authorization_code" else "refresh_token"
         msg = f"the {what} must be in force, of this client and unused; connect again"
-        raise OAuthProblem(Refusal.INVALID_GRANT, msg)
+        raise OAuthProblem(RefusalCode.INVALID_GRANT, msg)
     return _answer(
         {
             "access_token": issued.access_token,
@@ -86,11 +86,11 @@ async def give_tokens(request: AnyRequest) -> Response[bytes]:
     )
 
 
-async def _refresh(request: AnyRequest, form: Form, resource: str) -> Issued | None:
+async def _refresh(request: AnyRequest, form: FormFields, resource: str) -> Issued | None:
     services = services_of(request)
     scopes = write_scope(parse_scope(form.first("scope"))) if form.first("scope") else None
     if scopes == "":
-        raise OAuthProblem(Refusal.INVALID_SCOPE, "scope must be within what was allowed")
+        raise OAuthProblem(RefusalCode.INVALID_SCOPE, "scope must be within what was allowed")
     try:
         return await services.in_database(
             refresh,
@@ -101,7 +101,7 @@ async def _refresh(request: AnyRequest, form: Form, resource: str) -> Issued | N
             scopes=scopes,
         )
     except InputError as error:
-        raise OAuthProblem(Refusal.INVALID_SCOPE, str(error)) from None
+        raise OAuthProblem(RefusalCode.INVALID_SCOPE, str(error)) from None
 
 
 @post("/revoke", status_code=200)
@@ -128,16 +128,16 @@ async def register(request: AnyRequest) -> Response[bytes]:
     try:
         uris = check_redirect_uris(asked.redirect_uris)
     except InputError as error:
-        raise OAuthProblem(Refusal.INVALID_REDIRECT_URI, str(error)) from None
+        raise OAuthProblem(RefusalCode.INVALID_REDIRECT_URI, str(error)) from None
     try:
         made = await services.in_database(
             register_client, services.database, name=asked.client_name.strip(), redirect_uris=uris
         )
     except InputError as error:
-        raise OAuthProblem(Refusal.INVALID_CLIENT_METADATA, str(error)) from None
+        raise OAuthProblem(RefusalCode.INVALID_CLIENT_METADATA, str(error)) from None
     if made is None:
         msg = "the server must have room for one more app, got none; try again tomorrow"
-        raise OAuthProblem(Refusal.TEMPORARILY_UNAVAILABLE, msg, 503)
+        raise OAuthProblem(RefusalCode.TEMPORARILY_UNAVAILABLE, msg, 503)
     return _answer(
         {
             "client_id": made.client_id,
@@ -153,7 +153,7 @@ async def register(request: AnyRequest) -> Response[bytes]:
 
 
 async def _read_registration(request: AnyRequest) -> _Registration:
-    body = Body(request, _MAX_REGISTRATION_BYTES, whole_s=JSON_S)
+    body = IncomingBody(request, _MAX_REGISTRATION_BYTES, whole_s=JSON_S)
     try:
         body.check_announced()
         content = b"".join([chunk async for chunk in body.chunks()])
@@ -164,23 +164,23 @@ async def _read_registration(request: AnyRequest) -> _Registration:
         asked = msgspec.json.decode(content, type=_Registration)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         msg = f"the body must be JSON that describes a client, got: {error}"
-        raise OAuthProblem(Refusal.INVALID_CLIENT_METADATA, msg) from None
+        raise OAuthProblem(RefusalCode.INVALID_CLIENT_METADATA, msg) from None
     if "authorization_code" not in asked.grant_types or asked.response_types != ("code",):
         msg = "grant_types must have authorization_code, and response_types be ['code']"
-        raise OAuthProblem(Refusal.INVALID_CLIENT_METADATA, msg)
+        raise OAuthProblem(RefusalCode.INVALID_CLIENT_METADATA, msg)
     return asked
 
 
-async def _read(request: AnyRequest) -> Form:
+async def _read(request: AnyRequest) -> FormFields:
     """Read a form whose fields come once each, of a client that has no secret."""
     _check_sender(request)
     form = await read_form(request)
     for name, values in form.items():
         if len(values) > 1:
-            raise OAuthProblem(Refusal.INVALID_REQUEST, f"{name} must come once, got it again")
+            raise OAuthProblem(RefusalCode.INVALID_REQUEST, f"{name} must come once, got it again")
     if "authorization" in request.headers or "client_secret" in form:
         msg = "a client must name itself with client_id alone, got a secret, which none has here"
-        raise OAuthProblem(Refusal.INVALID_CLIENT, msg, 401)
+        raise OAuthProblem(RefusalCode.INVALID_CLIENT, msg, 401)
     return form
 
 
@@ -189,10 +189,10 @@ def _check_sender(request: AnyRequest) -> None:
     check_origin(request)
 
 
-def _required(form: Form, name: str) -> str:
+def _required(form: FormFields, name: str) -> str:
     value = form.first(name)
     if not value:
-        raise OAuthProblem(Refusal.INVALID_REQUEST, f"{name} must come, got none")
+        raise OAuthProblem(RefusalCode.INVALID_REQUEST, f"{name} must come, got none")
     return value
 
 

@@ -14,7 +14,7 @@ from searchlab.api.wire.errors import HttpProblem, Invalid, problem_of
 NO_STORE: Final = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 
-class Refusal(StrEnum):
+class RefusalCode(StrEnum):
     """The codes that clients know (RFC 6749, 7591, 8707, OpenID Connect)."""
 
     ACCESS_DENIED = "access_denied"
@@ -34,9 +34,9 @@ class Refusal(StrEnum):
 
 
 _CODES: Final = {
-    403: Refusal.ACCESS_DENIED,
-    429: Refusal.TEMPORARILY_UNAVAILABLE,
-    503: Refusal.TEMPORARILY_UNAVAILABLE,
+    403: RefusalCode.ACCESS_DENIED,
+    429: RefusalCode.TEMPORARILY_UNAVAILABLE,
+    503: RefusalCode.TEMPORARILY_UNAVAILABLE,
 }
 
 
@@ -49,7 +49,7 @@ class OAuthProblem(Exception):  # noqa: N818 - it is an answer
         status: HTTP status.
     """
 
-    def __init__(self, error: Refusal, description: str, status: int = 400) -> None:
+    def __init__(self, error: RefusalCode, description: str, status: int = 400) -> None:
         super().__init__(f"{error}: {description}")
         self.error, self.description, self.status = error, description, status
 
@@ -60,12 +60,12 @@ def answer_problem(request: Request[Any, Any, Any], error: Exception) -> Respons
     if not isinstance(error, OAuthProblem):
         problem = problem_of(error)
         if isinstance(problem, Invalid):
-            error = OAuthProblem(Refusal.INVALID_REQUEST, str(problem))
+            error = OAuthProblem(RefusalCode.INVALID_REQUEST, str(problem))
         else:
             if problem.kind.status >= 500 and not isinstance(error, HttpProblem):
                 request.app.state.log.error("a request failed", error)
             error, headers = _translate(problem), problem.headers
-    if error.error == Refusal.INVALID_CLIENT:  # which RFC 6749 asks of such a refusal
+    if error.error == RefusalCode.INVALID_CLIENT:  # which RFC 6749 asks of such a refusal
         headers = headers | {"WWW-Authenticate": 'Basic realm="searchlab", error="invalid_client"'}
     body = {"error": error.error, "error_description": _plain(error.description)}
     return Response(
@@ -78,7 +78,7 @@ def answer_problem(request: Request[Any, Any, Any], error: Exception) -> Respons
 
 def _translate(problem: HttpProblem) -> OAuthProblem:
     status = problem.kind.status
-    usual = Refusal.INVALID_REQUEST if status < 500 else Refusal.SERVER_ERROR
+    usual = RefusalCode.INVALID_REQUEST if status < 500 else RefusalCode.SERVER_ERROR
     return OAuthProblem(_CODES.get(status, usual), problem.message, status)
 
 

@@ -38,17 +38,17 @@ _CONDITIONS = tuple(
 _NO_CONDITIONS = {name: getattr(EVERY_PHOTO, name) for name in _CONDITIONS}
 
 
-class _Page(NamedTuple):
+class _PageRequest(NamedTuple):
     """What every request says: its cursor, empty for the first page, and the selected fields."""
 
     cursor: str
     fields: tuple[str, ...]
 
 
-def _read_page(request: AnyRequest) -> _Page:
+def _read_page(request: AnyRequest) -> _PageRequest:
     parameters = read(NextPage, request)
     fields = select_fields(parameters.fields, context_of(request).plan)
-    return _Page(parameters.cursor or "", fields)
+    return _PageRequest(parameters.cursor or "", fields)
 
 
 def _make_filter(parameters: Conditions) -> PhotoFilter:
@@ -58,7 +58,7 @@ def _make_filter(parameters: Conditions) -> PhotoFilter:
 
 async def _answer_page(
     request: AnyRequest,
-    page: _Page,
+    page: _PageRequest,
     operation: str,
     read_first: Callable[[], First],
     claimed: RequestClaim | None = None,

@@ -13,7 +13,7 @@ from searchlab.search.filters.palettes import PaletteColor
 _ORIENTATIONS: Final = {"landscape": "Landscape", "portrait": "Portrait", "square": "Square"}
 
 
-class Condition(NamedTuple):
+class ShownCondition(NamedTuple):
     """One condition of a search.
 
     Attributes:
@@ -27,41 +27,43 @@ class Condition(NamedTuple):
     shade: str = ""
 
 
-def list_conditions(state: SearchState) -> list[Condition]:
+def list_conditions(state: SearchState) -> list[ShownCondition]:
     """List what narrows a search besides words and picture, as people read it."""
     return [*_list_colors(state), *_list_others(state)]
 
 
-def _list_colors(state: SearchState) -> Iterator[Condition]:
+def _list_colors(state: SearchState) -> Iterator[ShownCondition]:
     width = "" if state.color_tolerance == DEFAULT_TOLERANCE else f" ± {state.color_tolerance}"
     if state.color_name:
         shade = FAMILIES.get(state.color_name, "")
-        yield Condition(
+        yield ShownCondition(
             f"{state.color_name.capitalize()}{width}", state.without("color_name"), shade
         )
     if state.color_hex:
-        yield Condition(f"{state.color_hex}{width}", state.without("color_hex"), state.color_hex)
+        yield ShownCondition(
+            f"{state.color_hex}{width}", state.without("color_hex"), state.color_hex
+        )
     for text in state.palette:
         color = PaletteColor.parse(text)
         share = "in it" if color.percent == 1 else f"on {color.percent} %"
         shade = FAMILIES.get(color.color, color.color)
         label = f"{color.color.capitalize()} {share}{width}"
-        yield Condition(label, state.without("palette", text), shade)
+        yield ShownCondition(label, state.without("palette", text), shade)
 
 
-def _list_others(state: SearchState) -> Iterator[Condition]:
+def _list_others(state: SearchState) -> Iterator[ShownCondition]:
     for name in state.orientation:
-        yield Condition(_ORIENTATIONS.get(name, name), state.without("orientation", name))
+        yield ShownCondition(_ORIENTATIONS.get(name, name), state.without("orientation", name))
     for name in state.source:
-        yield Condition(name, state.without("source", name))
+        yield ShownCondition(name, state.without("source", name))
     for name in state.license_type:
-        yield Condition(license_label(name), state.without("license_type", name))
+        yield ShownCondition(license_label(name), state.without("license_type", name))
     if state.photographer:
-        yield Condition(f"By {state.photographer}", state.without("photographer"))
+        yield ShownCondition(f"By {state.photographer}", state.without("photographer"))
     if state.after_date:
-        yield Condition(f"From {state.after_date}", state.without("after_date"))
+        yield ShownCondition(f"From {state.after_date}", state.without("after_date"))
     if state.before_date:
-        yield Condition(f"Until {state.before_date}", state.without("before_date"))
+        yield ShownCondition(f"Until {state.before_date}", state.without("before_date"))
     if state.score_threshold:
         label = f"Score {100 * state.score_threshold:g} % and more"
-        yield Condition(label, state.without("score_threshold"))
+        yield ShownCondition(label, state.without("score_threshold"))

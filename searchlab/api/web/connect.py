@@ -21,7 +21,7 @@ from searchlab.api.http.context import services_of
 from searchlab.api.oauth.addresses import check_host, issuer_of, resource_of
 from searchlab.api.oauth.asking import Asked, check_redirect, read_asked, read_parameters
 from searchlab.api.oauth.clients import find_client
-from searchlab.api.oauth.documents import Client
+from searchlab.api.oauth.documents import OAuthClient
 from searchlab.api.oauth.problems import OAuthProblem
 from searchlab.api.oauth.redirects import add_parameters, form_target_of, host_of, is_loopback
 from searchlab.api.oauth.scopes import SCOPES
@@ -45,7 +45,7 @@ class _Wish:
     """Who asks, where the answer goes, and for what; or why not."""
 
     parameters: dict[str, str]
-    client: Client
+    client: OAuthClient
     redirect_uri: str
     asked: Asked | None
     problem: OAuthProblem | None = None

@@ -77,7 +77,7 @@ def _first_part(path: str) -> str:
     return path.lstrip("/").split("/", 1)[0]
 
 
-class Failure(NamedTuple):
+class FailureReport(NamedTuple):
     """An answer that reports a problem."""
 
     status: int
@@ -86,7 +86,9 @@ class Failure(NamedTuple):
     headers: Mapping[str, str]
 
 
-def report(request: ASGIConnection[Any, Any, Any, Any], problem: HttpProblem | Invalid) -> Failure:
+def report(
+    request: ASGIConnection[Any, Any, Any, Any], problem: HttpProblem | Invalid
+) -> FailureReport:
     """Report a problem: as a page to people, in the envelope to programs."""
     path = request.scope["path"]
     wants_page = path == "/" or _first_part(path) in _PEOPLE
@@ -95,10 +97,12 @@ def report(request: ASGIConnection[Any, Any, Any, Any], problem: HttpProblem | I
         return _render(request, problem)
     status, body = encode_failure(context_of(request), problem)
     extra = problem.headers if isinstance(problem, HttpProblem) else {}
-    return Failure(status, body, MediaType.JSON, extra)
+    return FailureReport(status, body, MediaType.JSON, extra)
 
 
-def _render(request: ASGIConnection[Any, Any, Any, Any], problem: HttpProblem | Invalid) -> Failure:
+def _render(
+    request: ASGIConnection[Any, Any, Any, Any], problem: HttpProblem | Invalid
+) -> FailureReport:
     if isinstance(problem, Invalid):
         status, messages, code = 422, [detail.msg for detail in problem.details], ""
         headers: Mapping[str, str] = {}
@@ -115,7 +119,7 @@ def _render(request: ASGIConnection[Any, Any, Any, Any], problem: HttpProblem | 
         "request_id": context_of(request).request_id,
     }
     sent = page_headers() | {"Cache-Control": "no-store"} | dict(headers)
-    return Failure(status, render(request, "failure.html", values), MediaType.HTML, sent)
+    return FailureReport(status, render(request, "failure.html", values), MediaType.HTML, sent)
 
 
 def _again_at(wait: str | None) -> datetime.datetime | None:

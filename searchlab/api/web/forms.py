@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from litestar import Request
 
-from searchlab.api.http.bodies import JSON_S, Body
+from searchlab.api.http.bodies import JSON_S, IncomingBody
 from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
 
 MAX_FORM_BYTES = 64 * 1024
@@ -15,7 +15,7 @@ _MAX_FIELDS = 500
 _TYPE = "application/x-www-form-urlencoded"
 
 
-class Form(dict[str, list[str]]):
+class FormFields(dict[str, list[str]]):
     """The fields of a form, each with all of its values in their order."""
 
     def first(self, name: str, default: str = "") -> str:
@@ -23,14 +23,14 @@ class Form(dict[str, list[str]]):
         return self.get(name, [default])[0]
 
 
-async def read_form(request: Request[Any, Any, Any]) -> Form:
+async def read_form(request: Request[Any, Any, Any]) -> FormFields:
     """Read the body of a form that was sent by POST.
 
     Raises:
         HttpProblem: It has another content type (415), or too many bytes (413).
         Invalid: It is not UTF-8, holds NUL, has too many fields, or comes too slowly.
     """
-    body = Body(request, MAX_FORM_BYTES, whole_s=JSON_S)
+    body = IncomingBody(request, MAX_FORM_BYTES, whole_s=JSON_S)
     try:
         if request.headers.get("content-type", "").split(";")[0].strip().lower() != _TYPE:
             msg = f"the form must come as {_TYPE}, got another content type"
@@ -43,7 +43,7 @@ async def read_form(request: Request[Any, Any, Any]) -> Form:
     return _parse(content)
 
 
-def _parse(content: bytes) -> Form:
+def _parse(content: bytes) -> FormFields:
     try:
         pairs = parse_qsl(
             content.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
@@ -53,7 +53,7 @@ def _parse(content: bytes) -> Form:
     except ValueError:
         msg = f"the form must have at most {_MAX_FIELDS} fields, got more"
         raise invalid(("body",), msg, "too_many") from None
-    form = Form()
+    form = FormFields()
     for name, value in pairs:
         if "\0" in name or "\0" in value:
             msg = "a field must be text without NUL, got one with it"

@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?", r
 _BEYOND = 2**63  # msgspec compares 64-bit integers; larger ones are out of every range anyway
 
 
-class Field(typing.NamedTuple):
+class DeclaredParameter(typing.NamedTuple):
     """One parameter.
 
     Attributes:
@@ -55,7 +55,7 @@ class Field(typing.NamedTuple):
 
 
 @cache
-def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
+def fields_of(struct: type[msgspec.Struct]) -> tuple[DeclaredParameter, ...]:
     """Return the parameters that a Struct declares."""
     fields = []
     hints = typing.get_type_hints(struct, include_extras=True)
@@ -72,7 +72,9 @@ def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
             inner = _plain(annotation)
         required = declared.required
         fields.append(
-            Field(declared.encode_name, inner, annotation, repeatable, nullable, required)
+            DeclaredParameter(
+                declared.encode_name, inner, annotation, repeatable, nullable, required
+            )
         )
     return tuple(fields)
 
@@ -158,7 +160,7 @@ def read_path(struct: type[Parameters], request: Request[Any, Any, Any]) -> Para
 
 
 def _parse(
-    field: Field, text: str, loc: tuple[str, ...], integer: re.Pattern[str] = _INTEGER
+    field: DeclaredParameter, text: str, loc: tuple[str, ...], integer: re.Pattern[str] = _INTEGER
 ) -> Any:
     if field.kind is int:
         if not integer.fullmatch(text):
@@ -174,7 +176,7 @@ def _parse(
     return text
 
 
-def _check(field: Field, value: Any, loc: tuple[str, ...]) -> Any:
+def _check(field: DeclaredParameter, value: Any, loc: tuple[str, ...]) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         value = max(-_BEYOND, min(value, _BEYOND - 1))
     try:

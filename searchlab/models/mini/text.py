@@ -230,7 +230,7 @@ def add_common(mixed: NDArray[np.float32]) -> Embeddings:
     return rows
 
 
-class _Loaded(NamedTuple):
+class _LoadedTower(NamedTuple):
     pieces: Pieces
     table: NDArray[np.int8]
     scales: NDArray[np.float32]
@@ -251,7 +251,7 @@ class TextTower:
         self.folder = folder
         self.dim = dim
         self._lock = threading.Lock()
-        self._loaded: _Loaded | None = None
+        self._loaded: _LoadedTower | None = None
 
     def encode(self, texts: Sequence[str]) -> Embeddings:
         """Embed texts in any language.
@@ -285,13 +285,13 @@ class TextTower:
         """
         return (self._loaded or self._load()).pieces
 
-    def _load(self) -> _Loaded:
+    def _load(self) -> _LoadedTower:
         with self._lock:
             if self._loaded is None:
                 self._loaded = self._read()
         return self._loaded
 
-    def _read(self) -> _Loaded:
+    def _read(self) -> _LoadedTower:
         try:
             names = (self.folder / PIECES_FILE).read_text(encoding="utf-8").split("\n")
             scores = np.load(self.folder / PIECE_SCORES_FILE).astype(np.float64).tolist()
@@ -314,4 +314,4 @@ class TextTower:
                 "reinstall searchlab"
             )
             raise DataError(msg)
-        return _Loaded(pieces, table, scales, mixer)
+        return _LoadedTower(pieces, table, scales, mixer)

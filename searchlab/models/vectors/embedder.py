@@ -34,7 +34,7 @@ from searchlab.models.registry import load_model
 from searchlab.models.remembered import named_by
 from searchlab.models.vectors.foreign import read_foreign
 from searchlab.models.vectors.names import NamedPhoto, NameIndex
-from searchlab.models.vectors.tables import Table, nothing_there, read_tables
+from searchlab.models.vectors.tables import VectorTable, nothing_there, read_tables
 
 DESCRIPTION: Final = "vectors.json"
 KNOWN: Final = {"format", "model", "model_id", "preprocessing", "normalised", "field"}
@@ -274,7 +274,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     return values
 
 
-def _read(folder: Path, field: str | None) -> tuple[Table | None, Table | None]:
+def _read(folder: Path, field: str | None) -> tuple[VectorTable | None, VectorTable | None]:
     if not folder.is_dir():
         raise nothing_there(folder)
     photos, texts = read_foreign(folder, field) or read_tables(folder)
@@ -290,7 +290,7 @@ def _read(folder: Path, field: str | None) -> tuple[Table | None, Table | None]:
     return photos, texts
 
 
-def _check_rows(table: Table, dim: int, *, scaled: bool) -> str:
+def _check_rows(table: VectorTable, dim: int, *, scaled: bool) -> str:
     """Check names and rows; returns the SHA-256 over both."""
     first: dict[str, int] = {}
     for row, name in enumerate(table.names):
@@ -314,7 +314,7 @@ def _check_rows(table: Table, dim: int, *, scaled: bool) -> str:
 
 
 def _refuse(
-    table: Table, start: int, wrong: NDArray[np.bool_], must: str, remedy: str = ""
+    table: VectorTable, start: int, wrong: NDArray[np.bool_], must: str, remedy: str = ""
 ) -> None:
     if wrong.any():
         name = table.names[start + int(wrong.argmax())]

@@ -20,12 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import InputError, quote
-from searchlab.models.vectors.tables import Table, bytes_to_row, join_tables, read_file
+from searchlab.models.vectors.tables import VectorTable, bytes_to_row, join_tables, read_file
 
 _HASH: Final = re.compile("[0-9a-f]{64}")
 
 
-def read_foreign(folder: Path, field: str | None) -> tuple[Table | None, Table | None] | None:
+def read_foreign(
+    folder: Path, field: str | None
+) -> tuple[VectorTable | None, VectorTable | None] | None:
     """Read the vectors of photos and of texts in a folder of another tool; None if it is none.
 
     Args:
@@ -47,9 +49,9 @@ def read_foreign(folder: Path, field: str | None) -> tuple[Table | None, Table |
     return None
 
 
-def _read_clip_retrieval(folder: Path) -> tuple[Table | None, Table | None]:
+def _read_clip_retrieval(folder: Path) -> tuple[VectorTable | None, VectorTable | None]:
     metadata = sorted((folder / "metadata").glob("metadata_*.parquet"))
-    tables: dict[str, list[Table]] = {"img_emb": [], "text_emb": []}
+    tables: dict[str, list[VectorTable]] = {"img_emb": [], "text_emb": []}
     for described in metadata:
         part = described.stem.removeprefix("metadata_")
         columns = _metadata(described)
@@ -65,7 +67,7 @@ def _read_clip_retrieval(folder: Path) -> tuple[Table | None, Table | None]:
                 raise InputError(msg)
             rows = _load_npy(path)
             names = [str(name) for name in columns[column]]
-            tables[kind].append(Table(names, rows, path))
+            tables[kind].append(VectorTable(names, rows, path))
     photos, texts = join_tables(tables["img_emb"]), join_tables(tables["text_emb"])
     # Photos share captions; a caption has one vector, so the first one is as good as any.
     return photos, _first_of_each(texts)
@@ -97,17 +99,17 @@ def _load_npy(path: Path) -> NDArray[Any]:
         raise InputError(msg) from error
 
 
-def _first_of_each(table: Table | None) -> Table | None:
+def _first_of_each(table: VectorTable | None) -> VectorTable | None:
     if table is None:
         return None
     places = {name: place for place, name in reversed(list(enumerate(table.names)))}
     if len(places) == len(table.names):
         return table
     order = sorted(places.values())
-    return Table([table.names[place] for place in order], table.rows[order], table.file)
+    return VectorTable([table.names[place] for place in order], table.rows[order], table.file)
 
 
-def _read_fiftyone(folder: Path, field: str | None) -> Table:
+def _read_fiftyone(folder: Path, field: str | None) -> VectorTable:
     samples = _samples(folder)
     fields = [field] if field else _vector_fields(samples)
     if len(fields) != 1:
@@ -129,7 +131,7 @@ def _read_fiftyone(folder: Path, field: str | None) -> Table:
         got = ", ".join(map(str, sorted(dims))) or "none"
         msg = f"{fields[0]!r} of the samples of {folder} must be vectors of one shape, got {got}"
         raise InputError(msg)
-    return Table(names, np.stack(rows), folder)
+    return VectorTable(names, np.stack(rows), folder)
 
 
 def _samples(folder: Path) -> list[dict[str, Any]]:
@@ -179,7 +181,7 @@ def _fiftyone_row(value: Any, folder: Path, field: str) -> NDArray[Any]:
         raise InputError(msg) from error
 
 
-def _read_mteb(folder: Path) -> Table:
+def _read_mteb(folder: Path) -> VectorTable:
     path = folder / "vectors.npy"
     try:
         dim = int((folder / "dimension").read_text(encoding="utf-8"))
@@ -201,4 +203,4 @@ def _read_mteb(folder: Path) -> Table:
             f"writes, got {quote(wrong[0])}"
         )
         raise InputError(msg)
-    return Table(order, rows[places], path)
+    return VectorTable(order, rows[places], path)

@@ -39,7 +39,7 @@ TEXT_VECTORS: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class VectorTable:
     """Rows with a name each.
 
     Attributes:
@@ -65,7 +65,7 @@ class Table:
             raise InputError(msg)
 
 
-def join_tables(tables: Sequence[Table]) -> Table | None:
+def join_tables(tables: Sequence[VectorTable]) -> VectorTable | None:
     """Join the parts of one table; None if there are none.
 
     Raises:
@@ -79,18 +79,20 @@ def join_tables(tables: Sequence[Table]) -> Table | None:
         msg = f"the vectors in {where} must have one dimension, got {', '.join(map(str, dims))}"
         raise InputError(msg)
     names = [name for table in tables for name in table.names]
-    return Table(names, np.concatenate([table.rows for table in tables]), tables[0].file.parent)
+    return VectorTable(
+        names, np.concatenate([table.rows for table in tables]), tables[0].file.parent
+    )
 
 
-def read_tables(folder: Path) -> tuple[Table | None, Table | None]:
+def read_tables(folder: Path) -> tuple[VectorTable | None, VectorTable | None]:
     """Read the vectors of photos and of texts that a folder of our own layout holds.
 
     Raises:
         InputError: A file cannot be read, or it is not clear which files count.
         MissingExtraError: A file needs a package that is not installed.
     """
-    photos: Table | None = None
-    texts: Table | None = None
+    photos: VectorTable | None = None
+    texts: VectorTable | None = None
     files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
     for path in files:
         if path.stem == "ids" or path.stem.endswith(".ids"):
@@ -104,7 +106,7 @@ def read_tables(folder: Path) -> tuple[Table | None, Table | None]:
     return photos, texts
 
 
-def read_file(path: Path) -> tuple[Table | None, Table | None]:
+def read_file(path: Path) -> tuple[VectorTable | None, VectorTable | None]:
     """Read the vectors of photos and of texts that one file holds.
 
     Raises:
@@ -133,14 +135,14 @@ def read_file(path: Path) -> tuple[Table | None, Table | None]:
 
 def _table(
     path: Path, columns: dict[str, Any], names: Sequence[str], vectors: Sequence[str]
-) -> Table | None:
+) -> VectorTable | None:
     rows = next((columns[name] for name in vectors if name in columns), None)
     if rows is None:
         return None
     listed = next((columns[name] for name in names if name in columns), None)
     if listed is None:
         listed = _names_beside(path)
-    return None if listed is None else Table(_strings(listed, path), rows, path)
+    return None if listed is None else VectorTable(_strings(listed, path), rows, path)
 
 
 def _names_beside(path: Path) -> Sequence[Any] | None:

@@ -275,7 +275,7 @@ def _decode(content: bytes, kind: str, *, min_side: int | None, max_pixels: int)
     return DecodedImage(picture, width, height, kind, alpha, loaded.metadata)
 
 
-class _Loaded(NamedTuple):
+class _DecodedFile(NamedTuple):
     """A picture as its decoder gives it, and what its file says of it."""
 
     image: Image.Image
@@ -284,7 +284,7 @@ class _Loaded(NamedTuple):
     metadata: MetadataBlocks
 
 
-def _load(content: bytes, kind: str, *, min_side: int | None, max_pixels: int) -> _Loaded:
+def _load(content: bytes, kind: str, *, min_side: int | None, max_pixels: int) -> _DecodedFile:
     # Not Image.open, which tries further formats and warns of large sizes; we check both ourselves.
     image: Image.Image
     with _DECODERS[kind](io.BytesIO(content)) as image:
@@ -303,7 +303,7 @@ def _load(content: bytes, kind: str, *, min_side: int | None, max_pixels: int) -
         metadata = MetadataBlocks.of(content, kind, image.info)
         # What is left of a large picture once this returns is the smaller one.
         smaller = image if kind == "JPEG" else reduce_large(image, min_side)
-        return _Loaded(smaller, size, orientation, metadata)
+        return _DecodedFile(smaller, size, orientation, metadata)
 
 
 def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = None) -> Image.Image:

@@ -17,7 +17,7 @@ _LENGTH_OF_ID = 36
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-class Field(NamedTuple):
+class TextField(NamedTuple):
     """A place where words about a photo stand.
 
     Attributes:
@@ -39,14 +39,14 @@ class Field(NamedTuple):
 
 
 FIELDS: Final = (
-    Field("title", ("title",), 1.0, whole=True),
-    Field("description", ("source_description", "alt_description"), 0.9, whole=True),
-    Field("tags", ("tags",), 0.9),
-    Field("file", ("file",), 0.8, whole=True),
-    Field("photographer", ("photographer_full_name", "photographer_username"), 0.8),
-    Field("place", ("place",), 0.8),
-    Field("folder", ("folder",), 0.6),
-    Field("source", ("source", "license_type"), 0.4),
+    TextField("title", ("title",), 1.0, whole=True),
+    TextField("description", ("source_description", "alt_description"), 0.9, whole=True),
+    TextField("tags", ("tags",), 0.9),
+    TextField("file", ("file",), 0.8, whole=True),
+    TextField("photographer", ("photographer_full_name", "photographer_username"), 0.8),
+    TextField("place", ("place",), 0.8),
+    TextField("folder", ("folder",), 0.6),
+    TextField("source", ("source", "license_type"), 0.4),
 )
 """A field is one bit of a posting: at most 8 of them, in this order, which is on disk."""
 

@@ -39,7 +39,7 @@ _FILTERED_AFTER = 16_384  # photos up to which all matches are found and then fi
 _WHOLE_BITS = sum(1 << number for number, field in enumerate(FIELDS) if field.whole)
 
 
-class _Known(NamedTuple):
+class _LookedUp(NamedTuple):
     """What is worked out once for a word of queries.
 
     Attributes:
@@ -65,7 +65,7 @@ class WordIndex:
     def __init__(self, segments: Sequence[Segment], doc_rows: Sequence[NDArray[np.int32]]) -> None:
         self.segments = list(segments)
         self.doc_rows = list(doc_rows)
-        self._known: dict[tuple[Word, int, bool], _Known] = {}
+        self._known: dict[tuple[Word, int, bool], _LookedUp] = {}
         self.found_before = FoundBefore()
 
     @property
@@ -270,7 +270,7 @@ class WordIndex:
             )
         return lists, counts, read_as
 
-    def _look_up(self, word: Word, read: int, is_forgiven: bool) -> _Known:
+    def _look_up(self, word: Word, read: int, is_forgiven: bool) -> _LookedUp:
         """Find the terms of a word, those one edit away where it has none, and count its photos."""
         may_err = is_forgiven and _may_err(word)
         before = self._known.get((word, read, may_err))
@@ -284,7 +284,7 @@ class WordIndex:
             ]
             pairs = zip(self.segments, forms, strict=True)
             read_as = sorted({segment.terms[term] for segment, some in pairs for term, _ in some})
-        known = _Known(forms, min(self._count(forms, read), self._n_photos), read_as)
+        known = _LookedUp(forms, min(self._count(forms, read), self._n_photos), read_as)
         if len(self._known) >= _KNOWN:
             self._known = {}  # anew, so that nobody's reading of the old ones is disturbed
         self._known[word, read, may_err] = known

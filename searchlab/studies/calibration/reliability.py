@@ -21,7 +21,7 @@ BINS = 10
 _CELLS = 8_000_000  # counts of clusters held in memory at once
 
 
-class Bar(NamedTuple):
+class ScoreBand(NamedTuple):
     """The query-photo pairs whose scores lie between two bounds.
 
     Attributes:
@@ -64,7 +64,7 @@ class Diagram:
     skill: float
     base_rate: float
     mean_score: float
-    bars: tuple[Bar, ...]
+    bars: tuple[ScoreBand, ...]
     n_queries: int
     n_pairs: int
 
@@ -170,14 +170,16 @@ def _gaps(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _bars(
     whole: NDArray[np.float64], drawn: NDArray[np.float64], ends: tuple[float, float]
-) -> list[Bar]:
+) -> list[ScoreBand]:
     bars = []
     for column in np.flatnonzero(whole[2]):
         score_sum, relevant, count, _ = whole[:, column]
         filled = drawn[2, :, column] > 0
         shares = drawn[1, filled, column] / drawn[2, filled, column]
         low, high = np.percentile(shares, ends) if len(shares) else (relevant / count,) * 2
-        bars.append(Bar(score_sum / count, relevant / count, float(low), float(high), round(count)))
+        bars.append(
+            ScoreBand(score_sum / count, relevant / count, float(low), float(high), round(count))
+        )
     return bars
 
 

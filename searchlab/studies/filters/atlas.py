@@ -84,7 +84,7 @@ def cells(shares: Sequence[float] = SHARES, *, kinds: Sequence[Kind] = ("image",
 
 
 @dataclass(frozen=True)
-class Condition:
+class PlainFilter:
     """A filter as plain numbers, for systems that do not know `PhotoFilter`.
 
     Attributes:
@@ -201,7 +201,7 @@ class Atlas:
         """Return the queries of a cell, (n_queries, dim)."""
         return (self.queries if cell.kind == "image" else self.texts)[cell.relation]
 
-    def condition(self, cell: Cell) -> Condition | None:
+    def condition(self, cell: Cell) -> PlainFilter | None:
         """Make the filter of a cell; None for no filter.
 
         Each condition keeps about the same share; the day is chosen last, so that exactly the
@@ -218,13 +218,13 @@ class Atlas:
         sources = tuple(range(n_sources)) if cell.n_conditions > 1 else ()
         licenses = tuple(range(n_licenses)) if cell.n_conditions > 2 else ()
         day: Literal["chance", "trend"] = "chance" if cell.relation == "uncorrelated" else "trend"
-        others = Condition(day, 0, sources, licenses).mask(self.columns)
+        others = PlainFilter(day, 0, sources, licenses).mask(self.columns)
         n_allowed = max(1, round(cell.share * len(self.vectors)))
         days = np.sort(self.columns[day][others])
         if n_allowed > len(days):
             msg = f"{cell.name} must keep {n_allowed} photos, got {len(days)} to choose from"
             raise InputError(msg)
-        return Condition(day, int(days[-n_allowed]), sources, licenses)
+        return PlainFilter(day, int(days[-n_allowed]), sources, licenses)
 
     def truth(self, cell: Cell, k: int, n_queries: int) -> tuple[Neighbors, int]:
         """Find the nearest photos that a cell's filter allows, without any index: the oracle.
@@ -244,7 +244,7 @@ class Atlas:
 
 
 def measure_cell(
-    answer: Callable[[Embeddings, int, Condition | None], ArrayLike],
+    answer: Callable[[Embeddings, int, PlainFilter | None], ArrayLike],
     atlas: Atlas,
     cell: Cell,
     *,

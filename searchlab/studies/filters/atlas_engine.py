@@ -16,7 +16,7 @@ from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import VectorIndex
 from searchlab.search.queries import Query
-from searchlab.studies.filters.atlas import LICENSES, SOURCES, Condition
+from searchlab.studies.filters.atlas import LICENSES, SOURCES, PlainFilter
 from searchlab.studies.vectors.made import GivenVectors
 
 _DAYS: tuple[Literal["chance"], Literal["trend"]] = ("chance", "trend")
@@ -71,7 +71,9 @@ class Served:
             day: SearchEngine(photo_table(columns, day), index, model, config) for day in _DAYS
         }
 
-    def __call__(self, query: Embeddings, k: int, condition: Condition | None) -> NDArray[np.int64]:
+    def __call__(
+        self, query: Embeddings, k: int, condition: PlainFilter | None
+    ) -> NDArray[np.int64]:
         """Rank as a server does, for a picture whose vector is given."""
         engine = self.engines["chance" if condition is None else condition.day]
         photo_filter = PhotoFilter() if condition is None else condition.filter()

@@ -94,7 +94,7 @@ class Trainer:
         self._average = {name: array.copy() for name, array in self._weights.items()}
         self._best_weights = {name: array.copy() for name, array in self._weights.items()}
         self._photos, self._validation = validation.photos, queries_of(validation)
-        self._sampler = _Sampler(train)
+        self._sampler = _PairSampler(train)
         self.round, self.best = 0, 0
         self.score = self._judge(self._average)
 
@@ -277,7 +277,7 @@ def _forward(
     return unit, backward
 
 
-class _Sampler:
+class _PairSampler:
     """Draws the photos and captions of a step."""
 
     def __init__(self, pairs: CaptionPairs) -> None:

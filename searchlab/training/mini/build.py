@@ -45,7 +45,7 @@ from searchlab.training.mini.joint import blend, fit
 from searchlab.training.mini.photo_tower import EmbeddingNetwork, Readings, open_rgb
 from searchlab.training.mini.phrases import PHRASES
 from searchlab.training.mini.recipe import Ingredients, Recipe
-from searchlab.training.mini.student import Student, Table, make_first_weights
+from searchlab.training.mini.student import PieceTable, Student, make_first_weights
 from searchlab.training.mini.teacher import Teacher
 from searchlab.training.mini.text_examples import (
     CAPTION,
@@ -161,7 +161,7 @@ def build(
     start = Student(direct)
     runs = []
     for number in range(recipe.runs):
-        run = copy.deepcopy(start), Table(first_rows.copy(), rate=RATE), copy.deepcopy(head)
+        run = copy.deepcopy(start), PieceTable(first_rows.copy(), rate=RATE), copy.deepcopy(head)
         title = f"joint training {number + 1} of {recipe.runs}"
         with progress.step(title, recipe.steps, unit="steps") as step:
             fit(

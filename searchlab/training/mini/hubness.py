@@ -20,7 +20,7 @@ from torch.nn import functional
 from searchlab.models.mini.text import COMMON
 from searchlab.training.mini.heads import Floats, PhotoHead, unit
 from searchlab.training.mini.photo_tower import Readings
-from searchlab.training.mini.student import Student, Table, pack_texts
+from searchlab.training.mini.student import PieceTable, Student, pack_texts
 from searchlab.training.mini.text_examples import TextExamples
 
 CAPTIONS_PER_LANGUAGE = 1500  # Captions of each language that stand for all queries.
@@ -74,7 +74,7 @@ class DampedHead(torch.nn.Module):
 def damp_hubs(
     head: PhotoHead,
     student: Student,
-    table: Table,
+    table: PieceTable,
     lessons: TextExamples,
     photos: Readings,
     *,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from searchlab.training.mini.heads import Floats, PhotoHead, contrast
 from searchlab.training.mini.photo_tower import Readings
-from searchlab.training.mini.student import Student, Table, pack_texts
+from searchlab.training.mini.student import PieceTable, Student, pack_texts
 from searchlab.training.mini.text_examples import TextExamples
 
 HEAD_RATE = 1e-3
@@ -27,7 +27,7 @@ AVERAGED = 0.99  # Share of the past in the averaged weights.
 
 def fit(
     student: Student,
-    table: Table,
+    table: PieceTable,
     head: PhotoHead,
     lessons: TextExamples,
     views: Sequence[Readings],
@@ -71,7 +71,7 @@ def fit(
     plan = torch.optim.lr_scheduler.LambdaLR(optimiser, pace)
     mean_student, mean_head = copy.deepcopy(student), copy.deepcopy(head)
     targets = np.stack(lessons.targets)
-    sampler = _Sampler(lessons, views[0].ids, rng)
+    sampler = _LessonSampler(lessons, views[0].ids, rng)
     student.train()
     head.train()
     for step in range(steps):
@@ -133,7 +133,7 @@ def _weigh_languages(parts: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 @torch.no_grad()
-def blend(runs: Sequence[tuple[Student, Table, PhotoHead]]) -> None:
+def blend(runs: Sequence[tuple[Student, PieceTable, PhotoHead]]) -> None:
     """Give the first of several runs the mean weights of all (Wortsman et al., ICML 2022).
 
     Runs that start with the same weights and draw differently end near to each other. Their mean
@@ -153,7 +153,7 @@ def _average(mean: torch.nn.Module, now: torch.nn.Module, past: float) -> None:
         old.lerp_(new, 1 - past)
 
 
-class _Sampler:
+class _LessonSampler:
     """Draws names, and photos with captions."""
 
     def __init__(

@@ -85,7 +85,7 @@ class Student(torch.nn.Module):
         return Mixer(*(np.ascontiguousarray(part.detach().numpy()) for part in parts))
 
 
-class Table:
+class PieceTable:
     """The pieces' vectors with an Adam that touches only the rows in use."""
 
     def __init__(self, first: Floats, *, rate: float) -> None:

@@ -10,7 +10,7 @@ import torch
 from searchlab.models.mini.text import Pieces, add_common
 from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption
 from searchlab.training.mini.photo_tower import Readings
-from searchlab.training.mini.student import Student, Table, pack_texts
+from searchlab.training.mini.student import PieceTable, Student, pack_texts
 from searchlab.training.mini.text_examples import LONGEST
 
 CUTOFFS = (1, 5, 10)
@@ -19,7 +19,7 @@ CUTOFFS = (1, 5, 10)
 @torch.no_grad()
 def held_out_recall(
     student: Student,
-    table: Table,
+    table: PieceTable,
     head: torch.nn.Module,
     pieces: Pieces,
     photos: Readings,

@@ -10,7 +10,7 @@ _LEAST = 1.5  # so that one search is seen beside thousands
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class UsageBar:
     """One period.
 
     Attributes:
@@ -38,18 +38,18 @@ class Chart:
         most: The highest bar, the latest of several; None if all are 0.
     """
 
-    bars: tuple[Bar, ...]
+    bars: tuple[UsageBar, ...]
     top: int
     ends: tuple[str, str]
     total: int
-    most: Bar | None
+    most: UsageBar | None
 
 
 def bar_chart(periods: Sequence[tuple[str, int]]) -> Chart:
     """Lay out a chart of one or more periods and their numbers, the oldest first."""
     top = round_up(max(value for _, value in periods))
     bars = tuple(
-        Bar(title, value, x, max(_LEAST, value / top * HEIGHT) if value else 0.0)
+        UsageBar(title, value, x, max(_LEAST, value / top * HEIGHT) if value else 0.0)
         for x, (title, value) in enumerate(periods)
     )
     most = max(bars, key=lambda bar: (bar.value, bar.x))

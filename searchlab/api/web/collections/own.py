@@ -19,7 +19,7 @@ from searchlab.api.web.collections.shown import (
     covers_of,
     read_part,
 )
-from searchlab.api.web.forms import Form, read_form
+from searchlab.api.web.forms import FormFields, read_form
 from searchlab.api.web.grid import are_remote
 from searchlab.api.web.session_cookies import safe_next
 from searchlab.api.web.templates import redirect, respond
@@ -139,7 +139,7 @@ def _show_form(
     )
 
 
-def _read_values(form: Form) -> dict[str, Any]:
+def _read_values(form: FormFields) -> dict[str, Any]:
     # Browsers send line breaks as two characters and count them as one.
     description = form.first("description").replace("\r\n", "\n").strip()
     return {
@@ -220,7 +220,7 @@ def _number(request: AnyRequest) -> int:
     return collection_id_of(request.path_params["collection_id"])
 
 
-def _back(number: int, form: Form) -> str:
+def _back(number: int, form: FormFields) -> str:
     page = form.first("page")
     is_page = page.isascii() and page.isdigit() and len(page) <= 9
     return f"/collections/{number}?page={page}" if is_page else f"/collections/{number}"

@@ -19,7 +19,7 @@ PHOTOS_A_PAGE: Final = 60
 COLLECTIONS_A_PAGE: Final = 24
 
 
-class Part(NamedTuple):
+class ListPage(NamedTuple):
     """One page of a longer list.
 
     Attributes:
@@ -50,7 +50,7 @@ class Credit(NamedTuple):
     photo_id: str
 
 
-def read_part(request: AnyRequest, n_entries: int, per_page: int) -> Part:
+def read_part(request: AnyRequest, n_entries: int, per_page: int) -> ListPage:
     """Read which page of a list is asked for; one behind the last is the last.
 
     Raises:
@@ -62,7 +62,7 @@ def read_part(request: AnyRequest, n_entries: int, per_page: int) -> Part:
         raise InputError(msg)
     n_pages = max(1, -(-n_entries // per_page))
     number = min(int(text), n_pages)
-    return Part(number, n_pages, (number - 1) * per_page, number * per_page)
+    return ListPage(number, n_pages, (number - 1) * per_page, number * per_page)
 
 
 def contents_of(request: AnyRequest, collection: dict[str, Any]) -> dict[str, Any]:

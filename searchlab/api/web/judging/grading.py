@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from litestar import Request, Response, get, post
 
 from searchlab.api.http.context import services_of
-from searchlab.api.web.forms import Form, read_form
+from searchlab.api.web.forms import FormFields, read_form
 from searchlab.api.web.grid import are_remote
 from searchlab.api.web.judging.sessions import (
     Judge,
@@ -249,7 +249,7 @@ def record(session: JudgingSession, choice: Choice, *, seconds: float) -> None:
     session.choose(choice, seconds=seconds)
 
 
-def check_pool(session: JudgingSession, form: Form) -> None:
+def check_pool(session: JudgingSession, form: FormFields) -> None:
     """Check that a form is of the task as it is now.
 
     Raises:
@@ -280,7 +280,7 @@ def read_choice(text: str) -> Choice:
     return int(text) if _PLACE.fullmatch(text) else text
 
 
-def read_seconds(form: Form) -> float:
+def read_seconds(form: FormFields) -> float:
     """Return how long the judge looked at what the form was about."""
     try:
         passed = time.time() - float(form.first("shown_at"))

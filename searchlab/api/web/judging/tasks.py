@@ -9,7 +9,7 @@ from litestar import Request, Response, get, post
 
 from searchlab.api.accounts.values import storable
 from searchlab.api.http.context import caller_of, context_of, services_of
-from searchlab.api.web.forms import Form, read_form
+from searchlab.api.web.forms import FormFields, read_form
 from searchlab.api.web.judging.grading import judge_query
 from searchlab.api.web.judging.sessions import judge_of, sessions_of
 from searchlab.api.web.templates import redirect, respond
@@ -137,7 +137,7 @@ def _show_form(
     )
 
 
-async def _pool(request: AnyRequest, form: Form) -> Pool:
+async def _pool(request: AnyRequest, form: FormFields) -> Pool:
     """Rank the queries as the API does, each counted as a search, and pool what is found."""
     services, context = services_of(request), context_of(request)
     queries = parse_queries(form.first("queries"))
