@@ -45,7 +45,7 @@ def main() -> None:
         "with the threads for all requests": len({*entered["request"], *entered["apart"]}),
     }
     values = {
-        "parameters": {"n_photos": N_PHOTOS},
+        "parameters": {"n_photos": N_PHOTOS, "checkout": _commit_of(options.checkout)},
         "metrics": metrics,
         "entered": entered,
         "manifest": make_manifest(BENCHMARK),
@@ -84,8 +84,17 @@ def _count_repeated(names: Iterable[str]) -> int:
     return sum(n > 1 for n in collections.Counter(names).values())
 
 
-def list_entered_files(checkout: Path) -> dict[str, list[str]]:
-    """Serve some bundled photos by the code of a checkout, and list the files one query enters."""
+def _commit_of(checkout: Path) -> str:
+    described = ["git", "-C", str(checkout), "describe", "--always", "--abbrev=12"]
+    return subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def list_entered_files(checkout: Path) -> dict[str, dict[str, list[str]]]:
+    """Serve some bundled photos by the code of a checkout, and list what one query enters.
+
+    Returns:
+        `request` and `apart` (see `entered.py`) -> path of a file -> its functions.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         library = Path(scratch) / "library"
         pictures = sorted((bundled_root() / "demo" / "images").glob("*.jpg"))[:N_PHOTOS]
@@ -98,7 +107,9 @@ def list_entered_files(checkout: Path) -> dict[str, list[str]]:
         keys = ["keys", "create", "--data", str(library), "--account", "me", "--name", "laptop"]
         key = _run(checkout, [*cli, *keys]).splitlines()[-1]
         script = [sys.executable, str(Path(__file__).with_name("entered.py")), str(library), key]
-        answer: dict[str, list[str]] = json.loads(_run(checkout, script).splitlines()[-1])
+        answer: dict[str, dict[str, list[str]]] = json.loads(
+            _run(checkout, script).splitlines()[-1]
+        )
         return answer
 
 

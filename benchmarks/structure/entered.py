@@ -1,11 +1,11 @@
-"""Which files of searchlab a text query over HTTP enters, in whichever checkout is imported.
+"""Which files of searchlab a text query over HTTP enters, and which functions in each.
 
     PYTHONPATH=CHECKOUT python entered.py LIBRARY KEY
 
-Prints their paths as JSON, by thread: every file with a function that is called between the request
-and its answer. `apart` are the thread that commits the counts of all requests together, and the one
-that writes the log; all others are `request`. Only public names are used, so that it runs in other
-checkouts too.
+Prints JSON, by thread: the path of every file with a function that is called between the request
+and its answer, and the names of these functions. `apart` are the thread that commits the counts of
+all requests together, and the one that writes the log; all others are `request`. It measures
+whichever checkout is imported: only public names are used.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ REST_S = 0.3  # counts are written once a second, by another thread and for all 
 
 APART = ("searchlab-meter", "searchlab-log")
 
-_entered: set[tuple[str, str]] = set()
+_entered: set[tuple[str, str, str]] = set()
 _counting = threading.Event()
 
 
 def _note(frame: FrameType, event: str, _: Any) -> None:
     if event == "call" and _counting.is_set():
         name = threading.current_thread().name
-        _entered.add(("apart" if name in APART else "request", frame.f_code.co_filename))
+        code = frame.f_code
+        thread = "apart" if name in APART else "request"
+        _entered.add((thread, code.co_filename, code.co_qualname.partition(".<locals>")[0]))
 
 
 def main() -> None:
@@ -53,10 +55,10 @@ def main() -> None:
     if answer.status_code != 200 or not answer.json()["data"]:
         sys.exit(f"the query must be answered with photos, got {answer.status_code}: {answer.text}")
     package = Path(searchlab.__file__).parent
-    files: dict[str, list[str]] = {"request": [], "apart": []}
-    for thread, name in sorted(_entered):
+    files: dict[str, dict[str, list[str]]] = {"request": {}, "apart": {}}
+    for thread, name, function in sorted(_entered):
         if package in Path(name).parents:
-            files[thread].append(str(Path(name).relative_to(package)))
+            files[thread].setdefault(str(Path(name).relative_to(package)), []).append(function)
     print(json.dumps(files))
 
 
