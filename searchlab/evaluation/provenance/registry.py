@@ -253,6 +253,7 @@ STUDIES: dict[str, Study] = {
         (
             "searchlab.studies.vectors.spliced",
             "searchlab.search.engine",
+            "searchlab.search.filters.photographers",
             "searchlab.studies.vectors.scenes",
             "searchlab.models",
             "searchlab.evaluation.datasets",
