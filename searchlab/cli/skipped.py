@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Final
 
 from searchlab.cli.options import count
+from searchlab.library.walk import HIDDEN_FILE, HIDDEN_FOLDER
 from searchlab.photos.sidecar import Skipped
 
 SHOWN: Final = 50
@@ -21,6 +22,8 @@ _OF_A_KIND: Final = {
     "unsupported format": "pictures of a format that is not read",
     "no picture beside it has its name": "no picture beside them has their name",
 }
+# Of all kinds together: their names say nothing to those who did not hide them.
+_HIDDEN: Final = {HIDDEN_FILE: "hidden file", HIDDEN_FOLDER: "hidden folder"}
 _LINE: Final = re.compile(r"(.+):\d+", re.DOTALL)
 
 
@@ -28,7 +31,7 @@ def skipped_lines(problems: Sequence[Skipped], *, every: bool = False) -> list[s
     """Say what was skipped.
 
     Files of a kind that are no pictures share a line, as do the lines of one file that are left
-    out for the same reason. Photos, folders and single files are named.
+    out for the same reason, and what is hidden. Photos, folders and single files are named.
 
     Args:
         problems: In the order of the answer.
@@ -58,6 +61,8 @@ def skipped_as_jsonl(problems: Sequence[Skipped]) -> str:
 
 
 def _group(problem: Skipped) -> tuple[str, ...]:
+    if problem.reason in _HIDDEN:
+        return ("hidden", problem.reason)
     suffix = PurePath(problem.where).suffix.lower()
     if problem.reason in _OF_A_KIND and suffix not in _PICTURES:
         return ("kind", suffix, problem.reason)
@@ -71,6 +76,9 @@ def _line(group: Sequence[Skipped]) -> str:
     where = problem.where.replace("\n", "\\n")
     if len(group) == 1:
         return f"skipped {where}: {problem.reason}"
+    if problem.reason in _HIDDEN:
+        what = count(len(group), _HIDDEN[problem.reason])
+        return f"{what} were skipped: their names begin with a dot"
     if line := _LINE.fullmatch(where):
         return f"{count(len(group), 'line')} of {line[1]} were skipped: {problem.reason}"
     suffix = PurePath(where).suffix.lower()

@@ -30,6 +30,10 @@ class FoundFile:
     xmp: tuple[Path, ...] = ()
 
 
+HIDDEN_FILE, HIDDEN_FOLDER = "a hidden file", "a hidden folder"
+"""Why files and folders are skipped whose names begin with a dot."""
+
+
 def walk_files(folder: Path, problems: list[Skipped]) -> Iterator[FoundFile]:
     """Find the files in a folder and in all folders below it, by name.
 
@@ -37,7 +41,8 @@ def walk_files(folder: Path, problems: list[Skipped]) -> Iterator[FoundFile]:
 
     Args:
         folder: Absolute path.
-        problems: Takes in what cannot be read, folders too, and descriptions of no file.
+        problems: Takes in what cannot be read, folders too, what is hidden, and descriptions of no
+            file.
     """
 
     def refuse(error: OSError) -> None:
@@ -45,11 +50,10 @@ def walk_files(folder: Path, problems: list[Skipped]) -> Iterator[FoundFile]:
 
     try:
         for parent, folders, names in os.walk(folder, onerror=refuse):
-            folders[:] = sorted(
-                name
-                for name in folders
-                if not name.startswith(".") and not is_library(Path(parent, name))
-            )
+            inside = sorted(name for name in folders if not is_library(Path(parent, name)))
+            folders[:] = [name for name in inside if not _is_hidden(name)]
+            hidden = [Path(parent, name) for name in inside if _is_hidden(name)]
+            problems += [Skipped(_shown(path), HIDDEN_FOLDER) for path in hidden]
             yield from _files_of(Path(parent), sorted(names), problems)
     except RecursionError:
         problems.append(Skipped(str(folder), "folders are nested too deeply to be walked"))
@@ -73,8 +77,6 @@ def _files_of(parent: Path, names: Sequence[str], problems: list[Skipped]) -> It
 
 
 def _is_usable(path: Path, problems: list[Skipped]) -> bool:
-    if path.name.startswith("."):
-        return False
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return False
@@ -82,10 +84,23 @@ def _is_usable(path: Path, problems: list[Skipped]) -> bool:
         if error.errno not in _NOWHERE:
             problems.append(_unreadable(str(path), error))
         return False
-    if any("\ud800" <= c <= "\udfff" for c in str(path)):
-        problems.append(Skipped(ascii(str(path)), "its name is not Unicode; rename it"))
+    if _is_hidden(path.name):
+        problems.append(Skipped(_shown(path), HIDDEN_FILE))
+        return False
+    if _shown(path) != str(path):
+        problems.append(Skipped(_shown(path), "its name is not Unicode; rename it"))
         return False
     return True
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".")
+
+
+def _shown(path: Path) -> str:
+    """Return a path as a text that every file and terminal takes."""
+    is_unicode = not any("\ud800" <= c <= "\udfff" for c in str(path))
+    return str(path) if is_unicode else ascii(str(path))
 
 
 def _unreadable(path: str, error: OSError) -> Skipped:

@@ -121,6 +121,25 @@ def test_files_that_are_no_pictures_share_a_line_a_kind(run, tmp_path):
     assert f"skipped {place}/7.MOV: not an image" in run(*arguments, "-v").out.splitlines()
 
 
+def test_what_is_hidden_is_told_in_a_line_and_listed(run, tmp_path):
+    for name in ("good.png", ".one.png", "sub/.two.png", ".private/a.png", ".private/b.png"):
+        mosaic(tmp_path / "p" / name, len(name))
+    arguments = ["index", tmp_path / "p", "--data", tmp_path / "data", "--model", "palette"]
+    done = run(*arguments, "--skipped", tmp_path / "skipped.jsonl")
+    place = tmp_path.resolve() / "p"
+    assert sorted(done.out.splitlines()) == [
+        "1 photo: 1 added, 0 removed, 0 copies left out, 3 skipped",
+        "2 hidden files were skipped: their names begin with a dot",
+        f"skipped {place}/.private: a hidden folder",
+    ]
+    listed = [*map(json.loads, (tmp_path / "skipped.jsonl").read_text().splitlines())]
+    assert {(line["where"], line["reason"]) for line in listed} == {
+        (f"{place}/.one.png", "a hidden file"),
+        (f"{place}/sub/.two.png", "a hidden file"),
+        (f"{place}/.private", "a hidden folder"),
+    }
+
+
 def test_a_missing_folder_is_told_and_its_photos_stay_until_forgotten(run, tmp_path):
     mosaic(tmp_path / "near/a.png", 1)
     mosaic(tmp_path / "far/b.png", 2)

@@ -72,13 +72,19 @@ def test_an_empty_folder_holds_nothing(look):
     assert (scan.pictures, scan.problems, scan.missing) == ([], [], [])
 
 
-def test_hidden_files_and_folders_are_left_alone(look, photos):
+def test_hidden_files_and_folders_are_left_out_and_named(look, photos):
     put(photos / ".hidden.png", b"1")
     put(photos / ".thumbnails/a.png", b"2")
     put(photos / "seen.png", b"3")
+    put(photos / "sub/.DS_Store", b"4")
+    os.mkfifo(photos / ".pipe")
     scan = look()
     assert names(scan) == ["seen.png"]
-    assert scan.problems == []
+    assert {(problem.where, problem.reason) for problem in scan.problems} == {
+        (str(photos / ".hidden.png"), "a hidden file"),
+        (str(photos / ".thumbnails"), "a hidden folder"),
+        (str(photos / "sub/.DS_Store"), "a hidden file"),
+    }
 
 
 def test_a_link_to_a_file_is_a_picture(look, photos, tmp_path):
