@@ -69,6 +69,7 @@ def measure(captions: list[str], n: int, n_parts: int, seed: int) -> dict[str, A
         )
     )
     lines = {name: (fold(name), fold(full_names[name])) for name in full_names}
+    terms = terms_of_names(lines)
 
     def photographers_of(rows: NDArray[np.int64]) -> list[str]:
         codes = np.unique(usernames.rows[rows])
@@ -82,7 +83,7 @@ def measure(captions: list[str], n: int, n_parts: int, seed: int) -> dict[str, A
         return photographers_of(words.match(part, read=_BIT).rows)[:_ASKED]
 
     def by_terms(part: str) -> list[str]:
-        return photographers_of(rows_with(words, fold(part)))[:_ASKED]
+        return photographers_of(rows_with(words, terms, fold(part)))[:_ASKED]
 
     rows = []
     for kind, parts in draw_parts(lines, n_parts, seed).items():
@@ -115,21 +116,26 @@ def with_photographers(table: PhotoTable, captions: list[str], seed: int) -> Pho
     return PhotoTable.from_rows([rows])
 
 
-def rows_with(words: WordIndex, part: str) -> NDArray[np.int64]:
+def terms_of_names(lines: Lines) -> str:
+    """Return all terms of all names, each once, one a line."""
+    terms = {term for texts in lines.values() for text in texts for term in words_of(text)}
+    return "\n".join(["", *sorted(terms), ""])
+
+
+def rows_with(words: WordIndex, terms: str, part: str) -> NDArray[np.int64]:
     """Return the photos whose photographer's terms have a part in one of them."""
     rows = [np.zeros(0, dtype=np.int64)]
-    wanted = part.encode()
+    found = dict[str, None]()
+    place = terms.find(part)
+    while place >= 0:
+        found[terms[terms.rindex("\n", 0, place) + 1 : terms.index("\n", place)]] = None
+        place = terms.find(part, place + 1)
     for segment, of_doc in zip(words.segments, words.doc_rows, strict=True):
-        text = segment.terms.data.tobytes()
-        place, terms = text.find(wanted), dict[int, None]()
-        while place >= 0:
-            term = int(np.searchsorted(segment.terms.starts, place, side="right")) - 1
-            if place + len(wanted) <= segment.terms.starts[term + 1]:
-                terms[term] = None
-            place = text.find(wanted, place + 1)
-        for term in terms:
-            docs = of_doc[segment.documents(term, _BIT)]
-            rows.append(docs[docs >= 0].astype(np.int64))
+        for term in found:
+            number = segment.term(term)
+            if number is not None:
+                docs = of_doc[segment.documents(number, _BIT)]
+                rows.append(docs[docs >= 0].astype(np.int64))
     return np.unique(np.concatenate(rows))
 
 

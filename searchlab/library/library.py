@@ -35,7 +35,6 @@ from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_vectors
 from searchlab.library.embed import thumbnail_path
 from searchlab.library.engines import Engines
-from searchlab.library.manifests import FORMAT
 from searchlab.library.roots import KEY_FILE, LIBRARY_FILE, Root
 from searchlab.library.sample_texts import teach_texts
 from searchlab.library.snapshots import Snapshot, check_snapshot, current_id, open_snapshot
@@ -48,6 +47,8 @@ from searchlab.search.engine import SearchEngine
 from searchlab.search.indexes import build_index
 from searchlab.search.queries import DEFAULT_PER_PAGE, Page, Query
 from searchlab.search.words.index import WordIndex
+
+_FORMAT = 3  # of the folder; snapshots have their own
 
 
 class Library:
@@ -81,9 +82,9 @@ class Library:
         except (OSError, ValueError, KeyError, TypeError) as error:
             msg = f"{description} must describe a library, got: {error}; index into a new folder"
             raise DataError(msg) from error
-        if stored_format != FORMAT:
+        if stored_format != _FORMAT:
             msg = (
-                f"{description} must be of format {FORMAT}, got {stored_format!r}; "
+                f"{description} must be of format {_FORMAT}, got {stored_format!r}; "
                 "index into a new folder"
             )
             raise DataError(msg)
@@ -353,6 +354,6 @@ def create_library(folder: Path | str) -> Library:
         write_atomically(place / KEY_FILE, secrets.token_bytes(KEY_BYTES), mode=0o600)
     if not (place / LIBRARY_FILE).exists():
         made = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
-        description = json.dumps({"format": FORMAT, "created_at": made})
+        description = json.dumps({"format": _FORMAT, "created_at": made})
         write_atomically(place / LIBRARY_FILE, description.encode())
     return Library(place)

@@ -15,7 +15,7 @@ from searchlab.errors import DataError, InputError
 from searchlab.files import sha256_of
 from searchlab.library.roots import Root
 
-FORMAT = 3
+FORMAT = 4
 REMEDY = "index again with `searchlab index --data DIR --rebuild`, nothing is embedded twice"
 
 
@@ -44,8 +44,12 @@ class _Manifest(msgspec.Struct):
     files: dict[Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9.-]*$")], _Sealed]
 
 
-def read_manifest(place: Path) -> dict[str, Any]:
+def read_manifest(place: Path, *, of_any_format: bool = False) -> dict[str, Any]:
     """Read the manifest of a snapshot.
+
+    Args:
+        place: The snapshot.
+        of_any_format: Whether to read one of another version too, whose files may differ.
 
     Raises:
         DataError: It is missing, damaged or of another version.
@@ -57,7 +61,7 @@ def read_manifest(place: Path) -> dict[str, Any]:
             msg = "another checksum than its folder's name"
             raise ValueError(msg)
         manifest = json.loads(content)
-        if manifest["format"] != FORMAT:
+        if manifest["format"] != FORMAT and not of_any_format:
             msg = f"format {manifest['format']}, this searchlab reads {FORMAT}"
             raise ValueError(msg)
         msgspec.convert(manifest, _Manifest)
@@ -67,8 +71,8 @@ def read_manifest(place: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def read_roots(place: Path) -> tuple[Root, ...]:
-    """Read which folders a snapshot covers.
+def read_roots(place: Path, *, of_any_format: bool = False) -> tuple[Root, ...]:
+    """Read which folders a snapshot covers; see `read_manifest`.
 
     Raises:
         DataError: Its manifest is missing, damaged or of another version.
@@ -81,7 +85,7 @@ def read_roots(place: Path) -> tuple[Root, ...]:
             is_dump=root.get("is_dump", False),
             allowed=tuple(root.get("allowed", ())),
         )
-        for root in read_manifest(place)["roots"]
+        for root in read_manifest(place, of_any_format=of_any_format)["roots"]
     )
 
 

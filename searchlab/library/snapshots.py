@@ -285,14 +285,15 @@ def check_snapshot(folder: Path, snapshot_id: str) -> list[str]:
 def last_readable(folder: Path) -> tuple[Config, tuple[Root, ...], PhotoTable | None] | None:
     """Return what can be read of the newest snapshot with a sound manifest.
 
-    For rebuilding a library that is damaged.
+    For rebuilding a library that is damaged or of another version.
 
     Returns:
         Configuration, folders, and the photos if their file is sound; None where there is nothing.
     """
     for place in sorted((folder / "snapshots").glob("[0-9]*"), key=number_of, reverse=True):
         try:
-            manifest, roots = read_manifest(place), read_roots(place)
+            manifest = read_manifest(place, of_any_format=True)
+            roots = read_roots(place, of_any_format=True)
         except DataError:
             continue
         photos = place / _PHOTOS

@@ -108,9 +108,13 @@ class Texts:
             ends = self.starts[first : first + _AT_ONCE + 1]
             self._check_order(ends)
             ends = ends.tolist()
-            block = self.data[ends[0] : ends[-1]].tobytes()
+            base, block = ends[0], self.data[ends[0] : ends[-1]].tobytes()
+            if block.isascii():  # a character is a byte
+                characters = block.decode()
+                yield from (characters[a - base : b - base] for a, b in itertools.pairwise(ends))
+                continue
             for start, end in itertools.pairwise(ends):
-                yield _decode(block[start - ends[0] : end - ends[0]])
+                yield _decode(block[start - base : end - base])
 
     def _check_order(self, starts: NDArray[np.int64]) -> None:
         if starts[0] < 0 or starts[-1] > len(self.data) or (np.diff(starts) < 0).any():

@@ -330,6 +330,10 @@ class PhotoTable:
         """Iterate over a text column in row order."""
         return iter(self._texts[name])
 
+    def has_texts(self, name: str) -> bool:
+        """Say whether any photo has something in a text column."""
+        return len(self._texts[name].data) > 0
+
 
 def _check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
     expected: dict[str, Any] = {**NUMBER_COLUMNS, **dict.fromkeys(CODED_COLUMNS, np.int32)}

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from searchlab.errors import DataError, NotFoundError
+from searchlab.library import manifests, snapshots
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
 from searchlab.library.roots import check_root
@@ -127,6 +128,24 @@ def test_rebuilding_a_sound_library_gives_the_same_photos(put, index, library, e
     assert (second.n_photos, second.added, second.removed) == (20, 0, 0)
     assert second.snapshot_id[7:] == first.snapshot_id[7:]
     assert sum(embedded) == 20
+
+
+def test_a_library_of_another_version_is_rebuilt_without_embedding_twice(
+    put, index, library, embedded, monkeypatch
+):
+    for i in range(5):
+        put(f"{i}.png", i)
+    with monkeypatch.context() as patch:
+        for module in (manifests, snapshots):
+            patch.setattr(module, "FORMAT", manifests.FORMAT - 1)
+        index(config=GRAPH)
+    library = open_library(library.folder)
+    with pytest.raises(DataError, match=rf"this searchlab reads {manifests.FORMAT}.*--rebuild"):
+        index_photos(library)
+    report = index_photos(library, rebuild=True)
+    assert (report.n_photos, report.added, report.removed) == (5, 0, 0)
+    assert library.snapshot().config.index == GRAPH.index
+    assert sum(embedded) == 5
 
 
 def test_rebuilding_frees_the_graph_of_deleted_photos(put, index, library, photos, tmp_path):

@@ -3,27 +3,34 @@
 import numpy as np
 import pytest
 
+from searchlab.errors import DataError
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.words import segment
 from searchlab.search.words.fields import WEIGHTS
-from searchlab.search.words.segment import PostingLists, add_up
+from searchlab.search.words.postings import encode
+from searchlab.search.words.segment import PostingLists, Segment, add_up
 
 TITLE, DESCRIPTION = 1, 2
 
 
-class Words:
+TERMS = [[(0, 1), (1, 2), (3, 3)], [(1, 1), (2, 1)], [(0, 2), (2, 2), (4, 2)]]
+
+
+class Words(Segment):
     """As much of a segment as is read: three terms in five documents."""
 
-    path = "a segment"
-    arrays = {  # noqa: RUF012 - as a segment has them
-        "post_starts": np.array([0, 3, 5, 8]),
-        "post_docs": np.array([0, 1, 3, 1, 2, 0, 2, 4], dtype=np.uint32),
-        "post_fields": np.array([1, 2, 3, 1, 1, 2, 2, 2], dtype=np.uint8),
-        "lengths": np.array([2, 4, 3, 2, 1, 5, 4, 8, 1, 1], dtype=np.uint8),
-    }
+    path = None
 
-    def __len__(self):
-        return 5
+    def __init__(self):
+        counts = np.array([len(postings) for postings in TERMS])
+        docs, fields = np.array([posting for postings in TERMS for posting in postings]).T
+        parts = list(encode(counts, docs.astype(np.uint32), fields.astype(np.uint8)))
+        self.arrays = {
+            "post_starts": np.array([0, *np.cumsum(parts[0][1])], dtype=np.uint32),
+            "post_bytes": np.concatenate([data for data, _ in parts]),
+            "lengths": np.array([2, 4, 3, 2, 1, 5, 4, 8, 1, 1], dtype=np.uint8),
+            "digests": np.zeros(5, dtype=np.uint64),
+        }
 
 
 # The second term is another form of the first word; the second word only adds to what has the
@@ -33,6 +40,7 @@ LISTS = PostingLists(
     words=np.array([0, 0, 1]),
     quality=np.array([1, 0.5, 1], dtype=np.float32),
     n_leading=1,
+    n_most=5,
 )
 IDF = np.array([2, 3], dtype=np.float32)
 COVERAGE = [
@@ -52,6 +60,17 @@ def add(request, monkeypatch):
         return add_up(Words(), lists, IDF, np.array(doc_rows, dtype=np.int32), allowed)
 
     return call
+
+
+@pytest.mark.parametrize("harm", [("post_bytes", 1, 200), ("post_starts", 1, 2**31)])
+def test_damage_is_refused_both_ways(monkeypatch, harm):
+    name, place, value = harm
+    for compiled_from in (0, 1_000):
+        monkeypatch.setattr(segment, "COMPILED_FROM", compiled_from)
+        words = Words()
+        words.arrays[name][place] = value
+        with pytest.raises(DataError, match="--rebuild"):
+            add_up(words, LISTS, IDF, np.zeros(0, dtype=np.int32), None)
 
 
 def check(matched, rows, docs):

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchlab.errors import DataError
+from searchlab.errors import DataError, InputError
 from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.words import build as words_build
 from searchlab.search.words import index as words_index
 from searchlab.search.words import matches as words_matches
 from searchlab.search.words import segment
@@ -288,6 +289,42 @@ def test_a_word_without_forms_is_found_where_it_stands_and_nowhere_else(describe
     _, index = described(*texts)
     there = [row for row, text in enumerate(texts) if re.search(rf"\b{word}\b", text)]
     assert rows_of(index, word) == there
+
+
+# -- building ------------------------------------------------------------------------------------
+
+mixed = st.lists(
+    st.sampled_from(["owl", "the", "der", "Été12", "été12", "0042", "собака", "雪山2020", "IMG_7"]),
+    max_size=6,
+).map(" ".join)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    photos=st.lists(
+        st.fixed_dictionaries(dict.fromkeys(("title", "source_description", "tags"), mixed)),
+        min_size=1,
+        max_size=20,
+    ),
+    n_docs=st.integers(1, 5),
+    n_words=st.integers(1, 30),
+)
+def test_blocks_of_any_size_build_the_same_segment(described, photos, n_docs, n_words):
+    _, whole = described(*photos)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words_build, "_DOCS_AT_ONCE", n_docs)
+        patch.setattr(words_build, "_WORDS_AT_ONCE", n_words)
+        _, parts = described(*photos)
+    (one,), (other,) = whole.segments, parts.segments
+    assert list(one.terms) == list(other.terms)
+    for name, array in one.arrays.items():
+        assert array.tolist() == other.arrays[name].tolist()
+
+
+def test_more_words_than_a_segment_can_hold_are_refused(described, monkeypatch):
+    monkeypatch.setattr(words_build, "_MOST_BYTES", 20)
+    with pytest.raises(InputError, match="index fewer folders"):
+        described("An owl on a castle by the river", "A castle")
 
 
 # -- on disk, and from one state to the next ------------------------------------------------------

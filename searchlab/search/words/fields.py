@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -87,6 +88,9 @@ class Written(NamedTuple):
     is_name: bool = False
 
 
+_FIELD, _TEXT = itemgetter(0), itemgetter(1)
+
+
 def texts_of(table: PhotoTable, withheld: Collection[str] = ()) -> Iterator[list[Written]]:
     """Yield what is written about each photo, in the table's order.
 
@@ -100,13 +104,15 @@ def texts_of(table: PhotoTable, withheld: Collection[str] = ()) -> Iterator[list
         others = {name for field in FIELDS for name in field.columns if name not in TEXTS}
         withheld = {*withheld, *others}
     columns = [
-        _written(table, number, name)
+        column
         for number, field in enumerate(FIELDS)
         for name in field.columns
-        if name not in withheld
+        if name not in withheld and (column := _written(table, number, name)) is not None
     ]
-    for _ in range(len(table)):
-        yield [written for column in columns if (written := next(column)) is not None]
+    if not columns:
+        yield from ([] for _ in range(len(table)))
+    for row in zip(*columns, strict=True):
+        yield [written for written in row if written is not None]
 
 
 def documents_of(
@@ -114,16 +120,18 @@ def documents_of(
 ) -> Iterator[tuple[int, list[Written]]]:
     """Yield for each photo a digest of its id and its texts, and the texts; see `texts_of`."""
     for photo_id, written in zip(table.texts("photo_id"), texts_of(table, withheld), strict=True):
-        whole = "\0".join([photo_id, *(f"{field}{text}" for field, text, _ in written)])
-        yield hash_of(whole), written
+        fields = bytes(map(_FIELD, written)).decode()
+        yield hash_of("\0".join([photo_id, *map(_TEXT, written), fields])), written
 
 
-def _written(table: PhotoTable, number: int, name: str) -> Iterator[Written | None]:
-    """Yield what each photo has in one column; None where it has nothing."""
+def _written(table: PhotoTable, number: int, name: str) -> Iterator[Written | None] | None:
+    """Yield what each photo has in one column, None where nothing; None if no photo has any."""
     if name in CODED_COLUMNS:
         codes = table.codes(name)
         by_code = [_read(text, number, name) for text in codes.values]
-        return (by_code[code] for code in codes.rows.tolist())
+        return map(by_code.__getitem__, codes.rows.tolist()) if any(by_code) else None
+    if not table.has_texts(name):
+        return None
     return (_read(text, number, name) for text in table.texts(name))
 
 

@@ -252,6 +252,7 @@ class WordIndex:
         most = max(_COMMON_FROM, _COMMON * n_photos)
         n_leading = sum(count <= most for count in counts)
         n_leading = n_leading if any(counts[place] for place in order[:n_leading]) else len(order)
+        n_most = sum(counts[place] for place in order[:n_leading])
         lists = []
         for number in range(len(self.segments)):
             here = [
@@ -265,6 +266,7 @@ class WordIndex:
                     np.array([place for _, place, _ in here], dtype=np.int64),
                     np.array([fit for _, _, fit in here], dtype=np.float32),
                     n_leading,
+                    n_most,
                     read,
                 )
             )
@@ -318,20 +320,23 @@ class WordIndex:
 
         Of very many postings each counts, also where a photo has several of the terms.
         """
-        postings = [
-            [segment.documents(term, read) for term, _ in terms]
+        n_postings = sum(
+            segment.count(term, read)
             for segment, terms in zip(self.segments, form, strict=True)
-        ]
-        n_postings = sum(len(docs) for lists in postings for docs in lists)
+            for term, _ in terms
+        )
         total = 0
-        for lists, rows in zip(postings, self._moved_rows, strict=True):
-            if len(lists) > 1:
-                docs = np.concatenate(lists)
-                if n_postings <= _COUNTED_ONCE:
-                    docs.sort()
-                    docs = docs[np.diff(docs, prepend=docs[:1] + np.uint32(1)) != 0]
-            else:
-                docs = lists[0] if lists else np.zeros(0, dtype=np.uint32)
+        for segment, terms, rows in zip(self.segments, form, self._moved_rows, strict=True):
+            many = len(terms) < 2 or n_postings > _COUNTED_ONCE
+            if many and not len(rows):
+                total += sum(segment.count(term, read) for term, _ in terms)
+                continue
+            lists: list[NDArray[np.integer]] = [np.zeros(0, dtype=np.int64)]
+            lists += [segment.documents(term, read) for term, _ in terms]
+            docs = np.concatenate(lists)
+            if not many:
+                docs.sort()
+                docs = docs[np.diff(docs, prepend=docs[:1] - 1) != 0]
             total += int((rows[docs] >= 0).sum()) if len(rows) else len(docs)
         return total
 

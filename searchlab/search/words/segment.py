@@ -1,10 +1,11 @@
-"""Segment: some photos' words, written once and never changed, and what a query's words find there.
+"""Segment: some photos' words, written once and never changed.
 
-Terms are numbered, words in the order in which they were first met, then what has a digit. The
-postings of a term are the documents that have it, ascending, each with the fields as bits.
-Everything else is found by 64-bit hashes in sorted arrays: terms, stems, what is left of a term
-without one character, and whole texts. What a query finds is added up in numpy; large segments use
-the kernel.
+Terms are numbered by their hashes, words before what has a digit. The postings of a term are the
+documents that have it, ascending, each with the fields as bits, packed into bytes
+(`searchlab.search.words.postings`). Everything is found by hashes
+(`searchlab.search.words.hashed`): terms, stems, what is left of a term without one character, and
+whole texts. Cameras give every photo a number of its own, so what has a digit is known by its hash
+alone, and only words have their text here too.
 """
 
 from __future__ import annotations
@@ -21,28 +22,57 @@ from numpy.typing import NDArray
 from searchlab.errors import DataError
 from searchlab.photos.columns import Texts, open_columns
 from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
-from searchlab.search.words.fields import ALL_FIELDS, WEIGHTS
-from searchlab.search.words.terms import LANGUAGES, deletions, hash_of, one_edit_apart, stem_key
+from searchlab.search.words.fields import ALL_FIELDS, FIELDS, WEIGHTS
+from searchlab.search.words.hashed import Hashed
+from searchlab.search.words.postings import PADDING, WORD, ListHead, damaged, decode, read_head
+from searchlab.search.words.terms import (
+    LANGUAGES,
+    deletions,
+    has_digit,
+    hash_of,
+    one_edit_apart,
+    stem_key,
+)
 
 ARRAYS = {
-    "post_starts": np.int64,  # (n_terms + 1,)
-    "post_docs": np.uint32,  # (n_postings,)
-    "post_fields": np.uint8,
-    "term_hashes": np.uint64,  # (n_terms,) sorted
-    "term_numbers": np.uint32,
-    "stem_hashes": np.uint64,  # (n_stems,) sorted
+    "post_starts": np.uint32,  # (n_terms + 1,) where the postings of each term begin
+    "post_bytes": np.uint8,
+    "word_firsts": np.uint32,  # by hash: terms without a digit, in the order of their numbers
+    "word_rests": np.uint32,
+    "numeral_firsts": np.uint32,  # by hash: terms with one, whose numbers follow
+    "numeral_rests": np.uint32,
+    "stem_firsts": np.uint32,  # by hash
+    "stem_rests": np.uint32,
     "stem_terms": np.uint32,
-    "typo_hashes": np.uint64,  # (n_typos,) sorted
+    "typo_firsts": np.uint32,  # by hash
+    "typo_rests": np.uint32,
     "typo_terms": np.uint32,
-    "whole_hashes": np.uint64,  # (n_wholes,) sorted
-    "whole_docs": np.uint32,
-    "whole_fields": np.uint8,
+    "whole_firsts": np.uint32,  # by hash
+    "whole_rests": np.uint32,
+    "whole_docs": np.uint32,  # documents, and in the lowest bits the place in `WHOLES`
     "digests": np.uint64,  # (n_docs,) of all that is written about a photo, and of which
     "lengths": np.uint8,  # (2 * n_docs,) words of the title and of the description in turn
     "languages": np.uint32,  # places in LANGUAGES that words were stemmed in
 }
+KINDS = ("word", "numeral", "stem", "typo", "whole")
+"""Of what is found by hash."""
+
+WHOLES = np.array(
+    [1 << number for number, field in enumerate(FIELDS) if field.whole], dtype=np.uint8
+)
+"""Bits of the fields whose texts may be a query's whole."""
+
+WHOLE_BITS = 2
+"""Low bits of `whole_docs` that tell the field."""
+
 MIN_TYPO = 5
 """Letters from which on a word of a query may be misspelt."""
+
+_SOUND = "sound postings"
+
+_HITS = np.dtype("<u2")
+_HITS_OF = np.array([bits & 1 | (bits >> 1 & 1) << 8 for bits in range(256)], dtype=_HITS)
+"""Two bytes for each set of fields: whether the title is one of them, and the description."""
 
 
 class Segment:
@@ -51,6 +81,7 @@ class Segment:
     Attributes:
         path: Its file; None where it is in memory.
         arrays: By the names of `ARRAYS`.
+        terms: The words by number.
     """
 
     def __init__(
@@ -64,6 +95,14 @@ class Segment:
         self.path = path
         self.arrays = {name: arrays[name] for name in ARRAYS}
         self.terms = terms
+        for name, dtype in ARRAYS.items():
+            if self.arrays[name].dtype != dtype or self.arrays[name].ndim != 1:
+                msg = f"{name} of {self.arrays[name].dtype}"
+                raise DataError(msg)
+        self._hashed = {
+            kind: Hashed(self.arrays[f"{kind}_firsts"], self.arrays[f"{kind}_rests"])
+            for kind in KINDS
+        }
         self._check()
 
     @classmethod
@@ -90,34 +129,24 @@ class Segment:
         return sum(int(array.nbytes) for array in arrays)
 
     def _check(self) -> None:
-        parts = self.arrays
-        for name, dtype in ARRAYS.items():
-            if parts[name].dtype != dtype or parts[name].ndim != 1:
-                msg = f"{name} of {parts[name].dtype}"
-                raise DataError(msg)
-        starts, n_docs, n_terms = parts["post_starts"], len(self), len(self.terms)
+        """Check what can be checked without reading all; the rest is checked where it is read."""
+        parts, n_words = self.arrays, len(self.terms)
         sound = (
-            len(starts) == n_terms + 1 == len(parts["term_numbers"]) + 1
-            and starts[0] == 0
-            and starts[-1] == len(parts["post_docs"]) == len(parts["post_fields"])
-            and bool((np.diff(starts) >= 0).all())
-            and len(parts["lengths"]) == 2 * n_docs
+            len(self._hashed["word"]) == n_words
+            and len(parts["post_starts"]) == n_words + len(self._hashed["numeral"]) + 1
+            and int(parts["post_starts"][-1]) + PADDING <= len(parts["post_bytes"])
+            and len(parts["post_bytes"]) % WORD == 0
+            and len(parts["lengths"]) == 2 * len(self)
             and all(
-                len(parts[f"{kind}_hashes"]) == len(parts[names])
-                for kind, names in (
-                    ("term", "term_numbers"),
+                len(self._hashed[kind]) == len(parts[values])
+                for kind, values in (
                     ("stem", "stem_terms"),
                     ("typo", "typo_terms"),
                     ("whole", "whole_docs"),
                 )
             )
-            and len(parts["whole_fields"]) == len(parts["whole_docs"])
             and bool((parts["languages"] < len(LANGUAGES)).all())
         )
-        numbers = (parts["term_numbers"], parts["stem_terms"], parts["typo_terms"])
-        sound = sound and all(int(some.max(initial=0)) < max(1, n_terms) for some in numbers)
-        documents = (parts["whole_docs"], parts["post_docs"])
-        sound = sound and all(int(some.max(initial=0)) < max(1, n_docs) for some in documents)
         if not sound:
             msg = "arrays that do not fit together"
             raise DataError(msg)
@@ -126,9 +155,12 @@ class Segment:
 
     def term(self, term: str) -> int | None:
         """Return the number of a term; None if no photo has it."""
-        places = self._at("term_hashes", hash_of(term))
-        numbers = self.arrays["term_numbers"][places].tolist()
-        return next((number for number in numbers if self.terms[number] == term), None)
+        kind = "numeral" if has_digit(term) else "word"
+        places = self._hashed[kind].places(hash_of(term))
+        if kind == "word":
+            numbers = range(places.start, places.stop)
+            return next((number for number in numbers if self.terms[number] == term), None)
+        return len(self.terms) + places.start if places.start < places.stop else None
 
     def forms(self, word: str) -> list[int]:
         """Return the terms that have a stem in common with a word, in a language of theirs."""
@@ -142,38 +174,67 @@ class Segment:
 
     def wholes(self, whole: str) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """Return the documents with a text that is all of `whole`, and its fields as bits."""
-        places = self._at("whole_hashes", hash_of(whole))
-        return self.arrays["whole_docs"][places], self.arrays["whole_fields"][places]
+        places = self._hashed["whole"].places(hash_of(whole))
+        coded = self.arrays["whole_docs"][places]
+        docs, fields = np.divmod(coded, np.uint32(1 << WHOLE_BITS))
+        if len(coded) and (docs.max() >= len(self) or fields.max() >= len(WHOLES)):
+            wanted = "whole texts of its documents"
+            raise self.refused(wanted)
+        return docs, np.asarray(WHOLES[fields])
 
-    def documents(self, term: int, read: int = ALL_FIELDS) -> NDArray[np.uint32]:
+    def postings(self, term: int) -> tuple[NDArray[np.integer[Any]], NDArray[np.uint8]]:
+        """Return the documents that have a term, ascending, and their fields as bits."""
+        begin, end = self.arrays["post_starts"][term : term + 2].tolist()
+        data, n_docs = self.arrays["post_bytes"], len(self)
+        try:
+            if n_docs < COMPILED_FROM:
+                return decode(data, begin, end, n_docs)
+            from searchlab.search.words._kernels import postings
+
+            count = read_head(data, begin, end, n_docs).length
+            docs, fields = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8)
+            if not postings.decode(data, begin, end, n_docs, docs, fields):
+                raise damaged()
+        except DataError as error:
+            raise self.refused() from error
+        return docs, fields
+
+    def documents(self, term: int, read: int = ALL_FIELDS) -> NDArray[np.integer[Any]]:
         """Return the documents that have a term in one of some fields, as bits."""
-        start, end = self.arrays["post_starts"][term : term + 2].tolist()
-        docs = np.asarray(self.arrays["post_docs"][start:end])
-        if read == ALL_FIELDS:
-            return docs
-        return np.asarray(docs[(self.arrays["post_fields"][start:end] & np.uint8(read)) > 0])
+        docs, fields = self.postings(term)
+        return docs if read == ALL_FIELDS else docs[(fields & np.uint8(read)) > 0]
 
     def count(self, term: int, read: int = ALL_FIELDS) -> int:
         """Count the documents that have a term in one of some fields, as bits."""
-        start, end = self.arrays["post_starts"][term : term + 2].tolist()
-        if read == ALL_FIELDS:
-            return int(end - start)
-        return int(np.count_nonzero(self.arrays["post_fields"][start:end] & np.uint8(read)))
+        begin, end = self.arrays["post_starts"][term : term + 2].tolist()
+        head = self._head(begin, end)
+        if read == ALL_FIELDS or head.fields & read:
+            return head.length
+        if head.fields:
+            return 0
+        return int(np.count_nonzero(self.arrays["post_bytes"][head.stop : end] & np.uint8(read)))
 
-    def _all(self, kind: str, wanted_hashes: list[int]) -> list[int]:
-        hashes = self.arrays[f"{kind}_hashes"]
-        wanted = np.array(wanted_hashes, dtype=np.uint64)
-        firsts = np.searchsorted(hashes, wanted)
-        lasts = np.searchsorted(hashes, wanted, side="right")
+    def _head(self, begin: int, end: int) -> ListHead:
+        try:
+            return read_head(self.arrays["post_bytes"], begin, end, len(self))
+        except DataError as error:
+            raise self.refused() from error
+
+    def _all(self, kind: str, hashes: list[int]) -> list[int]:
         numbers: set[int] = set()
-        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-            numbers.update(self.arrays[f"{kind}_terms"][first:last].tolist())
+        for hashed in hashes:
+            numbers.update(self.arrays[f"{kind}_terms"][self._hashed[kind].places(hashed)].tolist())
+        if numbers and max(numbers) >= len(self.terms):
+            wanted = "terms that it has"
+            raise self.refused(wanted)
         return sorted(numbers)
 
-    def _at(self, name: str, hashed: int) -> slice:
-        hashes, key = self.arrays[name], np.uint64(hashed)
-        first = int(hashes.searchsorted(key))
-        return slice(first, first + int(hashes[first:].searchsorted(key, side="right")))
+    def refused(self, wanted: str = _SOUND) -> DataError:
+        """Return the error that says what the file must hold."""
+        return DataError(
+            f"{self.path} must hold {wanted}, got others; index again with "
+            "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
+        )
 
 
 @lru_cache(maxsize=2**16)
@@ -182,11 +243,7 @@ def _stem_hash(word: str, language: int) -> int | None:
     return None if key is None else hash_of(key)
 
 
-# -- what the words of a query find -------------------------------------------------------------
-
-_HITS = np.dtype("<u2")
-_HITS_OF = np.array([bits & 1 | (bits >> 1 & 1) << 8 for bits in range(256)], dtype=_HITS)
-"""Two bytes for each set of fields: whether the title is one of them, and the description."""
+# -- adding up ------------------------------------------------------------------------------------
 
 
 class PostingLists(NamedTuple):
@@ -197,6 +254,7 @@ class PostingLists(NamedTuple):
         words: (n_lists,) int64 which word of the query each is for, ascending.
         quality: (n_lists,) float32 how well the term fits the word, above 0 to 1.
         n_leading: Words, the first ones, that a photo must have one of; the others only add to it.
+        n_most: Photos that have one of these words, or more.
         read: Fields that are read, as bits.
     """
 
@@ -204,6 +262,7 @@ class PostingLists(NamedTuple):
     words: NDArray[np.int64]
     quality: NDArray[np.float32]
     n_leading: int
+    n_most: int
     read: int = ALL_FIELDS
 
 
@@ -252,21 +311,18 @@ def _compiled(
 ) -> Matched:
     from searchlab.search.words._kernels import postings
 
-    parts = segment.arrays
-    begins, ends = parts["post_starts"][lists.terms], parts["post_starts"][lists.terms + 1]
-    leading = lists.words < lists.n_leading
-    room = min(int((ends - begins)[leading].sum()), len(segment))
+    starts = segment.arrays["post_starts"]
+    room = min(lists.n_most, len(segment))
     rows = np.empty(room, dtype=np.int32)
     coverage, precision = np.empty(room, dtype=np.float32), np.empty(room, dtype=np.float32)
     bits = np.zeros(0, dtype=np.uint64) if allowed is None else allowed.words
     count = postings.add_up(
-        parts["post_docs"],
-        parts["post_fields"],
+        segment.arrays["post_bytes"],
         doc_rows,
-        parts["lengths"],
+        segment.arrays["lengths"],
         bits,
-        begins,
-        ends,
+        starts[lists.terms],
+        starts[lists.terms + 1],
         lists.words,
         lists.quality,
         idf,
@@ -278,11 +334,7 @@ def _compiled(
         precision,
     )
     if count < 0:
-        msg = (
-            f"{segment.path} must hold postings in ascending order, got others; index again with "
-            "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
-        )
-        raise DataError(msg)
+        raise segment.refused()
     return Matched(rows[:count].astype(np.int64), coverage[:count], precision[:count])
 
 
@@ -326,9 +378,7 @@ class _Postings(NamedTuple):
 
 
 def _postings(segment: Segment, lists: PostingLists, place: int) -> _Postings:
-    start, end = segment.arrays["post_starts"][lists.terms[place] :][:2].tolist()
-    docs = segment.arrays["post_docs"][start:end]
-    fields = segment.arrays["post_fields"][start:end]
+    docs, fields = segment.postings(int(lists.terms[place]))
     if lists.read != ALL_FIELDS:
         fields = fields & np.uint8(lists.read)
         docs, fields = docs[fields > 0], fields[fields > 0]

@@ -28,6 +28,7 @@ _UNSPACED = (
 )
 _PARTS = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _ASCII_WORDS = re.compile(r"[a-z0-9]+").findall
+_DIGIT = re.compile(r"\d")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 MAX_TERM_LENGTH = 64
 """Characters of a word that count; what is longer is no word."""
@@ -91,6 +92,8 @@ def words_of(text: str) -> list[str]:
     """
     if text.isascii():
         words = _ASCII_WORDS(text.lower())
+        if len(text) <= MAX_TERM_LENGTH:
+            return words
         return [word for word in words if len(word) <= MAX_TERM_LENGTH]
     text = unicodedata.normalize("NFC", text)
     return [word for word in _word_pattern().findall(text.lower()) if len(word) <= MAX_TERM_LENGTH]
@@ -159,7 +162,9 @@ _SCRIPTS = (
 )
 _IN_SCRIPTS = {language for *_, languages in _SCRIPTS for language in languages}
 _MOST_LOOKED_UP = 32  # words of a query
-_OF_SCRIPT = 1e-6  # what the script of a word counts beside a function word
+OF_SCRIPT = 1e-6
+"""What the script of a word counts beside a function word, where a language is chosen."""
+
 _stemming = threading.local()
 
 
@@ -214,7 +219,7 @@ def choose_language(languages: Iterable[tuple[int, ...]]) -> int | None:
             if number >= 0:
                 counts[number] = counts.get(number, 0) + 1
             else:
-                counts[~number] = counts.get(~number, 0) + _OF_SCRIPT
+                counts[~number] = counts.get(~number, 0) + OF_SCRIPT
     return max(counts, key=lambda number: (counts[number], -number)) if counts else None
 
 
@@ -268,6 +273,11 @@ def _stemmer(name: str) -> _Stemmer:
 
 
 # -- hashes and typing errors -------------------------------------------------------------------
+
+
+def has_digit(term: str) -> bool:
+    """Say whether a term has a digit, of any script: it is no word, but a number or a name."""
+    return _DIGIT.search(term) is not None
 
 
 def hash_of(text: str) -> int:
