@@ -88,6 +88,23 @@ def list_grants(
         return [GrantRecord(**row) for row in connection.execute(query).mappings()]
 
 
+def scopes_of_client(
+    database: Database,
+    account_id: int,
+    *,
+    client_id: str,
+    resource: str,
+    clock: Callable[[], datetime] = utc_now,
+) -> list[str]:
+    """List what a client may do already for an account, on this resource; empty if nothing."""
+    mine = _lasting(clock()) & (oauth_grants.c.account_id == account_id)
+    mine &= (oauth_grants.c.client_id == client_id) & (oauth_grants.c.resource == resource)
+    query = sa.select(oauth_grants.c.scopes).where(mine)
+    with database.reading() as connection:
+        held = " ".join(connection.scalars(query))
+    return list(dict.fromkeys(held.split()))
+
+
 def end_grants_of_client(connection: Connection, client_id: str, now: datetime) -> None:
     """End all grants of a client, and forget its codes, within a transaction."""
     connection.execute(oauth_codes.delete().where(oauth_codes.c.client_id == client_id))

@@ -16,6 +16,7 @@ from litestar.enums import MediaType
 
 from searchlab.api.accounts.apps import note_consent
 from searchlab.api.accounts.database import Database
+from searchlab.api.accounts.grants import scopes_of_client
 from searchlab.api.accounts.issuing import Consent, create_code
 from searchlab.api.http.context import services_of
 from searchlab.api.oauth.addresses import check_host, issuer_of, resource_of
@@ -59,7 +60,7 @@ async def show_consent(request: AnyRequest) -> Response[bytes]:
     _check(request)
     if visitor is None or not visitor.is_signed_in:
         return _lead_to_sign_in(request, parameters)
-    return _show(request, visitor, await _find(request, visitor, parameters))
+    return await _show(request, visitor, await _find(request, visitor, parameters))
 
 
 @post(PATH, status_code=200)
@@ -75,7 +76,7 @@ async def decide(request: AnyRequest) -> Response[bytes]:
     # Somebody may have signed in to another account since the page was shown.
     is_same = form.first("account_id") == str(visitor.account_id)
     if wish.asked is None or not is_same or decision not in {"allow", "refuse"}:
-        return _show(request, visitor, wish)
+        return await _show(request, visitor, wish)
     if decision == "refuse":
         answer = {"error": "access_denied", "error_description": "the person refused"}
         return _go_back(request, wish, answer)
@@ -147,7 +148,7 @@ async def _find(request: AnyRequest, visitor: Visitor, parameters: dict[str, str
     return _Wish(parameters, client, redirect_uri, asked)
 
 
-def _show(request: AnyRequest, visitor: Visitor, wish: _Wish) -> Response[bytes]:
+async def _show(request: AnyRequest, visitor: Visitor, wish: _Wish) -> Response[bytes]:
     if wish.asked is None:
         problem = wish.problem
         answer = (
@@ -163,6 +164,14 @@ def _show(request: AnyRequest, visitor: Visitor, wish: _Wish) -> Response[bytes]
             back=_address(request, wish, answer),
             back_host=host_of(wish.redirect_uri),
         )
+    services = services_of(request)
+    held = await services.in_database(
+        scopes_of_client,
+        services.database,
+        visitor.account_id,
+        client_id=wish.client.client_id,
+        resource=wish.asked.resource,
+    )
     target = form_target_of(wish.redirect_uri)
     own = page_headers()["Content-Security-Policy"]
     policy = own.replace("form-action 'self'", f"form-action 'self' {target}")
@@ -176,7 +185,8 @@ def _show(request: AnyRequest, visitor: Visitor, wish: _Wish) -> Response[bytes]
         redirect_uri=wish.redirect_uri,
         redirect_host=host_of(wish.redirect_uri),
         is_loopback=is_loopback(wish.redirect_uri),
-        scopes=[SCOPES[scope] for scope in wish.asked.scopes.split()],
+        held=[words for scope, words in SCOPES.items() if scope in held],
+        added=[SCOPES[scope] for scope in wish.asked.scopes.split() if scope not in held],
     )
 
 

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from searchlab.api.oauth.scopes import SCOPES
 from tests.support.oauth_server import BASE
 from tests.support.people import hidden, person
 
@@ -140,3 +141,42 @@ def test_names_are_shown_as_text(make):
     assert "<b>" not in page.text
     assert "&lt;b&gt;Finder" in page.text
     assert "Nobody has checked" in page.text
+
+
+def items_of(page, name):
+    """Return the items of the list of that id; none if the page has no such list."""
+    found = re.search(rf'<ul id="{name}">(.*?)</ul>', page.text, re.DOTALL)
+    return re.findall(r"<li>(.*?)</li>", found[1]) if found else []
+
+
+def test_who_is_asked_for_more_reads_what_the_app_may_do_already(make):
+    app = make("widener", name="Finder")
+    first = app.ask(scope="search")
+    assert (items_of(first, "held"), items_of(first, "added")) == ([], [SCOPES["search"]])
+    app.connect(scope="search")
+    more = app.ask(scope="search collections:write")
+    assert "Let <bdi>Finder</bdi> do more?" in more.text
+    assert items_of(more, "held") == [SCOPES["search"]]
+    assert items_of(more, "added") == [SCOPES["collections:write"]]
+    # What it does not ask for again stays allowed, so it is said as well.
+    other = app.ask(scope="collections:read")
+    assert items_of(other, "held") == [SCOPES["search"]]
+    assert items_of(other, "added") == [SCOPES["collections:read"]]
+
+
+def test_an_app_that_asks_again_is_said_to_get_nothing_new(make):
+    app = make("again", name="Finder")
+    app.connect(scope="search collections:read")
+    page = app.ask(scope="search")
+    assert "Connect <bdi>Finder</bdi> again?" in page.text
+    assert items_of(page, "held") == [SCOPES["search"], SCOPES["collections:read"]]
+    assert items_of(page, "added") == []
+
+
+def test_what_others_allowed_an_app_is_nobody_elses(make):
+    app, stranger = make("allowing"), make("stranger")
+    app.connect(scope="search")
+    stranger.client_id = app.client_id
+    page = stranger.ask(scope="search")
+    assert items_of(page, "held") == []
+    assert items_of(page, "added") == [SCOPES["search"]]
