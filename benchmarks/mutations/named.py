@@ -54,8 +54,8 @@ NAMED = (
     NamedBug(
         "the text index reads texts that are withheld",
         "search/words/fields.py",
-        "        for name in field.columns\n        if name not in withheld\n",
-        "        for name in field.columns\n",
+        "        if name not in withheld and (column := ",
+        "        if (column := ",
         _LEAKS,
     ),
     NamedBug(
