@@ -331,12 +331,12 @@ class WordIndex:
             if many and not len(rows):
                 total += sum(segment.count(term, read) for term, _ in terms)
                 continue
-            lists: list[NDArray[np.integer]] = [np.zeros(0, dtype=np.int64)]
+            lists = [np.zeros(0, dtype=np.uint32)]
             lists += [segment.documents(term, read) for term, _ in terms]
             docs = np.concatenate(lists)
             if not many:
                 docs.sort()
-                docs = docs[np.diff(docs, prepend=docs[:1] - 1) != 0]
+                docs = docs[np.diff(docs, prepend=docs[:1] + np.uint32(1)) != 0]
             total += int((rows[docs] >= 0).sum()) if len(rows) else len(docs)
         return total
 

@@ -81,11 +81,11 @@ def read_head(data: NDArray[np.uint8], begin: int, end: int, n_docs: int) -> Lis
 
 def decode(
     data: NDArray[np.uint8], begin: int, end: int, n_docs: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """Read the list between two places of `data`.
 
     Returns:
-        (count,) int64 documents, ascending, and (count,) uint8 their fields as bits.
+        (count,) uint32 documents, ascending, and (count,) uint8 their fields as bits.
 
     Raises:
         DataError: It cannot be a list over so many documents.
@@ -102,8 +102,8 @@ def decode(
     if docs[-1] >= n_docs:
         raise damaged()
     if head.fields:
-        return docs, np.full(head.length, head.fields, dtype=np.uint8)
-    return docs, np.asarray(data[head.stop : end])
+        return docs.astype(np.uint32), np.full(head.length, head.fields, dtype=np.uint8)
+    return docs.astype(np.uint32), np.asarray(data[head.stop : end])
 
 
 def _unpacked(data: NDArray[np.uint8], first: int, ends: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -182,7 +182,7 @@ class Segment:
             raise self.refused(wanted)
         return docs, np.asarray(WHOLES[fields])
 
-    def postings(self, term: int) -> tuple[NDArray[np.integer[Any]], NDArray[np.uint8]]:
+    def postings(self, term: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """Return the documents that have a term, ascending, and their fields as bits."""
         begin, end = self.arrays["post_starts"][term : term + 2].tolist()
         data, n_docs = self.arrays["post_bytes"], len(self)
@@ -192,14 +192,14 @@ class Segment:
             from searchlab.search.words._kernels import postings
 
             count = read_head(data, begin, end, n_docs).length
-            docs, fields = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8)
+            docs, fields = np.empty(count, dtype=np.uint32), np.empty(count, dtype=np.uint8)
             if not postings.decode(data, begin, end, n_docs, docs, fields):
                 raise damaged()
         except DataError as error:
             raise self.refused() from error
         return docs, fields
 
-    def documents(self, term: int, read: int = ALL_FIELDS) -> NDArray[np.integer[Any]]:
+    def documents(self, term: int, read: int = ALL_FIELDS) -> NDArray[np.uint32]:
         """Return the documents that have a term in one of some fields, as bits."""
         docs, fields = self.postings(term)
         return docs if read == ALL_FIELDS else docs[(fields & np.uint8(read)) > 0]

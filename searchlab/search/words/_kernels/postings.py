@@ -32,7 +32,6 @@ from searchlab.search.words._kernels.lists import (
 
 I32, U8, U32, U64 = types.int32, types.uint8, types.uint32, types.uint64
 _BLOCK = 8_192
-_LOOKED_UP = 32  # documents of a block up to which common words are looked up for each of them
 
 
 @inner
@@ -62,7 +61,7 @@ def _end_of_word(term_of: Any, at: Any) -> Any:
     return until
 
 
-@kernel(reads(U8), I64, I64, I64, writes(I64), writes(U8))
+@kernel(reads(U8), I64, I64, I64, writes(U32), writes(U8))
 def decode(data: Any, begin: Any, end: Any, n_docs: Any, docs: Any, fields: Any) -> Any:
     """Fill the documents of a list and their fields; whether it is sound.
 
@@ -232,7 +231,8 @@ def add_up(
             n_touched = 0
             for which in range(at, until):
                 one, listed, fit = lists[which], buffers[which], quality[which]
-                if n_met > _LOOKED_UP:
+                # Looking up so many would read as many blocks of the list as there are here.
+                if n_met * LISTED * n_docs > one[COUNT] * _BLOCK:
                     if not skip_to(data, one, listed, n_docs, first):
                         return -1
                     doc, place = one[DOC], one[PLACE]
