@@ -296,6 +296,15 @@ def test_a_port_in_use_is_refused_with_what_to_do():
             bind("127.0.0.1", port)
 
 
+def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_acknowledged():
+    with bind("127.0.0.1", 0) as listener:
+        listener.listen()
+        with socket.create_connection(listener.getsockname()):
+            connection, _ = listener.accept()
+            with connection:
+                assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
 @pytest.mark.parametrize("host", ["203.0.113.7", "no such host", "a" * 300, "\0"])
 def test_a_host_of_another_machine_is_refused(host):
     with pytest.raises(InputError, match="host must be a name or address of this machine"):

@@ -8,8 +8,10 @@ import socket
 from searchlab.errors import ConflictError, InputError
 
 # A client that vanished is noticed within a minute. Beyond what is on its way, the kernel keeps so
-# many bytes of a connection.
+# many bytes of a connection. The end of an answer does not wait until the client has acknowledged
+# its beginning, which browsers do 40 ms later.
 _INHERITED = {
+    "TCP_NODELAY": 1,
     "TCP_KEEPIDLE": 30,
     "TCP_KEEPINTVL": 10,
     "TCP_KEEPCNT": 3,
@@ -61,7 +63,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def _set_for_connections(listener: socket.socket) -> None:
-    """Set what all connections inherit: clients that vanished are noticed, and few bytes wait."""
+    """Set what all connections inherit: clients that vanished are noticed, little is held back."""
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _INHERITED.items():
         if hasattr(socket, name):  # not every system has them all
