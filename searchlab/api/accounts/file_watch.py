@@ -74,17 +74,27 @@ class FileWatch:
 
         @event.listens_for(engine, "checkout")
         def _check(_connection: Any, record: Any, _proxy: Any) -> None:
+            opened = record.info["node"]
+            # One look at the file is enough while it is the one that all know: each look lets go of
+            # the interpreter, and a busy server takes turns over it.
+            if "used" in record.info and _node_of(self._file) == opened == self._nodes.get(""):
+                if self._problem:
+                    self._remember(opened)
+                return
             self.check()
-            if record.info["node"] != _node_of(self._file):
+            if opened != _node_of(self._file):
                 msg = f"{self._file} was replaced"
                 raise InvalidatePoolError(msg)
-            self._remember(record.info["node"])
+            self._remember(opened)
 
         @event.listens_for(engine, "checkin")
         def _see(_connection: Any, record: Any) -> None:
+            if "used" in record.info:
+                return
             node = record.info.get("node")
             if node is not None and node == _node_of(self._file):  # its first use made the journal
                 self._remember(node)
+                record.info["used"] = True
 
     def check(self) -> None:
         """Compare the file with the one that was opened.
