@@ -18,6 +18,8 @@ from searchlab.photos.images.effort import decoding_effort
 from tests.support.pictures import encoded
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 PICTURE = encoded(Image.effect_noise((640, 480), 60).convert("RGB"), "JPEG")
 
 
@@ -102,7 +104,6 @@ def test_what_takes_too_long_is_stopped():
         assert decoders.pids == []
 
 
-@pytest.mark.slow
 def test_after_a_large_picture_its_memory_is_given_back(decoders):
     decoders.decode(encoded(Image.new("RGB", (6_000, 6_000)), "PNG"), 64)
     wait_until(lambda: all(resident_mib(pid) < 200 for pid in decoders.pids))

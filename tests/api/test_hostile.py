@@ -11,6 +11,8 @@ import pytest
 from tests.support.independent_client import UUID, check_refused, check_success
 from tests.support.spec_server import corpus
 
+pytestmark = pytest.mark.slow
+
 TEXTS = {
     "NUL": b"a\0b",
     "a lone surrogate": b"\xed\xa0\x80",
@@ -190,15 +192,7 @@ QUERIES = [
 
 @pytest.mark.parametrize(
     ("method", "target", "name"),
-    [
-        # The filters of a search by photo are read as those of a search by text are.
-        pytest.param(
-            *query,
-            id=f"{query[0]}-{query[1][8:22]}-{query[2]}",
-            marks=[pytest.mark.slow] if query[0] == "POST" and query[2] in FILTERS else [],
-        )
-        for query in QUERIES
-    ],
+    [pytest.param(*query, id=f"{query[0]}-{query[1][8:22]}-{query[2]}") for query in QUERIES],
 )
 def test_any_text_as_a_parameter(api, photo_id, method, target, name):
     target = target.format(photo_id=photo_id) + name

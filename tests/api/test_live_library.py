@@ -21,6 +21,8 @@ from searchlab.search.queries import Query
 from tests.support import snapshot_world
 from tests.support.apis import api
 
+pytestmark = pytest.mark.slow
+
 forgetful = snapshot_world.forgetful
 
 SEARCH = "/api/v1/search/photos"
@@ -141,7 +143,6 @@ def test_a_promoted_configuration_comes_in_and_cursors_of_the_old_one_go_on(serv
     assert pages(served.client, cursor) == expected
 
 
-@pytest.mark.slow
 def test_requests_do_not_fail_while_states_come_and_go(served, place):
     answers = []
     for number in range(6):

@@ -20,6 +20,8 @@ from searchlab.library.roots import check_root
 from tests.support.apis import api
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 COLLECTIONS = "/api/v1/collections"
 SEARCH = "/api/v1/search/photos"
 

@@ -12,6 +12,8 @@ from PIL import Image
 
 from searchlab.cli import extras, main
 
+pytestmark = pytest.mark.slow
+
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
 WITHOUT_EXTRAS = """
 import sys

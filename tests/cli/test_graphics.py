@@ -20,6 +20,8 @@ from PIL import Image
 from searchlab.cli.graphics import iterm2, kitty, protocol_in, protocol_of, sixel
 from tests.support import cli_world
 
+pytestmark = pytest.mark.slow
+
 search = cli_world.search
 whole = cli_world.whole
 SEQUENCES = {"kitty": "\x1b_G", "iterm2": "\x1b]1337;", "sixel": "\x1bP"}

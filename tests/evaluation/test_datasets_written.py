@@ -27,6 +27,8 @@ from tests.support import experiment_world
 from tests.support.bundled import bundled
 from tests.support.experiment_world import EXACT, SHADES, photo_id, shades
 
+pytestmark = pytest.mark.slow
+
 folder = experiment_world.folder
 HYBRID = replace(EXACT, words=USUAL_WORDS)
 

@@ -15,7 +15,7 @@ from searchlab.search.queries import Query
 from searchlab.search.words.terms import whole_of, words_of
 from tests.support.bundled import bundled
 
-QUICK = ("ar", "bn", "de", "el", "en", "he", "hi", "ja", "ka", "ko", "ru", "ta", "th", "zh-CN")
+pytestmark = pytest.mark.slow
 
 
 @functools.cache
@@ -47,13 +47,6 @@ def missed(titles, asked, toy_model, make_table):
     return [title for title in sorted(asked) if not comes_first(engine, titles, title)]
 
 
-@pytest.mark.parametrize("lang", QUICK)
-def test_some_titles_find_their_photos_first_in_every_script(lang, toy_model, make_table):
-    titles = list(titles_by_language()[lang].values())
-    assert missed(titles, titles[::8], toy_model, make_table) == []
-
-
-@pytest.mark.slow
 def test_a_title_finds_its_photo_first_in_every_language(toy_model, make_table):
     behind = {}
     for lang, title_of in titles_by_language().items():
@@ -74,7 +67,6 @@ def same(one, other):
     return whole_of(words_of(one)) == whole_of(words_of(other))
 
 
-@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
-def test_the_demos_own_titles_find_their_photos_first(step, toy_model, make_table):
+def test_the_demos_own_titles_find_their_photos_first(toy_model, make_table):
     titles = [record["title"] for record in bundled("demo").records]
-    assert missed(titles, set(titles[::step]), toy_model, make_table) == []
+    assert missed(titles, set(titles), toy_model, make_table) == []

@@ -26,6 +26,8 @@ from searchlab.search.indexes import ExactIndex, build_index
 from searchlab.search.queries import Query
 from searchlab.studies.vectors.made import made_vectors
 
+pytestmark = pytest.mark.slow
+
 REACH = OperatingPoint(kind="text", effort=0.99, recalls=(0.99, 0.97), exact_below=500)
 PARTS = {"index_id": "0123456789ab", "n_photos": 900, "k": 20, "n_queries": 64}
 TUNING = OperatingPoints(**PARTS, shares=(1.0, 0.1), reaches=(REACH,))
@@ -311,7 +313,6 @@ def command(*arguments):
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
 def test_the_command_writes_a_sealed_config_and_leaves_what_is_in_force(library):
     made = library(60, "clustered")
     before = made.engine
@@ -331,7 +332,6 @@ def test_the_command_writes_a_sealed_config_and_leaves_what_is_in_force(library)
     assert open_library(made.folder).engine.config == config
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("out", ["nowhere/tuned.json", "tuned.txt"])
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(library, tmp_path, out):
     made = library(10, "clustered")
@@ -340,7 +340,6 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(libr
     assert "--out must name a .json file" in done.stderr
 
 
-@pytest.mark.slow
 def test_ctrl_c_leaves_nothing_half_written(library):
     made = library(60, "clustered")
     before = sorted(path.name for path in made.folder.iterdir())

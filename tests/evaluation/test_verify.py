@@ -16,6 +16,8 @@ from searchlab.search.filters.photo_filter import PhotoFilter
 from tests.support import recorded_results
 from tests.support.shades import photo_id, reseal
 
+pytestmark = pytest.mark.slow
+
 shades = recorded_results.shades
 known = recorded_results.known
 cache = recorded_results.cache

@@ -16,6 +16,8 @@ from searchlab.search.queries import Query
 from tests.support import library_world
 from tests.support.library_world import ALL, GRAPH, PALETTE, ids_by_name, ranked, state_of
 
+pytestmark = pytest.mark.slow
+
 embedded = library_world.embedded
 index = library_world.index
 library = library_world.library

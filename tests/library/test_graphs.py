@@ -13,6 +13,8 @@ from searchlab.search.queries import Query
 from tests.support import library_world
 from tests.support.library_world import GRAPH, PALETTE, ids_by_name
 
+pytestmark = pytest.mark.slow
+
 embedded = library_world.embedded
 index = library_world.index
 library = library_world.library
@@ -74,7 +76,6 @@ def test_any_changes_end_in_the_library_that_is_built_anew(
     assert top(library, range(0, 60, 4)) == top(library, range(0, 60, 4), config=PALETTE)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dropped", [5, 40])
 def test_a_graph_that_grew_and_shrank_answers_as_one_built_anew_and_as_exact_search(
     put, index, library, photos, tmp_path, dropped

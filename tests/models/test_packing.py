@@ -19,6 +19,8 @@ from searchlab.models.packed import open_packed
 from searchlab.models.packing import pack_model
 from searchlab.training.adapt.model_folder import write_adapted
 
+pytestmark = pytest.mark.slow
+
 LOAD = """
 import json, sys
 from searchlab.models import load_model

@@ -20,6 +20,8 @@ from searchlab.photos.images.memory import (
 from tests.support.hostile_pictures import KINDS, plain, png
 from tests.support.pictures import encoded, reason
 
+pytestmark = pytest.mark.slow
+
 SIDE = 400
 
 

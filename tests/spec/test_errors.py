@@ -285,6 +285,7 @@ def test_head_and_options_are_answered_without_a_fault(api, path):
 # -- limits of time ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_too_many_requests_are_429_with_the_time_to_wait(known):
     with serving(known.data, "--rate", "0.05", "--burst", "3", *known.database) as slow:
         api = known.client(known.keys["paid"])

@@ -25,6 +25,8 @@ from searchlab.training.migrate.maps import (
 )
 from searchlab.training.migrate.migration import migrate
 
+pytestmark = pytest.mark.slow
+
 OLD, NEW = "tiles:1", "tiles:2"
 
 
