@@ -11,8 +11,6 @@ from searchlab.errors import InputError
 from searchlab.evaluation.significance import paired_test, permutation_test
 from searchlab.evaluation.significance.power import Power, power_of
 
-pytestmark = pytest.mark.slow
-
 
 def independent(n=200, seed=0, shift=0.0):
     rng = np.random.default_rng(seed)

@@ -15,8 +15,6 @@ from searchlab.sources.dump import read_dump
 from tests.support.examples import examples
 from tests.support.upstream import RECORDS, UNSPLASH
 
-pytestmark = pytest.mark.slow
-
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
