@@ -49,9 +49,12 @@ PAGES = {
     "judging, results": "/judge/landscapes/results",
     "account": "/account",
     "close the account": "/account/close",
+    "connected apps": "/account/apps",
     "sign in": "/sign-in",
     "failure": "/nothing",
+    "reference": "/docs",
     "errors of the API": "/docs/errors",
+    "tools": "/docs/mcp",
     "security": "/docs/security",
 }
 

@@ -25,7 +25,10 @@ FOCUSED = """() => {
   const place = isEnd ? null : [...document.querySelectorAll("*")].indexOf(one);
   return [one.textContent.trim().slice(0, 30) || one.name, place, isShown];
 }"""
-PUBLIC = ("/sign-in", "/c/{collection}", "/docs/errors", "/docs/security", "/nothing-here")
+PUBLIC = (
+    *("/sign-in", "/c/{collection}", "/nothing-here"),
+    *("/docs", "/docs/errors", "/docs/mcp", "/docs/security"),
+)
 OWN = (
     "/",
     "/?q=castle",

@@ -62,8 +62,9 @@ _FIELDS = f"^{_FIELD}(,{_FIELD})*$"
 _ABOUT = """Search over free-licence stock photos by meaning, by picture and by filters.
 
 Every answer comes in one envelope: `success`, `data`, `meta`, `error` and `pagination`. A failed
-validation alone is 422 with `{"detail": [{"loc", "msg", "type"}]}`. Every error code is explained,
-with an example and what to do, at [/docs/errors](/docs/errors).
+validation alone is 422 with `{"detail": [{"loc", "msg", "type"}]}`.
+
+Every error code is explained, with an example and what to do, at [/docs/errors](/docs/errors).
 
 Keys are made with `searchlab keys create` and sent in the header `x-api-key`.
 """

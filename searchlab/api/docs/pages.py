@@ -1,4 +1,4 @@
-"""The reference for people: Swagger UI with a form for each operation, all errors, security.
+"""The reference for people: a form for each operation, all errors, tools, security.
 
 The pages load nothing from other servers: their files lie in `static`, and their Content Security
 Policy allows no other script or style, neither inline nor from outside.
@@ -7,6 +7,7 @@ Policy allows no other script or style, neither inline nor from outside.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response, get
 from litestar.datastructures import CacheControlHeader
 from litestar.enums import MediaType
+from litestar.response import Redirect
 from litestar.static_files import create_static_files_router
 from markupsafe import Markup, escape
 
 from searchlab import __version__
 from searchlab.api.docs.mcp_clients import list_clients
 from searchlab.api.docs.openapi import EncodedDocument, build_document
+from searchlab.api.docs.reading import read_document, read_schemas
 from searchlab.api.docs.security import NOT_PROMISED, PEOPLE, PROMISES
 from searchlab.api.http.context import context_of
 from searchlab.api.mcp.catalog import TOOLS
@@ -35,6 +38,7 @@ POLICY = (
     "img-src 'self' http: https: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _CODE = re.compile(r"`([^`]+)`")
+_WORDS = re.compile(r"(\w+)")
 _INVALID = Kind(
     "",
     422,
@@ -55,23 +59,32 @@ def _mark_code(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
+def _mark_breaks(path: str) -> Markup:
+    """Let a path be broken before a slash, where it does not fit."""
+    return Markup("<wbr>/").join(path.split("/"))
+
+
+def _link_schemas(kind: str, schemas: Collection[str]) -> Markup:
+    """Let the names of schemas in a kind lead to them."""
+    words = (
+        Markup('<a href="#schema-{0}">{0}</a>').format(word) if word in schemas else escape(word)
+        for word in _WORDS.split(kind)
+    )
+    return Markup().join(words)
+
+
 @lru_cache(maxsize=64)
 def render_page(name: str, *, address: str = "") -> str:
-    """Render the page `reference`, `errors`, `security` or `mcp`, all but the first from tables.
+    """Render the page `errors`, `security` or `mcp` from the tables of what they show.
 
     Args:
         name: The page.
         address: That of the tool server, which the page `mcp` shows.
     """
-    templates = Environment(
-        loader=PackageLoader("searchlab.api.docs"), autoescape=True, undefined=StrictUndefined
-    )
-    templates.filters["code"] = _mark_code
-    # Relative to the page, so that it also works where a proxy puts the service under a path.
-    root = "" if name == "reference" else "../"
-    return templates.get_template(f"{name}.html").render(
-        root=root,
-        assets=f"{root}docs/static/{__version__}",
+    return _render(
+        name,
+        # Relative to the page, so that it also works where a proxy puts the service under a path.
+        root="../",
         kinds=sorted([*KINDS.values(), _INVALID], key=lambda kind: kind.status),
         without_body=_WITHOUT_BODY,
         people=PEOPLE,
@@ -85,9 +98,50 @@ def render_page(name: str, *, address: str = "") -> str:
     )
 
 
-def _answer_page(name: str) -> Response[str]:
+def render_reference(document: dict[str, Any]) -> str:
+    """Render the page of all operations from the OpenAPI document."""
+    info = document["info"]
+    return _render(
+        "reference",
+        root="",
+        openapi=document["openapi"],
+        info=info,
+        # The template leads to the pages of errors and security itself.
+        about=[part for part in info["description"].split("\n\n") if "](/" not in part],
+        key=document["components"]["securitySchemes"]["ApiKey"],
+        sections=read_document(document),
+        schemas=read_schemas(document),
+    )
+
+
+def _render(name: str, *, root: str, **shown: Any) -> str:
+    templates = Environment(
+        loader=PackageLoader("searchlab.api.docs"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters |= {
+        "code": _mark_code,
+        "breakable": _mark_breaks,
+        "link_schemas": _link_schemas,
+    }
+    assets = f"{root}docs/static/{__version__}"
+    return templates.get_template(f"{name}.html").render(root=root, assets=assets, **shown)
+
+
+def _drop_slash(request: Request[Any, Any, Any]) -> Redirect | None:
+    """Lead from `/docs/` to `/docs`: what a page links to is relative to its address."""
+    path = (request.scope.get("raw_path") or b"").split(b"?", 1)[0].decode("ascii")
+    if not path.endswith("/"):
+        return None
+    return Redirect(f"../{path.rstrip('/').rpartition('/')[2]}", status_code=308)
+
+
+def _answer_page(page: str) -> Response[str]:
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
-    return Response(render_page(name), media_type=MediaType.HTML, headers=headers)
+    return Response(page, media_type=MediaType.HTML, headers=headers)
 
 
 @get("/openapi.json", sync_to_thread=False)
@@ -102,19 +156,22 @@ def openapi_document(request: Request[Any, Any, Any]) -> Response[bytes]:
     return Response(document, media_type=MediaType.JSON, headers=headers)
 
 
-@get("/docs", sync_to_thread=False)
-def reference() -> Response[str]:
+@get("/docs", before_request=_drop_slash, sync_to_thread=False)
+def reference(request: Request[Any, Any, Any]) -> Response[str]:
     """Show the reference."""
-    return _answer_page("reference")
+    state = request.app.state
+    if "reference" not in state:
+        state.reference = render_reference(build_document(request.app))
+    return _answer_page(state.reference)
 
 
-@get("/docs/errors", sync_to_thread=False)
+@get("/docs/errors", before_request=_drop_slash, sync_to_thread=False)
 def errors() -> Response[str]:
     """Show every error."""
-    return _answer_page("errors")
+    return _answer_page(render_page("errors"))
 
 
-@get("/docs/mcp", sync_to_thread=False)
+@get("/docs/mcp", before_request=_drop_slash, sync_to_thread=False)
 def tools(request: Request[Any, Any, Any]) -> Response[str]:
     """Show how programs of language models are connected, and what they can do."""
     services = request.app.state.get("services")
@@ -124,10 +181,10 @@ def tools(request: Request[Any, Any, Any]) -> Response[str]:
     return Response(page, media_type=MediaType.HTML, headers=headers)
 
 
-@get("/docs/security", sync_to_thread=False)
+@get("/docs/security", before_request=_drop_slash, sync_to_thread=False)
 def security() -> Response[str]:
     """Show who may do what, and what is promised."""
-    return _answer_page("security")
+    return _answer_page(render_page("security"))
 
 
 _ASSETS = create_static_files_router(
