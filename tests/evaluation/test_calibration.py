@@ -123,6 +123,10 @@ def test_score_of_one_falls_into_the_last_bin():
     assert reliability([1.0, 0.0], [True, False], bins=4).bins == [(0.0, 0.0, 1), (1.0, 1.0, 1)]
 
 
+def test_scores_of_one_share_a_bin_with_those_just_below():
+    assert len(reliability([1.0, 0.95], [True, False]).bins) == 1
+
+
 def test_score_outside_its_range_is_refused():
     with pytest.raises(InputError, match="must lie from 0 to 1"):
         reliability([1.2], [True])

@@ -34,6 +34,11 @@ def test_recall_counts_a_worse_photo_and_padding_as_missed():
     assert recall_at_k(approximate, exact) == 0.5
 
 
+def test_recall_counts_the_first_photo_of_a_library_like_any_other():
+    exact = Neighbors(np.array([[4, 0]]), np.array([[0.9, 0.5]]))
+    assert recall_at_k(exact, exact) == 1.0
+
+
 def test_recall_counts_a_repeated_row_once():
     exact = Neighbors(np.array([[4, 7]]), np.array([[0.9, 0.5]]))
     approximate = Neighbors(np.array([[4, 4]]), np.array([[0.9, 0.9]]))

@@ -170,3 +170,13 @@ def test_the_p_value_is_that_of_flips_from_a_hundred_clusters_on_and_never_below
     apart = paired_test(values, zeros, clusters=clusters)
     assert apart >= permutation_test(values, zeros, clusters=clusters)
     assert apart == paired_test(values, zeros, clusters=clusters)  # the seed is the same
+
+
+@pytest.mark.parametrize("n", [FEW // 2, FEW])
+def test_a_metric_has_the_same_intervals_alone_and_beside_others(n):
+    rng = np.random.default_rng(5)
+    scores = {"high": rng.uniform(0.6, 1.0, n), "low": rng.uniform(0.0, 0.4, n)}
+    kept = {"groups": ["en"] * (n - 2) + ["de"] * 2, "samples": 200}
+    together = bootstrap_intervals(scores, **kept)
+    for name, values in scores.items():
+        assert together[name] == bootstrap_intervals({name: values}, **kept)[name]

@@ -106,6 +106,17 @@ def test_a_worse_one_does_not_replace_it(tmp_path):
         worse.promote(tmp_path / "chosen.json")
 
 
+def test_promotion_names_what_it_is_tied_with_and_nothing_else(tmp_path):
+    tasks = [
+        Task(Report([result(c, shift=s, dataset=name) for c, s in systems]), 0.5)
+        for name in ("demo", "demo-written")
+        for systems in [[(MINI, 0.0), (HYBRID, 0.0), (PALETTE, 0.5)]]
+    ]
+    values = read_measurement(WeighedTasks(tasks).promote(tmp_path / "chosen.json"))
+    named = {one["config_id"] for one in values["evidence"]["tied_with"]}
+    assert named | {values["config_id"]} == {MINI.config_id, HYBRID.config_id}
+
+
 @pytest.mark.parametrize("weights", [(0.5, 0.6), (1.0, 0.0), (1.5, -0.5)])
 def test_weights_must_be_shares(weights):
     with pytest.raises(InputError, match="add up to 1"):

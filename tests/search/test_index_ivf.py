@@ -172,6 +172,16 @@ def test_a_stretch_grows_with_the_recall_asked_for():
     assert packed.bands(0.9, filtered=True) == pytest.approx(stopping.bands(0.9, filtered=True))
 
 
+def test_the_longest_stretch_that_was_tried_is_taken_where_it_is_needed():
+    curve = [*(12 * [0.9]), 0.98]
+    stopping = Stopping(0.1, 0.7, 0.3, np.full((2, 2, 13), curve, np.float32), 64)
+    assert STRETCHES[-2] < stopping.bands(0.95, filtered=True)[1] < STRETCHES[-1]
+
+
+def test_lists_without_measurements_are_taken_to_scatter_twice_as_far_as_chance_would():
+    assert Stopping.unpack(np.zeros(0, np.float32), DIM).usual == 2 / DIM
+
+
 @pytest.mark.parametrize(("n_mixed", "gap"), [(2, 1.5), (6, 3.0)])
 def test_texts_that_were_learnt_from_are_searched_as_far_as_they_need(vectors, exact, n_mixed, gap):
     """As texts do, they lie between photos and apart from all of them."""

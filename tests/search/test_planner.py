@@ -170,6 +170,13 @@ def test_a_kind_of_query_that_was_not_measured_is_planned_as_before():
         assert plan(QUERIES[kind], config).expected_recall is None
 
 
+def test_what_is_scored_whole_below_all_filters_measured_is_not_at_the_narrowest_of_them():
+    config = tuned("clustered", measured={"image": MEASURED["image"]}, recall=0.9)
+    config = replace(config, tuning=replace(config.tuning, shares=(1.0, 0.1, 0.03)))
+    assert plan(QUERIES["text"], config, 299).mode == "exact"
+    assert plan(QUERIES["text"], config, 300).mode == "clustered"
+
+
 # -- few photos are scored one by one ---------------------------------------------------------
 
 
