@@ -1,5 +1,8 @@
 """Somebody looks for photos: words, pictures, colours, filters, further pages, one photo."""
 
+from base64 import b64encode
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -113,6 +116,53 @@ def test_a_picture_is_chosen_and_finds_itself(signed_in, served, scripts):
     one.page.goto("/")
     one.page.goto(address)  # shared, or opened again
     assert ids_of(one)[0] == photo["photo_id"]
+
+
+# What a browser gives to a page on which a file was dropped, or pasted from the clipboard.
+GIVE = """([kind, base64]) => {
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  const data = new DataTransfer();
+  data.items.add(new File([bytes], "seen.png", { type: "image/png" }));
+  const how = { bubbles: true, cancelable: true };
+  if (kind === "paste") dispatchEvent(new ClipboardEvent("paste", { ...how, clipboardData: data }));
+  else for (const type of ["dragover", "drop"]) {
+    document.body.dispatchEvent(new DragEvent(type, { ...how, dataTransfer: data }));
+  }
+}"""
+
+
+@pytest.mark.parametrize("kind", ["paste", "drop"])
+def test_a_picture_that_is_dropped_or_pasted_finds_itself(signed_in, served, kind):
+    photo = next(each for each in served.everything if each["source"] == "scikit-image")
+    file = served.photos / served.record_of[photo["photo_id"]]["file"]
+    one = signed_in()
+    one.page.goto("/?q=snow")
+    with one.page.expect_navigation(url="**picture=*"):
+        one.page.evaluate(GIVE, [kind, b64encode(file.read_bytes()).decode()])
+    assert ids_of(one)[0] == photo["photo_id"]
+    shown_copy = one.page.get_by_alt_text("The picture that you chose")
+    assert shown_copy.evaluate("picture => picture.src").startswith("data:image/jpeg")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/?q=castle&color_hex=%231f6f8b&color_tolerance=200",
+        "/?q=castle&color_name=blue&color_tolerance=33",
+        "/?q=castle&score_threshold=0.33&sort_by=newest",
+    ],
+)
+def test_a_filter_that_is_not_touched_stays_as_it_was(signed_in, scripts, address):
+    one = signed_in(java_script_enabled=scripts)
+    one.page.goto(address)
+    before = parse_qs(urlsplit(one.page.url).query)
+    one.page.locator("details.filters > summary").click()
+    one.page.get_by_role("checkbox", name="landscape").check()
+    one.page.get_by_role("button", name="Show photos").click()
+    one.page.wait_for_url("**orientation=landscape*")
+    after = parse_qs(urlsplit(one.page.url).query)
+    assert after == {**before, "orientation": ["landscape"]}
 
 
 def test_an_empty_result_leads_out(signed_in):
