@@ -3,7 +3,8 @@
     python -m benchmarks.pages.draw_pages [--data LIBRARY]
 
 Writes results/readme/search.jpg and results/pages/*.jpg: the search page in light, in the dark, on
-a phone and from right to left, and a photo's page. Needs Chromium.
+a phone and from right to left; a photo, a collection, judging and an account, of somebody who is
+signed in; the reference with an open form. Needs Chromium.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from benchmarks.pages.bench_accessibility import prepare, sign_in_link
 from benchmarks.pages.bench_pages import index, serving
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -27,7 +30,12 @@ PICTURES: dict[str, dict[str, Any]] = {
     "pages/search-dark": {"viewport": WIDE, "color_scheme": "dark"},
     "pages/search-phone": {"viewport": PHONE},
     "pages/search-right-to-left": {"viewport": WIDE, "path": "/?q=قلعة", "dir": "rtl"},
-    "pages/photo": {"viewport": WIDE, "opens": True},
+    "pages/photo": {"viewport": WIDE, "path": "/photos/{photo}"},
+    "pages/collection": {"viewport": WIDE, "path": "/c/{collection}"},
+    "pages/judging": {"viewport": WIDE, "path": "/judge/landscapes/grid"},
+    "pages/account-dark": {"viewport": WIDE, "path": "/account", "color_scheme": "dark"},
+    "pages/reference": {"viewport": WIDE, "path": "/docs#searchPhotosByText"},
+    "pages/reference-phone": {"viewport": PHONE, "path": "/docs#searchPhotosByText"},
 }
 QUALITY = 85
 
@@ -43,9 +51,13 @@ def main() -> None:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox"]
             )
+            person = browser.new_context(base_url=address)
+            names = prepare(person.new_page(), sign_in_link(library, address))
+            collect(person.pages[0], names["collection"])
+            shot = Path(scratch) / "shot.png"
             for name, how in PICTURES.items():
-                shot = Path(scratch) / "shot.png"
-                take(browser, address, shot, **how)
+                window = {**how, "base_url": address, "storage_state": person.storage_state()}
+                take(browser, shot, names, **window)
                 target = RESULTS / f"{name}.jpg"
                 target.parent.mkdir(parents=True, exist_ok=True)
                 image = Image.open(shot).convert("RGB")
@@ -54,22 +66,29 @@ def main() -> None:
             browser.close()
 
 
+def collect(page: Any, collection: str) -> None:
+    """Add a few photos more to a collection."""
+    for words in ("a cat", "mountains", "a red flower", "the sea", "a bridge"):
+        page.goto(f"/?{urlencode({'q': words})}")
+        photo = page.locator("li.photo > a").first.get_attribute("href").rpartition("/")[2]
+        page.goto(f"/collections/add?photo_id={photo}")
+        page.get_by_label("Collection").select_option(collection)
+        with page.expect_navigation():
+            page.get_by_role("button", name="Add", exact=True).click()
+
+
 def take(
     browser: Any,
-    address: str,
     shot: Path,
+    names: dict[str, str],
     *,
     path: str = SEARCH,
     dir: str = "ltr",
-    opens: bool = False,
     **window: Any,
 ) -> None:
-    """Take one picture, of the first photo's page if it `opens`."""
+    """Take one picture; `names` stand for the braces of its path."""
     page = browser.new_page(**window)
-    page.goto(address + path, wait_until="networkidle")
-    if opens:
-        page.locator("li.photo a").first.click()
-        page.wait_for_load_state("networkidle")
+    page.goto(path.format(**names), wait_until="networkidle")
     page.evaluate(f"document.documentElement.dir = '{dir}'")
     page.wait_for_timeout(300)
     page.screenshot(path=shot)
