@@ -74,6 +74,11 @@ def test_a_refused_request_costs_nothing(opened):
     assert rates.check("k", NOON + 0.1).allowed
 
 
+def test_a_request_that_comes_a_nanosecond_early_costs_nothing_either(opened):
+    rates = opened(None, 10, 1)
+    assert [rates.check("k", at).allowed for at in (0, 0.1 - 1e-9, 0.1)] == [True, False, True]
+
+
 def test_keys_do_not_share_a_bucket(opened, path):
     rates = opened(path, 1, 2)
     assert [allowed(rates, f"key-{n}", 3, NOON) for n in range(200)] == [2] * 200

@@ -314,6 +314,14 @@ def test_a_walk_ends_where_an_answer_says_nothing(name):
         walk.send({})
 
 
+@pytest.mark.parametrize("odd", ["more", ["more"], 7, {}])
+def test_a_walk_through_wikimedia_ends_where_what_follows_is_no_place_to_go_on(odd):
+    walk = SOURCES["wikimedia"].search("x")
+    next(walk)
+    with pytest.raises(StopIteration):
+        walk.send({"continue": odd})
+
+
 def test_the_met_is_asked_for_every_object_by_itself():
     walk = SOURCES["met"].search("bowl")
     assert not next(walk).has_records
