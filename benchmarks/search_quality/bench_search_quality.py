@@ -5,7 +5,7 @@
         --dataset flickr8k
     python -m benchmarks.search_quality.bench_search_quality --smoke --out "$(mktemp -d)"
 
-Writes results/search_quality/<dataset>/<config_id>.json with the scores and the ranking of every
+Writes results/search_quality/<dataset>/<model>-<index>-<hash>.json with scores and ranking of every
 query beside it, and <dataset>.md with the leaderboard. What is on record for the same
 configuration, data and code is not measured again (--force does). --data holds the library and
 links to the photos; it is a temporary folder if left out.

@@ -23,9 +23,9 @@ from searchlab.evaluation.datasets.dataset_library import (
     describe_photos,
     open_dataset_library,
 )
+from searchlab.evaluation.file_names import find_result_file
 from searchlab.evaluation.metrics import check_judgments, latency, per_query, run_depth
 from searchlab.evaluation.provenance.manifest import data_hashes, machine, make_manifest, models_of
-from searchlab.evaluation.provenance.measurement import measurement_path
 from searchlab.evaluation.provenance.registry import code_of
 from searchlab.evaluation.reports import Report
 from searchlab.evaluation.results import Ranked, Result, Scores, load_result, system_name
@@ -178,8 +178,7 @@ class Experiment:
         photos = None if library is None else describe_photos(library.engine.table, self.dataset)
         results = {}
         for config in self.configs:
-            name = config.config_id
-            path = measurement_path(self.out, self.benchmark, self.dataset.name, name)
+            path = find_result_file(self.out / self.benchmark / self.dataset.name, config)
             if path.exists():
                 try:
                     result = load_result(path)
@@ -195,7 +194,7 @@ class Experiment:
                 same_seed = result.manifest.get("seed") == self.seed
                 setting = self._setting(photos or self._all_photos(result))
                 if same_seed and result.setting == setting:
-                    results[name] = result
+                    results[config.config_id] = result
         return results
 
     def _all_photos(self, result: Result) -> dict[str, Any]:

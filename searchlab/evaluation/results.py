@@ -1,8 +1,11 @@
 """Result: the scores of one configuration on one dataset, and the files that record them.
 
-<out>/<benchmark>/<dataset>/<config_id>.json        figures, configuration, code and machine
-<out>/<benchmark>/<dataset>/<config_id>.scores.tsv  one line for each query, for paired tests
-<out>/<benchmark>/<dataset>/<config_id>.run.gz      the ranking of each query, TREC (`read_run`)
+<out>/<benchmark>/<dataset>/<name>.json        figures, configuration, code and machine
+<out>/<benchmark>/<dataset>/<name>.scores.tsv  one line for each query, for paired tests
+<out>/<benchmark>/<dataset>/<name>.run.gz      the ranking of each query, TREC (`read_run`)
+
+The name is read by people and ends with the configuration's hash, as in
+`mini-exact-3b46c8f38ff9.json`; see `searchlab.evaluation.file_names`.
 
 The JSON is a sealed measurement (`searchlab.evaluation.provenance.measurement`), written last:
 if it exists, the other files are complete.
@@ -24,15 +27,13 @@ from searchlab.config import Config
 from searchlab.config.indexes import load_index
 from searchlab.errors import DataError
 from searchlab.evaluation.datasets.judgments import read_run, write_run
-from searchlab.evaluation.provenance.measurement import (
-    measurement_path,
-    read_measurement,
-    write_measurement,
-)
+from searchlab.evaluation.file_names import find_result_file, is_named_by, result_stem
+from searchlab.evaluation.provenance.measurement import read_measurement, write_measurement
 from searchlab.evaluation.significance import GroupedIntervals
 from searchlab.files import write_atomically
 
 _LABELS = ("query_id", "lang", "about")
+_ENDINGS = (".json", ".scores.tsv", ".run.gz")  # the JSON first: without it, there is no result
 
 Ranked: TypeAlias = Mapping[str, Sequence[tuple[str, float]]]
 """query_id -> (photo_id, relevance score 0 to 1), best first."""
@@ -127,8 +128,8 @@ class Result:
         return len(self.scores.query_ids)
 
     def path(self, out: Path) -> Path:
-        """Return the path of the JSON in a folder of results."""
-        return measurement_path(out, self.benchmark, self.dataset, self.config_id)
+        """Return the path of the JSON in a folder of results, whether it is there or not."""
+        return find_result_file(out / self.benchmark / self.dataset, self.config)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON's values; quality to six digits."""
@@ -153,6 +154,8 @@ class Result:
     def save(self, out: Path, *, run: Ranked | None = None) -> Path:
         """Write run, scores and JSON, each atomically and in this order.
 
+        A result of the configuration that has another name, as of an earlier version, is replaced.
+
         Args:
             out: Folder of results.
             run: The ranking of each query; if left out, no `.run.gz` is written.
@@ -160,7 +163,8 @@ class Result:
         Returns:
             The path of the JSON.
         """
-        path = self.path(out)
+        before = self.path(out)
+        path = before.with_name(f"{result_stem(self.config)}.json")
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = [path.with_suffix(".scores.tsv")]
         if run is not None:
@@ -169,6 +173,9 @@ class Result:
             scores = {query_id: [score for _, score in ranked] for query_id, ranked in run.items()}
             write_run(photos, beside[-1], tag=self.config_id, scores=scores)
         write_atomically(beside[0], _scores_text(self.scores).encode())
+        if before != path:
+            for ending in _ENDINGS:
+                before.with_suffix(ending).unlink(missing_ok=True)
         return write_measurement(path, self.to_dict(), beside=beside)
 
 
@@ -194,6 +201,9 @@ def load_result(path: Path | str) -> Result:
         config = Config.from_dict(values["config"])
         if config.config_id != values["config_id"]:
             msg = f"config_id {values['config_id']!r} of another config"
+            raise ValueError(msg)
+        if not is_named_by(path, config.config_id):
+            msg = f"the result of {config.config_id}, whose file's name must end so"
             raise ValueError(msg)
         for part, needed in (("manifest", {"code", "date", "machine"}), ("photos", {"hash"})):
             if missing := sorted(needed - values[part].keys()):

@@ -15,6 +15,7 @@ from searchlab.errors import (
     NotFoundError,
     SearchlabError,
 )
+from searchlab.evaluation.file_names import find_result_file
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.provenance.measurement import read_measurement, write_measurement
 from searchlab.library.library import create_library
@@ -45,7 +46,7 @@ def results(tmp_path):
 
 
 def file_of(results, config):
-    return results / "search_quality" / "made" / f"{config.config_id}.json"
+    return find_result_file(results / "search_quality" / "made", config)
 
 
 def test_report_writes_one_file(run, results, tmp_path):

@@ -60,7 +60,7 @@ def test_headline_is_the_macro_average_over_languages(library, folder):
 def test_record_holds_what_is_needed_to_read_it_later(library, folder, tmp_path):
     dataset = shades(folder)
     (result,) = Experiment(dataset, [EXACT], library=library, out=tmp_path).run().results
-    path = tmp_path / "search_quality" / "shades" / f"{result.config_id}.json"
+    path = tmp_path / "search_quality" / "shades" / f"palette-exact-{result.config_id}.json"
     values = json.loads(path.read_text(encoding="utf-8"))
     assert values["schema"] == 2
     assert (values["name"], values["system"]) == (result.config_id, "palette × exact")
@@ -73,8 +73,8 @@ def test_record_holds_what_is_needed_to_read_it_later(library, folder, tmp_path)
         *("ndcg@10", "success@5", "p50_ms", "p95_ms", "p99_ms", "text_ms", "build_s", "size_mib")
     }
     assert values["files"].keys() == {
-        f"{result.config_id}.run.gz",
-        f"{result.config_id}.scores.tsv",
+        f"palette-exact-{result.config_id}.run.gz",
+        f"palette-exact-{result.config_id}.scores.tsv",
     }
     assert Config.load(path) == result.config
 

@@ -50,15 +50,16 @@ def test_a_result_reads_back_as_it_was(saved, tmp_path):
     assert read_back.to_dict() == result(manifest=read_back.manifest).to_dict()
     assert read_back.scores.query_ids == IDS
     assert read_back.scores.values["ndcg@10"].tolist() == result().scores.values["ndcg@10"].tolist()
-    assert saved == tmp_path / "search_quality" / "demo" / f"{read_back.config_id}.json"
+    folder = tmp_path / "search_quality" / "demo"
+    assert saved == folder / f"palette-exact-{read_back.config_id}.json"
     assert Config.load(saved) == read_back.config
 
 
 def test_the_run_beside_it_is_trec_with_scores_and_the_config_as_its_system(saved):
-    file = saved.with_suffix(".run.gz")
+    file, config_id = saved.with_suffix(".run.gz"), load_result(saved).config_id
     assert read_run(file) == {query_id: ["b", "a"] for query_id in IDS}
     lines = gzip.decompress(file.read_bytes()).decode().splitlines()
-    assert lines[:2] == [f"q00 Q0 b 1 0.75 {saved.stem}", f"q00 Q0 a 2 0.25 {saved.stem}"]
+    assert lines[:2] == [f"q00 Q0 b 1 0.75 {config_id}", f"q00 Q0 a 2 0.25 {config_id}"]
 
 
 def test_equal_results_are_equal_files(tmp_path):

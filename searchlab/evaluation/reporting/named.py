@@ -17,7 +17,8 @@ def find_result(named: Path | str, folder: Path) -> Path:
 
     Args:
         named: A file; or a system of the leaderboard that was measured last in the folder, by its
-            place (`2`), its name, its model (`mini`), or the beginning of its hash.
+            place (`2`), its name, its model (`mini`), its file's name (`mini-exact-3b46c8f38ff9`),
+            or the beginning of its hash.
         folder: Folder of results.
 
     Returns:
@@ -37,7 +38,11 @@ def find_result(named: Path | str, folder: Path) -> Path:
     if text.isdecimal() and 1 <= int(text) <= len(board.results):
         return board.results[int(text) - 1].path(folder)
     ways = (
-        [one for one in board.results if text in (board.names[one.config_id], one.config_id)],
+        [
+            one
+            for one in board.results
+            if text in (board.names[one.config_id], one.config_id, one.path(folder).stem)
+        ],
         [one for one in board.results if one.config.model == text],
         [
             one

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from searchlab.errors import DataError, NotFoundError
 from searchlab.evaluation.charts import svg_of
+from searchlab.evaluation.file_names import find_result_file
 from searchlab.evaluation.promotion import BENCHMARK as PROMOTION
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.reporting.frontier import (
@@ -30,6 +31,7 @@ from searchlab.evaluation.results import read_run_beside
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets import Dataset
+    from searchlab.evaluation.results import Result
     from searchlab.library.library import Library
 
 _MANY_LANGUAGES = 12
@@ -164,7 +166,7 @@ def _section(
     says = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in reading(report))
     pictures, dataset = find_pictures(library, report.results[0].dataset, own)
     systems = [
-        (result, read_run_beside(path / f"{result.config_id}.json"))
+        (result, read_run_beside(find_result_file(path, result.config)))
         for result in shown_systems(report)
     ]
     return "\n".join(
@@ -183,7 +185,7 @@ def _section(
                 systems, report.names, dataset=dataset, pictures=pictures, n_queries=n_samples
             ),
             "<h3>Manifests</h3>",
-            *(_manifest(path, report, result.config_id) for result in report.results),
+            *(_manifest(path, report, result) for result in report.results),
         ]
     )
 
@@ -210,9 +212,10 @@ def _languages(report: Report) -> str:
     return body
 
 
-def _manifest(path: Path, report: Report, config_id: str) -> str:
-    values = read_measurement(path / f"{config_id}.json")
-    return manifest_html(values, title=f"{report.names[config_id]}, {config_id}")
+def _manifest(path: Path, report: Report, result: Result) -> str:
+    values = read_measurement(find_result_file(path, result.config))
+    title = f"{report.names[result.config_id]}, {result.config_id}"
+    return manifest_html(values, title=title)
 
 
 def _others(others: Mapping[Path, Mapping[str, Any]]) -> str:
