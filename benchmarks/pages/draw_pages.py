@@ -72,7 +72,7 @@ def collect(page: Any, collection: str) -> None:
         page.goto(f"/?{urlencode({'q': words})}")
         photo = page.locator("li.photo > a").first.get_attribute("href").rpartition("/")[2]
         page.goto(f"/collections/add?photo_id={photo}")
-        page.get_by_label("Collection").select_option(collection)
+        page.get_by_label("Collection", exact=True).select_option(collection)
         with page.expect_navigation():
             page.get_by_role("button", name="Add", exact=True).click()
 
