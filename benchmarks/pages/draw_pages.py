@@ -14,7 +14,6 @@ import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
@@ -67,11 +66,11 @@ def main() -> None:
 
 
 def collect(page: Any, collection: str) -> None:
-    """Add a few photos more to a collection."""
-    for words in ("a cat", "mountains", "a red flower", "the sea", "a bridge"):
-        page.goto(f"/?{urlencode({'q': words})}")
-        photo = page.locator("li.photo > a").first.get_attribute("href").rpartition("/")[2]
-        page.goto(f"/collections/add?photo_id={photo}")
+    """Add the photos to a collection that follow the one in it."""
+    page.goto(SEARCH)
+    links = page.locator("li.photo > a").evaluate_all("all => all.map(a => a.href)")
+    for link in links[1:8]:
+        page.goto(f"/collections/add?photo_id={link.rpartition('/')[2]}")
         page.get_by_label("Collection", exact=True).select_option(collection)
         with page.expect_navigation():
             page.get_by_role("button", name="Add", exact=True).click()
