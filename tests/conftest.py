@@ -1,9 +1,13 @@
 """What test files share: plain photos, unit vectors, a model of a few words, plain pictures."""
 
+import atexit
 import hashlib
 import json
+import os
+import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +21,10 @@ from searchlab.photos.colors import color_name
 from searchlab.photos.photo import Photo, attribution_of, orientation_of
 from searchlab.photos.table import PhotoTable
 from tests.support.commands import Done
+
+# Kept between runs and users otherwise, the photos of made-up datasets among them.
+os.environ["SEARCHLAB_CACHE"] = tempfile.mkdtemp(prefix="searchlab-tests-")
+atexit.register(shutil.rmtree, os.environ["SEARCHLAB_CACHE"], ignore_errors=True)
 
 # Started in the background, a shell makes its commands deaf to Ctrl-C, and they their children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -25,11 +25,7 @@ if TYPE_CHECKING:
     from searchlab.evaluation.reports import Report
     from searchlab.library.library import Library
 
-_PHOTOS = click.option(
-    "--data",
-    type=FOLDER,
-    help="A library of the photos, or a new folder to make one in; a temporary one if not given.",
-)
+_PHOTOS = "A library of the photos, or a new folder to make one in; "
 
 
 @click.command()
@@ -77,7 +73,11 @@ _PHOTOS = click.option(
 @click.option(
     "--out", type=FOLDER, default=Path("results"), show_default=True, help="Folder of results."
 )
-@_PHOTOS
+@click.option(
+    "--data",
+    type=FOLDER,
+    help=f"{_PHOTOS}~/.cache/searchlab, or what SEARCHLAB_CACHE names, if not given.",
+)
 @click.option("--force", is_flag=True, help="Measure again what is recorded already.")
 @click.option(
     "--allow-changes",
@@ -97,6 +97,7 @@ def evaluate(
     qrels.tsv (query_id, photo_id, relevance) or qrels.trec.
     """
     from searchlab.cli.console import ConsoleProgress
+    from searchlab.evaluation.datasets.photo_cache import Cache
     from searchlab.evaluation.experiments import METRICS, Experiment
     from searchlab.evaluation.provenance.manifest import refuse_changes
 
@@ -110,7 +111,7 @@ def evaluate(
         configs,
         options["metrics"] or METRICS,
         library=library,
-        cache=cache,
+        cache=cache or Cache.OF_THE_USER,
         out=out,
     )
     try:
@@ -139,7 +140,7 @@ def _next_steps(report: Report, out: Path) -> str:
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@_PHOTOS
+@click.option("--data", type=FOLDER, help=f"{_PHOTOS}a temporary one if not given.")
 @click.option("--dataset", "name", help="Folder of your own dataset that was measured.")
 @click.option("--quick", is_flag=True, help="Check seals and hashes only; compute nothing again.")
 @click.option(

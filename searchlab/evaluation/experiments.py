@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.errors import ConflictError, DataError, InputError, NotFoundError, quote
+from searchlab.evaluation.bars import bars_in_a_terminal
 from searchlab.evaluation.datasets import Dataset
 from searchlab.evaluation.datasets.dataset_library import (
     check_filters,
     describe_photos,
     open_dataset_library,
 )
+from searchlab.evaluation.datasets.photo_cache import Cache, photo_cache
 from searchlab.evaluation.file_names import find_result_file
 from searchlab.evaluation.metrics import check_judgments, latency, per_query, run_depth
 from searchlab.evaluation.provenance.manifest import data_hashes, machine, make_manifest, models_of
@@ -63,7 +65,7 @@ class Experiment:
         metrics: Sequence[str] = METRICS,
         *,
         library: Library | None = None,
-        cache: Path | str | None = None,
+        cache: Path | str | Cache | None = Cache.OF_THE_USER,
         out: Path | str | None = None,
         benchmark: str = BENCHMARK,
         seed: int = 0,
@@ -76,8 +78,9 @@ class Experiment:
             metrics: Metrics to measure; the first one ranks the configurations.
             library: Library of the dataset's photos; photos that it lacks count as not found. If
                 left out, a library of exactly these photos is made.
-            cache: Folder that keeps such a library, so that photos are embedded once; a temporary
-                folder if left out.
+            cache: Folder that keeps such a library, so that photos are embedded once. If left out,
+                the user's, as `searchlab evaluate` uses it too: `~/.cache/searchlab`, or what
+                SEARCHLAB_CACHE names. None for a temporary folder.
             out: Folder to record results in; nothing is recorded if left out.
             benchmark: Name of the measurement, a folder in `out`.
             seed: Seed of intervals and tests.
@@ -100,7 +103,7 @@ class Experiment:
         self.dataset = dataset
         self.metrics = tuple(metrics)
         self.library = library
-        self.cache = None if cache is None else Path(cache)
+        self.cache = Path(cache) if isinstance(cache, str) else cache
         self.out = None if out is None else Path(out)
         self.benchmark = benchmark
         self.seed = seed
@@ -130,7 +133,8 @@ class Experiment:
         """Measure the configurations that are not recorded yet, and report on all of them.
 
         Args:
-            progress: Shows every configuration.
+            progress: Shows every configuration; bars on standard error if left out and that is a
+                terminal. `Progress()` shows nothing.
             force: Whether to measure recorded configurations again, and replace their results.
             replace_unlike: Whether to replace results on other data, such as an older revision.
 
@@ -140,7 +144,7 @@ class Experiment:
             InputError: A query is not valid, for example longer than 500 characters, or its own
                 filter excludes a photo that is relevant to it.
         """
-        progress = progress or Progress()
+        progress = progress or bars_in_a_terminal()
         results = {} if force else self._read_recorded(replace_unlike=replace_unlike)
         todo = [config for config in self.configs if config.config_id not in results]
         if todo:
@@ -148,7 +152,7 @@ class Experiment:
                 self.dataset,
                 config=Config(),  # descriptions of photos must not depend on what is measured
                 library=self.library,
-                cache=self.cache,
+                cache=self._cache_folder(),
                 progress=progress,
             )
             with opened as library:
@@ -160,6 +164,14 @@ class Experiment:
                         result.save(self.out, run=run)
                     results[config.config_id] = result
         return Report([results[config.config_id] for config in self.configs], seed=self.seed)
+
+    def _cache_folder(self) -> Path | None:
+        if not isinstance(self.cache, Cache):
+            return self.cache
+        if self.library is not None:
+            return None
+        describing = load_model(Config().model).model_id
+        return photo_cache(self.dataset, code=code_of(BENCHMARK), model_id=describing)
 
     def _say_what_is_missing(self, library: Library, progress: Progress) -> None:
         n_photos = len(self.dataset.photo_ids)

@@ -227,12 +227,12 @@ def test_ranking_does_not_depend_on_what_else_is_measured(library, folder):
     assert alone.intervals == again.intervals
 
 
-def test_without_a_library_it_makes_one_and_leaves_nothing_behind(
+def test_without_a_cache_it_makes_a_library_and_leaves_nothing_behind(
     library, folder, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     dataset = shades(folder)
-    (alone,) = Experiment(dataset, [EXACT]).run().results
+    (alone,) = Experiment(dataset, [EXACT], cache=None).run().results
     (on_library,) = Experiment(dataset, [EXACT], library=library).run().results
     assert alone.photos == on_library.photos
     assert alone.intervals == on_library.intervals

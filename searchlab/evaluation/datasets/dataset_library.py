@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from filelock import FileLock
+
 from searchlab.errors import InputError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
@@ -42,16 +44,35 @@ def open_dataset_library(
         dataset: The dataset.
         config: Configuration of a new library.
         library: The library to yield, if there is one.
-        cache: Folder that keeps a new library; if left out, it is deleted after the block.
+        cache: Folder that keeps a new library, which one process at a time makes; if left out, it
+            is deleted after the block.
         progress: Shows the indexing.
     """
     if library is not None:
         yield library
     elif cache is not None:
-        yield dataset_library(dataset, cache, config=config, progress=progress)
+        with _made_by_one(cache):
+            made = dataset_library(dataset, cache, config=config, progress=progress)
+        yield made
     else:
         with tempfile.TemporaryDirectory(prefix="searchlab-") as folder:
             yield dataset_library(dataset, Path(folder), config=config, progress=progress)
+
+
+@contextmanager
+def _made_by_one(cache: Path) -> Iterator[None]:
+    """Wait for other processes that make a library in the folder."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(cache / "making.lock")
+        lock.acquire()
+    except OSError as error:
+        msg = f"a cache must be a folder that can be written, got {cache}: {error.strerror}"
+        raise InputError(msg) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def dataset_library(
