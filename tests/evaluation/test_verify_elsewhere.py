@@ -169,7 +169,7 @@ def test_what_is_computed_again_is_the_same_on_another_processor():
     record = {
         "name": "searchlab-clustered",
         "dataset": "clustered-2k-32",
-        "parameters": {"system": system, "n_queries": 60},
+        "parameters": {"system": system, "n_queries": 60, "n_photos": 2_000},
         "manifest": {"seed": 0},
         "points": [{"queries": kind, "k": 10, "effort": effort} for kind, effort in asked],
     }

@@ -20,7 +20,7 @@ def recorded(**values):
     return {
         "name": "searchlab-hnsw",
         "dataset": "clustered-2k-16",
-        "parameters": {"system": GRAPH, "n_queries": 6, "k": 10},
+        "parameters": {"system": GRAPH, "n_queries": 6, "k": 10, "n_photos": 2_000},
         "manifest": {"seed": 5},
     } | values
 
@@ -80,7 +80,7 @@ def test_effort_is_set_anew_for_every_point():
 
 def test_the_effort_of_the_clustered_index_is_the_recall_that_is_asked_for():
     system = {"M": 16, "ef_construction": 200, "index": "clustered", "step_rows": 4}
-    about = {"system": system, "n_queries": 6, "k": 10}
+    about = {"system": system, "n_queries": 6, "k": 10, "n_photos": 2_000}
     points = [
         {"queries": "text", "k": 10, "effort": effort, "recall": 0.0} for effort in (300, 1000)
     ]
@@ -90,3 +90,10 @@ def test_the_effort_of_the_clustered_index_is_the_recall_that_is_asked_for():
     exact = {**about, "system": {**system, "recall": 1.0}}
     alone = [{"queries": "text", "k": 10, "effort": None, "recall": 0.0}]
     assert index.recompute(recorded(parameters=exact, points=alone))["points"][0]["recall"] == 1
+
+
+@pytest.mark.parametrize("study", [index, filters])
+def test_what_was_measured_on_other_photos_cannot_be_computed_again(study):
+    parameters = {**recorded()["parameters"], "n_photos": 1_999}
+    with pytest.raises(NotFoundError, match=r"must be the 1,999 photos .* got 2,000; measure it"):
+        study.recompute(recorded(parameters=parameters, points=[], cells=[]))

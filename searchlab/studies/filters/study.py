@@ -9,8 +9,8 @@ from searchlab.config import Config
 from searchlab.search.indexes import build_index
 from searchlab.studies.filters.atlas import Atlas, Cell, measure_cell
 from searchlab.studies.filters.atlas_engine import Served
-from searchlab.studies.index.study import own_system
-from searchlab.studies.vectors.real import POOL, REAL, vector_set
+from searchlab.studies.index.study import own_system, vectors_of
+from searchlab.studies.vectors.real import POOL, REAL
 
 _STEADY = ("n_allowed", "recall", "short", "wrong", "plan")
 
@@ -26,12 +26,12 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         NotFoundError: It is of another system, whose package searchlab does not install.
-            The vectors are those of photos that SEARCHLAB_DATASETS does not hold.
+            The vectors are those of photos that SEARCHLAB_DATASETS does not hold, or not any more.
     """
     system = own_system(measurement)
     parameters, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
     name = str(measurement["dataset"])
-    made = vector_set(name, n_queries=POOL if name in REAL else 1, seed=seed)
+    made = vectors_of(measurement, n_queries=POOL if name in REAL else 1)
     vectors, real = made.photos, made.queries if name in REAL else None
     atlas = Atlas(vectors, n_queries=int(parameters["n_queries"]), seed=seed, real=real)
     config = Config(model="given", seed=seed, **system)

@@ -12,6 +12,7 @@ from searchlab.errors import NotFoundError
 from searchlab.evaluation.metrics import recall_at_k
 from searchlab.search.indexes import ExactIndex, Neighbors, build_index
 from searchlab.studies.index.recall import scored
+from searchlab.studies.vectors.made import VectorSet
 from searchlab.studies.vectors.real import vector_set
 
 
@@ -28,6 +29,28 @@ def own_system(measurement: Mapping[str, Any]) -> dict[str, Any]:
     return system
 
 
+def vectors_of(measurement: Mapping[str, Any], *, n_queries: int) -> VectorSet:
+    """Make or read the vectors of a record again.
+
+    Args:
+        measurement: A system's record.
+        n_queries: Largest number of queries of each kind.
+
+    Raises:
+        NotFoundError: They are of photos that are not here, or that have changed since.
+    """
+    name, seed = str(measurement["dataset"]), int(measurement["manifest"]["seed"])
+    made = vector_set(name, n_queries=n_queries, seed=seed)
+    recorded = int(measurement["parameters"]["n_photos"])
+    if len(made.photos) != recorded:
+        msg = (
+            f"{name} must be the {recorded:,} photos that it was when this was measured, got "
+            f"{len(made.photos):,}; measure it again"
+        )
+        raise NotFoundError(msg)
+    return made
+
+
 def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
     """Build an index again and ask it all queries again.
 
@@ -39,13 +62,11 @@ def recompute(measurement: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         NotFoundError: It is of another system, whose package searchlab does not install.
-            The vectors are those of photos that SEARCHLAB_DATASETS does not hold.
+            The vectors are those of photos that SEARCHLAB_DATASETS does not hold, or not any more.
     """
     system = own_system(measurement)
     parameters, seed = measurement["parameters"], int(measurement["manifest"]["seed"])
-    made = vector_set(
-        str(measurement["dataset"]), n_queries=int(parameters["n_queries"]), seed=seed
-    )
+    made = vectors_of(measurement, n_queries=int(parameters["n_queries"]))
     config = Config(model="given", seed=seed, **system)
     index = build_index(made.photos, config)
     deepest = max(point["k"] for point in measurement["points"])
