@@ -279,3 +279,15 @@ def test_a_librarys_pictures_need_no_model(tmp_path, monkeypatch):
     assert pictures.data_uri("<nowhere>") == ""
     assert not Pictures(create_library(tmp_path / "empty")).at_hand
     assert Pictures(library, dataset).data_uri(PHOTO) == pictures.data_uri(PHOTO)
+
+
+def test_each_row_of_a_leaderboard_has_the_hash_that_commands_take():
+    report = Report([result(config) for config in (MINI, PALETTE)])
+    rows = re.findall(r"<tr.*?</tr>", report._repr_html_(), re.DOTALL)
+    assert "<th" in rows[0]
+    assert re.search(r">hash</th></tr>$", rows[0])
+    for row, one in zip(rows[1:], report.results, strict=True):
+        assert row.endswith(f"<td>{one.config_id}</td></tr>")
+    assert f"{report.results[0].dataset}@{report.results[0].dataset_revision}" in (
+        report._repr_html_()
+    )

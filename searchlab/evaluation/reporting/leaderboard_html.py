@@ -22,7 +22,8 @@ def leaderboard_html(comparison: Comparison) -> str:
 def leaderboard_section(comparison: Comparison) -> str:
     """Render the leaderboard with its caption: a bar shows the interval, and its mark the mean.
 
-    Lines separate the groups; the row of the system to serve is bold and has a star.
+    Lines separate the groups; the row of the system to serve is bold and has a star. The hash names
+    a result where commands take one, and its file ends with it.
     """
     headline = comparison.results[0].headline
     top = max(result.intervals[headline].macro.high for result in comparison.results) or 1.0
@@ -36,12 +37,14 @@ def leaderboard_section(comparison: Comparison) -> str:
             f'<div class="track"><i style="left:{low:.1f}%;width:{max(0.5, high - low):.1f}%"></i>'
             f'<b style="left:calc({mean:.1f}% - 1px)"></b></div>'
         )
-        rows.append([rank, system, bar, *cells])
+        rows.append([rank, system, bar, *cells, result.config_id])
         chosen = "chosen" if result is comparison.chosen else ""
         first = "first" if result.config_id in firsts else ""
         classes.append(f"{chosen} {first}".strip())
     columns = leaderboard_columns(comparison)
     rank, system, *others = columns
     bars = f"{headline}, 0 to {top:.2f}"
-    body = table([rank, system, bars, *others], rows, left=["system"], classes=classes, raw=[bars])
+    body = table(
+        [rank, system, bars, *others, "hash"], rows, left=["system"], classes=classes, raw=[bars]
+    )
     return body + note(leaderboard_caption(comparison, columns))
