@@ -100,6 +100,7 @@ def evaluate(
     from searchlab.evaluation.datasets.photo_cache import Cache
     from searchlab.evaluation.experiments import METRICS, Experiment
     from searchlab.evaluation.provenance.manifest import refuse_changes
+    from searchlab.evaluation.reporting.named import remember_printed
 
     if not allow_changes:
         refuse_changes(out)
@@ -122,6 +123,7 @@ def evaluate(
     log = stderr()
     report = experiment.run(ConsoleProgress(log), force=force)
     stdout().print(report)
+    remember_printed(report, out)
     folder = out / experiment.benchmark / dataset.name
     log.print(f"recorded in {folder}", markup=False, highlight=False, soft_wrap=True)
     hint = _next_steps(report, out)

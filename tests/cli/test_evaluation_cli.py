@@ -221,3 +221,20 @@ def test_what_a_leaderboard_prints_is_what_the_next_commands_take(run, evaluate,
         done = run(*words)
         assert done.exit_code == 0, (words, done.output, done.exception)
     assert "data:image" in report.read_text(encoding="utf-8")
+
+
+def test_a_place_is_that_of_the_leaderboard_that_was_printed_last(run, evaluate, tmp_path):
+    """The folder holds more systems than the last leaderboard, and another one is its first."""
+    out = ("--results", tmp_path)
+    evaluate("--model", "palette", "--index", "exact", "--index", "hnsw")
+    for index in ("hnsw", "exact"):
+        board = evaluate("--model", "palette", "--index", index)
+        assert "searchlab promote 1 " in board.output
+        assert run("promote", "1", "--force", *out).exit_code == 0
+        chosen = json.loads((tmp_path / "chosen.json").read_text(encoding="utf-8"))
+        assert chosen["config"]["index"] == index
+    board = evaluate("--model", "palette", "--index", "exact")
+    done = run("diff", "2", "1", *out)
+    assert isinstance(done.exception, NotFoundError)
+    assert "2 " not in str(done.exception).partition("none of them: ")[2]
+    assert run("diff", "hnsw", "exact", *out).exit_code == 0  # of the folder, by name

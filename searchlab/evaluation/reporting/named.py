@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from searchlab.errors import InputError, NotFoundError
-from searchlab.evaluation.reports import load_report
+from searchlab.evaluation.reports import Report, load_report
+from searchlab.evaluation.results import Result, load_result
+from searchlab.files import write_atomically
+
+PRINTED = "last-leaderboard.txt"
+"""File in a folder of results: those of the leaderboard that was printed last, best first."""
 
 _LEAST_HASH = 4
 _LEAST_PART = 3
@@ -34,33 +39,18 @@ def find_result(named: Path | str, folder: Path) -> Path:
     if path.suffix == ".json" or path.is_file() or not boards:
         return path
     newest = max(boards, key=_last_change)
-    board = load_report(newest)
-    if text.isdecimal() and 1 <= int(text) <= len(board.results):
-        return board.results[int(text) - 1].path(folder)
-    ways = (
-        [
-            one
-            for one in board.results
-            if text in (board.names[one.config_id], one.config_id, one.path(folder).stem)
-        ],
-        [one for one in board.results if one.config.model == text],
-        [
-            one
-            for one in board.results
-            if len(text) >= _LEAST_HASH and one.config_id.startswith(text)
-        ],
-        [
-            one
-            for one in board.results
-            if len(text) >= _LEAST_PART and text.casefold() in one.name.casefold()
-        ],
-    )
-    matches = next(filter(None, ways), [])
+    whole = load_report(newest)
+    printed = _read_printed(folder, since=_last_change(newest))
+    board = whole if printed is None else Report(printed)
+    results = printed or board.results
+    if text.isdecimal() and 1 <= int(text) <= len(results):
+        return results[int(text) - 1].path(folder)
+    matches = _called(text, board, folder) or _called(text, whole, folder)
     if len(matches) == 1:
         return matches[0].path(folder)
     listed = "; ".join(
         f"{place} {board.names[one.config_id]} ({one.config_id})"
-        for place, one in enumerate(board.results[:_LISTED], start=1)
+        for place, one in enumerate(results[:_LISTED], start=1)
     )
     why = f"{len(matches)} of them" if matches else "none of them"
     msg = (
@@ -68,6 +58,45 @@ def find_result(named: Path | str, folder: Path) -> Path:
         f"leaderboard, {newest}, got {why}: {listed}"
     )
     raise InputError(msg) if matches else NotFoundError(msg)
+
+
+def remember_printed(report: Report, folder: Path) -> None:
+    """Write down which systems a leaderboard had, so that places are those that were read there.
+
+    A folder may hold more results that can be compared with them, which were measured before.
+    """
+    paths = [one.path(folder).relative_to(folder).as_posix() for one in report.results]
+    write_atomically(folder / PRINTED, "".join(f"{path}\n" for path in paths).encode())
+
+
+def _read_printed(folder: Path, *, since: float) -> list[Result] | None:
+    """Read the systems of the last printed leaderboard; None if more was measured since then."""
+    file = folder / PRINTED
+    if not file.is_file() or file.stat().st_mtime < since:
+        return None
+    paths = [folder / line for line in file.read_text(encoding="utf-8").splitlines()]
+    return [load_result(path) for path in paths] if all(map(Path.is_file, paths)) else None
+
+
+def _called(text: str, board: Report, folder: Path) -> list[Result]:
+    """Return the results that a text names, by the first way in which it names any."""
+    results = board.results
+    long = len(text) >= _LEAST_HASH
+    ways = (
+        [
+            one
+            for one in results
+            if text in (board.names[one.config_id], one.config_id, one.path(folder).stem)
+        ],
+        [one for one in results if one.config.model == text],
+        [one for one in results if long and one.config_id.startswith(text)],
+        [
+            one
+            for one in results
+            if len(text) >= _LEAST_PART and text.casefold() in one.name.casefold()
+        ],
+    )
+    return next(filter(None, ways), [])
 
 
 def _last_change(board: Path) -> float:
