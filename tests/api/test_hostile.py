@@ -246,6 +246,9 @@ def test_any_text_in_a_path_of_the_service(known, api, photo_id, path):
         for text, value in ENCODED.items()
     }
     refused = {text: answer for text, answer in answers.items() if answer.status_code != 200}
+    if path == "/docs/{0}":  # the page without the slash, wherever a proxy has put it
+        assert refused.pop("nothing").headers["location"] == "../docs"
+        del answers["nothing"]
     assert found_unclean(refused.items()) == {}
     for text in answers.keys() - refused.keys():
         answer = answers[text]
