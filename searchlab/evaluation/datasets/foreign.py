@@ -4,6 +4,7 @@
     annotations/captions_val2017.json       captions of COCO; the pictures in val2017/
     corpus.jsonl, queries.jsonl, qrels/     BEIR; `image` of a line, or images/ID.jpg
     captions.jsonl with image/key           Crossmodal-3600
+    topics.txt, qrels.txt                   TREC; the pictures named by document number
     test_image_names.txt                    XTD10; captions in test_1kcaptions_de.txt and so on
     test/0.tar                              CLIP_benchmark's tars for retrieval
     corpus/, queries/, qrels/ of Parquet    MTEB and MIEB, from texts to pictures
@@ -35,13 +36,13 @@ from searchlab.evaluation.datasets.foreign_packed import (
     read_parquet_retrieval,
     read_tars,
 )
-from searchlab.evaluation.datasets.foreign_parts import ForeignParts, Read, Recognise
+from searchlab.evaluation.datasets.foreign_parts import PICTURES, ForeignParts, Read, Recognise
+from searchlab.evaluation.datasets.foreign_trec import is_trec, read_trec
 from searchlab.evaluation.datasets.judgments import is_grade
 from searchlab.evaluation.datasets.labelled import LabelledQuery
 from searchlab.evaluation.datasets.rows import make_dataset
 from searchlab.photos.photo import photo_id_of
 
-PICTURES: Final = (".jpg", ".jpeg", ".png", ".webp", ".avif", ".gif", ".bmp", ".tif", ".tiff")
 _NAMES_OF_PICTURES: Final = ("image", "image_path", "file", "file_name", "filename", "img_path")
 
 
@@ -50,6 +51,7 @@ _READERS: Final[tuple[tuple[Recognise, Read], ...]] = (
     (is_xtd, read_xtd),
     (is_packed_in_tars, read_tars),
     (is_packed_in_parquet, read_parquet_retrieval),
+    (is_trec, read_trec),
 )
 """Formats that stand in files of their own: whether a folder is one, and how it is read."""
 
@@ -91,7 +93,7 @@ def read_foreign(folder: Path, split: str | None = None, *, lang: str = "en") ->
         else:
             msg = (
                 f"{folder} must hold a dataset in a known form (Karpathy, COCO captions, BEIR, "
-                "Crossmodal-3600, XTD10, CLIP_benchmark or MTEB), got none"
+                "TREC, Crossmodal-3600, XTD10, CLIP_benchmark or MTEB), got none"
             )
             raise NotFoundError(msg)
     except (OSError, KeyError, TypeError, ValueError, AttributeError, csv.Error) as error:
