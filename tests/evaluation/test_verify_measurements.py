@@ -21,6 +21,8 @@ from tests.support import recorded_results
 from tests.support.recorded_results import toy_study
 from tests.support.shades import reseal
 
+pytestmark = pytest.mark.slow
+
 shades = recorded_results.shades
 known = recorded_results.known
 cache = recorded_results.cache

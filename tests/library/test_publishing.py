@@ -16,6 +16,8 @@ from searchlab.search.queries import Query
 from tests.support import library_world
 from tests.support.library_world import GRAPH, PALETTE, ranked, state_of
 
+pytestmark = pytest.mark.slow
+
 index = library_world.index
 library = library_world.library
 photos = library_world.photos
