@@ -22,6 +22,8 @@ from searchlab.library.roots import check_root
 from searchlab.library.snapshots import current_id
 from tests.support.apis import api
 
+pytestmark = pytest.mark.slow
+
 COLLECTIONS = "/api/v1/collections"
 
 

@@ -17,6 +17,8 @@ from searchlab.models.migrated import LinearMap, MigratedEmbedder
 from searchlab.models.vectors.writing import write_vectors
 from searchlab.training.adapt.model_folder import write_adapted, write_migrated
 
+pytestmark = pytest.mark.slow
+
 TINY = {
     "embed_dim": 32,
     "vision_cfg": {
@@ -146,7 +148,6 @@ def test_a_text_needs_neither_torch_nor_an_image_tower(spec):
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.slow
 def test_a_text_leaves_the_image_tower_of_an_export_unread(request):
     pytest.importorskip("onnx", exc_type=ImportError)
     folder = request.getfixturevalue("onnx_folder")

@@ -19,6 +19,8 @@ from tests.support.tool_clients import (
     used,
 )
 
+pytestmark = pytest.mark.slow
+
 # -- what is listed ---------------------------------------------------------------------------
 
 
