@@ -41,6 +41,9 @@ HEAD_BYTES = 64 * 1024
 GRACE_S = 20.0
 # How long a thread that computes may keep the interpreter while the event loop waits for it.
 _SWITCH_S = 0.001
+# Objects more than were let go, for a collection of the youngest, which may hold bodies; every 20th
+# takes in those that outlived one, and every 100th of these all there are.
+_COLLECT_AFTER = (1_000, 20, 100)
 _CONNECTIONS = 8192
 _OPEN_FILES = 65_536
 # Files that are open besides those of connections, each of which may also send from a file.
@@ -154,9 +157,12 @@ async def work(
             raise
         report(WorkerReport("failed", str(reason)))
         return 1
-    # Everything opened so far lives as long as the process, so garbage collection may skip it.
+    # Everything opened so far lives as long as the process, so garbage collection may skip it. Of
+    # what requests make hardly anything is a cycle, and what is remembered of queries grows: every
+    # collection walks through it, while all requests wait.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*_COLLECT_AFTER)
     server: Any = _SocketServer(app, listener)
     serving = asyncio.ensure_future(server.serve())
     watching = asyncio.ensure_future(_watch_connections(listener))
