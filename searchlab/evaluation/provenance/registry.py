@@ -109,6 +109,10 @@ STUDIES: dict[str, Study] = {
             Tolerance("rows*", absolute=0.001, why="a photo on the edge of a threshold"),
         ),
     ),
+    "cold_start": Study(
+        ("searchlab.evaluation.metrics", "searchlab.evaluation.datasets", "searchlab.library"),
+        sealed=f"{_TIMES}; {_PEERS}",
+    ),
     "color_names": Study(
         ("searchlab.studies.color.names",),
         recompute="searchlab.studies.color.names:recompute",
