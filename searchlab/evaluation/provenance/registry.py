@@ -110,7 +110,7 @@ STUDIES: dict[str, Study] = {
         ),
     ),
     "cold_start": Study(
-        ("searchlab.evaluation.metrics", "searchlab.evaluation.datasets", "searchlab.library"),
+        ("searchlab.evaluation.metrics", "searchlab.evaluation.datasets"),
         sealed=f"{_TIMES}; {_PEERS}",
     ),
     "color_names": Study(
