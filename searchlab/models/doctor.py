@@ -242,7 +242,7 @@ def _examine_colors(model: Embedder, reference: Embedder | None) -> Finding:
         rows = _rows(model.encode_images(pictures))
         same = _cosine(rows, _rows(reference.encode_images(pictures)))
         swapped = _cosine(rows, _rows(reference.encode_images([_swap(one) for one in pictures])))
-        by = "than those of the reference"
+        by = "to those of the reference"
     elif "text" in towers_of(model):
         texts = _rows(model.encode_texts([f"{name} colour background" for name in _SHADES]))
         same = _cosine(texts, _rows(model.encode_images(plain)))

@@ -100,6 +100,11 @@ def test_what_ships_is_not_suspect_by_itself(spec):
     assert suspects == []
 
 
+def test_swapped_channels_are_told_in_a_sentence_that_can_be_read():
+    said = {f.topic: f.text for f in examine(Port(image=swap), load_model("mini"))}
+    assert "nearer to those of the reference when red and blue are swapped" in said["colour order"]
+
+
 @pytest.mark.parametrize("name", ["not scaled", "logit scale", "padding", "colour order"])
 def test_some_mistakes_show_without_a_reference(name):
     changes, topic = PLANTED[name]
