@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.models.mini.text import Pieces
@@ -24,7 +25,6 @@ from searchlab.training.mini.corpora import (
     Caption,
     read_annotations,
     training_captions,
-    training_photos,
 )
 from searchlab.training.mini.features import CALIBRATED, PhotoReadings, read_photos
 from searchlab.training.mini.heads import (
@@ -43,6 +43,7 @@ from searchlab.training.mini.heads import (
 from searchlab.training.mini.hubness import damp_hubs
 from searchlab.training.mini.joint import blend, fit
 from searchlab.training.mini.photo_tower import EmbeddingNetwork, Readings, open_rgb
+from searchlab.training.mini.photos import order_photos, training_photos
 from searchlab.training.mini.phrases import PHRASES
 from searchlab.training.mini.recipe import Ingredients, Recipe
 from searchlab.training.mini.student import PieceTable, Student, make_first_weights
@@ -202,16 +203,16 @@ def read_inputs(
         The words, the photos from which 8-bit ranges are taken, and the tower with its readings,
         in which the held-out photos come first.
     """
-    photos = training_photos(ingredients.datasets)
-    names = list(photos)
-    ids = [names[number] for number in np.random.default_rng(0).permutation(len(photos))]
+    photos = order_photos(training_photos(ingredients.datasets))
+    ids = list(photos.files)
     words = read_words(ingredients, cache, ids, progress)
-    pictures = open_rgb([photos[photo] for photo in ids[CALIBRATED]])
+    calibrated = ids[photos.n_spared : photos.n_spared + CALIBRATED]
+    pictures = open_rgb([photos.files[photo] for photo in calibrated])
     space = lay_out(words, ids)
     readings = read_photos(
         ingredients.packages,
         cache,
-        {photo: photos[photo] for photo in ids},
+        photos,
         pictures,
         space.own,
         space.vectors,
@@ -236,7 +237,7 @@ def read_words(
     return Words(
         teacher=Teacher(ingredients.packages, cache, progress),
         annotations=read_annotations(ingredients.cldr),
-        captions=[c for c in training_captions(ingredients.datasets) if c.photo_id in wanted_ids],
+        captions=list(training_captions(ingredients.datasets, wanted_ids)),
         class_names=list(IMAGENET_CLASSNAMES),
         kinds=kinds,
         members=members,
@@ -280,6 +281,7 @@ def make_space(
     words: Words,
     space: Space,
     views: Sequence[Readings],
+    collections: NDArray[np.int8],
     *,
     teachers: int,
     seed: int,
@@ -299,9 +301,16 @@ def make_space(
         for number in range(teachers):
             torch.manual_seed(seed + number)
             head = PhotoHead(*start, width=TAUGHT, hidden=WIDE_HIDDEN)
-            maps.append(
-                train_pair(head, views, space.own, space.vectors, width=TAUGHT, seed=seed + number)
+            text_map = train_pair(
+                head,
+                views,
+                space.own,
+                space.vectors,
+                width=TAUGHT,
+                collections=collections,
+                seed=seed + number,
             )
+            maps.append(text_map)
             texts.append(unit(space.vectors @ maps[-1]))
             with torch.no_grad():
                 for view, rows in zip(views, photos, strict=True):

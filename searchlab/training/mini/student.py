@@ -14,9 +14,9 @@ from searchlab.models.mini.text import Mixer
 from searchlab.training.mini.heads import DIM, Floats
 from searchlab.training.mini.text_examples import TextExamples
 
-WIDTH = 144
+WIDTH = 160
 """Components of a piece's vector."""
-HIDDEN = 192
+HIDDEN = 384
 RIDGE = 0.01
 SHRINK = 0.6  # Factor of the ridge regression's predictions that gives the first rows.
 DECAY = (0.9, 0.98)  # Decay of Adam's two moments, for rows of the table.
@@ -86,14 +86,26 @@ class Student(torch.nn.Module):
 
 
 class PieceTable:
-    """The pieces' vectors with an Adam that touches only the rows in use."""
+    """The pieces' vectors: what a linear map makes of the teacher's, and what is learnt of each.
 
-    def __init__(self, first: Floats, *, rate: float) -> None:
-        self.rows = torch.from_numpy(first)
+    The map is learnt from all texts, so a piece that few of them have, or none, still gets a
+    vector that the mixer can use. Adam touches only the rows in use.
+
+    Attributes:
+        reader: Maps the teacher's vectors of pieces, (n, 384), to (n, WIDTH).
+        rows: (n_pieces, WIDTH) what is added to that for each piece.
+        rate: Learning rate of `rows`.
+    """
+
+    def __init__(self, features: Floats, reader: Floats, *, rate: float) -> None:
+        self.reader = torch.nn.Linear(*reader.shape, bias=False)
+        self.reader.weight.data.copy_(torch.from_numpy(reader.T))
+        self._features = torch.from_numpy(features)
+        self.rows = torch.zeros(len(features), reader.shape[1])
         self.rate = rate
         self._mean = torch.zeros_like(self.rows)
         self._square = torch.zeros_like(self.rows)
-        self._updates = torch.zeros(len(first), 1)
+        self._updates = torch.zeros(len(features), 1)
         self._used: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._leaf = torch.empty(0)
 
@@ -102,7 +114,14 @@ class PieceTable:
         self._used = np.unique(texts.pieces[texts.pieces >= 0])
         self._leaf = self.rows[self._used].requires_grad_()
         places = np.searchsorted(self._used, np.maximum(texts.pieces, self._used[0]))
-        return functional.embedding(torch.from_numpy(places), self._leaf)
+        vectors = self._leaf + self.reader(self._features[self._used])
+        return functional.embedding(torch.from_numpy(places), vectors)
+
+    @torch.no_grad()
+    def vectors(self) -> Floats:
+        """Return the vectors of all pieces, (n_pieces, WIDTH)."""
+        vectors: Floats = (self.rows + self.reader(self._features)).numpy()
+        return vectors
 
     @torch.no_grad()
     def step(self, factor: float) -> None:
@@ -118,7 +137,7 @@ class PieceTable:
         self.rows[used] -= self.rate * factor * mean / (1 - DECAY[0] ** updates) / scale
 
 
-def make_first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, Floats]:
+def make_first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, Floats, Floats]:
     """Make a first vector for each piece from the teacher's vector of the piece alone.
 
     A ridge regression from teacher vectors to targets is learnt on the texts that are one piece. It
@@ -130,9 +149,11 @@ def make_first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, 
         vectors: (n_pieces, 384) teacher vectors of the pieces, in row order.
 
     Returns:
-        The vectors, (n_pieces, WIDTH), and the axes that map them to rows, (WIDTH, DIM).
+        The teacher's vectors centred and scaled, (n_pieces, 384), the map from them to first
+        vectors, (384, WIDTH), and the axes that map these to rows, (WIDTH, DIM).
     """
     centred = vectors - vectors.mean(axis=0)
+    centred /= centred.std()
     single = [
         number
         for number, rows in enumerate(lessons.rows)
@@ -145,7 +166,8 @@ def make_first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, 
     rows = SHRINK * centred @ solution
     axes = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :WIDTH]
     return (
-        np.ascontiguousarray(rows @ axes, dtype=np.float32),
+        centred,
+        np.ascontiguousarray(SHRINK * solution @ axes, dtype=np.float32),
         np.ascontiguousarray(axes.T, dtype=np.float32).reshape(WIDTH, DIM),
     )
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from searchlab.models.mini.text import Pieces
 from searchlab.training.mini.corpora import Annotations, Caption, list_phrases
 from searchlab.training.mini.heads import Floats, TextSide, unit
+from searchlab.training.mini.sentences import Name, Sentence
 from searchlab.training.mini.teacher import Teacher
 
 TEMPLATE = "a photo of a {}"
@@ -24,6 +25,7 @@ NOUN = {"captioned": 0.45, "named": 0.9}
 CAPTION = {"captioned": 0.8, "named": 0.6}
 """Weights of the two parts for a caption."""
 LONGEST = 40  # Most pieces of a text.
+THING = 0.3  # Weight of a name of a thing.
 COMMON_KEYWORD = 12  # A keyword of more symbols than this is left out, as it says too little.
 
 
@@ -36,12 +38,14 @@ class TextExamples:
         targets: (dim,) unit row of each text, in 16 bits.
         weights: How often each text is drawn, relative to others.
         captions: Photo id -> language -> numbers of the texts that are its captions.
+        translations: Numbers of an English sentence and of its translations.
     """
 
     rows: list[list[int]] = field(default_factory=list)
     targets: list[NDArray[np.float16]] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     captions: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    translations: list[tuple[int, list[int]]] = field(default_factory=list)
 
     def add(self, rows: list[int], target: Floats, weight: float) -> int | None:
         """Add one text; returns its number, or None if none of its pieces is known."""
@@ -79,6 +83,38 @@ def teach_names(
     ):
         lessons.add(pieces.encode(name), target, 3.0)
         lessons.add(pieces.encode(TEMPLATE.format(name)), target, 3.0)
+
+
+def teach_things(
+    lessons: TextExamples, pieces: Pieces, teacher: Teacher, side: TextSide, names: Sequence[Name]
+) -> None:
+    """Add names of things in many languages, each with the row of its English name."""
+    english = sorted({name.english for name in names})
+    vectors = teacher.encode_english([TEMPLATE.format(name) for name in english])
+    targets = dict(zip(english, side.target(vectors, side.class_mean, **NOUN), strict=True))
+    for name in names:
+        lessons.add(pieces.encode(name.text), targets[name.english], THING)
+
+
+def teach_sentences(
+    lessons: TextExamples,
+    pieces: Pieces,
+    teacher: Teacher,
+    side: TextSide,
+    sentences: Sequence[Sentence],
+) -> None:
+    """Add sentences that have an English counterpart, with the teachers' row of that."""
+    translations: dict[str, list[str]] = {}
+    for sentence in sentences:
+        if sentence.english:
+            translations.setdefault(sentence.english, []).append(sentence.text)
+    vectors = teacher.encode_english(list(translations))
+    targets = side.target(vectors, side.caption_mean, **CAPTION)
+    for (english, texts), target in zip(translations.items(), targets, strict=True):
+        first, *others = [lessons.add(pieces.encode(t), target, 0.0) for t in (english, *texts)]
+        known = [number for number in others if number is not None]
+        if first is not None and known:
+            lessons.translations.append((first, known))
 
 
 def teach_captions(

@@ -19,6 +19,7 @@ from torch.nn import functional
 from searchlab.progress import Progress
 from searchlab.training.mini.heads import Floats, PhotoHead, contrast, train_pair
 from searchlab.training.mini.photo_tower import TUNED, Conv, Readings, Tower
+from searchlab.training.mini.photos import draw_batches
 from searchlab.training.mini.views import Cells
 
 WIDTH, HIDDEN = 256, 512  # Sizes of a head that is trained together with the tower, then dropped.
@@ -36,6 +37,7 @@ def tune(
     views: Sequence[Readings],
     captions: Mapping[int, Sequence[int]],
     vectors: Floats,
+    collections: NDArray[np.int8],
     *,
     epochs: int = 7,
     batch: int = 256,
@@ -50,6 +52,7 @@ def tune(
         views: Readings of the same views by the whole tower before tuning.
         captions: Photo row -> rows of its captions in `vectors`; no other photo takes part.
         vectors: (n_captions, dim) teacher vectors, centred and of about unit length.
+        collections: (n_photos,) number of the collection of each photo; a batch is of one.
         epochs: How often each photo is seen.
         batch: Photos per step.
         seed: Seed of everything that is drawn at random.
@@ -72,6 +75,7 @@ def tune(
         captions,
         vectors,
         width=WIDTH,
+        collections=collections,
         epochs=WARMUP_EPOCHS,
         batch=min(512, len(photos)),
         seed=seed,
@@ -96,17 +100,17 @@ def tune(
         ]
     )
     rng = np.random.default_rng(seed)
-    steps = epochs * (len(photos) // batch)
+    batches = [
+        drawn for _ in range(epochs) for drawn in draw_batches(photos, collections, batch, rng)
+    ]
+    steps = len(batches)
     plan = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min(1, (step + 1) / 20) * (0.5 + 0.5 * np.cos(np.pi * step / steps))
     )
     averages = [weight.detach().clone() for weight in tuned]
     head.train()
     with (progress or Progress()).step("tuning the tower", steps, unit="steps") as progress_step:
-        for step in range(steps):
-            if step % (len(photos) // batch) == 0:
-                order = rng.permutation(photos)
-            batch_photos, order = order[:batch], order[batch:]
+        for step, batch_photos in enumerate(batches):
             view = int(rng.integers(len(views)))
             photo_rows, drift, positions = _read_batch(
                 tower, head, cells[view], views[view], batch_photos

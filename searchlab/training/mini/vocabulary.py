@@ -15,15 +15,18 @@ from functools import lru_cache
 
 from searchlab.models.mini.text import WORD, Pieces, fold, is_unspaced
 from searchlab.training.mini.corpora import LOCALES, Annotations, Caption, is_thing
+from searchlab.training.mini.sentences import Name, Sentence
 
 SCRIPTS = frozenset(
     {
         "LATIN", "CYRILLIC", "GREEK", "HEBREW", "ARABIC", "DEVANAGARI", "GUJARATI", "MALAYALAM",
         "TAMIL", "THAI", "HANGUL", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "CJK", "ARMENIAN",
-        "GEORGIAN", "ETHIOPIC", "KHMER", "COMBINING",
+        "GEORGIAN", "ETHIOPIC", "KHMER", "COMBINING", "BENGALI", "GURMUKHI", "KANNADA", "LAO",
+        "MYANMAR", "ORIYA", "SINHALA", "TELUGU",
     }
 )  # fmt: skip
 LONGEST = 18
+USED = 0.7  # Gain of a fragment for the logarithm of how often the training texts have it.
 LABEL_VALUE = 100.0  # Value of words in labels: a word of one piece is learnt best.
 
 
@@ -31,6 +34,8 @@ def choose_pieces(
     teacher_pieces: Iterable[tuple[str, float]],
     annotations: Annotations,
     captions: Sequence[Caption],
+    sentences: Sequence[Sentence],
+    names: Sequence[Name],
     class_names: Sequence[str],
     *,
     fragments: int,
@@ -42,18 +47,22 @@ def choose_pieces(
         teacher_pieces: The teacher's pieces with its scores, without special ones.
         annotations: CLDR's names and keywords.
         captions: Training captions.
+        sentences: Training sentences.
+        names: Names of things in many languages.
         class_names: Labels, of the image tower and others.
         fragments: How many of the teacher's pieces are kept.
         words: How many whole words are added.
     """
     base = _fold_pieces(teacher_pieces)
-    value = _word_values(annotations, captions, class_names)
+    value = _word_values(annotations, captions, sentences, names, class_names)
+    used = _count_pieces(base, [*(c.text for c in captions), *(s.text for s in sentences)])
 
     def worth(piece: str) -> float:
         word = piece.lstrip(WORD)
         starts = piece[0] == WORD or is_unspaced(piece[0])
         gain = (0.9 * value.get(word, 0.0) if starts else 0.0) + (3.0 if len(word) == 1 else 0.0)
         gain += 0.7 if starts and len(word) > 2 else 0.0
+        gain += USED * math.log1p(used[piece])
         gain -= 5.0 if len(word) > 2 and any(c.isdigit() for c in word) else 0.0
         return base[piece] + gain
 
@@ -94,8 +103,25 @@ def _fold_pieces(teacher_pieces: Iterable[tuple[str, float]]) -> dict[str, float
     return base
 
 
+def _count_pieces(scores: Mapping[str, float], texts: Iterable[str]) -> Counter[str]:
+    """Count the pieces in texts that are cut with all of them at hand."""
+    words: Counter[str] = Counter()
+    for text in texts:
+        words.update(fold(text).split())
+    cutter = Pieces(scores)
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for piece in cutter.cut(word if is_unspaced(word[0]) else WORD + word):
+            counts[piece] += count
+    return counts
+
+
 def _word_values(
-    annotations: Annotations, captions: Sequence[Caption], class_names: Sequence[str]
+    annotations: Annotations,
+    captions: Sequence[Caption],
+    sentences: Sequence[Sentence],
+    names: Sequence[Name],
+    class_names: Sequence[str],
 ) -> dict[str, float]:
     """Value each word: names of visible things highest, then keywords and caption words."""
     thing_names: Counter[str] = Counter()
@@ -114,11 +140,17 @@ def _word_values(
                 for word in set(in_keys):
                     thing_keywords[word] += times
     in_captions = Counter(w for c in captions if c.language != "zh" for w in fold(c.text).split())
+    in_sentences: Counter[str] = Counter()
+    for sentence in sentences:
+        in_sentences.update(fold(sentence.text).split())
+    in_names = Counter(word for name in names for word in set(fold(name.text).split()))
     value: dict[str, float] = defaultdict(float)
     _add(value, thing_names, 6.0, 2.0)
     _add(value, thing_keywords, 2.0, 2.0)
     _add(value, symbols, 1.0, 0.5)
     _add(value, {word: n - 1 for word, n in in_captions.items() if n >= 3}, 4.0, 1.5)
+    _add(value, {word: n - 1 for word, n in in_sentences.items() if n >= 3}, 4.0, 1.5)
+    _add(value, in_names, 1.0, 0.5)
     labels = (word for name in class_names for word in fold(name).split())
     _add(value, dict.fromkeys(labels, 0), LABEL_VALUE, 0.0)
     return value
