@@ -44,19 +44,18 @@ class Reading:
         drawn_names = np.searchsorted(self._cumulative, self._rng.random(names))
         # The least of exponential waits: drawn by weight, none twice.
         waits = self._rng.exponential(size=len(self._rarity)) * self._rarity
-        chosen = np.argpartition(waits, sentences - 1)[:sentences] if sentences else []
+        chosen = np.argsort(waits)[:sentences]
         pairs = [self._translations[number] for number in chosen]
         english = [first for first, _ in pairs]
         others = [texts[self._rng.integers(len(texts))] for _, texts in pairs]
         return np.concatenate([drawn_names, english, others]).astype(np.int64)
 
-    def loss(
-        self, rows: torch.Tensor, targets: torch.Tensor, scale: torch.Tensor
-    ) -> torch.Tensor:
+    def loss(self, rows: torch.Tensor, targets: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
         """Return the loss of the rows of drawn texts, given their targets."""
         names, sentences = self._sizes
-        name_rows, english, others = rows.split([names, sentences, sentences])
-        name_targets, meant, _ = targets.split([names, sentences, sentences])
+        name_rows, name_targets = rows[:names], targets[:names]
+        english, others = rows[names:].chunk(2)
+        meant = targets[names:].chunk(2)[0]
         loss = NAME_WEIGHT * distance(name_rows, name_targets)
         if sentences:
             apart = distance(others, meant) + distance(english, meant)
@@ -130,7 +129,8 @@ def learn_to_read(
         caption_rows, caption_meant = rows[len(numbers) :], meant[len(numbers) :]
         loss = reading.loss(rows[: len(numbers)], meant[: len(numbers)], scales[0])
         loss = loss + DISTANCE_WEIGHT * distance(caption_rows, caption_meant)
-        loss = loss + CONTRAST_WEIGHT * contrast(*caption_rows.chunk(2), scales[1])
+        first, second = caption_rows.chunk(2)
+        loss = loss + CONTRAST_WEIGHT * contrast(first, second, scales[1])
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()

@@ -65,6 +65,7 @@ class Recipe:
     """How `mini` is made; the defaults are those of what ships.
 
     Attributes:
+        reading: Steps in which the text tower learns to read, before it sees photos.
         steps: Steps of one joint training.
         runs: Number of joint trainings, whose weights are averaged.
         teachers: Number of pairs of teaching heads.
@@ -80,21 +81,22 @@ class Recipe:
             the tower is not tuned on.
     """
 
+    reading: int = 1500
     steps: int = 600
     runs: int = 3
     teachers: int = 3
     crops: int = 2
     held_out: int = 0
-    fragments: int = 36_000
-    words: int = 46_000
+    fragments: int = 120_000
+    words: int = 100_000
     seed: int = 0
 
     def __post_init__(self) -> None:
         if min(self.steps, self.runs, self.teachers, self.fragments, self.words) < 1:
             msg = f"steps, runs, teachers, fragments and words must be at least 1, got {self}"
             raise InputError(msg)
-        if min(self.crops, self.seed) < 0:
-            msg = f"crops and seed must be at least 0, got {self}"
+        if min(self.reading, self.crops, self.seed) < 0:
+            msg = f"reading, crops and seed must be at least 0, got {self}"
             raise InputError(msg)
         if not 0 <= self.held_out <= SPARED:
             msg = f"held_out must be 0 to {SPARED}, which are not tuned on, got {self.held_out}"

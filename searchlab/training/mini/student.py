@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -98,14 +99,12 @@ class PieceTable:
     """
 
     def __init__(self, features: Floats, reader: Floats, *, rate: float) -> None:
-        self.reader = torch.nn.Linear(*reader.shape, bias=False)
+        self.reader = torch.nn.Linear(reader.shape[0], reader.shape[1], bias=False)
         self.reader.weight.data.copy_(torch.from_numpy(reader.T))
         self._features = torch.from_numpy(features)
         self.rows = torch.zeros(len(features), reader.shape[1])
         self.rate = rate
-        self._mean = torch.zeros_like(self.rows)
-        self._square = torch.zeros_like(self.rows)
-        self._updates = torch.zeros(len(features), 1)
+        self._forget()
         self._used: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._leaf = torch.empty(0)
 
@@ -116,6 +115,20 @@ class PieceTable:
         places = np.searchsorted(self._used, np.maximum(texts.pieces, self._used[0]))
         vectors = self._leaf + self.reader(self._features[self._used])
         return functional.embedding(torch.from_numpy(places), vectors)
+
+    def copy(self, *, rate: float) -> PieceTable:
+        """Return a table that starts with the same vectors and learns on its own."""
+        other = copy.copy(self)
+        other.reader = copy.deepcopy(self.reader)
+        other.rows = self.rows.clone()
+        other.rate = rate
+        other._forget()
+        return other
+
+    def _forget(self) -> None:
+        self._mean = torch.zeros_like(self.rows)
+        self._square = torch.zeros_like(self.rows)
+        self._updates = torch.zeros(len(self.rows), 1)
 
     @torch.no_grad()
     def vectors(self) -> Floats:
