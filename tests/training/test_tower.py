@@ -270,7 +270,8 @@ def test_tuning_moves_only_the_late_part_and_leaves_it_rounded():
     view = Readings([str(n) for n in range(8)], features, logits)
     vectors = rng.normal(size=(8, 12)).astype(np.float32)
     own = {n: [n] for n in range(8)}
-    tune(tower, [cells], [view], own, vectors, epochs=2, batch=4)
+    collections = np.zeros(8, dtype=np.int8)
+    tune(tower, [cells], [view], own, vectors, collections, epochs=2, batch=4)
     moved = {
         ".".join(name.split(".")[:3])
         for name, weight in tower.state_dict().items()

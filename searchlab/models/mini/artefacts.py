@@ -12,7 +12,7 @@ from searchlab.errors import DataError
 from searchlab.files import sha256_of
 
 RECORD_FILE = "model.json"
-FORMAT = 2
+FORMAT = 3
 MINI_DATA = Path(__file__).with_name("data")
 
 

@@ -8,8 +8,8 @@ and every platform cuts alike. Scripts that write no spaces start a word without
 A query has a handful of words, and the sum of their vectors comes close to the vector that a
 multilingual transformer gives it, in a thousandth of the time. A small gate over each piece and the
 two beside it adds what the sum alone cannot tell: "dog bites man" is not "man bites dog". The table
-is int8 with one scale per row, memory-mapped, so that the first query of a process touches only a
-few pages.
+has four bits a component and a scale per row, memory-mapped, so that the first query of a process
+touches only a few pages.
 """
 
 from __future__ import annotations
@@ -219,6 +219,19 @@ class Mixer(NamedTuple):
         return mixed
 
 
+def pack(numbers: NDArray[np.int8]) -> NDArray[np.uint8]:
+    """Put (n, width) numbers of -8..7 into (n, width / 2) bytes, the first half in the low bits."""
+    low, high = np.split((numbers + 8).astype(np.uint8), 2, axis=1)
+    return low | high << np.uint8(4)
+
+
+def unpack(table: NDArray[np.uint8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Make (n, width) vectors of packed rows, (n, width / 2), and the (n,) scales of the rows."""
+    numbers = np.concatenate([table & 15, table >> 4], axis=1).astype(np.float32)
+    vectors: NDArray[np.float32] = (numbers - 8) * scales[:, np.newaxis]
+    return vectors
+
+
 def add_common(mixed: NDArray[np.float32]) -> Embeddings:
     """Make (n, dim) unit rows of (n, dim - 1) mixed ones; the last component is `COMMON`.
 
@@ -232,7 +245,7 @@ def add_common(mixed: NDArray[np.float32]) -> Embeddings:
 
 class _LoadedTower(NamedTuple):
     pieces: Pieces
-    table: NDArray[np.int8]
+    table: NDArray[np.uint8]
     scales: NDArray[np.float32]
     mixer: Mixer
 
@@ -274,7 +287,7 @@ class TextTower:
         for total, text in zip(mixed, texts, strict=True):
             rows = pieces.encode(text)
             if rows:
-                total[:] = mixer(table[rows] * scales[rows, np.newaxis])
+                total[:] = mixer(unpack(table[rows], scales[rows]))
         return add_common(mixed)
 
     def pieces(self) -> Pieces:
@@ -307,9 +320,10 @@ class TextTower:
             )
             raise DataError(msg) from error
         width, dim = mixer.direct.shape[0], mixer.direct.shape[1] + 1
-        if (table.shape, scales.shape, dim) != ((len(pieces), width), (len(pieces),), self.dim):
+        shape = (len(pieces), width // 2)
+        if (table.shape, scales.shape, dim) != (shape, (len(pieces),), self.dim):
             msg = (
-                f"{TABLE_FILE} must have shape {(len(pieces), width)}, a scale a row and lead to "
+                f"{TABLE_FILE} must have shape {shape}, a scale a row and lead to "
                 f"{self.dim} components, got {table.shape}, {scales.shape} and {dim}; "
                 "reinstall searchlab"
             )

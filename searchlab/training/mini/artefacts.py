@@ -24,6 +24,7 @@ from searchlab.models.mini.text import (
     TABLE_FILE,
     Mixer,
     TextTower,
+    unpack,
 )
 from searchlab.training.mini.heads import DIM, Floats, unit
 from searchlab.training.mini.materials import list_materials
@@ -96,7 +97,8 @@ def measure_agreement(
     folder: Path, table: Floats, network: EmbeddingNetwork, pictures: Sequence[Image.Image]
 ) -> dict[str, float]:
     """Measure cosines between what was trained and what is stored, of table rows and photos."""
-    stored = np.load(folder / TABLE_FILE).astype(np.float32)
+    scales = np.load(folder / SCALES_FILE).astype(np.float32)
+    stored = unpack(np.load(folder / TABLE_FILE), scales)
     is_nonzero = np.linalg.norm(table, axis=1) > 1e-3
     session = mini.open_session(folder / mini.IMAGE_FILE, threads=2)
     small = mini.embed(session, pictures, DIM + 1)
@@ -107,7 +109,8 @@ def measure_agreement(
     table_cosines = (unit(stored[is_nonzero]) * unit(table[is_nonzero])).sum(axis=1)
     photo_cosines = (unit(large) * small).sum(axis=1)
     return {
-        "table, 8 bits, least": float(table_cosines.min()),
+        "table, 4 bits, mean": float(table_cosines.mean()),
+        "table, 4 bits, least": float(table_cosines.min()),
         "photos, 8 bits, mean": float(photo_cosines.mean()),
         "photos, 8 bits, least": float(photo_cosines.min()),
     }

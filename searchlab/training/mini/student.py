@@ -11,15 +11,18 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from searchlab.models.mini.text import Mixer
+from searchlab.models.mini.text import Mixer, pack
 from searchlab.training.mini.heads import DIM, Floats
 from searchlab.training.mini.text_examples import TextExamples
 
 WIDTH = 160
 """Components of a piece's vector."""
-HIDDEN = 384
+HIDDEN = 256
 RIDGE = 0.01
 SHRINK = 0.6  # Factor of the ridge regression's predictions that gives the first rows.
+LARGEST = 7  # Largest number of 4 bits that is used.
+SHARES_OF_LARGEST = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 1.0)
+"""Shares of a row's largest component that its scale is tried for; larger ones are cut."""
 DECAY = (0.9, 0.98)  # Decay of Adam's two moments, for rows of the table.
 
 
@@ -185,12 +188,21 @@ def make_first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, 
     )
 
 
-def quantise(table: Floats) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
-    """Round a table to 8 bits per number, with one scale per row.
+def quantise(table: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+    """Round a table to 4 bits per number, with one scale per row, that which loses least.
 
     Returns:
-        (n_pieces, width) int8 and (n_pieces,) float16; their product is nearly the table again.
+        (n_pieces, width / 2) packed numbers and (n_pieces,) scales, of which
+        `searchlab.models.mini.text.unpack` makes nearly the table again.
     """
-    scales = np.maximum(np.abs(table).max(axis=1) / 127, 1e-6).astype(np.float16)
-    wide = scales.astype(np.float32)[:, None]
-    return np.clip(np.rint(table / wide), -127, 127).astype(np.int8), scales
+    largest = np.maximum(np.abs(table).max(axis=1), 1e-5)
+    best = np.full(len(table), np.inf, dtype=np.float32)
+    scales, numbers = np.zeros(len(table), dtype=np.float16), np.zeros(table.shape, dtype=np.int8)
+    for share in SHARES_OF_LARGEST:
+        tried = (share * largest / LARGEST).astype(np.float16)
+        wide = tried.astype(np.float32)[:, np.newaxis]
+        rounded = np.clip(np.rint(table / wide), -LARGEST, LARGEST)
+        lost = ((rounded * wide - table) ** 2).sum(axis=1)
+        better = lost < best
+        best[better], scales[better], numbers[better] = lost[better], tried[better], rounded[better]
+    return pack(numbers), scales
