@@ -17,6 +17,7 @@ from searchlab.models.mini.artefacts import RECORD_FILE  # noqa: E402
 from searchlab.models.mini.text import Mixer  # noqa: E402
 from searchlab.training.mini import artefacts, recipe, teacher  # noqa: E402
 from searchlab.training.mini import build as build_mini  # noqa: E402
+from searchlab.training.mini.materials import list_materials  # noqa: E402
 from searchlab.training.mini.recipe import Ingredients, Recipe  # noqa: E402
 from searchlab.training.mini.teacher import Teacher  # noqa: E402
 
@@ -103,7 +104,7 @@ def small(monkeypatch):
     def write_network(network, outputs, pictures, path):
         path.write_bytes(b"network")
 
-    def write_record(folder, *, dim, agreement):
+    def write_record(folder, *, dim, agreement, sources):
         names = sorted(path.name for path in folder.iterdir())
         (folder / RECORD_FILE).write_text(json.dumps({"dim": dim, "files": names}))
 
@@ -118,7 +119,16 @@ def small(monkeypatch):
         "network": None,
         "pictures": [],
         "labels": {"dog": np.ones(5, dtype=np.float32)},
+        "sources": [],
     }
+
+
+def test_sources_are_those_at_hand(tmp_path):
+    few = [source["name"] for source in list_materials(tmp_path)]
+    assert any("Flickr8k" in name for name in few)
+    (tmp_path / "sentences/names").mkdir(parents=True)
+    more = [source["name"] for source in list_materials(tmp_path)]
+    assert [name.split()[0] for name in more[len(few) :]] == ["sentences", "names"]
 
 
 def test_artefacts_replace_those_before_and_leave_what_else_is_there(small, tmp_path, monkeypatch):

@@ -27,7 +27,6 @@ from searchlab.models.mini.text import (
     unpack,
 )
 from searchlab.training.mini.heads import DIM, Floats, unit
-from searchlab.training.mini.materials import list_materials
 from searchlab.training.mini.photo_tower import EmbeddingNetwork
 from searchlab.training.mini.quantise import quantise as quantise_network
 from searchlab.training.mini.student import quantise
@@ -52,6 +51,7 @@ def write(
     network: EmbeddingNetwork,
     pictures: Sequence[Image.Image],
     labels: Mapping[str, Floats],
+    sources: Sequence[Mapping[str, str]],
 ) -> None:
     """Write every file of the model into a folder, once all are made.
 
@@ -63,6 +63,7 @@ def write(
         network: Image tower with its head.
         pictures: RGB training photos from which the ranges of the 8-bit network are taken.
         labels: Readable label -> its (dim,) unit row, for tags.
+        sources: What it was made from, as `materials.list_materials` lists it.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -86,6 +87,7 @@ def write(
             build,
             dim=mixer.direct.shape[1] + 1,
             agreement=measure_agreement(build, table, network, pictures[:100]),
+            sources=sources,
         )
         # A folder without a record is refused, so a mix of old and new files is never loaded.
         (folder / artefacts.RECORD_FILE).unlink(missing_ok=True)
@@ -116,7 +118,13 @@ def measure_agreement(
     }
 
 
-def write_record(folder: Path, *, dim: int, agreement: dict[str, float]) -> None:
+def write_record(
+    folder: Path,
+    *,
+    dim: int,
+    agreement: dict[str, float],
+    sources: Sequence[Mapping[str, str]],
+) -> None:
     """Write `model.json`: sizes, preprocessing, sources, versions and canaries."""
     import onnx
 
@@ -140,7 +148,7 @@ def write_record(folder: Path, *, dim: int, agreement: dict[str, float]) -> None
             "torch": torch.__version__,
         },
         "cosine_with_float32": {what: round(x, 5) for what, x in agreement.items()},
-        "sources": list_materials(),
+        "sources": [dict(source) for source in sources],
         "canaries": {
             "text": _record_canaries(CANARY_TEXTS, texts),
             "image": _record_canaries(CANARY_SEEDS, photos),

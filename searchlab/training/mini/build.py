@@ -20,6 +20,7 @@ from searchlab.training.mini.features import CALIBRATED, PhotoReadings, read_pho
 from searchlab.training.mini.heads import Floats, TextSide
 from searchlab.training.mini.hubness import damp_hubs
 from searchlab.training.mini.joint import blend, fit
+from searchlab.training.mini.materials import list_materials
 from searchlab.training.mini.photo_tower import EmbeddingNetwork, open_rgb
 from searchlab.training.mini.photos import TrainingPhotos, order_photos, training_photos
 from searchlab.training.mini.phrases import PHRASES
@@ -162,6 +163,7 @@ def build(
         network=EmbeddingNetwork(tower, damped),
         pictures=inputs.pictures,
         labels=label_rows(words, side),
+        sources=list_materials(ingredients.datasets),
     )
 
 

@@ -15,11 +15,12 @@ class Material:
 
     Attributes:
         name: Its name, with the version.
-        kind: `"weights"`, `"words"` or `"photos"`.
+        kind: `"weights"`, `"words"`, `"sentences"` or `"photos"`.
         licence: Its licence.
         origin: Where it comes from.
         file: The file that is read, relative to where the package is installed.
         sha256: Checksum of that file; empty for a data set of many files.
+        folder: Folder of a data set that a build can go without; empty if it cannot.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Material:
     origin: str
     file: str = ""
     sha256: str = ""
+    folder: str = ""
 
 
 TEACHER = Material(
@@ -78,13 +80,36 @@ CLASS_NAMES = Material(
     origin="https://pypi.org/project/open_clip_torch/3.3.0/",
 )
 FLICKR8K = Material(
-    name="Flickr8k training photos with captions in en, zh, ar, de, fr, cs",
+    name="Flickr8k training photos with captions in en, zh, ar, de, fr, cs, pt, hi, nl",
     kind="photos",
     licence="research use; not redistributed, only the small trained heads and word vectors are",
     origin="Hodosh, Young, Hockenmaier, JAIR 47, 2013, and its translations",
 )
+WEB_PHOTOS = Material(
+    name="10,978 photos of the web with an English caption each, a part of Conceptual 12M",
+    kind="photos",
+    licence="owners unknown, research use; not redistributed, only small trained weights are",
+    origin="https://github.com/google-research-datasets/conceptual-12m",
+    folder="web-photos",
+)
+SENTENCES = Material(
+    name="sentences and captions in 94 languages, of Tatoeba, NTREX, Flickr30k, STS and others",
+    kind="sentences",
+    licence="that of each source, see the model card; not redistributed",
+    origin="https://tatoeba.org and others, see the model card",
+    folder="sentences",
+)
+THINGS = Material(
+    name="names of 19,019 things in 28 languages, Open Multilingual Wordnet",
+    kind="words",
+    licence="that of each wordnet; not redistributed",
+    origin="https://omwn.org",
+    folder="sentences/names",
+)
 MATERIALS = (TEACHER, ENGLISH_TEACHER, TOWER, CLDR, WORDNET, CLASS_NAMES, FLICKR8K)
-"""All of them; written into `model.json`."""
+"""What every build needs; written into `model.json`."""
+MORE_MATERIALS = (WEB_PHOTOS, SENTENCES, THINGS)
+"""What a build goes without where it is not at hand."""
 
 CLDR_SHA256 = {
     "cldr-annotations-full": "28576e51225deb51e3ddd734b0f824a0079682cb5d8c27faa9f68149317a14d1",
@@ -98,9 +123,11 @@ ENGLISH_TEACHER_WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e76
 TOWER_WHEEL_SHA256 = "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d"
 
 
-def list_materials() -> list[dict[str, str]]:
-    """List `MATERIALS` as plain values, fit for JSON."""
-    return [asdict(source) for source in MATERIALS]
+def list_materials(datasets: Path) -> list[dict[str, str]]:
+    """List what a build with these data sets is made from, as plain values, fit for JSON."""
+    at_hand = [source for source in MORE_MATERIALS if (datasets / source.folder).exists()]
+    values = [asdict(source) for source in (*MATERIALS, *at_hand)]
+    return [{name: value for name, value in one.items() if name != "folder"} for one in values]
 
 
 def locate(source: Material, folder: Path) -> Path:

