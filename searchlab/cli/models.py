@@ -160,7 +160,7 @@ def pack(folder: Path, out: Path, **options: Any) -> None:
     type=int,
     default=0,
     show_default=True,
-    help="Photos kept out of training, to test with.",
+    help="Photos of each collection kept out of training, to test with.",
 )
 @click.option("--crops", type=int, default=2, show_default=True, help="Random crops of each photo.")
 @click.option(
@@ -178,19 +178,26 @@ def pack(folder: Path, out: Path, **options: Any) -> None:
     help="Training runs whose weights are averaged.",
 )
 @click.option(
+    "--reading",
+    type=int,
+    default=500,
+    show_default=True,
+    help="Steps in which texts are learnt before photos are seen.",
+)
+@click.option(
     "--steps", type=int, default=600, show_default=True, help="Steps of each training run."
 )
 @click.option(
     "--fragments",
     type=int,
-    default=36_000,
+    default=120_000,
     show_default=True,
     help="Number of parts of words in the vocabulary.",
 )
 @click.option(
     "--words",
     type=int,
-    default=46_000,
+    default=100_000,
     show_default=True,
     help="Number of whole words in the vocabulary.",
 )

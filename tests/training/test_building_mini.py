@@ -69,8 +69,9 @@ def test_what_is_missing_is_named(ingredients, located, tmp_path, lost, named):
         ({"teachers": -1}, "must be at least 1"),
         ({"fragments": 0}, "must be at least 1"),
         ({"words": -5}, "must be at least 1"),
-        ({"crops": -1}, "crops and seed must be at least 0"),
-        ({"seed": -1}, "crops and seed must be at least 0"),
+        ({"reading": -1}, "reading, crops and seed must be at least 0"),
+        ({"crops": -1}, "reading, crops and seed must be at least 0"),
+        ({"seed": -1}, "reading, crops and seed must be at least 0"),
         ({"held_out": 601}, "must be 0 to 600"),
         ({"held_out": -1}, "must be 0 to 600"),
     ],
@@ -90,8 +91,9 @@ def test_the_command_hands_everything_on(ingredients, tmp_path, monkeypatch, run
     places = [f"--{name}={path}" for name, path in ingredients._asdict().items()]
     line = ["models", "build", tmp_path / "out", *places, f"--cache={tmp_path}", "--held-out=600"]
     settings = ["--crops=3", "--teachers=4", "--runs=5", "--steps=6", "--fragments=7", "--words=8"]
-    done = run(*line, *settings, "--seed=9")
-    made = Recipe(held_out=600, crops=3, teachers=4, runs=5, steps=6, fragments=7, words=8, seed=9)
+    done = run(*line, *settings, "--reading=10", "--seed=9")
+    counts = {"reading": 10, "steps": 6, "runs": 5, "teachers": 4, "crops": 3}
+    made = Recipe(**counts, held_out=600, fragments=7, words=8, seed=9)
     assert handed["arguments"] == (ingredients, made)
     assert (handed["cache"], handed["out"]) == (tmp_path, tmp_path / "out")
     assert done == (0, f"mini is in {tmp_path / 'out'}\n", "")

@@ -82,7 +82,7 @@ class Recipe:
             the tower is not tuned on.
     """
 
-    reading: int = 1500
+    reading: int = 500
     steps: int = 600
     runs: int = 3
     teachers: int = 3
