@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from benchmarks.mini.tasks import LANGUAGES, Rows, load_flickr8k, with_interval
 from searchlab.progress import Progress
-from searchlab.training.mini.build import TAUGHT, read_inputs
+from searchlab.training.mini.build import read_inputs
 from searchlab.training.mini.heads import WIDE_HIDDEN, PhotoHead, train_pair, unit
 from searchlab.training.mini.hubness import SHARE, SHARPNESS
 from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.recipe import Ingredients, Recipe
+from searchlab.training.mini.space import TAUGHT
 from searchlab.training.mini.views import read_views
 
 STEPS = 275  # Least number of steps: few photos get as many as 3,000 do.
@@ -44,12 +45,14 @@ class Material(NamedTuple):
 
     Attributes:
         views: The tower's readings of the training photos: whole, then in crops.
+        collections: (n_photos,) number of the collection of each training photo.
         test: Its readings of the test photos.
         captions: Captions of the training photos, by language.
         queries: Captions of the test photos, by language.
     """
 
     views: Sequence[Readings]
+    collections: NDArray[np.int8]
     test: Readings
     captions: dict[str, CaptionVectors]
     queries: dict[str, CaptionVectors]
@@ -59,7 +62,7 @@ def read_material(root: Path, args: Namespace, progress: Progress) -> Material:
     """Read the tower's readings and the teachers' vectors from a build's cache, or make them."""
     ingredients = Ingredients(args.packages, args.cldr, root, args.wordnet)
     ingredients.check()
-    words, _, (_, read, views) = read_inputs(ingredients, Recipe(), args.cache, progress)
+    words, photos, _, (_, read, views) = read_inputs(ingredients, Recipe(), args.cache, progress)
     task = load_flickr8k(root)
     tower = hashlib.sha256(views[0].features.tobytes()).hexdigest()[:12]
     test_photos = {path.stem: path for path in task.photos}
@@ -77,7 +80,7 @@ def read_material(root: Path, args: Namespace, progress: Progress) -> Material:
             np.array([query.answers[0] for query in of_test]),
             encode([query.text for query in of_test]),
         )
-    return Material(views, test, captions, queries)
+    return Material(views, photos.collections, test, captions, queries)
 
 
 def make_material(seed: int) -> Material:
@@ -93,7 +96,8 @@ def make_material(seed: int) -> Material:
         return readings, CaptionVectors(np.arange(count), texts)
 
     (view, captions), (test, queries) = draw_photos(400), draw_photos(60)
-    return Material([view], test, {"en": captions, "zh": captions}, {"en": queries, "zh": queries})
+    both = {"en": captions, "zh": captions}, {"en": queries, "zh": queries}
+    return Material([view], np.zeros(400, dtype=np.int8), test, *both)
 
 
 def measure_learning(
@@ -130,7 +134,15 @@ def measure_learning(
         head, batch = make_head(views[0]), min(BATCH, len(photos) // 2)
         epochs = max(25, -(-STEPS // (len(photos) // batch)))
         text_map = train_pair(
-            head, views, own, vectors, width=TAUGHT, epochs=epochs, batch=batch, seed=number
+            head,
+            views,
+            own,
+            vectors,
+            width=TAUGHT,
+            collections=material.collections[photos],
+            epochs=epochs,
+            batch=batch,
+            seed=number,
         )
         test = torch.from_numpy(material.test.features), torch.from_numpy(material.test.logits)
         with torch.no_grad():
