@@ -74,3 +74,9 @@ def test_batches_are_of_one_collection_and_no_photo_comes_twice():
     assert set(drawn) <= set(photos)
     assert all(len(set(collections[batch])) == 1 for batch in batches)
     assert len({collections[batch[0]] for batch in batches[:5]}) == 2
+
+
+def test_a_collection_smaller_than_a_batch_is_drawn_as_one():
+    collections = np.array([0] * 20 + [1] * 3, dtype=np.int8)
+    batches = draw_batches(np.arange(23), collections, 8, np.random.default_rng(0))
+    assert sorted(map(len, batches)) == [3, 8, 8]

@@ -80,13 +80,15 @@ def draw_batches(
     Args:
         photos: Rows of the photos to draw from.
         collections: Number of the collection of every row.
-        batch: Photos of a batch; what is left over of a collection is not drawn.
+        batch: Photos of a batch. What is left over of a collection is not drawn; a collection that
+            has fewer is drawn as one.
         rng: Draws.
     """
     batches = []
     for number in np.unique(collections[photos]):
         own = rng.permutation(photos[collections[photos] == number])
-        batches += [own[at : at + batch] for at in range(0, len(own) - batch + 1, batch)]
+        last = max(0, len(own) - batch)
+        batches += [own[at : at + batch] for at in range(0, last + 1, batch)]
     return [batches[number] for number in rng.permutation(len(batches))]
 
 
