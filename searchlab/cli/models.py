@@ -180,12 +180,12 @@ def pack(folder: Path, out: Path, **options: Any) -> None:
 @click.option(
     "--reading",
     type=int,
-    default=500,
+    default=600,
     show_default=True,
     help="Steps in which texts are learnt before photos are seen.",
 )
 @click.option(
-    "--steps", type=int, default=600, show_default=True, help="Steps of each training run."
+    "--steps", type=int, default=700, show_default=True, help="Steps of each training run."
 )
 @click.option(
     "--fragments",

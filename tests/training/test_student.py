@@ -34,6 +34,7 @@ from searchlab.training.mini.student import (  # noqa: E402
     make_first_weights,
     pack_texts,
     quantise,
+    spread_evenly,
 )
 from searchlab.training.mini.text_examples import TextExamples  # noqa: E402
 from searchlab.training.mini.validation import held_out_recall  # noqa: E402
@@ -104,6 +105,24 @@ def test_four_bits_keep_the_direction_of_a_vector(rng):
     stored = unpack(small, scales.astype(np.float32))
     assert not stored[0].any()
     assert (unit(stored[1:]) * unit(table[1:])).sum(axis=1).min() > 0.98
+
+
+def test_a_turned_table_makes_the_same_rows_and_is_rounded_with_less_loss(rng):
+    table = rng.normal(size=(50, WIDTH)) * np.linspace(3, 0.1, WIDTH)
+    table = table.astype(np.float32)
+    student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=8)
+    torch.nn.init.normal_(student.outer)
+    mixer = student.mixer()
+    turned, other = spread_evenly(table, mixer)
+    for rows in ([0], [3, 1, 4], list(range(20))):
+        expected = mixer(table[rows])
+        np.testing.assert_allclose(other(turned[rows]), expected, atol=1e-3 * abs(expected).max())
+
+    def kept(rows):
+        small, scales = quantise(rows)
+        return (unit(unpack(small, scales.astype(np.float32))) * unit(rows)).sum(axis=1).mean()
+
+    assert 1 - kept(turned) < 0.8 * (1 - kept(table))
 
 
 def test_packed_numbers_come_back_where_they_were():

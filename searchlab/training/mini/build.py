@@ -28,7 +28,12 @@ from searchlab.training.mini.reading import learn_to_read
 from searchlab.training.mini.recipe import Ingredients, Recipe
 from searchlab.training.mini.sentences import is_held_out
 from searchlab.training.mini.space import Words, fill_template, lay_out, make_space, read_words
-from searchlab.training.mini.student import PieceTable, Student, make_first_weights
+from searchlab.training.mini.student import (
+    PieceTable,
+    Student,
+    make_first_weights,
+    spread_evenly,
+)
 from searchlab.training.mini.text_examples import (
     CAPTION,
     NOUN,
@@ -155,11 +160,12 @@ def build(
             *held_out_reading(student, table, Pieces(scores), inputs.words.sentences),
         ):
             progress.say(f"held out: {line}")
+    rows, mixer = spread_evenly(table.vectors(), student.mixer(), seed=recipe.seed)
     artefacts.write(
         out,
         scores=scores,
-        table=table.vectors(),
-        mixer=student.mixer(),
+        table=rows,
+        mixer=mixer,
         network=EmbeddingNetwork(tower, damped),
         pictures=inputs.pictures,
         labels=label_rows(words, side),

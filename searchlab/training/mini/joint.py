@@ -17,7 +17,7 @@ from searchlab.training.mini.student import PieceTable, Student, pack_texts
 from searchlab.training.mini.text_examples import TextExamples
 
 HEAD_RATE = 1e-3
-NAMES, SENTENCES, PHOTOS = 3072, 1024, 512
+NAMES, SENTENCES, PHOTOS = 2048, 768, 512
 CAPTIONS, PLACES, CONTRAST, TOGETHER = 0.75, 1.0, 0.3, 0.1
 """Weights of the parts of the loss beside that of reading: the distances of captions and of photos
 from their targets, the contrast of photos with captions, and that of a photo's captions with other

@@ -14,8 +14,8 @@ from searchlab.training.mini.student import PieceTable, Student, pack_texts
 from searchlab.training.mini.text_examples import TextExamples
 
 MIXER_RATE, READER_RATE = 2e-3, 1e-3
-NAMES, SENTENCES = 3072, 2048  # Texts of a step; of sentences each with a translation.
-CAPTIONS = 1024  # Photos of a step, of which a caption is read in English and in another language.
+NAMES, SENTENCES = 2048, 1536  # Texts of a step; of sentences each with a translation.
+CAPTIONS = 768  # Photos of a step, of which a caption is read in English and in another language.
 NAME_WEIGHT, DISTANCE_WEIGHT, CONTRAST_WEIGHT = 0.5, 1.0, 0.1
 """Weights of the distances of names and of sentences from their targets, and of the contrast of
 sentences with others' counterparts."""

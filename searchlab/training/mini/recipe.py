@@ -82,8 +82,8 @@ class Recipe:
             the tower is not tuned on.
     """
 
-    reading: int = 500
-    steps: int = 600
+    reading: int = 600
+    steps: int = 700
     runs: int = 3
     teachers: int = 3
     crops: int = 2

@@ -31,20 +31,17 @@ class PackedTexts(NamedTuple):
 
     Attributes:
         pieces: (n_places,) table rows of the pieces, -1 for a gap.
-        owner: (n_places,) number of the text that each place belongs to.
-        texts: How many texts there are.
+        lengths: (n_texts,) number of places of each text, its gap included.
     """
 
     pieces: NDArray[np.int64]
-    owner: NDArray[np.int64]
-    texts: int
+    lengths: NDArray[np.int64]
 
 
 def pack_texts(texts: Sequence[Sequence[int]]) -> PackedTexts:
     """Put texts of at least one piece each into one sequence; gaps keep them apart."""
     pieces = np.array([piece for text in texts for piece in (*text, -1)], dtype=np.int64)
-    lengths = [len(text) + 1 for text in texts]
-    return PackedTexts(pieces, np.repeat(np.arange(len(texts)), lengths), len(texts))
+    return PackedTexts(pieces, np.array([len(text) + 1 for text in texts], dtype=np.int64))
 
 
 class Student(torch.nn.Module):
@@ -70,17 +67,16 @@ class Student(torch.nn.Module):
         if self.training and self.dropped:
             is_piece &= torch.rand(len(is_piece)) > self.dropped
         vectors = vectors * is_piece[:, None]
-        owner = torch.from_numpy(packed.owner)
-        zeros = vectors.new_zeros(packed.texts, WIDTH)
-        mixed = zeros.index_add(0, owner, vectors) @ self.direct
+        lengths = torch.from_numpy(packed.lengths)
+        mixed = torch.segment_reduce(vectors, "sum", lengths=lengths) @ self.direct
         if self.hidden:
-            before = functional.pad(vectors, (0, 0, 1, 0))[:-1]
-            after = functional.pad(vectors, (0, 0, 0, 1))[1:]
+            here = vectors.bfloat16()
+            before = functional.pad(here, (0, 0, 1, 0))[:-1]
+            after = functional.pad(here, (0, 0, 0, 1))[1:]
             with torch.autocast("cpu", torch.bfloat16):
-                hidden = functional.relu(self.window(torch.cat([before, vectors, after], dim=1)))
+                hidden = functional.relu(self.window(torch.cat([before, here, after], dim=1)))
             hidden = hidden.float() * is_piece[:, None]
-            zeros = hidden.new_zeros(packed.texts, self.hidden)
-            mixed = mixed + zeros.index_add(0, owner, hidden) @ self.outer
+            mixed = mixed + torch.segment_reduce(hidden, "sum", lengths=lengths) @ self.outer
         return functional.normalize(mixed, dim=1)
 
     def mixer(self) -> Mixer:
@@ -186,6 +182,25 @@ def make_first_weights(lessons: TextExamples, vectors: Floats) -> tuple[Floats, 
         np.ascontiguousarray(SHRINK * solution @ axes, dtype=np.float32),
         np.ascontiguousarray(axes.T, dtype=np.float32).reshape(WIDTH, DIM),
     )
+
+
+def spread_evenly(table: Floats, mixer: Mixer, *, seed: int = 0) -> tuple[Floats, Mixer]:
+    """Turn the space of the pieces' vectors at random, and the mixer with it; no row changes.
+
+    Learnt vectors have a few large components. Turned, all are about as large, so that one scale
+    per row loses less when they are rounded.
+
+    Returns:
+        The table and the mixer that make the same rows of the same texts.
+    """
+    width = table.shape[1]
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(width, width)))[0]
+    window = mixer.window.reshape(3, width, -1)
+    turned = mixer._replace(
+        direct=(turn.T @ mixer.direct).astype(np.float32),
+        window=(turn.T @ window).reshape(mixer.window.shape).astype(np.float32),
+    )
+    return (table @ turn).astype(np.float32), turned
 
 
 def quantise(table: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
