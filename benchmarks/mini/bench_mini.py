@@ -2,6 +2,7 @@
 
     python -m benchmarks.mini.bench_mini --dataset flickr8k
     python -m benchmarks.mini.bench_mini --dataset stamps
+    python -m benchmarks.mini.bench_mini --dataset coco-judge
     python -m benchmarks.mini.bench_mini --smoke --out "$(mktemp -d)"
 
 Writes results/mini/<dataset>/shipped.json, and skips what is on record (--force measures again).
@@ -29,14 +30,23 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.common.recording import bench_parser, on_record, record
-from benchmarks.mini.tasks import LOADERS, Query, Rows, Task, rank_answers, read_tsv, with_interval
+from benchmarks.mini.tasks import (
+    LOADERS,
+    Query,
+    Rows,
+    Task,
+    folder_of,
+    rank_answers,
+    read_tsv,
+    with_interval,
+)
 from searchlab.errors import NotFoundError
 from searchlab.evaluation.datasets import external_root
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.models.mini.artefacts import RECORD_FILE
 from searchlab.models.mini.embedder import MINI_DATA, MiniEmbedder
 
-CUTOFFS = {"flickr8k": (1, 5, 10), "stamps": (1, 5)}
+CUTOFFS = dict.fromkeys(LOADERS, (1, 5, 10)) | {"stamps": (1, 5)}
 
 
 def score(task: Task, texts: Rows, photos: Rows, queries: list[Query]) -> dict[str, object]:
@@ -251,7 +261,7 @@ def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
         msg = f"only the model that ships is scored again, got {measurement['name']!r}"
         raise NotFoundError(msg)
     root = external_root()
-    if root is None or not (root / dataset).is_dir():
+    if root is None or not (root / folder_of(dataset)).is_dir():
         msg = f"SEARCHLAB_DATASETS must name a folder that holds {dataset}, got {root}"
         raise NotFoundError(msg)
     task, model = LOADERS[dataset](root), MiniEmbedder(MINI_DATA, threads=1)
@@ -295,7 +305,7 @@ def main() -> None:
         metrics, measured = time_model(model, ["a dog", "eine Katze"], pictures), {}
     else:
         root = Path(os.environ.get("SEARCHLAB_DATASETS", ""))
-        if not (root / args.dataset).is_dir():
+        if not (root / folder_of(args.dataset)).is_dir():
             sys.exit(f"SEARCHLAB_DATASETS must name a folder that holds {args.dataset}, got {root}")
         task = LOADERS[args.dataset](root)
         measured = measure(task, model, args)

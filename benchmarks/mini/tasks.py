@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 LANGUAGES = ("en", "zh", "ar", "de", "fr", "cs")
 BEST_COVERED = 60
 RESAMPLES = 1000
+FEWEST = 100  # A language with fewer captions in a judge is left out.
 
 Rows = NDArray[np.float32]
 
@@ -53,8 +56,13 @@ def load_flickr8k(root: Path) -> Task:
     return Task("flickr8k", [folder / row["file"] for row in photos], queries)
 
 
-def load_stamps(root: Path) -> Task:
-    """Load 296 cut-outs; each different label of a locale is a query for all that have it."""
+def load_stamps(root: Path, *, best: int | None = BEST_COVERED) -> Task:
+    """Load 296 cut-outs; each different label of a locale is a query for all that have it.
+
+    Args:
+        root: Folder of the datasets.
+        best: How many locales, those whose labels cover most photos; None for all.
+    """
     folder = root / "stamps"
     photos = list(read_tsv(folder / "photos.tsv"))
     number = {row["photo_id"]: n for n, row in enumerate(photos)}
@@ -68,12 +76,60 @@ def load_stamps(root: Path) -> Task:
     covered: dict[str, set[int]] = defaultdict(set)
     for query in queries:
         covered[query.language].update(query.answers)
-    best = sorted(covered, key=lambda language: (-len(covered[language]), language))[:BEST_COVERED]
-    in_best = [query for query in queries if query.language in best]
+    by_cover = sorted(covered, key=lambda language: (-len(covered[language]), language))
+    chosen = by_cover[:best]
+    in_best = [query for query in queries if query.language in chosen]
     return Task("stamps", [folder / row["file"] for row in photos], in_best)
 
 
-LOADERS: dict[str, Callable[[Path], Task]] = {"flickr8k": load_flickr8k, "stamps": load_stamps}
+def folder_of(dataset: str) -> str:
+    """Return the name of the folder that holds the photos of a dataset."""
+    return dataset.removesuffix("-more")
+
+
+def load_more_languages(root: Path) -> Task:
+    """Load the test photos of Flickr8k with the captions in languages that came later."""
+    folder = root / "flickr8k"
+    task = load_flickr8k(root)
+    number = {path.stem: n for n, path in enumerate(task.photos)}
+    queries = [
+        Query(row["lang"], row["text"], (number[row["photo_id"]],))
+        for row in read_tsv(folder / "captions_more.tsv")
+        if row["photo_id"] in number
+    ]
+    return Task("flickr8k-more", task.photos, queries)
+
+
+def load_judge(name: str, root: Path) -> Task:
+    """Load a judge's photos; every caption is a query, in languages that have at least FEWEST."""
+    photos = list(read_tsv(root / name / "photos.tsv"))
+    number = {row["photo_id"]: n for n, row in enumerate(photos)}
+    queries = [
+        Query(row["lang"], row["text"], (number[row["photo_id"]],))
+        for row in read_tsv(root / name / "captions.tsv")
+        if row["photo_id"] in number
+    ]
+    counts = Counter(query.language for query in queries)
+    kept = [query for query in queries if counts[query.language] >= FEWEST]
+    return Task(name, [root / name / row["file"] for row in photos], kept)
+
+
+def open_rgb(paths: Sequence[Path]) -> list[Image.Image]:
+    """Open photos as RGB pictures."""
+    pictures = []
+    for path in paths:
+        with Image.open(path) as picture:
+            pictures.append(picture.convert("RGB"))
+    return pictures
+
+
+LOADERS: dict[str, Callable[[Path], Task]] = {
+    "flickr8k": load_flickr8k,
+    "flickr8k-more": load_more_languages,
+    "coco-judge": partial(load_judge, "coco-judge"),
+    "web-judge": partial(load_judge, "web-judge"),
+    "stamps": load_stamps,
+}
 
 
 def rank_answers(texts: Rows, photos: Rows, queries: list[Query]) -> NDArray[np.int64]:

@@ -210,6 +210,20 @@ STUDIES: dict[str, Study] = {
         again="it is held to the result it names",
         sealed="that result has the figures",
     ),
+    "reading": Study(
+        (
+            "searchlab.models.mini.embedder",
+            "searchlab.evaluation.datasets",
+            "searchlab.training.mini.teacher",
+        ),
+        recompute="benchmarks.mini.bench_reading:recompute",
+        again="which languages the model that ships reads",
+        sealed="other builds; the teacher, whose packages searchlab does not install",
+        tolerances=(
+            Tolerance("metrics.*", absolute=0.0006, why="a few sentences of twenty thousand"),
+            Tolerance("by_language.*", absolute=0.7, why="two sentences of three hundred"),
+        ),
+    ),
     "relevance": Study(
         ("searchlab.studies.calibration.relevance",),
         recompute="searchlab.studies.calibration.relevance:recompute",
