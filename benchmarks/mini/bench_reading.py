@@ -12,8 +12,9 @@ single words find is measured on the labels of `stamps` in the same language, if
 
 Writes results/reading/sentences-judge/mini.json, or rebuilt.json with `--artefacts`, another build
 of `mini`. `by_language` has R@1 and R@10 in percent with 95 % bootstrap intervals over sentences,
-`words` the success@5 of labels, and `reach` what a language reaches by `reach_of`; `metrics` the
-means over all languages and over the `FORTY`, as fractions.
+`words` the success@5 of labels, `teacher` its R@1, and `reach` what a language reaches by
+`reach_of`; `metrics` the means over all languages and over the `FORTY`, as fractions, and how many
+languages reach what.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import gzip
 import os
 import sys
 from argparse import Namespace
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,8 @@ def average(measured: dict[str, dict[str, Any]], head: str = "") -> dict[str, fl
             shares = [measured[one][f"R@{k}"]["mean"] for one in languages if one in measured]
             if len(shares) == len(languages):
                 metrics[f"{head}R@{k}.{name}"] = round(float(np.mean(shares)) / 100, 4)
-    return metrics
+    reached = Counter(row["reach"] for row in measured.values() if "reach" in row)
+    return metrics | {f"languages, {reach}": count for reach, count in reached.items()}
 
 
 def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
@@ -213,11 +215,12 @@ def main() -> None:
     values: dict[str, Any] = {"by_language": measure_reading(pairs, model.encode_texts, words)}
     metrics = average(values["by_language"])
     if options.teacher:
-        values["teacher"] = read_with_teacher(pairs, options)
-        metrics |= average(values["teacher"], "teacher.")
+        taught = read_with_teacher(pairs, options)
+        metrics |= average(taught, "teacher.")
+        for language, row in values["by_language"].items():
+            row["teacher"] = taught[language]["R@1"]
     for language, row in values["by_language"].items():
-        beside = values.get("teacher", {}).get(language, {}).get("R@1", {}).get("mean", "")
-        labels = (row["words"] or {}).get("mean", "")
+        beside, labels = ((row.get(name) or {}).get("mean", "") for name in ("teacher", "words"))
         print(f"{language:<10}{row['R@1']['mean']:>8}{beside:>8}{labels:>8}  {row['reach']}")
     for figure, value in metrics.items():
         print(f"{figure:<40}{value:>10.4f}")
