@@ -100,7 +100,8 @@ def test_a_trained_head_is_held_back_by_its_own_captions(rng):
     head = PhotoHead(
         rng.normal(size=(2, 96)).astype(np.float32), np.zeros(4, np.float32), np.ones(4, np.float32)
     ).eval()
-    table = PieceTable(rng.normal(size=(300, WIDTH)).astype(np.float32), rate=0.1)
+    pieces = rng.normal(size=(300, WIDTH)).astype(np.float32)
+    table = PieceTable(pieces, np.eye(WIDTH, dtype=np.float32), rate=0.1)
     student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4).eval()
     lessons = TextExamples()
     for n in range(300):
