@@ -8,9 +8,10 @@ pytestmark = pytest.mark.slow
 torch = pytest.importorskip("torch")
 
 from searchlab.models.mini.text import COMMON, add_common  # noqa: E402
+from searchlab.training.mini import hubness  # noqa: E402
 from searchlab.training.mini.heads import DIM, PhotoHead, unit  # noqa: E402
 from searchlab.training.mini.hubness import (  # noqa: E402
-    CAPTIONS_PER_LANGUAGE,
+    CAPTIONS,
     SHARE,
     SHARPNESS,
     DampedHead,
@@ -87,13 +88,14 @@ def test_a_text_that_says_nothing_stays_zero_and_others_end_alike(rng):
 
 
 def test_every_language_speaks_for_what_is_asked(rng):
-    lessons = {
-        f"p{n}": {"en": [3 * n, 3 * n + 1], **({"de": [3 * n + 2]} if n < 7 else {})}
-        for n in range(CAPTIONS_PER_LANGUAGE)
-    }
+    lessons = [
+        {"en": [3 * n, 3 * n + 1], **({"de": [3 * n + 2]} if n < 7 else {})}
+        for n in range(CAPTIONS)
+    ]
     lines = _draw_captions(lessons, rng)
-    assert len(lines) == len(set(lines)) == CAPTIONS_PER_LANGUAGE + 7
+    assert len(lines) == len(set(lines)) == CAPTIONS // 2 + 7
     assert sum(n % 3 == 2 for n in lines) == 7
+    assert _draw_captions([{}], rng) == []
 
 
 def test_a_trained_head_is_held_back_by_its_own_captions(rng):
@@ -108,11 +110,11 @@ def test_a_trained_head_is_held_back_by_its_own_captions(rng):
         number = lessons.add([n], np.zeros(DIM, np.float32), 1.0)
         lessons.captions[f"p{n}"] = {"en": [number]}
     seen = Readings(
-        ["a", "b"],
-        rng.normal(size=(2, 4)).astype(np.float32),
-        rng.normal(size=(2, 2)).astype(np.float32),
+        list(lessons.captions),
+        rng.normal(size=(300, 4)).astype(np.float32),
+        rng.normal(size=(300, 2)).astype(np.float32),
     )
-    module = damp_hubs(head, student, table, lessons, seen, seed=0)
+    module = damp_hubs(head, student, table, lessons, seen, np.zeros(300, dtype=np.int8), seed=0)
     with torch.no_grad():
         plain = head(torch.from_numpy(seen.features), torch.from_numpy(seen.logits))
         near = module.nearness(plain).numpy()
@@ -121,3 +123,22 @@ def test_a_trained_head_is_held_back_by_its_own_captions(rng):
     exact = np.log(np.exp(SHARPNESS * plain.numpy() @ text_rows.T).mean(axis=1)) / SHARPNESS
     np.testing.assert_allclose(near[:, 0], exact, atol=0.004)  # By 256 centres of 300 captions.
     np.testing.assert_allclose(module.mean, near.mean(), atol=1e-6)
+
+
+def test_every_collection_has_an_equal_say(rng, monkeypatch):
+    monkeypatch.setattr(hubness, "CAPTIONS", 40)
+    monkeypatch.setattr(hubness, "CENTRES", 2)
+    lessons = TextExamples()
+    for n in range(440):
+        number = lessons.add([n], np.zeros(DIM, np.float32), 1.0)
+        lessons.captions[f"p{n}"] = {"en": [number]}
+    # The captions of the last 40 photos, which are another collection, lie apart.
+    apart = rng.normal(size=(2, WIDTH)).repeat([400, 40], axis=0)
+    vectors = (apart + 0.01 * rng.normal(size=(440, WIDTH))).astype(np.float32)
+    table = PieceTable(vectors, np.eye(WIDTH, dtype=np.float32), rate=0.1)
+    student = Student(rng.normal(size=(WIDTH, DIM)).astype(np.float32), hidden=4).eval()
+    features = rng.normal(size=(440, DIM)).astype(np.float32)
+    photos = Readings(list(lessons.captions), features, np.zeros((440, 1), np.float32))
+    collections = np.repeat(np.array([0, 1], dtype=np.int8), [400, 40])
+    module = damp_hubs(Given(), student, table, lessons, photos, collections, seed=0)
+    np.testing.assert_allclose(np.exp(module.logarithms.numpy()), [0.5, 0.5], atol=1e-6)

@@ -144,7 +144,7 @@ def build(
         runs.append(run)
     blend(runs)
     student, table, head = runs[0]
-    damped = damp_hubs(head, student, table, lessons, views[0], seed=recipe.seed)
+    damped = damp_hubs(head, student, table, lessons, views[0], collections, seed=recipe.seed)
     if recipe.held_out:
         tower_lines = held_out_recall(
             student,

@@ -9,7 +9,7 @@ multiplied with `COMMON` in every text's row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -23,10 +23,10 @@ from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.student import PieceTable, Student, pack_texts
 from searchlab.training.mini.text_examples import TextExamples
 
-CAPTIONS_PER_LANGUAGE = 1500  # Captions of each language that stand for all queries.
+CAPTIONS = 9000  # Captions of each collection of photos that stand for all queries.
 CENTRES = 256  # Centres of these captions; the network holds them.
-SHARPNESS = 16.0  # Sharpness of the softmax.
-SHARE = 0.75  # Share of the softmax's logarithm that is subtracted from a photo's cosines.
+SHARPNESS = 8.0  # Sharpness of the softmax.
+SHARE = 0.6  # Share of the softmax's logarithm that is subtracted from a photo's cosines.
 WEIGHT = (1 - COMMON**2) ** 0.5 / COMMON  # Makes the last component of a difference of cosines.
 
 
@@ -77,6 +77,7 @@ def damp_hubs(
     table: PieceTable,
     lessons: TextExamples,
     photos: Readings,
+    collections: NDArray[np.int8],
     *,
     seed: int,
 ) -> DampedHead:
@@ -88,9 +89,22 @@ def damp_hubs(
         table: The pieces' vectors.
         lessons: Holds the captions.
         photos: Readings of the photos over which the last component is zero on average.
+        collections: (n_photos,) number of the collection of each photo. Each has an equal say,
+            and in each of them every language: queries are of neither kind alone.
         seed: Seed of the captions drawn and of their centres.
     """
-    numbers = _draw_captions(lessons.captions, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    numbers = [
+        number
+        for collection in np.unique(collections)
+        for number in _draw_captions(
+            [
+                lessons.captions.get(photos.ids[photo], {})
+                for photo in np.flatnonzero(collections == collection)
+            ],
+            rng,
+        )
+    ]
     captions = [lessons.rows[number] for number in numbers]
     packed = pack_texts(captions)
     with torch.no_grad():
@@ -105,14 +119,13 @@ def damp_hubs(
 
 
 def _draw_captions(
-    captions: Mapping[str, Mapping[str, list[int]]], rng: np.random.Generator
+    captions: Sequence[Mapping[str, list[int]]], rng: np.random.Generator
 ) -> list[int]:
-    """Draw the numbers of some captions of each language."""
-    languages = sorted({language for own in captions.values() for language in own})
+    """Draw the numbers of some captions, as many of each language where it has them."""
+    languages = sorted({language for own in captions for language in own})
     sample: list[int] = []
     for language in languages:
-        numbers = [n for own in captions.values() for n in own.get(language, [])]
-        sample += rng.choice(
-            numbers, min(CAPTIONS_PER_LANGUAGE, len(numbers)), replace=False
-        ).tolist()
+        numbers = [n for own in captions for n in own.get(language, [])]
+        count = min(CAPTIONS // len(languages), len(numbers))
+        sample += rng.choice(numbers, count, replace=False).tolist()
     return sample
