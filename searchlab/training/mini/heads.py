@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -172,6 +173,11 @@ def contrast(texts: torch.Tensor, photos: torch.Tensor, scale: torch.Tensor) -> 
     return (text_to_photo + photo_to_text) / 2
 
 
+def pace(step: int, *, steps: int, warmup: int = 30) -> float:
+    """Return the share of the learning rate at a step: a rise, then half a cosine down to zero."""
+    return min(1, (step + 1) / warmup) * (0.5 + 0.5 * float(np.cos(np.pi * step / steps)))
+
+
 def train_pair(
     head: PhotoHead,
     views: Sequence[Readings],
@@ -215,9 +221,7 @@ def train_pair(
         drawn for _ in range(epochs) for drawn in draw_batches(photos, collections, batch, rng)
     ]
     steps = len(batches)
-    plan = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min(1, (step + 1) / 30) * (0.5 + 0.5 * np.cos(np.pi * step / steps))
-    )
+    plan = torch.optim.lr_scheduler.LambdaLR(optimiser, partial(pace, steps=steps))
     head.train()
     for batch_photos in batches:
         caption_numbers = [

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from searchlab.training.mini.heads import Floats, PhotoHead, contrast
+from searchlab.training.mini.heads import Floats, PhotoHead, contrast, pace
 from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.reading import MIXER_RATE, READER_RATE, Reading, average, distance
 from searchlab.training.mini.student import PieceTable, Student, pack_texts
@@ -70,11 +71,7 @@ def fit(
             {"params": scales, "lr": HEAD_RATE, "weight_decay": 0.0},
         ]
     )
-
-    def pace(step: int) -> float:
-        return min(1, (step + 1) / 30) * (0.5 + 0.5 * float(np.cos(np.pi * step / steps)))
-
-    plan = torch.optim.lr_scheduler.LambdaLR(optimiser, pace)
+    plan = torch.optim.lr_scheduler.LambdaLR(optimiser, partial(pace, steps=steps))
     mean_student, mean_head = copy.deepcopy(student), copy.deepcopy(head)
     targets = np.stack(lessons.targets)
     reading = Reading(lessons, rng, names=names, sentences=sentences)
@@ -117,7 +114,7 @@ def fit(
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        table.step(pace(step))
+        table.step(pace(step, steps=steps))
         plan.step()
         past = min(AVERAGED, step / (step + 10))
         average(mean_student, student, past)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from searchlab.training.mini.heads import contrast
+from searchlab.training.mini.heads import contrast, pace
 from searchlab.training.mini.student import PieceTable, Student, pack_texts
 from searchlab.training.mini.text_examples import TextExamples
 
@@ -99,11 +100,7 @@ def learn_to_read(
             {"params": scales, "lr": MIXER_RATE, "weight_decay": 0.0},
         ]
     )
-
-    def pace(step: int) -> float:
-        return min(1, (step + 1) / 30) * (0.5 + 0.5 * float(np.cos(np.pi * step / steps)))
-
-    plan = torch.optim.lr_scheduler.LambdaLR(optimiser, pace)
+    plan = torch.optim.lr_scheduler.LambdaLR(optimiser, partial(pace, steps=steps))
     targets = np.stack(lessons.targets)
     captioned = [
         (own["en"], [ns for language, ns in own.items() if language != "en"])
@@ -134,7 +131,7 @@ def learn_to_read(
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        table.step(pace(step))
+        table.step(pace(step, steps=steps))
         plan.step()
         average(means, learning, min(AVERAGED, step / (step + 10)))
         advance(1)

@@ -10,6 +10,7 @@ were, for the named part of a row is made from them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from searchlab.progress import Progress
-from searchlab.training.mini.heads import Floats, PhotoHead, contrast, train_pair
+from searchlab.training.mini.heads import Floats, PhotoHead, contrast, pace, train_pair
 from searchlab.training.mini.photo_tower import TUNED, Conv, Readings, Tower
 from searchlab.training.mini.photos import draw_batches
 from searchlab.training.mini.views import Cells
@@ -104,9 +105,7 @@ def tune(
         drawn for _ in range(epochs) for drawn in draw_batches(photos, collections, batch, rng)
     ]
     steps = len(batches)
-    plan = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min(1, (step + 1) / 20) * (0.5 + 0.5 * np.cos(np.pi * step / steps))
-    )
+    plan = torch.optim.lr_scheduler.LambdaLR(optimiser, partial(pace, steps=steps, warmup=20))
     averages = [weight.detach().clone() for weight in tuned]
     head.train()
     with (progress or Progress()).step("tuning the tower", steps, unit="steps") as progress_step:
