@@ -6,6 +6,7 @@ Settings were chosen on held-out photos (`Recipe.held_out`). No test photo and n
 from __future__ import annotations
 
 import copy
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from searchlab.models.mini.text import Pieces
 from searchlab.progress import Progress
 from searchlab.training.mini import artefacts
 from searchlab.training.mini.features import CALIBRATED, PhotoReadings, read_photos
-from searchlab.training.mini.heads import Floats, TextSide
+from searchlab.training.mini.heads import Floats, PhotoHead, TextSide
 from searchlab.training.mini.hubness import damp_hubs
 from searchlab.training.mini.joint import blend, fit
 from searchlab.training.mini.materials import list_materials
@@ -28,6 +29,7 @@ from searchlab.training.mini.reading import learn_to_read
 from searchlab.training.mini.recipe import Ingredients, Recipe
 from searchlab.training.mini.sentences import is_held_out
 from searchlab.training.mini.space import Words, fill_template, lay_out, make_space, read_words
+from searchlab.training.mini.stages import digest_of, restore_or_train
 from searchlab.training.mini.student import (
     PieceTable,
     Student,
@@ -79,8 +81,9 @@ def build(
     Args:
         ingredients: Where the files lie that it is made from.
         recipe: How it is made.
-        cache: Folder for the teachers' vectors, the tuned tower and its readings. What is there
-            is not made again, so an interrupted build continues.
+        cache: Folder for the teachers' vectors, the tuned tower and its readings, and what each
+            stage of training learnt. What is there is not made again, so an interrupted build
+            continues.
         out: Folder of the artefacts.
         progress: Shows every step, and the recall on held-out photos.
 
@@ -100,6 +103,8 @@ def build(
     words = inputs.words.restrict(views[0].ids)
     if recipe.held_out:
         words = words._replace(sentences=[s for s in words.sentences if not is_held_out(s.english)])
+    read_texts = words.captions, words.sentences, words.names, words.annotations
+    kept = cache / f"training-{digest_of(views, recipe, *read_texts)}"
     side, head, places = make_space(
         words,
         lay_out(words, views[0].ids),
@@ -107,6 +112,7 @@ def build(
         collections,
         teachers=recipe.teachers,
         seed=recipe.seed,
+        kept=kept,
         progress=progress,
     )
     scores = choose_pieces(
@@ -124,11 +130,13 @@ def build(
     piece_vectors = words.teacher.encode([piece.lstrip("▁") for piece in scores])
     features, reader, direct = make_first_weights(lessons, piece_vectors)
     start = Student(direct), PieceTable(features, reader, rate=RATE)
-    with progress.step("learning to read", recipe.reading, unit="steps") as step:
-        learn_to_read(*start, lessons, steps=recipe.reading, seed=recipe.seed, advance=step.advance)
-    runs = []
-    for number in range(recipe.runs):
-        run = copy.deepcopy(start[0]), start[1].copy(rate=JOINT_RATE), copy.deepcopy(head)
+
+    def learn() -> None:
+        with progress.step("learning to read", recipe.reading, unit="steps") as step:
+            steps, seed = recipe.reading, recipe.seed
+            learn_to_read(*start, lessons, steps=steps, seed=seed, advance=step.advance)
+
+    def train(run: tuple[Student, PieceTable, PhotoHead], number: int) -> None:
         title = f"joint training {number + 1} of {recipe.runs}"
         with progress.step(title, recipe.steps, unit="steps") as step:
             fit(
@@ -141,6 +149,12 @@ def build(
                 seed=recipe.seed + number,
                 advance=step.advance,
             )
+
+    restore_or_train(kept / "reading.pt", start, learn)
+    runs = []
+    for number in range(recipe.runs):
+        run = copy.deepcopy(start[0]), start[1].copy(rate=JOINT_RATE), copy.deepcopy(head)
+        restore_or_train(kept / f"run-{number}.pt", run, partial(train, run, number))
         runs.append(run)
     blend(runs)
     student, table, head = runs[0]

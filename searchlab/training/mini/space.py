@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ from searchlab.training.mini.heads import (
 from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.recipe import Ingredients
 from searchlab.training.mini.sentences import Name, Sentence, read_names, read_sentences
+from searchlab.training.mini.stages import restore_or_make
 from searchlab.training.mini.teacher import Teacher
 from searchlab.training.mini.text_examples import TEMPLATE
 
@@ -161,9 +163,10 @@ def make_space(
     *,
     teachers: int,
     seed: int,
+    kept: Path,
     progress: Progress,
 ) -> tuple[TextSide, PhotoHead, list[Floats]]:
-    """Train the teaching heads.
+    """Train the teaching heads, or take those that the folder `kept` has.
 
     Returns:
         The map from texts to their targets, a photo head that is not trained yet, and for each view
@@ -171,29 +174,36 @@ def make_space(
     """
     features = views[0].features
     start = (space.classes, features.mean(axis=0), features.std(axis=0) + np.float32(1e-3))
-    maps, texts = [], []
+
+    def train(number: int) -> list[torch.Tensor]:
+        """Train a pair of heads; its map of texts, and its rows of each view's photos."""
+        torch.manual_seed(number)
+        head = PhotoHead(*start, width=TAUGHT, hidden=WIDE_HIDDEN)
+        text_map = train_pair(
+            head,
+            views,
+            space.own,
+            space.vectors,
+            width=TAUGHT,
+            collections=collections,
+            seed=number,
+        )
+        inputs = [(torch.from_numpy(v.features), torch.from_numpy(v.logits)) for v in views]
+        with torch.no_grad():
+            return [torch.from_numpy(text_map), *(head.parts(*both)[0] for both in inputs)]
+
+    maps: list[Floats] = []
     photos: list[list[Floats]] = [[] for _ in views]
     with progress.step("training the teaching heads", teachers, unit="heads") as step:
-        for number in range(teachers):
-            torch.manual_seed(seed + number)
-            head = PhotoHead(*start, width=TAUGHT, hidden=WIDE_HIDDEN)
-            text_map = train_pair(
-                head,
-                views,
-                space.own,
-                space.vectors,
-                width=TAUGHT,
-                collections=collections,
-                seed=seed + number,
-            )
+        for number in range(seed, seed + teachers):
+            trained = restore_or_make(kept / f"teacher-{number}.pt", partial(train, number))
+            text_map, *rows = (tensor.numpy() for tensor in trained)
             maps.append(text_map)
-            texts.append(unit(space.vectors @ maps[-1]))
-            with torch.no_grad():
-                for view, rows in zip(views, photos, strict=True):
-                    inputs = torch.from_numpy(view.features), torch.from_numpy(view.logits)
-                    rows.append(head.parts(*inputs)[0].numpy())
+            for own, listed in zip(rows, photos, strict=True):
+                listed.append(own)
             step.advance(1)
-    text_rows, photo_rows = np.hstack(texts), np.hstack(photos[0])
+    text_rows = np.hstack([unit(space.vectors @ text_map) for text_map in maps])
+    photo_rows = np.hstack(photos[0])
     both = np.concatenate([text_rows / len(text_rows) ** 0.5, photo_rows / len(photo_rows) ** 0.5])
     axes = principal_axes(both, CAPTIONED)
     side = TextSide(

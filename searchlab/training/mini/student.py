@@ -124,6 +124,16 @@ class PieceTable:
         other._forget()
         return other
 
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Return what was learnt."""
+        return {"rows": self.rows, **self.reader.state_dict()}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Take what was learnt before; the steps so far are forgotten."""
+        self.rows = state["rows"]
+        self.reader.load_state_dict({"weight": state["weight"]})
+        self._forget()
+
     def _forget(self) -> None:
         self._mean = torch.zeros_like(self.rows)
         self._square = torch.zeros_like(self.rows)
