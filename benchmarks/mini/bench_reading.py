@@ -10,11 +10,11 @@ nothing. `--teacher` reads the same sentences with multilingual-e5-small, which 
 (packages as for `searchlab models build`). No one trained on these pairs, which people wrote. What
 single words find is measured on the labels of `stamps` in the same language, if it has enough.
 
-Writes results/reading/sentences-judge/mini.json, or rebuilt.json with `--artefacts`, another build
-of `mini`. `by_language` has R@1 and R@10 in percent with 95 % bootstrap intervals over sentences,
-`words` the success@5 of labels, `teacher` its R@1, and `reach` what a language reaches by
-`reach_of`; `metrics` the means over all languages and over the `FORTY`, as fractions, and how many
-languages reach what.
+Writes results/reading/sentences-judge/mini.json and a chart, or rebuilt.json with `--artefacts`,
+another build of `mini`. `by_language` has R@1 and R@10 in percent with 95 % bootstrap intervals
+over sentences, `words` the success@5 of labels, `teacher` its R@1, and `reach` what a language
+reaches by `reach_of`; `metrics` the means over all languages and over the `FORTY`, as fractions,
+and how many languages reach what.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.mini.reading_chart import draw_reading
 from benchmarks.mini.tasks import Rows, load_stamps, open_rgb, rank_answers, with_interval
 from searchlab.errors import NotFoundError
 from searchlab.evaluation.datasets import external_root
 from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.measurement import measurement_path
 from searchlab.models.mini.artefacts import RECORD_FILE
 from searchlab.models.mini.embedder import MINI_DATA, MiniEmbedder
 
@@ -230,7 +232,9 @@ def main() -> None:
     )
     parameters = {"forty": list(FORTY), "least": [READS_SENTENCES, READS_WORDS]}
     values |= {"parameters": parameters, "metrics": metrics, "manifest": manifest}
-    record(options, "reading", name, values)
+    place = measurement_path(options.out, "reading", options.dataset, name).with_suffix("")
+    charts = draw_reading(values["by_language"], READS_SENTENCES, place)
+    record(options, "reading", name, values, beside=charts)
 
 
 if __name__ == "__main__":
