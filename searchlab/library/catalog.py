@@ -22,6 +22,7 @@ from searchlab.library.scan import Picture
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.models.vectors.names import NamedPhoto
+from searchlab.photos.descriptions import Sight
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import Skipped
 from searchlab.photos.table import PhotoTable
@@ -132,18 +133,18 @@ def build_table(
                     for photo_id, picture in here.items()
                     if picture.sha256 in facts and not facts[picture.sha256].problem
                 }
-                tags = _tags(model, cache, [picture.sha256 for picture in good.values()])
+                sights = _sights(model, cache, [picture.sha256 for picture in good.values()])
                 built = {
                     photo_id: row_of_picture(
                         photo_id,
                         picture,
                         facts[picture.sha256],
                         source=picture.record.source or source_of(picture.path, roots),
-                        tags=tag,
+                        sight=sight,
                         day=dates.get(photo_id, today),
                         folder=folder_of(picture.path, roots),
                     )
-                    for (photo_id, picture), tag in zip(good.items(), tags, strict=True)
+                    for (photo_id, picture), sight in zip(good.items(), sights, strict=True)
                 }
                 built |= {i: old_rows[i] for i in ids if i in old_rows and i not in built}
                 yield [built[photo_id] for photo_id in ids if photo_id in built]
@@ -152,17 +153,13 @@ def build_table(
     return PhotoTable.from_rows(batches())
 
 
-def _tags(
-    model: Embedder, cache: ContentCache, digests: Sequence[str]
-) -> list[list[tuple[str, float]]]:
+def _sights(model: Embedder, cache: ContentCache, digests: Sequence[str]) -> list[Sight]:
     for part, _ in model.parts:
-        name_things = getattr(part, "tags", None)
+        name_things = getattr(part, "sights", None)
         if name_things is not None and digests:
-            tags: list[list[tuple[str, float]]] = name_things(
-                cache.vectors(part.model_id, digests, part.dim), 4
-            )
-            return tags
-    return [[] for _ in digests]
+            sights: list[Sight] = name_things(cache.vectors(part.model_id, digests, part.dim), 4)
+            return sights
+    return [Sight() for _ in digests]
 
 
 def build_vectors(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from searchlab.library.cache import Facts
 from searchlab.library.scan import Picture
 from searchlab.photos.colors import color_name
-from searchlab.photos.descriptions import describe
+from searchlab.photos.descriptions import Sight, describe
 from searchlab.photos.metadata import merge_records
 from searchlab.photos.photo import URL_SIZES, Photo, attribution_of, orientation_of, web_url
 from searchlab.photos.sidecar import Record
@@ -24,7 +23,7 @@ def row_of_picture(
     facts: Facts,
     *,
     source: str,
-    tags: Sequence[tuple[str, float]],
+    sight: Sight,
     day: str,
     folder: str = "",
 ) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def row_of_picture(
         picture: File and record.
         facts: What was computed from the picture's bytes.
         source: Name of its library.
-        tags: (label, cosine) pairs of what a model sees in it, for the descriptions.
+        sight: What a model sees in it, for the descriptions.
         day: `YYYY-MM-DD` to use where the record has no day.
         folder: Where the file lies, from the indexed folder on.
 
@@ -50,7 +49,7 @@ def row_of_picture(
     color_hex = (upstream and upstream.color_hex) or f"#{facts.shade:06x}"
     families = [color_name(shade) for shade, share in facts.palette if share >= 0.1]
     orientation = orientation_of(width, height)
-    long, short = describe(tags, colors=families, orientation=orientation)
+    long, short = describe(sight, colors=families, orientation=orientation)
     license_type = record.license_type.lower() or UNKNOWN_LICENSE
     photographer = record.photographer_full_name or record.photographer_username
     linked = upstream is not None and not upstream.shown_from_copy

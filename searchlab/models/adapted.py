@@ -27,6 +27,7 @@ from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.protocol import Embedder, Embeddings, Tower, towers_of, unit_rows
 from searchlab.models.registry import load_model
 from searchlab.models.remembered import named_by
+from searchlab.photos.descriptions import Sight
 
 MODEL_FILE: Final = "model.json"
 HEADS_FILE: Final = "heads.npz"
@@ -149,8 +150,8 @@ class AdaptedEmbedder(Embedder):
         self.model_id = heads_id(base.model_id, image, text)
         self._unchecked = dict(canaries or {})
         self._lock = threading.Lock()
-        if hasattr(base, "tags"):
-            self.tags = self._tags
+        if hasattr(base, "sights"):
+            self.sights = self._sights
 
     @property
     def towers(self) -> frozenset[Tower]:
@@ -183,12 +184,12 @@ class AdaptedEmbedder(Embedder):
         self._check("image")
         return self.image_head(self.base.encode_images(images))
 
-    def _tags(self, embeddings: Embeddings, k: int = 5) -> list[list[tuple[str, float]]]:
+    def _sights(self, embeddings: Embeddings, k: int = 5) -> list[Sight]:
         """Name what stands in photos, as the base does."""
-        tags: list[list[tuple[str, float]]] = self.base.tags(  # type: ignore[attr-defined]
+        sights: list[Sight] = self.base.sights(  # type: ignore[attr-defined]
             self.image_head.invert(embeddings), k
         )
-        return tags
+        return sights
 
     def _check(self, tower: Literal["text", "image"]) -> None:
         if tower not in self._unchecked:

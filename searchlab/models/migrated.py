@@ -88,8 +88,8 @@ class MigratedEmbedder(Embedder):
         self.dim = base.dim
         self.input_size = base.input_size
         self.model_id = map_id(old_id, base.model_id, linear_map)
-        if hasattr(base, "tags"):
-            self.tags = base.tags
+        if hasattr(base, "sights"):
+            self.sights = base.sights
 
     @property
     def towers(self) -> frozenset[Tower]:

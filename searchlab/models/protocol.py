@@ -98,8 +98,8 @@ class TextReading:
         unknown: Words that it knows no piece of.
         spelled: Words that it knows only in short pieces, which say little.
         whole: Words that it knows as one piece each: it has met them often, as they are written.
-        sentences: Languages that it was taught sentences in, as `LANGUAGES` of
-            `searchlab.search.words` names them; empty if it does not say.
+        sentences: English names, in lower case, of the languages whose sentences it reads; empty
+            if it does not say.
     """
 
     n_pieces: int

@@ -1,63 +1,75 @@
 """Generated descriptions: what the models see in a photo, in plain English, marked as generated.
 
-Photos arrive with poor captions or none. The words come from the labels nearest to the photo's
-vector and from its colours; what the model is unsure of is left out, or is said to be unsure.
+Photos arrive with poor captions or none. A label that the model is sure of is stated; else the kind
+of thing that several near labels share, "a musical instrument" of an oboe and a cello; else nothing
+but colours and shape. The nearest labels are listed as such, which makes no claim, so that they can
+be searched for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-# Cosines of label and photo: from SURE on a label is stated, from UNSURE on as a possibility. What
-# share of them is right with `mini` is measured by benchmarks/descriptions/bench_descriptions.py.
-SURE = 0.6
-UNSURE = 0.45
+# What share of what is stated from these values on is right with `mini` is measured by
+# benchmarks/descriptions/bench_descriptions.py.
+SURE = 0.65  # cosine of a label and a photo
+SURE_KIND = 0.7  # share of a kind among all labels
+NEAR = 0.45  # cosine from which on a label is listed
 _MARK = "(generated)."
 _WORDS_FOR = {"landscape": "A wide photo", "portrait": "A tall photo", "square": "A square photo"}
 
 
-def describe(
-    tags: Sequence[tuple[str, float]], *, colors: Sequence[str], orientation: str
-) -> tuple[str, str]:
+class Sight(NamedTuple):
+    """What a model sees in a photo.
+
+    Attributes:
+        labels: Nearest English labels with their cosines, nearest first.
+        kinds: Plain names of the kinds that these and other labels are of, with the share of each
+            among all labels, 0 to 1; those of fewest labels first.
+    """
+
+    labels: tuple[tuple[str, float], ...] = ()
+    kinds: tuple[tuple[str, float], ...] = ()
+
+
+def describe(sight: Sight, *, colors: Sequence[str], orientation: str) -> tuple[str, str]:
     """Write a long and a short description of a photo.
 
     Args:
-        tags: (label, cosine) pairs, nearest first; empty for a model that names nothing.
+        sight: What a model sees; empty for a model that names nothing.
         colors: Colour families of the palette, largest share first.
         orientation: `landscape`, `portrait` or `square`.
 
     Returns:
         The long description, and the short one for people who cannot see the photo.
 
-    >>> describe([("red fox", 0.7), ("dingo", 0.45)], colors=["orange", "white"],
-    ...          orientation="landscape")[1]
-    'Photo of a red fox, mostly orange and white (generated).'
+    >>> sight = Sight((("oboe", 0.5), ("cello", 0.48)), (("a musical instrument", 0.9),))
+    >>> describe(sight, colors=["brown"], orientation="portrait")[1]
+    'Photo of a musical instrument, mostly brown (generated).'
     """
+    subject = name_subject(sight)
     colors = list(dict.fromkeys(colors))[:3]
     hue = " and ".join(colors[:2])
-    shades = f", mostly {hue}" if hue else ""
-    near = list(dict.fromkeys(label for label, cosine in tags if cosine >= UNSURE))
-    sure = near[:1] if tags and tags[0][1] >= SURE else []
-    maybe = near[len(sure) : len(sure) + 3]
-    if sure:
-        subject = f"showing {_with_article(sure[0])}"
-        short = f"Photo of {_with_article(sure[0])}{shades} {_MARK}"
-    elif maybe:
-        subject = f"that may show {_with_article(maybe.pop(0))}"
-        short = f"Photo, {subject.removeprefix('that ')}{shades} {_MARK}"
-    else:
-        subject = ""
-        short = f"Photo{shades} {_MARK}"
-    sentences = [f"{_WORDS_FOR[orientation]} {subject}".strip() + "."]
-    if maybe:
-        sentences.append(
-            f"It resembles {_list_names([_with_article(label) for label in maybe], 'or')}."
-        )
+    shown, of = (f" showing {subject}", f" of {subject}") if subject else ("", "")
+    sentences = [f"{_WORDS_FOR[orientation]}{shown}."]
+    near = dict.fromkeys(label for label, cosine in sight.labels if cosine >= NEAR)
+    listed = [label for label in near if _with_article(label) != subject]
+    if listed:
+        sentences.append(f"Nearest labels: {', '.join(listed)}.")
     if colors:
         are = "colour is" if len(colors) == 1 else "colours are"
-        sentences.append(f"Its main {are} {_list_names(colors, 'and')}.")
+        sentences.append(f"Its main {are} {_list_names(colors)}.")
     sentences.append("Generated description.")
-    return " ".join(sentences), short
+    shades = f", mostly {hue}" if hue else ""
+    return " ".join(sentences), f"Photo{of}{shades} {_MARK}"
+
+
+def name_subject(sight: Sight) -> str:
+    """Name what a photo surely shows, with its article: a label, else a kind; empty if neither."""
+    if sight.labels and sight.labels[0][1] >= SURE:
+        return _with_article(sight.labels[0][0])
+    return next((kind for kind, share in sight.kinds if share >= SURE_KIND), "")
 
 
 def is_generated(text: str) -> bool:
@@ -95,7 +107,6 @@ def _with_article(label: str) -> str:
     return f"{'an' if vowel else 'a'} {label}"
 
 
-def _list_names(words: Sequence[str], last: str) -> str:
-    if len(words) == 1:
-        return words[0]
-    return f"{', '.join(words[:-1])} {last} {words[-1]}"
+def _list_names(words: Sequence[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last

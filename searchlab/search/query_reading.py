@@ -198,7 +198,7 @@ class QueryVectors:
 
 # -- what the model knows of the words ----------------------------------------------------------
 
-_SENTENCE = 3  # words from which on it matters that a model was taught names alone
+_SENTENCE = 3  # words from which on a text may be a sentence
 _MOST_NAMED = 5
 
 
@@ -297,10 +297,9 @@ def _describe_language(text: str, reading: TextReading) -> str:
     language = language_of(words) if len(words) >= _SENTENCE else None
     if language is None or LANGUAGES[language] in reading.sentences:
         return ""
-    taught = ", ".join(name.capitalize() for name in reading.sentences)
     return (
-        f"was taught sentences in {taught}; of {LANGUAGES[language].capitalize()} it knows names "
-        "of things at most"
+        f"is not known to read sentences of {LANGUAGES[language].capitalize()}, though of "
+        f"{len(reading.sentences)} other languages; try names of things, or one of those"
     )
 
 

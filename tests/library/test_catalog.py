@@ -171,7 +171,7 @@ def test_a_model_that_names_things_writes_the_description(shot, cache, table_of)
     )
     photo = table_of([shot("a.jpg")], model=model).photo(0)
     assert photo.description == (
-        "A wide photo showing a red fox. It resembles a dingo. "
+        "A wide photo showing a red fox. Nearest labels: dingo. "
         "Its main colours are red and white. Generated description."
     )
     assert photo.alt_description == "Photo of a red fox, mostly red and white (generated)."

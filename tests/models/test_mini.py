@@ -98,17 +98,31 @@ def test_tiny_and_stretched_pictures_are_fine(mini, size):
     assert np.isfinite(mini.encode_images([Image.new("RGB", size, "white")])).all()
 
 
-def test_tags_are_labels_of_falling_cosine(mini):
+def test_a_photo_is_seen_by_labels_of_falling_cosine(mini):
     rows = mini.encode_images([Image.new("RGB", (64, 64), "green")] * 2)
-    tags = mini.tags(rows, 3)
-    assert len(tags) == 2
-    names, scores = zip(*tags[0], strict=True)
+    sights = mini.sights(rows, 3)
+    assert len(sights) == 2
+    names, scores = zip(*sights[0].labels, strict=True)
     assert len(set(names)) == 3
     assert list(scores) == sorted(scores, reverse=True)
 
 
-def test_the_tag_of_a_text_is_its_label(mini):
-    assert mini.tags(mini.encode_texts(["goldfish"]), 1)[0][0][0] == "goldfish"
+def test_the_label_of_a_text_is_itself(mini):
+    assert mini.sights(mini.encode_texts(["goldfish"]), 1)[0].labels[0][0] == "goldfish"
+
+
+@pytest.mark.parametrize(
+    ("label", "kinds"),
+    [
+        ("Golden Retriever", ["a dog", "an animal"]),
+        ("oboe", ["a musical instrument"]),
+        ("tabby cat", ["a cat", "an animal"]),
+    ],
+)
+def test_a_label_is_seen_as_its_kinds_too_the_narrowest_first(mini, label, kinds):
+    sight = mini.sights(mini.encode_texts([label]), 1)[0]
+    assert [kind for kind, _ in sight.kinds] == kinds
+    assert all(0.5 <= share <= 1.001 for _, share in sight.kinds)
 
 
 def test_texts_load_no_image_runtime_and_photos_no_table():

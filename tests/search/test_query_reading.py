@@ -205,9 +205,12 @@ def test_words_that_the_model_does_not_know_are_named(engine_of):
         assert not describe_reading(known, MINI)
 
 
-def test_sentences_of_languages_that_it_was_taught_names_in_are_named():
-    assert "of Portuguese it knows names" in describe_reading("uma casa na praia", MINI)
-    assert "of Portuguese" not in describe_reading("casa", MINI)
+def test_languages_whose_sentences_are_not_known_to_be_read_are_named():
+    said = describe_reading("ஒரு நாய் இந்த வீட்டில் உள்ள", MINI)
+    assert "not known to read sentences of Tamil" in said
+    assert "Tamil" not in describe_reading("நாய்", MINI)
+    for read in ("uma casa na praia", "ein Haus am Meer", "समुद्र के पास एक घर है"):
+        assert "not known" not in describe_reading(read, MINI)
 
 
 def test_models_that_say_nothing_of_words_say_nothing():

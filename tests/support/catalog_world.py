@@ -6,6 +6,7 @@ import numpy as np
 
 from searchlab.library.cache import Facts
 from searchlab.models.protocol import unit_rows
+from searchlab.photos.descriptions import Sight
 
 RED = Facts(640, 480, 0xE01010, (("#e01010", 0.8), ("#ffffff", 0.2)), "LKO2?U%2Tw=w]~RBVZRi")
 TALL_BLUE = Facts(30, 40, 0x1010E0, (("#1010e0", 1.0),), "LKO2?U%2Tw=w]~RBVZRi")
@@ -43,8 +44,8 @@ class Tagging(Letters):
     model_id = "tagging-000000000001"
     reads = "image"
 
-    def tags(self, embeddings, k):
-        return [[("red fox", float(row[0])), ("dingo", 0.6)][:k] for row in embeddings]
+    def sights(self, embeddings, k):
+        return [Sight((("red fox", float(row[0])), ("dingo", 0.6))[:k]) for row in embeddings]
 
 
 def digest_of(name):

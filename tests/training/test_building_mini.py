@@ -1,10 +1,13 @@
 """Building the default model: what is missing is named, and what is made goes in at once."""
 
 import json
+import random
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 pytestmark = pytest.mark.slow
 
@@ -14,7 +17,8 @@ pytest.importorskip("onnx")
 # These need torch, so they come after what skips the file where it is not installed.
 from searchlab.errors import InputError  # noqa: E402
 from searchlab.models.mini.artefacts import RECORD_FILE  # noqa: E402
-from searchlab.models.mini.text import Mixer  # noqa: E402
+from searchlab.models.mini.embedder import MINI_DATA, MiniEmbedder  # noqa: E402
+from searchlab.models.mini.text import TEXT_FILES, Mixer  # noqa: E402
 from searchlab.training.mini import artefacts, recipe, teacher  # noqa: E402
 from searchlab.training.mini import build as build_mini  # noqa: E402
 from searchlab.training.mini.materials import list_materials  # noqa: E402
@@ -121,6 +125,7 @@ def small(monkeypatch):
         "network": None,
         "pictures": [],
         "labels": {"dog": np.ones(5, dtype=np.float32)},
+        "kinds": {"dog": ["an animal"], "cat": []},
         "sources": [],
     }
 
@@ -131,6 +136,23 @@ def test_sources_are_those_at_hand(tmp_path):
     (tmp_path / "sentences/names").mkdir(parents=True)
     more = [source["name"] for source in list_materials(tmp_path)]
     assert [name.split()[0] for name in more[len(few) :]] == ["sentences", "names"]
+
+
+def test_photos_at_large_are_summed_up_by_a_draw(tmp_path, monkeypatch):
+    for name in (*TEXT_FILES, "image.onnx", RECORD_FILE):
+        shutil.copy(MINI_DATA / name, tmp_path)
+    photos = []
+    for shade in range(6):
+        photos.append(tmp_path / f"{shade}.png")
+        Image.new("RGB", (40, 30), (40 * shade, 20, 200 - 30 * shade)).save(photos[-1])
+    monkeypatch.setattr(artefacts, "AT_LARGE", 4)
+    steps = []
+    artefacts.write_at_large(tmp_path, photos, seed=0, advance=steps.append)
+    assert sum(steps) == 4
+    drawn = random.Random(0).sample(photos, 4)
+    model = MiniEmbedder(tmp_path, threads=1)
+    rows = model.encode_images([Image.open(photo).convert("RGB") for photo in drawn])
+    np.testing.assert_allclose(model.at_large.mean, rows.mean(axis=0), atol=1e-3)
 
 
 def test_artefacts_replace_those_before_and_leave_what_else_is_there(small, tmp_path, monkeypatch):

@@ -13,7 +13,6 @@ from searchlab.files import sha256_of
 
 RECORD_FILE = "model.json"
 FORMAT = 3
-READABLE = (2, FORMAT)  # In format 2 the text tower has 8 bits a component.
 MINI_DATA = Path(__file__).with_name("data")
 
 
@@ -29,7 +28,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         msg = f"{path} must be readable JSON, got {error}; reinstall searchlab"
         raise DataError(msg) from error
-    if record.get("format") not in READABLE:
+    if record.get("format") != FORMAT:
         msg = f"{path} must have format {FORMAT}, got {record.get('format')!r}; reinstall searchlab"
         raise DataError(msg)
     return record

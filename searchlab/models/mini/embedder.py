@@ -20,6 +20,7 @@ from searchlab.errors import DataError
 from searchlab.models.canaries import Canary, canary_image, check_canaries
 from searchlab.models.mini import framing
 from searchlab.models.mini.artefacts import MINI_DATA, fingerprint, read_record
+from searchlab.models.mini.labels import Labels, read_labels
 from searchlab.models.mini.text import (
     TEXT_FILES,
     TEXT_WEIGHTS,
@@ -35,13 +36,12 @@ from searchlab.models.protocol import (
     rgb_images,
     unit_rows,
 )
+from searchlab.photos.descriptions import Sight
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 IMAGE_FILE = "image.onnx"
-LABELS_FILE = "labels.txt"
-LABEL_VECTORS_FILE = "label_vectors.npy"
 AT_LARGE_FILE = "at_large.npz"
 
 _MOST_READ = 1_000  # characters of a text, twice what a query may have
@@ -144,7 +144,7 @@ class MiniEmbedder(Embedder):
         """
         return embed(self._session or self._load_session(), rgb_images(images), self.dim)
 
-    def tags(self, embeddings: Embeddings, k: int = 5) -> list[list[tuple[str, float]]]:
+    def sights(self, embeddings: Embeddings, k: int = 5) -> list[Sight]:
         """Name what stands in photos, from their rows alone.
 
         Args:
@@ -152,28 +152,16 @@ class MiniEmbedder(Embedder):
             k: Labels per photo.
 
         Returns:
-            For each photo the k nearest English labels with their cosines, nearest first.
+            For each photo its k nearest labels, and the kinds that have a share of `LEAST_SHARE`.
 
         Raises:
             DataError: The labels are missing or damaged.
         """
-        labels, vectors = self._labels
-        similarities = np.asarray(embeddings, dtype=np.float32) @ vectors.T  # (n_photos, n_labels)
-        nearest = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
-        return [
-            [(labels[label], float(row[label])) for label in order]
-            for row, order in zip(similarities, nearest, strict=True)
-        ]
+        return self._labels.name(np.asarray(embeddings, dtype=np.float32), k)
 
     @cached_property
-    def _labels(self) -> tuple[list[str], Embeddings]:
-        try:
-            labels = (self.folder / LABELS_FILE).read_text(encoding="utf-8").splitlines()
-            vectors = unit_rows(np.load(self.folder / LABEL_VECTORS_FILE))
-        except (OSError, ValueError) as error:
-            msg = f"the labels in {self.folder} must be readable, got {error}; reinstall searchlab"
-            raise DataError(msg) from error
-        return labels, vectors
+    def _labels(self) -> Labels:
+        return read_labels(self.folder)
 
     def _canaries(self, tower: str) -> list[Canary]:
         return [

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from searchlab.files import sha256_of
 from searchlab.models.canaries import canary_image
 from searchlab.models.mini import artefacts, framing
 from searchlab.models.mini import embedder as mini
+from searchlab.models.mini.labels import LABEL_VECTORS_FILE, LABELS_FILE
 from searchlab.models.mini.text import (
     MIXER_FILE,
     PIECE_SCORES_FILE,
@@ -26,8 +28,9 @@ from searchlab.models.mini.text import (
     TextTower,
     unpack,
 )
+from searchlab.models.protocol import PhotosAtLarge
 from searchlab.training.mini.heads import DIM, Floats, unit
-from searchlab.training.mini.photo_tower import EmbeddingNetwork
+from searchlab.training.mini.photo_tower import EmbeddingNetwork, open_rgb
 from searchlab.training.mini.quantise import quantise as quantise_network
 from searchlab.training.mini.student import quantise
 
@@ -39,6 +42,7 @@ CANARY_TEXTS = (
     "старый деревянный дом",
 )
 CANARY_SEEDS = (1, 2)
+AT_LARGE = 2000  # Photos that stand for all photos there are.
 RECORDED = 16  # Components of a canary's row that are recorded.
 
 
@@ -51,6 +55,7 @@ def write(
     network: EmbeddingNetwork,
     pictures: Sequence[Image.Image],
     labels: Mapping[str, Floats],
+    kinds: Mapping[str, Sequence[str]],
     sources: Sequence[Mapping[str, str]],
 ) -> None:
     """Write every file of the model into a folder, once all are made.
@@ -62,7 +67,8 @@ def write(
         mixer: Makes a text's row of the vectors of its pieces.
         network: Image tower with its head.
         pictures: RGB training photos from which the ranges of the 8-bit network are taken.
-        labels: Readable label -> its (dim,) unit row, for tags.
+        labels: Readable label -> its (dim,) unit row, for descriptions of photos.
+        kinds: Readable label -> the kinds that it is of.
         sources: What it was made from, as `materials.list_materials` lists it.
     """
     folder = folder.resolve()
@@ -79,9 +85,9 @@ def write(
         halves = {name: part.astype(np.float16) for name, part in mixer._asdict().items()}
         np.savez(build / MIXER_FILE, **halves)
         vectors = np.stack(list(labels.values())).astype(np.float16)
-        np.save(build / mini.LABEL_VECTORS_FILE, vectors)
-        listed = "".join(f"{label}\n" for label in labels)
-        (build / mini.LABELS_FILE).write_text(listed, encoding="utf-8", newline="\n")
+        np.save(build / LABEL_VECTORS_FILE, vectors)
+        listed = "".join("\t".join([label, *kinds[label]]) + "\n" for label in labels)
+        (build / LABELS_FILE).write_text(listed, encoding="utf-8", newline="\n")
         quantise_network(network, ["embedding"], pictures, build / mini.IMAGE_FILE)
         write_record(
             build,
@@ -93,6 +99,27 @@ def write(
         (folder / artefacts.RECORD_FILE).unlink(missing_ok=True)
         for path in sorted(build.iterdir(), key=lambda path: path.name == artefacts.RECORD_FILE):
             path.replace(folder / path.name)
+
+
+def write_at_large(
+    folder: Path, photos: Sequence[Path], *, seed: int, advance: Callable[[int], object]
+) -> None:
+    """Write what photos at large are to the model in a folder, by some of given photos.
+
+    Args:
+        folder: Holds every other file of the model.
+        photos: Files of varied photos, of which `AT_LARGE` are drawn.
+        seed: Seed of the draw.
+        advance: Called with the number of photos that were just embedded.
+    """
+    model = mini.MiniEmbedder(folder, threads=torch.get_num_threads())
+    drawn = random.Random(seed).sample(sorted(photos), min(AT_LARGE, len(photos)))
+    rows = []
+    for start in range(0, len(drawn), mini.BATCH):
+        batch = open_rgb(drawn[start : start + mini.BATCH])
+        rows.append(model.encode_images(batch))
+        advance(len(batch))
+    PhotosAtLarge.of_vectors(np.concatenate(rows)).save(folder / mini.AT_LARGE_FILE)
 
 
 def measure_agreement(

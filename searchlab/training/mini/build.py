@@ -183,8 +183,12 @@ def build(
         network=EmbeddingNetwork(tower, damped),
         pictures=inputs.pictures,
         labels=label_rows(words, side),
+        kinds=words.plain_kinds,
         sources=list_materials(ingredients.datasets),
     )
+    *_, varied = training_photos(ingredients.datasets)  # Photos of the web, where there are any.
+    with progress.step("embedding photos at large", artefacts.AT_LARGE, unit="photos") as step:
+        artefacts.write_at_large(out, list(varied.values()), seed=recipe.seed, advance=step.advance)
 
 
 def read_inputs(

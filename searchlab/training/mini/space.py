@@ -39,6 +39,8 @@ from searchlab.training.mini.heads import (
     unit,
 )
 from searchlab.training.mini.photo_tower import Readings
+from searchlab.training.mini.phrases import PHRASES
+from searchlab.training.mini.plain_kinds import find_plain_kinds
 from searchlab.training.mini.recipe import Ingredients
 from searchlab.training.mini.sentences import Name, Sentence, read_names, read_sentences
 from searchlab.training.mini.stages import restore_or_make
@@ -60,6 +62,7 @@ class Words(NamedTuple):
         class_names: Names of the image tower's classes, in the order of its logits.
         kinds: Names of the kinds above the classes.
         members: (1000, n_kinds) ones where a class is of a kind, else zeros.
+        plain_kinds: The plain kinds of each label of photos.
     """
 
     teacher: Teacher
@@ -70,6 +73,7 @@ class Words(NamedTuple):
     class_names: list[str]
     kinds: list[str]
     members: Floats
+    plain_kinds: dict[str, list[str]]
 
     def restrict(self, photos: Sequence[str]) -> Words:
         """Return the same words with the captions of some photos only."""
@@ -107,9 +111,9 @@ def read_words(
     from open_clip import IMAGENET_CLASSNAMES
 
     wanted_ids = set(photos)
-    kinds, members = labels.find_kinds(
-        labels.read_nouns(ingredients.wordnet), labels.list_class_synsets()
-    )
+    nouns, synsets = labels.read_nouns(ingredients.wordnet), labels.list_class_synsets()
+    kinds, members = labels.find_kinds(nouns, synsets)
+    classes = dict(zip(IMAGENET_CLASSNAMES, synsets, strict=True))
     return Words(
         teacher=Teacher(ingredients.packages, cache, progress),
         annotations=read_annotations(ingredients.cldr),
@@ -119,6 +123,7 @@ def read_words(
         class_names=list(IMAGENET_CLASSNAMES),
         kinds=kinds,
         members=members,
+        plain_kinds=find_plain_kinds(nouns, classes, PHRASES),
     )
 
 
