@@ -122,10 +122,10 @@ def score_conse(task: Task, queries: list[Query], args: argparse.Namespace) -> d
     weights = exponent / exponent.sum(axis=1, keepdims=True)
     english = [query for query in queries if query.language == "en"]
     scores = {}
-    for name, encode, questions in (
-        ("ConSE e5", e5.encode, queries),
-        ("ConSE MiniLM, English", minilm.encode, english),
-    ):
+    sides = [("ConSE e5", e5.encode, queries)]
+    if english:
+        sides.append(("ConSE MiniLM, English", minilm.encode, english))
+    for name, encode, questions in sides:
         classes = encode([f"a photo of a {label}" for label in IMAGENET_CLASSNAMES])
         mean = classes.mean(axis=0)
         photo_rows = weights @ (classes - mean)
