@@ -1,7 +1,8 @@
 """Home and abroad: how well photos are found that are unlike those that a model was taught on.
 
-Home are the test photos of Flickr8k with captions in languages that `mini` was taught captions in.
-Abroad are other photos, other languages, and photographs of the bundled set alone. Fewer photos are
+Home are photos of the two collections that `mini` was taught on, which it has not seen, with
+captions in languages that it was taught captions in. Abroad are other photos, other languages, and
+photographs of the bundled set alone. Fewer photos are
 easier to search, so each judge of photos stands beside as many photos from home. The bundled
 queries are looked at by groups besides: what they ask for, and whether the model was taught them.
 """
@@ -55,12 +56,12 @@ GROUNDS: Final = (
     Ground("351 photos of Flickr8k", True, "flickr8k-captions", 351, ("en",)),
     Ground("351 photos of COCO", False, "coco-judge"),
     Ground("828 photos of Flickr8k", True, "flickr8k-captions", 828, ("en",)),
-    Ground("828 photos of the web, captions by a model", False, "web-judge"),
+    Ground("828 photos of the web, captions by a model", True, "web-judge"),
     Ground("1,000 photos of Flickr8k, six languages", True, "flickr8k-captions", 0,
            ("en", "zh", "ar", "de", "fr", "cs")),
-    Ground("the same, Portuguese", False, "flickr8k-abroad", 0, ("pt",)),
-    Ground("the same, Hindi", False, "flickr8k-abroad", 0, ("hi",)),
-    Ground("the same, Dutch", False, "flickr8k-abroad", 0, ("nl",)),
+    Ground("the same, Portuguese", True, "flickr8k-abroad", 0, ("pt",)),
+    Ground("the same, Hindi", True, "flickr8k-abroad", 0, ("hi",)),
+    Ground("the same, Dutch", True, "flickr8k-abroad", 0, ("nl",)),
     Ground("the same, five more, 30 queries each", False, "flickr8k-abroad", 0,
            ("es", "id", "ja", "ru", "tr")),
     Ground("bundled photographs and cut-outs", False, "demo"),
