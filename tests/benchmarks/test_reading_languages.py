@@ -136,3 +136,9 @@ def test_the_model_names_the_languages_that_it_was_measured_to_read():
     others = {NAMES[one] for one, row in measured.items() if row["reach"] != "reads sentences"}
     assert set(SENTENCES) == (read - others) | {"english"}
     assert list(SENTENCES) == sorted(SENTENCES)
+
+
+def test_the_readme_names_the_same_languages():
+    text = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
+    listed = text.partition("- **Reads sentences** in ")[2].partition(":")[0]
+    assert listed.lower().split(", ") == list(SENTENCES)
