@@ -2,9 +2,9 @@
 
     python -m benchmarks.pages.draw_grids [--data LIBRARY]
 
-Writes results/readme/ten_languages.jpg, as new libraries answer, with words; and good_and_bad.jpg,
-what the model answers by pictures alone. Needs Chromium, and fonts for the scripts of the queries
-(Debian's fonts-droid-fallback has them).
+Writes results/readme/ten_languages.jpg, as new libraries answer, with words; thirty_languages.jpg
+and good_and_bad.jpg, what the model answers by pictures alone. Needs Chromium, and fonts for the
+scripts of the queries (Debian's fonts-droid-fallback and fonts-noto-core).
 """
 
 from __future__ import annotations
@@ -38,6 +38,40 @@ TEN_LANGUAGES = {
         "oiseau",
         "linna",
         "자전거",
+    )
+}
+THIRTY_LANGUAGES = {
+    "Thirty languages, by pictures alone": (
+        "uma flor amarela no jardim",
+        "een vogel op een tak",
+        "un gatto che guarda",
+        "un pez en el agua",
+        "समुद्र के किनारे नाव",
+        "seekor burung di udara",
+        "một bông hoa màu đỏ",
+        "dağların arasında bir göl",
+        "zamek na wzgórzu",
+        "жовта квітка",
+        "старая ветряная мельница",
+        "червена роза",
+        "мост преко реке",
+        "ένας αρχαίος ναός",
+        "כלב שחור",
+        "یک درخت نخل",
+        "ایک سرخ گلاب",
+        "একটি হলুদ ফুল",
+        "डोंगर आणि आकाश",
+        "เต่าในทะเล",
+        "木の上の小鳥",
+        "눈 덮인 산",
+        "一座古老的塔",
+        "წითელი ვაშლი",
+        "կարմիր խնձոր",
+        "kaunis auringonlasku",
+        "en fisk i havet",
+        "egy régi templom",
+        "o broască verde",
+        "ceffyl brown",
     )
 }
 GOOD_AND_BAD = {
@@ -88,10 +122,11 @@ def main() -> None:
         page = browser.new_page(viewport={"width": 824, "height": 600})
         for name, engine, groups in (
             ("ten_languages", served, TEN_LANGUAGES),
+            ("thirty_languages", seen, THIRTY_LANGUAGES),
             ("good_and_bad", seen, GOOD_AND_BAD),
         ):
             page.set_content(grid(engine, groups))
-            page.screenshot(path=RESULTS / f"{name}.jpg", full_page=True, quality=85, type="jpeg")
+            page.screenshot(path=RESULTS / f"{name}.jpg", full_page=True, quality=75, type="jpeg")
             print(RESULTS / f"{name}.jpg")
         browser.close()
 
