@@ -21,7 +21,7 @@ from searchlab.models.mini.embedder import MINI_DATA, MiniEmbedder  # noqa: E402
 from searchlab.models.mini.text import TEXT_FILES, Mixer  # noqa: E402
 from searchlab.training.mini import artefacts, recipe, teacher  # noqa: E402
 from searchlab.training.mini import build as build_mini  # noqa: E402
-from searchlab.training.mini.materials import list_materials  # noqa: E402
+from searchlab.training.mini.materials import list_absent, list_materials  # noqa: E402
 from searchlab.training.mini.recipe import Ingredients, Recipe  # noqa: E402
 from searchlab.training.mini.teacher import Teacher  # noqa: E402
 
@@ -136,6 +136,16 @@ def test_sources_are_those_at_hand(tmp_path):
     (tmp_path / "sentences/names").mkdir(parents=True)
     more = [source["name"] for source in list_materials(tmp_path)]
     assert [name.split()[0] for name in more[len(few) :]] == ["sentences", "names"]
+
+
+def test_what_is_absent_is_said_with_what_it_costs(tmp_path):
+    (tmp_path / "sentences").mkdir()
+    photos, names = list_absent(tmp_path)
+    assert photos.startswith(f"built without web-photos, which {tmp_path} does not hold: photos")
+    assert names.startswith("built without sentences/names")
+    (tmp_path / "web-photos").mkdir()
+    (tmp_path / "sentences/names").mkdir()
+    assert list_absent(tmp_path) == []
 
 
 def test_photos_at_large_are_summed_up_by_a_draw(tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ from searchlab.training.mini.features import CALIBRATED, PhotoReadings, read_pho
 from searchlab.training.mini.heads import Floats, PhotoHead, TextSide
 from searchlab.training.mini.hubness import damp_hubs
 from searchlab.training.mini.joint import blend, fit
-from searchlab.training.mini.materials import list_materials
+from searchlab.training.mini.materials import list_absent, list_materials
 from searchlab.training.mini.photo_tower import EmbeddingNetwork, open_rgb
 from searchlab.training.mini.photos import TrainingPhotos, order_photos, training_photos
 from searchlab.training.mini.phrases import PHRASES
@@ -94,6 +94,8 @@ def build(
     """
     ingredients.check()
     progress = progress or Progress()
+    for line in list_absent(ingredients.datasets):
+        progress.say(line)
     torch.manual_seed(recipe.seed)
     inputs = read_inputs(ingredients, recipe, cache, progress)
     tower, _, all_views = inputs.readings

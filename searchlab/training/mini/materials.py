@@ -21,6 +21,7 @@ class Material:
         file: The file that is read, relative to where the package is installed.
         sha256: Checksum of that file; empty for a data set of many files.
         folder: Folder of a data set that a build can go without; empty if it cannot.
+        without: What a build without that data set costs.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Material:
     file: str = ""
     sha256: str = ""
     folder: str = ""
+    without: str = ""
 
 
 TEACHER = Material(
@@ -91,6 +93,11 @@ WEB_PHOTOS = Material(
     licence="owners unknown, research use; not redistributed, only small trained weights are",
     origin="https://github.com/google-research-datasets/conceptual-12m",
     folder="web-photos",
+    without=(
+        "photos unlike Flickr8k's are found less. The build before, without them, found the photos "
+        "of 46 % of web-judge's captions among the first ten, now 76 %, and of 71 % of "
+        "coco-judge's English ones, now 81 %"
+    ),
 )
 SENTENCES = Material(
     name="sentences and captions in 94 languages, of Tatoeba, NTREX, Flickr30k, STS and others",
@@ -98,6 +105,10 @@ SENTENCES = Material(
     licence="that of each source, see the model card; not redistributed",
     origin="https://tatoeba.org and others, see the model card",
     folder="sentences",
+    without=(
+        "sentences in languages without captions are hardly read. The build before, without them, "
+        "found 15 % of English counterparts in forty languages, now 85 %"
+    ),
 )
 THINGS = Material(
     name="names of 19,019 things in 28 languages, Open Multilingual Wordnet",
@@ -105,6 +116,7 @@ THINGS = Material(
     licence="that of each wordnet; not redistributed",
     origin="https://omwn.org",
     folder="sentences/names",
+    without="names of things are read in CLDR's words alone; what that costs was not measured",
 )
 MATERIALS = (TEACHER, ENGLISH_TEACHER, TOWER, CLDR, WORDNET, CLASS_NAMES, FLICKR8K)
 """What every build needs; written into `model.json`."""
@@ -127,7 +139,19 @@ def list_materials(datasets: Path) -> list[dict[str, str]]:
     """List what a build with these data sets is made from, as plain values, fit for JSON."""
     at_hand = [source for source in MORE_MATERIALS if (datasets / source.folder).exists()]
     values = [asdict(source) for source in (*MATERIALS, *at_hand)]
-    return [{name: value for name, value in one.items() if name != "folder"} for one in values]
+    return [
+        {name: value for name, value in one.items() if name not in ("folder", "without")}
+        for one in values
+    ]
+
+
+def list_absent(datasets: Path) -> list[str]:
+    """Say what a build with these data sets goes without, and what that costs."""
+    return [
+        f"built without {source.folder}, which {datasets} does not hold: {source.without}"
+        for source in MORE_MATERIALS
+        if not (datasets / source.folder).exists()
+    ]
 
 
 def locate(source: Material, folder: Path) -> Path:
