@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from searchlab.config import Config
 from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.datasets import DATASETS
+from searchlab.evaluation.experiments import BENCHMARK as SEARCH_QUALITY
+from searchlab.evaluation.file_names import result_stem
 from searchlab.evaluation.promotion import BENCHMARK as PROMOTION
 from searchlab.evaluation.promotion import promote
 from searchlab.evaluation.provenance.measurement import measurement_path, read_measurement
@@ -187,5 +190,10 @@ def test_every_committed_result_is_sealed_and_its_study_is_known(path):
     values = read_measurement(path)
     study_of(values["benchmark"])
     place = measurement_path(RESULTS, values["benchmark"], values["dataset"], values["name"])
-    # What is in force lies on top; it is found by its name, not by its data.
-    assert path == (RESULTS / "chosen.json" if values["benchmark"] == PROMOTION else place)
+    if values["benchmark"] == PROMOTION:  # What is in force lies on top, found by its name.
+        assert path == RESULTS / "chosen.json"
+    elif values["benchmark"] == SEARCH_QUALITY:
+        assert path.parent == place.parent
+        assert path.stem == result_stem(Config.from_dict(values["config"]))
+    else:
+        assert path == place
