@@ -210,7 +210,7 @@ def test_what_a_leaderboard_prints_is_what_the_next_commands_take(run, evaluate,
     board = evaluate("--index", "exact", "--index", "hnsw", "--model", "palette")
     assert board.exit_code == 0, board.output
     assert re.search(r"^ *# +rank", board.output, re.M)
-    assert re.search(r"^ *2 +1= ", board.output, re.M)
+    assert re.search(r"^ *2 +(\* )?1= ", board.output, re.M)
     hint = re.search(r"query by query: searchlab (diff 2 1 --results \S+), by", board.output)
     report = tmp_path / "report.html"
     for words in (
