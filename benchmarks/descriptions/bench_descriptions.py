@@ -21,20 +21,19 @@ takes 16 bundled photos.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import random
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.mini.tasks import read_tsv
 from searchlab.evaluation.datasets import bundled_root, external_root
 from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.models.captions import CaptionsEmbedder
@@ -117,8 +116,8 @@ def read_captioned(dataset: str, count: int, seed: int) -> list[Captioned]:
         records = [json.loads(line) for line in lines[:count]]
         return [Captioned(folder / one["file"], [one["source_description"]]) for one in records]
     root = external_root()
-    if root is None:
-        sys.exit(f"set SEARCHLAB_DATASETS to a folder that holds {dataset}")
+    if root is None or not (root / dataset).is_dir():
+        sys.exit(f"SEARCHLAB_DATASETS must name a folder that holds {dataset}, got {root}")
     folder = root / dataset
     captions: dict[str, list[str]] = defaultdict(list)
     for row in read_tsv(folder / "captions.tsv"):
@@ -130,12 +129,6 @@ def read_captioned(dataset: str, count: int, seed: int) -> list[Captioned]:
     if dataset in ("flickr8k-train", "web-photos"):
         rows = random.Random(seed).sample(rows, count)
     return [Captioned(folder / row["file"], captions[row["photo_id"]]) for row in rows]
-
-
-def read_tsv(path: Path) -> Iterator[dict[str, str]]:
-    """Read the rows of a tab-separated file with a header and no quoting."""
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
 def look(model: MiniEmbedder, photos: list[Captioned]) -> tuple[list[Sight], list[str]]:

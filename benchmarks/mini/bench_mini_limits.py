@@ -157,10 +157,12 @@ def main() -> None:
     with progress.step("training heads", len(languages) * len(sizes), unit="sizes") as step:
         for language in languages:
             curve = curves[language] = []
+            n_captioned = len(np.unique(material.captions[language].photos))
             for size in sizes:
-                row = measure_learning(material, language, size, heads=heads, seed=args.seed)
-                if not curve or row["photos"] > curve[-1]["photos"]:
-                    curve.append(row)
+                if not curve or curve[-1]["photos"] < n_captioned:
+                    curve.append(
+                        measure_learning(material, language, size, heads=heads, seed=args.seed)
+                    )
                 step.advance(1)
     word_scores = score_words(queries, pictures, MiniEmbedder(threads=args.threads))
     metrics: dict[str, Any] = {
