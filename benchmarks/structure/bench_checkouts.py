@@ -6,7 +6,8 @@
 Writes results/structure/checkouts/<name>.json. Each checkout indexes the bundled photos by its own
 code, once for each index; then they take turns: `Library.search` in a process of its own, and
 `searchlab serve` with one worker under wrk, endpoint by endpoint. The medians of the turns count,
-and of each turn's ratio.
+and of each turn's ratio. A third turn is that of the newer code with a configuration that ranks as
+the older one does, by vectors alone: what is left is the price of the code, not of what it found.
 Without --before the checkout is held against itself, which shows how far chance goes.
 """
 
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +28,17 @@ from benchmarks.common.load.closed_loop import sender
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.structure.served import CLI, CONNECTIONS, ENDPOINTS, requests_in_turns, run_in
 from searchlab.cli.console import ConsoleProgress
+from searchlab.config.calibration import UNCALIBRATED
 from searchlab.evaluation.datasets import bundled_root
 from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.library.library import open_library
 
 BENCHMARK = "structure"
 ROOT = Path(__file__).resolve().parents[2]
 INDEXES = ("exact", "hnsw", "clustered")
+ALONE = "alone"  # the newer checkout, ranking by vectors alone
+TURNS = ("before", "now", ALONE)
+RATIOS = {"now": "ratio", ALONE: "ratio_alone"}
 
 
 def main() -> None:
@@ -46,13 +53,21 @@ def main() -> None:
         return
     if options.smoke:
         options.runs, options.queries, options.seconds = 1, 20, 1
-    checkouts = {"before": options.before.resolve(), "now": ROOT}
+    checkouts = dict(zip(TURNS, (options.before.resolve(), ROOT, ROOT), strict=True))
     with tempfile.TemporaryDirectory() as scratch:
         turns = take_turns(checkouts, Path(scratch), options)
     measured = [summarise(what, figures) for what, figures in turns.items()]
-    metrics = {f"{row['what']}, now / before": row["ratio"] for row in measured}
-    cpu = [row["ratio"] for row in measured if row["what"].endswith("CPU us")]
-    metrics |= {"requests, CPU, median": statistics.median(cpu), "requests, CPU, most": max(cpu)}
+    metrics = {
+        f"{row['what']}, {name} / before": row[ratio]
+        for row in measured
+        for name, ratio in RATIOS.items()
+    }
+    for name, ratio in RATIOS.items():
+        cpu = [row[ratio] for row in measured if row["what"].endswith("CPU us")]
+        metrics |= {
+            f"requests, CPU, median, {name}": statistics.median(cpu),
+            f"requests, CPU, most, {name}": max(cpu),
+        }
     waits = [row for row in measured if " at once, p" in row["what"]]
     names = ("runs", "queries", "seconds")
     values = {
@@ -71,7 +86,7 @@ def main() -> None:
     record(options, BENCHMARK, options.name, values)
     for row in measured:
         line = f"{row['before']:8.3f} -> {row['now']:8.3f}, ratio {row['ratio']:.3f}"
-        print(f"{row['what']:36} {line}")
+        print(f"{row['what']:36} {line}, by vectors alone {row['ratio_alone']:.3f}")
 
 
 def take_turns(
@@ -84,6 +99,8 @@ def take_turns(
         for name, checkout in checkouts.items():
             for index in INDEXES:
                 _index(checkout, scratch / name / index, index)
+                if name == ALONE:
+                    rank_by_vectors_alone(scratch / name / index)
                 step.advance(1)
     with progress.step("searching in turns", options.runs * len(checkouts)) as step:
         for _ in range(options.runs):
@@ -100,14 +117,18 @@ def take_turns(
 
 
 def summarise(what: str, figures: dict[str, list[float]]) -> dict[str, Any]:
-    """Give the medians of both checkouts, and the median of the ratios turn by turn."""
-    before, now = (statistics.median(figures[name]) for name in ("before", "now"))
-    ratio = statistics.median(y / x for x, y in zip(figures["before"], figures["now"], strict=True))
+    """Give the medians of all turns, and the median of the ratios to `before` turn by turn."""
+    medians = {name: round(statistics.median(figures[name]), 4) for name in TURNS}
+    ratios = {
+        ratio: statistics.median(
+            y / x for x, y in zip(figures["before"], figures[name], strict=True)
+        )
+        for name, ratio in RATIOS.items()
+    }
     return {
         "what": what,
-        "before": round(before, 4),
-        "now": round(now, 4),
-        "ratio": round(ratio, 4),
+        **medians,
+        **{name: round(ratio, 4) for name, ratio in ratios.items()},
         "turns": {name: [round(x, 4) for x in values] for name, values in figures.items()},
     }
 
@@ -121,6 +142,13 @@ def searches(checkout: Path, folder: Path, n: int) -> dict[str, float]:
         milliseconds = json.loads(run_in(checkout, command).splitlines()[-1])
         figures[f"search, {index}, p50 ms"] = statistics.median(milliseconds)
     return figures
+
+
+def rank_by_vectors_alone(folder: Path) -> None:
+    """Publish a library with a configuration that looks up no words and fits no scores to them."""
+    library = open_library(folder)
+    config = library.engine.config
+    library.publish(replace(config, words=None, calibration=UNCALIBRATED))
 
 
 def commit_of(checkout: Path) -> str:
