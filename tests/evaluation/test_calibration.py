@@ -59,6 +59,12 @@ def test_a_relevance_that_rises_slowly_is_fitted_too():
     assert curve.intercept == pytest.approx(0, abs=1e-3)
 
 
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.inf, np.nan])
+def test_a_pair_that_stands_for_none_is_refused(weight):
+    with pytest.raises(InputError, match="weights finite and above 0"):
+        reliability([0.2, 0.8], [False, True], weights=[1.0, weight])
+
+
 def test_weights_stand_for_repeated_pairs():
     cosines, relevant = [0.1, 0.3, 0.2, 0.5], [False, False, True, True]
     weighted = fit_curve(cosines, relevant, weights=[3, 1, 1, 2])

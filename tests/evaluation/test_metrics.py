@@ -302,6 +302,11 @@ def test_grades_that_are_no_whole_numbers_from_0_are_refused(grade):
         evaluate({"q": {"a": 1, "b": grade}}, {"q": ["a"]}, ["ndcg@10"])
 
 
+def test_padding_is_named_with_the_query_that_has_it():
+    with pytest.raises(InputError, match=r"no padding, got '-1' for 'harbour'"):
+        evaluate(QRELS, {"dunes": ["a"], "harbour": ["c", "-1"]}, ["ndcg@1"])
+
+
 @pytest.mark.parametrize("padding", ["", "-1", "None"])
 def test_judgments_of_padding_are_refused(padding):
     with pytest.raises(InputError, match="qrels must give photos whole numbers"):
