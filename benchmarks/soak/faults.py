@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import mmap
 import shutil
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from benchmarks.soak.world import World
@@ -30,6 +32,8 @@ class Faults:
             and no fault is made then.
     """
 
+    _clock_right_at = 0.0  # by `time.monotonic`; infinite while the clock is set
+
     def __init__(self, folder: Path) -> None:
         """Compile what is loaded into the server.
 
@@ -51,6 +55,14 @@ class Faults:
     def set(self, *, clock_s: int = 0, disk_is_full: bool = False) -> None:
         """Set the clock so many seconds from what it is, and fill or empty the disk."""
         self._map[:] = _FIELDS.pack(clock_s * 10**9, disk_is_full)
+        if clock_s:
+            self._clock_right_at = math.inf
+        elif self._clock_right_at == math.inf:
+            self._clock_right_at = time.monotonic()
+
+    def clock_was_set_since(self, instant: float) -> bool:
+        """Say whether the clock was wrong at any time after an instant of `time.monotonic`."""
+        return self._clock_right_at > instant
 
 
 async def set_clock(world: World) -> None:

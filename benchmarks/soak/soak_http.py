@@ -6,14 +6,16 @@
     python -m benchmarks.soak.soak_http --smoke --out "$(mktemp -d)"
 
 For --seconds (60; the smoke 10) a server with two workers on the bundled photos gets every request
-that the API has and visitors of every page. Meanwhile photos come and go, keys are made and
-revoked, workers are killed, the server is stopped, killed and started again, its clock is set by
-years, its disk is full, and crowds of slow clients hold connections. It checks:
+that the API has, visitors of every page, and apps that connect by OAuth and call the tools.
+Meanwhile photos come and go, keys are made and revoked, workers are killed, the server is stopped,
+killed and started again, its clock is set by years, its disk is full, and crowds of slow clients
+hold connections. It checks:
 
 - counting: an account's usage is the searches that were acknowledged to it, none lost, and none
   extra except of those whose connection broke before an answer came;
 - paging: a walk through a ranking meets every photo of its snapshot once, except deleted ones;
 - keys: a new one works at once and a revoked one no more, on every connection;
+- apps: tokens last as long as they say, renewed ones too, and of one that left none works;
 - deletion: a photo that was deleted is gone, cursors included;
 - idempotency: a POST that is sent again does nothing twice;
 - answers: no status but those that the request may have, and no 5xx but 503 with Retry-After;
@@ -39,6 +41,7 @@ from benchmarks.common.load.libraries import library_of
 from benchmarks.common.load.searchlab_server import Server
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.soak.changing import change_photos, draw
+from benchmarks.soak.connecting import use_tools
 from benchmarks.soak.dawdling import dawdle
 from benchmarks.soak.faults import Faults, fill_disk, set_clock
 from benchmarks.soak.killing import kill_in_turns, summarise_memory, watch_memory
@@ -72,6 +75,7 @@ async def run_all(world: World) -> None:
         fill_disk,
         dawdle,
         visit,
+        use_tools,
         watch_memory,
     ]
     outcomes = await asyncio.gather(*(actor(world) for actor in actors), return_exceptions=True)

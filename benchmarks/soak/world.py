@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from benchmarks.soak.faults import Faults
 
 SEARCH = "/api/v1/search/photos"
-ACCOUNTS = {"reader": "scale", "pager": "scale", "maker": "growth", "dawdler": "free"}
+ACCOUNTS = {
+    "reader": "scale",
+    "pager": "scale",
+    "maker": "growth",
+    "dawdler": "free",
+    "finder": "growth",
+}
 
 
 class World:
