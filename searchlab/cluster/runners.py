@@ -8,6 +8,7 @@ the library knows, so that folders of photos must be mounted alike on all nodes.
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from searchlab.cluster.parts import (
 )
 from searchlab.cluster.storage import Store
 from searchlab.errors import InputError, MismatchError, MissingExtraError, SearchlabError
+from searchlab.files import write_atomically
 from searchlab.library.cache import ContentCache
 from searchlab.library.embed import CHANGED, embed_pictures, find_unknown, images_at_once
 from searchlab.models import load_model
@@ -35,6 +37,7 @@ from searchlab.models.protocol import Embedder
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 
+_ID: Final = "ID"
 _WAITING: Final = 2
 """Tasks for each one that runs; few, so that neither driver nor cluster fills with what waits."""
 _RESTARTS: Final = 5
@@ -72,8 +75,8 @@ class RayRunner:
 
     Attributes:
         address: Of the cluster, or `local`.
-        work: Address that all workers write to and this process reads; a folder in the library's
-            own if left out, which all nodes must then reach.
+        work: Address that all workers write to and this process reads, which libraries may share; a
+            folder in the library's own if left out, which all nodes must then reach.
         cpus: Processors that a task takes; it decodes as many pictures at once.
         gpus: Of a task; parts of one are possible.
         most_pictures: Pictures of a task, at most, if that is a batch of the model or more.
@@ -106,8 +109,8 @@ class RayRunner:
             SearchlabError: Ray cannot be reached, or a task failed again and again.
             MismatchError: Workers have another model of that name.
         """
-        work = self.work or str(thumbnails.parent / "cluster")
-        store = Store(work, **self.store_options)
+        store = Store(self._work_of(thumbnails.parent), **self.store_options)
+        work = store.address  # absolute: workers stand in folders of their own
         if not store.is_shared:
             msg = f"work must be an address that other processes reach, got {work}"
             raise InputError(msg)
@@ -139,6 +142,16 @@ class RayRunner:
                 step.advance(len(shard.files))
         store.delete(PLAN)
         return problems
+
+    def _work_of(self, folder: Path) -> str:
+        """Return the address for a library: several libraries may share `work`."""
+        own = folder / "cluster"
+        if self.work is None:
+            return str(own)
+        own.mkdir(parents=True, exist_ok=True)
+        if not (own / _ID).exists():
+            write_atomically(own / _ID, uuid.uuid4().hex.encode())
+        return f"{self.work.rstrip('/')}/{(own / _ID).read_text()}"
 
     def _run(
         self,

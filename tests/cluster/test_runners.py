@@ -123,8 +123,10 @@ class Hooked(Progress):
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["palette", "mini"])
 def test_the_library_is_the_one_that_one_machine_makes(
-    two_workers, runner, photos, tmp_path, model
+    two_workers, photos, tmp_path, model, monkeypatch
 ):
+    monkeypatch.chdir(tmp_path)  # workers stand elsewhere
+    runner = open_runner("ray:local", work="work", most_pictures=16)
     here, there = create_library(tmp_path / "here"), create_library(tmp_path / "there")
     one = index_photos(here, [photos], model=model)
     other = index_photos(there, [photos], model=model, runner=runner)
@@ -143,6 +145,34 @@ def test_nothing_is_embedded_twice(two_workers, runner, photos, tmp_path, counte
     again = index_photos(library, [photos], runner=runner)
     assert again.snapshot_id == first.snapshot_id
     assert set(times_seen(folder).values()) == {1}
+
+
+@pytest.mark.slow
+def test_parts_go_through_an_object_store(two_workers, photos, tmp_path, s3_options):
+    options = {"work": "s3://photos/work", "store_options": s3_options, "most_pictures": 16}
+    runner = open_runner("ray:local", **options)
+    here, there = create_library(tmp_path / "here"), create_library(tmp_path / "there")
+    one = index_photos(here, [photos], model="palette")
+    assert index_photos(there, [photos], model="palette", runner=runner) == one
+    assert thumbnails_of(there) == thumbnails_of(here)
+
+
+@pytest.mark.slow
+def test_libraries_that_share_an_address_keep_out_of_each_others_way(
+    two_workers, runner, photos, tmp_path, counted
+):
+    folder, spec = counted
+    one, other = create_library(tmp_path / "one"), create_library(tmp_path / "other")
+    reports = []
+
+    def index_other(_count):
+        hooked.hook = lambda _count: None
+        reports.append(index_photos(other, [photos], model=spec, runner=runner))
+
+    hooked = Hooked(index_other)
+    reports.append(index_photos(one, [photos], model=spec, runner=runner, progress=hooked))
+    assert reports[0] == reports[1]
+    assert set(times_seen(folder).values()) == {2}  # once for each of them
 
 
 @pytest.mark.slow
@@ -245,7 +275,7 @@ from searchlab.progress import Progress
 address, work, library, photos, spec = sys.argv[1:]
 
 def die(_count):
-    while not any(Path(work, "parts").glob("*.json")):  # one that is finished and not taken in
+    while not any(Path(work).rglob("parts/*.json")):  # one that is finished and not taken in
         time.sleep(0.02)
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -275,7 +305,7 @@ def test_a_killed_driver_costs_the_shards_under_way_at_most(
         check=False,
     )
     assert done.returncode == -9, done.stderr
-    finished = len(list((work / "parts").glob("*.json")))
+    finished = len(list(work.rglob("parts/*.json")))
     assert finished >= 1
     # One shard was taken in before, and those with a marker are taken in now.
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
@@ -286,6 +316,14 @@ def test_a_killed_driver_costs_the_shards_under_way_at_most(
     assert times[0] == 0
     assert times[2] <= 16
     assert times[1] + times[2] == N_PHOTOS
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_not_there_is_told(ray, photos, tmp_path):
+    ray.shutdown()
+    library = create_library(tmp_path / "library")
+    with pytest.raises(SearchlabError, match="ray:auto must be a cluster that can be reached"):
+        index_photos(library, [photos], model="palette", runner=open_runner("ray:auto"))
 
 
 @pytest.mark.slow
