@@ -9,6 +9,7 @@ only from itself and from those under it:
     studies     what searchlab promises about colour, paging, steering and more, measured
     training    heads for your own photos, a new model without embedding again, `mini` itself
     evaluation  datasets, metrics, significance, experiments, records that can be checked again
+    cluster     more than one machine: libraries at an address, workers on Ray
     library     photos on disk: found, embedded, indexed, swapped in whole
     sources     the photo libraries: their records, fetched and read
     search      from a query to a page: embed, filter, plan, rank; the indexes

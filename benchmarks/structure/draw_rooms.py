@@ -22,7 +22,7 @@ ROOM = 34  # height of a room
 HUES = {
     **dict.fromkeys(("cli", "client", "api"), "#2f6690"),
     **dict.fromkeys(("studies", "training", "evaluation"), "#b4652a"),
-    **dict.fromkeys(("library", "sources", "search", "models"), "#3a7d5c"),
+    **dict.fromkeys(("cluster", "library", "sources", "search", "models"), "#3a7d5c"),
 }
 PLAIN, INK, FAINT = "#6a6f78", "#22252a", "#d9dce1"
 FONTS = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Helvetica, 'DejaVu Sans', sans-serif"

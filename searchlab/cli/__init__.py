@@ -21,6 +21,7 @@ from searchlab.cli.library import check, demo, index, search
 from searchlab.cli.models import models
 from searchlab.cli.opening import open_library
 from searchlab.cli.overlapping import overlap
+from searchlab.cli.publishing import pull, push
 from searchlab.cli.reporting import diff, power, promote, report
 from searchlab.cli.serve import serve
 from searchlab.cli.sources import fetch
@@ -49,7 +50,7 @@ def searchlab() -> None:
 
 for _command in (
     *(demo, fetch, index, search, open_library, info, check, tune, calibrate, promote, models),
-    *(serve, accounts, keys, judge, export, backup, restore),
+    *(serve, accounts, keys, judge, export, backup, restore, push, pull),
     *(datasets, overlap, evaluate, verify),
     *(report, diff, power, compare),
 ):

@@ -29,6 +29,7 @@ from searchlab.cli.skipped import skipped_as_jsonl
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
+    from searchlab.library.embed import PictureRunner
     from searchlab.library.roots import Root
     from searchlab.search.queries import Query
 
@@ -126,6 +127,17 @@ def demo(data: Path, force: bool) -> None:
     help="Also write all files that were skipped into this file, each with its reason, as JSONL.",
 )
 @click.option(
+    "--on",
+    "runner_name",
+    help="Embed on Ray: ray:local, or ray:ADDRESS of a cluster whose nodes reach the photos by the "
+    "same paths (extra `cluster`); in this process if not given.",
+)
+@click.option(
+    "--work",
+    help="With --on, where its workers write what they finish: a folder or an address such as "
+    "s3://bucket/work; a folder of the library's own if not given.",
+)
+@click.option(
     "-v", "--verbose", is_flag=True, help="Name every file that was skipped, not just its kind."
 )
 def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
@@ -153,6 +165,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
         load_model(options["model"])
     if options["index_kind"] is not None:
         Config(index=options["index_kind"])
+    runner = _runner(options["runner_name"], options["work"])
     library = create_library(data)
     _keep(library.folder, options["keep_minutes"], options["keep_gb"])
     log = stderr()
@@ -164,6 +177,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
         index=options["index_kind"],
         forget=options["forget"],
         rebuild=options["rebuild"],
+        runner=runner,
         progress=ConsoleProgress(log),
     )
     if options["prune"]:
@@ -171,6 +185,17 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     if options["skipped"] is not None:
         write_text(options["skipped"], skipped_as_jsonl(report.problems))
     print_report(report, stdout(), every=options["verbose"])
+
+
+def _runner(name: str | None, work: str | None) -> PictureRunner | None:
+    if name is None:
+        if work is not None:
+            msg = "--work goes with --on, got none; name who embeds, such as --on ray:local"
+            raise InputError(msg)
+        return None
+    from searchlab.cluster.runners import open_runner
+
+    return open_runner(name, work=work)
 
 
 def _keep(folder: Path, minutes: float | None, gigabytes: float | None) -> None:

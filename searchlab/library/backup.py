@@ -28,7 +28,7 @@ FORMAT = 1
 MANIFEST = "backup.json"
 API_DATABASE = "api.db"
 _CACHE = "cache.db"
-_LEFT_OUT = ("renditions", "snapshots", "search.html", "CURRENT", MANIFEST)
+_LEFT_OUT = ("cluster", "renditions", "snapshots", "search.html", "CURRENT", MANIFEST)
 _TRIES = 5
 
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 from PIL import Image
 
@@ -49,9 +50,10 @@ _MANY = 200  # from this many photos on, loading the faster way to resize pays
 _LARGE_BYTES = 200_000_000  # what so large a picture took is not kept for the next one
 _LOOKUP = 4_096
 _UNREADABLE = "unreadable"
-_CHANGED = "changed while it was indexed"
+CHANGED = "changed while it was indexed"
+"""Why a picture is refused whose file must be looked at anew."""
 _TOO_LARGE = "needs more memory than there is"
-_NOT_KEPT = (_UNREADABLE, _CHANGED, _TOO_LARGE)
+_NOT_KEPT = (_UNREADABLE, CHANGED, _TOO_LARGE)
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,8 @@ def embed_pictures(
     cache: ContentCache,
     thumbnails: Path,
     progress: Progress,
+    *,
+    threads: int | None = None,
 ) -> list[Skipped]:
     """Analyse and embed every picture that is not known yet.
 
@@ -169,9 +173,43 @@ def embed_pictures(
         cache: Stores facts and vectors.
         thumbnails: Folder of the small pictures.
         progress: Told about every picture.
+        threads: Pictures that are decoded at once; one a processor if left out.
 
     Returns:
         Pictures that are refused, each with its reason, those known to be refused included.
+    """
+    todo, problems = find_unknown(files, models, cache, thumbnails)
+    if todo:
+        problems += _embed_unknown(todo, files, models, cache, thumbnails, progress, threads)
+    return problems
+
+
+class PictureRunner(Protocol):
+    """Who embeds the pictures of a library: this process if left out, or workers elsewhere."""
+
+    def embed(
+        self,
+        files: Mapping[str, Path],
+        models: Sequence[Embedder],
+        cache: ContentCache,
+        thumbnails: Path,
+        progress: Progress,
+    ) -> list[Skipped]:
+        """Do what `embed_pictures` does, with the same result to the last bit."""
+        ...
+
+
+def find_unknown(
+    files: Mapping[str, Path],
+    models: Sequence[Embedder],
+    cache: ContentCache,
+    thumbnails: Path,
+) -> tuple[dict[str, list[Embedder]], list[Skipped]]:
+    """Find what `embed_pictures` has to do.
+
+    Returns:
+        Digest -> the models whose vectors are missing, of every picture that must be read; and the
+        pictures that are known to be refused.
     """
     problems: list[Skipped] = []
     todo: dict[str, list[Embedder]] = {}
@@ -186,14 +224,30 @@ def embed_pictures(
             small = thumbnail_path(thumbnails, digest)
             if missing or digest not in facts or not small.exists():
                 todo[digest] = missing
-    if not todo:
-        return problems
+    return todo, problems
+
+
+def images_at_once(models: Sequence[Embedder]) -> int:
+    """Return how many pictures are embedded together."""
+    return max([BATCH, *(getattr(model, "images_at_once", BATCH) for model in models)])
+
+
+def _embed_unknown(
+    todo: Mapping[str, Sequence[Embedder]],
+    files: Mapping[str, Path],
+    models: Sequence[Embedder],
+    cache: ContentCache,
+    thumbnails: Path,
+    progress: Progress,
+    threads: int | None,
+) -> list[Skipped]:
+    problems: list[Skipped] = []
     decode = _Decoder(
         side=max([WORKING_SIDE, *(model.input_size for model in models)]),
         thumbnails=thumbnails,
         resize=fast_resize if len(todo) >= _MANY else plain_resize,
     )
-    at_once = max([BATCH, *(getattr(model, "images_at_once", BATCH) for model in models)])
+    at_once = images_at_once(models)
     decoding_s = embedding_s = 0.0
     with progress.step("embedding photos", len(todo), unit="images") as step:
         decoded_pictures = _decode_all(
@@ -203,6 +257,7 @@ def embed_pictures(
                 for digest, missing in todo.items()
             ),
             ahead=AHEAD * at_once,
+            threads=threads or os.cpu_count() or 1,
         )
         while True:
             began = time.perf_counter()
@@ -214,7 +269,7 @@ def embed_pictures(
             _embed_batch(batch, todo, models, cache)
             embedding_s += time.perf_counter() - began
             for decoded in batch:
-                if decoded.facts.problem == _CHANGED:
+                if decoded.facts.problem == CHANGED:
                     cache.forget_file(str(files[decoded.digest]))
             problems += [
                 Skipped(str(files[decoded.digest]), decoded.facts.problem)
@@ -257,10 +312,14 @@ def _embed_batch(
 
 
 def _decode_all(
-    decode: _Decoder, items: Iterable[tuple[str, Path, frozenset[int]]], *, ahead: int
+    decode: _Decoder,
+    items: Iterable[tuple[str, Path, frozenset[int]]],
+    *,
+    ahead: int,
+    threads: int,
 ) -> Iterator[_Decoded]:
     """Decode in several threads, in order, at most `ahead` pictures before they are needed."""
-    with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="decode") as pool:
+    with ThreadPoolExecutor(threads, thread_name_prefix="decode") as pool:
         rest = iter(items)
         running: deque[Future[_Decoded]] = deque(
             pool.submit(decode, *item) for item in islice(rest, ahead)
@@ -285,5 +344,5 @@ def _content(digest: str, path: Path) -> bytes:
     # What is cached under a digest must come from bytes with that digest.
     if hashlib.sha256(content).hexdigest() != digest:
         msg = f"a picture must stay as it is while it is indexed, got {path}, which changed"
-        raise ImageError(msg, reason=_CHANGED)
+        raise ImageError(msg, reason=CHANGED)
     return content

@@ -12,7 +12,7 @@ from searchlab.config import USUAL, Config
 from searchlab.errors import InputError
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_table, id_of_picture, identify
-from searchlab.library.embed import PASSING, embed_pictures
+from searchlab.library.embed import PASSING, PictureRunner, embed_pictures
 from searchlab.library.given_vectors import holds_vectors, take_given_vectors
 from searchlab.library.info import record_run
 from searchlab.library.library import Library
@@ -62,6 +62,7 @@ def index_photos(
     index: str | None = None,
     forget: Sequence[Path] = (),
     rebuild: bool = False,
+    runner: PictureRunner | None = None,
     progress: Progress | None = None,
 ) -> IndexReport:
     """Bring a library in line with its folders: new photos come, deleted ones leave.
@@ -78,6 +79,8 @@ def index_photos(
         forget: Folders to cover no more.
         rebuild: Build anew. Of the state in force, which may be damaged, only the list of photos
             is read, if it is sound.
+        runner: Who embeds the pictures, such as `searchlab.cluster.runners.open_runner` gives;
+            this process if left out. The result is the same.
         progress: Told about every step.
 
     Returns:
@@ -113,7 +116,9 @@ def index_photos(
                 "bring it back or --forget it"
             )
             raise InputError(msg)
-        pictures, problems, copies = _embed(scan, covered, embedder, cache, library, progress)
+        pictures, problems, copies = _embed(
+            scan, covered, embedder, cache, library, progress, runner
+        )
         table = build_table(
             pictures,
             roots=covered,
@@ -187,6 +192,7 @@ def _embed(
     cache: ContentCache,
     library: Library,
     progress: Progress,
+    runner: PictureRunner | None,
 ) -> tuple[dict[str, Picture], list[Skipped], int]:
     image_models = [part for part, _ in model.parts if "image" in towers_of(part)]
     files = {picture.sha256: picture.path for picture in reversed(scan.pictures)}
@@ -196,7 +202,8 @@ def _embed(
     ]
     lacking = take_given_vectors(model, named, cache, progress)
     embeddable = {digest: path for digest, path in files.items() if digest not in lacking}
-    refused = embed_pictures(embeddable, image_models, cache, library.thumbnails, progress)
+    embed = embed_pictures if runner is None else runner.embed
+    refused = embed(embeddable, image_models, cache, library.thumbnails, progress)
     refused += [Skipped(str(files[digest]), reason) for digest, reason in lacking.items()]
     reasons = {problem.where: problem.reason for problem in refused}
     bad = {digest: reasons[str(path)] for digest, path in files.items() if str(path) in reasons}

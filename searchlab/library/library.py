@@ -8,6 +8,7 @@ DIR/cache.db          facts and vectors by content, so that nothing is embedded 
 DIR/thumbnails/       small pictures by content
 DIR/renditions/       larger ones that a server has made on demand
 DIR/search.html       the page that `searchlab search --open` shows
+DIR/cluster/          what workers elsewhere have finished and this library has not taken in yet
 DIR/models/           models of one's own: `searchlab models adapt` and `migrate`
 DIR/secret.key        signs cursors
 DIR/writer.lock       held by the process that writes

@@ -57,6 +57,18 @@ def read_manifest(place: Path, *, of_any_format: bool = False) -> dict[str, Any]
     path = place / "manifest.json"
     try:
         content = path.read_bytes()
+    except OSError as error:
+        raise DataError(broken(path, str(error))) from error
+    return parse_manifest(content, place, of_any_format=of_any_format)
+
+
+def parse_manifest(content: bytes, place: Path, *, of_any_format: bool = False) -> dict[str, Any]:
+    """Check the bytes of the manifest of the snapshot at `place`; see `read_manifest`.
+
+    Raises:
+        DataError: It is damaged or of another version; its cause says how.
+    """
+    try:
         if not place.name.endswith(hashlib.sha256(content).hexdigest()[:8]):
             msg = "another checksum than its folder's name"
             raise ValueError(msg)
@@ -66,8 +78,8 @@ def read_manifest(place: Path, *, of_any_format: bool = False) -> dict[str, Any]
             raise ValueError(msg)
         msgspec.convert(manifest, _Manifest)
         Config.from_dict(manifest["config"])
-    except (OSError, ValueError, KeyError, TypeError, InputError, RecursionError) as error:
-        raise DataError(broken(path, str(error))) from error
+    except (ValueError, KeyError, TypeError, InputError, RecursionError) as error:
+        raise DataError(broken(place / "manifest.json", str(error))) from error
     return dict(manifest)
 
 

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import tokenize
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -178,12 +179,36 @@ def adopt_snapshot(folder: Path, source: Path) -> str:
         DataError: It is damaged.
     """
     manifest = read_manifest(source)
-    partial = _partial(folder)
-    for name, sealed in manifest["files"].items():
-        shutil.copyfile(source / name, partial / name)
-        if seal(partial / name) != sealed:
+
+    def copy(name: str, target: Path) -> None:
+        shutil.copyfile(source / name, target)
+        if seal(target) != manifest["files"][name]:
             raise DataError(broken(source / name, "another checksum"))
-    return _swap_in(folder, partial, manifest, replace_equal=True)
+
+    return take_snapshot(folder, manifest, copy)
+
+
+def take_snapshot(
+    folder: Path, manifest: dict[str, Any], fetch: Callable[[str, Path], None], *, number: int = 1
+) -> str:
+    """Bring the files of a snapshot from elsewhere and swap it in; returns its name here.
+
+    Args:
+        folder: The library.
+        manifest: From `parse_manifest`.
+        fetch: Writes the file of a name to a path, as it was sealed; raises where it cannot.
+        number: The least number that its name begins with.
+    """
+    partial = _partial(folder)
+    try:
+        for name, sealed in manifest["files"].items():
+            fetch(name, partial / name)
+            if seal(partial / name)["bytes"] != sealed["bytes"]:
+                raise DataError(broken(partial / name, "another size"))
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return _swap_in(folder, partial, manifest, replace_equal=True, number=number)
 
 
 def _partial(folder: Path) -> Path:
@@ -197,7 +222,14 @@ def _partial(folder: Path) -> Path:
     return partial
 
 
-def _swap_in(folder: Path, partial: Path, manifest: dict[str, Any], *, replace_equal: bool) -> str:
+def _swap_in(
+    folder: Path,
+    partial: Path,
+    manifest: dict[str, Any],
+    *,
+    replace_equal: bool,
+    number: int = 1,
+) -> str:
     snapshots = partial.parent
     text = json.dumps(manifest, indent=1, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -206,7 +238,7 @@ def _swap_in(folder: Path, partial: Path, manifest: dict[str, Any], *, replace_e
         shutil.rmtree(partial)
         drop_old(snapshots, before, retention)
         return before
-    number = 1 + max((number_of(path) for path in snapshots.iterdir()), default=0)
+    number = max(number, 1 + max(map(number_of, snapshots.iterdir()), default=0))
     snapshot_id = f"{number:06d}-{digest}"
     write_atomically(partial / "manifest.json", text.encode())
     sync_folder(partial)

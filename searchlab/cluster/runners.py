@@ -1,0 +1,266 @@
+"""Runners: pictures embedded by tasks on Ray, into the same cache as on one machine.
+
+Ray schedules the tasks, restarts those whose worker or node died, and carries what they say; what
+they compute goes through parts with markers of our own. Workers read the files by the paths that
+the library knows, so that folders of photos must be mounted alike on all nodes.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from searchlab.cluster.parts import (
+    PLAN,
+    Shard,
+    cut_shards,
+    drop_part,
+    is_done,
+    read_plan,
+    take_part,
+    write_part,
+    write_plan,
+)
+from searchlab.cluster.storage import Store
+from searchlab.errors import InputError, MismatchError, MissingExtraError, SearchlabError
+from searchlab.files import write_atomically
+from searchlab.library.cache import ContentCache
+from searchlab.library.embed import CHANGED, embed_pictures, find_unknown, images_at_once
+from searchlab.models import load_model
+from searchlab.models.protocol import Embedder
+from searchlab.photos.sidecar import Skipped
+from searchlab.progress import Progress
+
+_ID: Final = "ID"
+_WAITING: Final = 2
+"""Tasks for each one that runs; few, so that neither driver nor cluster fills with what waits."""
+_RESTARTS: Final = 5
+"""How often Ray starts a task again whose worker or node died; a picture may be what kills it."""
+_TRIES: Final = 3
+"""How often a part that cannot be read is made."""
+
+
+def open_runner(name: str, **options: Any) -> RayRunner:
+    """Make a runner by its name: `ray:local`, or `ray:ADDRESS` of a cluster, such as `ray:auto`.
+
+    Args:
+        name: `ray:local` starts Ray on this machine and stops it at the end.
+        options: Fields of `RayRunner`.
+
+    Raises:
+        InputError: It is no such name.
+        MissingExtraError: Ray is not installed.
+    """
+    kind, _, address = name.partition(":")
+    if kind != "ray" or not address:
+        msg = f"a runner must be ray:local or ray:ADDRESS, got {name!r}"
+        raise InputError(msg)
+    try:
+        import ray  # noqa: F401
+    except ImportError as error:
+        msg = f"{name} must find ray, got none; pip install 'searchlab[cluster]'"
+        raise MissingExtraError(msg) from error
+    return RayRunner(address, **options)
+
+
+@dataclass(frozen=True)
+class RayRunner:
+    """Embeds pictures by tasks on Ray; use `open_runner`.
+
+    Attributes:
+        address: Of the cluster, or `local`.
+        work: Address that all workers write to and this process reads, which libraries may share; a
+            folder in the library's own if left out, which all nodes must then reach.
+        cpus: Processors that a task takes; it decodes as many pictures at once.
+        gpus: Of a task; parts of one are possible.
+        most_pictures: Pictures of a task, at most, if that is a batch of the model or more.
+        most_bytes: Bytes of files after which a task takes no further batch.
+        store_options: What the file system of `work` takes; see `Store`.
+    """
+
+    address: str
+    work: str | None = None
+    cpus: float = 1.0
+    gpus: float = 0.0
+    most_pictures: int = 256
+    most_bytes: int = 512 * 2**20
+    store_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def embed(
+        self,
+        files: Mapping[str, Path],
+        models: Sequence[Embedder],
+        cache: ContentCache,
+        thumbnails: Path,
+        progress: Progress,
+    ) -> list[Skipped]:
+        """Analyse and embed every picture that is not known yet; see `embed_pictures`.
+
+        What workers finished before this process or theirs died is taken in first. At most the
+        shards that were under way are done again.
+
+        Raises:
+            SearchlabError: Ray cannot be reached, or a task failed again and again.
+            MismatchError: Workers have another model of that name.
+        """
+        store = Store(self._work_of(thumbnails.parent), **self.store_options)
+        work = store.address  # absolute: workers stand in folders of their own
+        if not store.is_shared:
+            msg = f"work must be an address that other processes reach, got {work}"
+            raise InputError(msg)
+        for shard in read_plan(store):
+            take_part(store, shard, cache, thumbnails)
+            drop_part(store, shard)
+        store.delete(PLAN)
+        todo, problems = find_unknown(files, models, cache, thumbnails)
+        if not todo:
+            return problems
+        shards = cut_shards(
+            todo,
+            files,
+            at_once=images_at_once(models),
+            most_pictures=self.most_pictures,
+            most_bytes=self.most_bytes,
+        )
+        write_plan(store, shards)
+        with (
+            self._connected(),
+            progress.step("embedding photos", len(todo), unit="images") as step,
+            closing(self._run(store, work, shards, cache, thumbnails)) as run,
+        ):
+            for shard, refused in run:
+                for problem in refused:
+                    if problem.reason == CHANGED:
+                        cache.forget_file(problem.where)
+                problems += refused
+                step.advance(len(shard.files))
+        store.delete(PLAN)
+        return problems
+
+    def _work_of(self, folder: Path) -> str:
+        """Return the address for a library: several libraries may share `work`."""
+        own = folder / "cluster"
+        if self.work is None:
+            return str(own)
+        own.mkdir(parents=True, exist_ok=True)
+        if not (own / _ID).exists():
+            write_atomically(own / _ID, uuid.uuid4().hex.encode())
+        return f"{self.work.rstrip('/')}/{(own / _ID).read_text()}"
+
+    def _run(
+        self,
+        store: Store,
+        work: str,
+        shards: Sequence[Shard],
+        cache: ContentCache,
+        thumbnails: Path,
+    ) -> Generator[tuple[Shard, list[Skipped]], None, None]:
+        """Run every shard, as many at once as fit; gives each as soon as it is in the cache."""
+        import ray
+
+        task = ray.remote(embed_shard).options(
+            num_cpus=self.cpus, num_gpus=self.gpus, max_retries=_RESTARTS
+        )
+        waiting = list(reversed(shards))
+        tries = dict.fromkeys((shard.name for shard in shards), 0)
+        running: dict[Any, Shard] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._most_running():
+                    shard = waiting.pop()
+                    tries[shard.name] += 1
+                    options = dict(self.store_options)
+                    threads = max(1, round(self.cpus))
+                    running[task.remote(shard, work, options, threads)] = shard
+                (ready, *_), _ = ray.wait(list(running), num_returns=1)
+                shard = running.pop(ready)
+                _result_of(ready)
+                refused = take_part(store, shard, cache, thumbnails)
+                drop_part(store, shard)
+                if refused is not None:
+                    yield shard, refused
+                elif tries[shard.name] < _TRIES:
+                    waiting.append(shard)
+                else:
+                    msg = f"{work} must keep what workers write, got parts that are lost or damaged"
+                    raise SearchlabError(msg)
+        finally:
+            for reference in running:
+                ray.cancel(reference, force=True)
+
+    def _most_running(self) -> int:
+        import ray
+
+        # Asked again and again: nodes come and go.
+        there = ray.cluster_resources()
+        fits = [there.get("CPU", 0) / self.cpus] if self.cpus else []
+        fits += [there.get("GPU", 0) / self.gpus] if self.gpus else []
+        return max(1, _WAITING * int(min(fits, default=1)))
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        import ray
+
+        if ray.is_initialized():  # the caller's own, which stays
+            yield
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "warning"}
+        if self.address == "local":
+            options |= {"num_cpus": os.cpu_count(), "include_dashboard": False}
+        try:
+            ray.init(address=self.address, **options)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            msg = f"ray:{self.address} must be a cluster that can be reached, got: {error}"
+            raise SearchlabError(msg) from error
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def embed_shard(shard: Shard, work: str, options: Mapping[str, Any], threads: int) -> None:
+    """Read and embed the pictures of a shard and write its part; the task that workers run.
+
+    A task that runs again, because its worker died after it had written, does nothing.
+
+    Raises:
+        MismatchError: A model has other weights here.
+    """
+    store = Store(work, **options)
+    if is_done(store, shard):
+        return
+    models = [load_model(spec) for spec, _, _ in shard.models]
+    for model, (spec, model_id, _) in zip(models, shard.models, strict=True):
+        if model.model_id != model_id:
+            msg = f"{spec} must be {model_id} on every node, got {model.model_id}; install the same"
+            raise MismatchError(msg)
+    files = {digest: Path(path) for digest, path in shard.files.items()}
+    with TemporaryDirectory(prefix="searchlab-shard-") as name:
+        folder = Path(name)
+        small = folder / "thumbnails"
+        with ContentCache(folder / "cache.db") as cache:
+            problems = embed_pictures(files, models, cache, small, Progress(), threads=threads)
+        write_part(store, shard, folder, small, problems)
+
+
+def _result_of(reference: Any) -> None:
+    import ray
+
+    try:
+        ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, SearchlabError):
+            raise cause from error
+        msg = f"a task must embed its pictures, got: {cause!r}"
+        raise SearchlabError(msg) from error
+    except ray.exceptions.RayError as error:
+        msg = f"a task must end, got: {error}"
+        raise SearchlabError(msg) from error

@@ -1,0 +1,59 @@
+"""What tests of the cluster share: an S3 server on this machine, and stores of every kind."""
+
+import logging
+import uuid
+
+import pytest
+
+from searchlab.cluster.storage import Store
+
+
+@pytest.fixture(scope="session")
+def s3_server():
+    server_of = pytest.importorskip("moto.server", reason="moto[s3,server] is not installed")
+    pytest.importorskip("s3fs", reason="s3fs is not installed: pip install 'searchlab[cluster]'")
+    server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
+
+
+@pytest.fixture
+def s3_options(s3_server):
+    import boto3
+
+    keys = {"key": "any", "secret": "any", "endpoint_url": s3_server}
+    client = boto3.client(
+        "s3",
+        endpoint_url=s3_server,
+        region_name="us-east-1",
+        aws_access_key_id="any",
+        aws_secret_access_key="any",
+    )
+    client.create_bucket(Bucket="photos")
+    client.close()
+    return keys
+
+
+@pytest.fixture(params=["folder", "file", "memory", "s3"])
+def new_store(request, tmp_path):
+    """Opens the same address of one kind again and again, as other machines do."""
+    name = uuid.uuid4().hex
+    if request.param == "s3":
+        options = request.getfixturevalue("s3_options")
+        return lambda: Store(f"s3://photos/{name}", **options)
+    pytest.importorskip(
+        "fsspec", reason="fsspec is not installed: pip install 'searchlab[cluster]'"
+    )
+    address = {
+        "folder": str(tmp_path / name),
+        "file": f"file://{tmp_path / name}",
+        "memory": f"memory://{name}",
+    }[request.param]
+    return lambda: Store(address)
+
+
+@pytest.fixture
+def store(new_store):
+    return new_store()

@@ -1,0 +1,217 @@
+"""A snapshot pushed to an address and pulled from it: the same, or refused with a reason."""
+
+import json
+
+import pytest
+
+pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'searchlab[cluster]'")
+
+from searchlab.cluster.publishing import pull, push, read_published
+from searchlab.cluster.storage import Store
+from searchlab.errors import ConflictError, DataError, NotFoundError, SearchlabError
+from searchlab.library.library import create_library, open_library
+from searchlab.library.snapshots import current_id
+from tests.support import library_world
+from tests.support.library_world import ALL, ranked, state_of
+
+photos, put, library, index = (
+    library_world.photos,
+    library_world.put,
+    library_world.library,
+    library_world.index,
+)
+
+
+@pytest.fixture
+def indexed(put, index, library):
+    put("red.png", "#e50000")
+    put("blue.png", "#0343df")
+    index()
+    return library
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    return create_library(tmp_path / "elsewhere")
+
+
+def snapshot_files(library):
+    place = library.folder / "snapshots" / current_id(library.folder)
+    return {path.name: path.read_bytes() for path in place.iterdir()}
+
+
+def names_of(store, manifest):
+    return {name: f"objects/{one['sha256']}" for name, one in manifest["files"].items()}
+
+
+def test_a_pulled_library_is_the_pushed_one_to_the_last_byte(indexed, elsewhere, new_store):
+    pushed = push(indexed, new_store())
+    pulled = pull(new_store(), elsewhere)
+    assert pulled.snapshot_id == pushed.snapshot_id == current_id(elsewhere.folder)
+    assert pulled.n_copied == pushed.n_copied == pushed.n_files >= 5
+    assert snapshot_files(elsewhere) == snapshot_files(indexed)
+    assert ranked(elsewhere, ALL) == ranked(indexed, ALL)
+    assert open_library(elsewhere.folder).check()
+
+
+def test_only_what_is_new_is_copied(indexed, elsewhere, store, put, index):
+    push(indexed, store)
+    assert push(indexed, store).n_copied == 0
+    pull(store, elsewhere)
+    assert pull(store, elsewhere).n_copied == 0
+    put("green.png", "#15b01a")
+    index()
+    assert push(indexed, store).n_copied > 0
+    assert pull(store, elsewhere).snapshot_id == current_id(indexed.folder)
+    assert len(ranked(elsewhere, ALL)) == 3
+
+
+def test_an_upload_that_is_cut_off_anywhere_leaves_what_was_in_force_and_goes_on(
+    indexed, elsewhere, new_store, put, index, monkeypatch
+):
+    first = push(indexed, new_store()).snapshot_id
+    put("green.png", "#15b01a")
+    index()
+    n_writes = 0
+
+    class CutError(BaseException):
+        pass
+
+    def counted(method, stop_at):
+        def call(self, *args):
+            nonlocal n_writes
+            if n_writes == stop_at:
+                raise CutError
+            n_writes += 1
+            return method(self, *args)
+
+        return call
+
+    upload, write = Store.upload, Store.write
+    for stop_at in range(100):
+        n_writes = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "upload", counted(upload, stop_at))
+            patch.setattr(Store, "write", counted(write, stop_at))
+            try:
+                push(indexed, new_store())
+                break
+            except CutError:
+                pass
+        assert pull(new_store(), elsewhere).snapshot_id == first
+        # Each try brings one object more than the one before: nothing is copied twice.
+        assert stop_at < 5
+    assert pull(new_store(), elsewhere).snapshot_id == current_id(indexed.folder) != first
+
+
+def test_every_lost_object_is_told_and_the_library_stays(indexed, elsewhere, store, put, index):
+    push(indexed, store)
+    pull(store, elsewhere)
+    put("green.png", "#15b01a")
+    index()
+    pushed = push(indexed, store)
+    before = state_of(elsewhere)
+    manifest = read_published(store, pushed.snapshot_id)
+    name = f"snapshots/{pushed.snapshot_id}/manifest.json"
+    for lost in (*names_of(store, manifest).values(), name):
+        content = store.read(lost)
+        store.delete(lost)
+        with pytest.raises(DataError, match=rf"{lost} must be there, .* push the library again"):
+            pull(store, elsewhere)
+        assert state_of(elsewhere) == before
+        store.write(lost, content)
+    assert pull(store, elsewhere).snapshot_id == pushed.snapshot_id
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "emptied"])
+def test_damaged_bytes_are_refused_and_mended_by_pushing_all(indexed, elsewhere, store, damage):
+    pushed = push(indexed, store)
+    manifest = read_published(store, pushed.snapshot_id)
+    for damaged in (
+        names_of(store, manifest)["vectors.npy"],
+        f"snapshots/{pushed.snapshot_id}/manifest.json",
+    ):
+        content = store.read(damaged)
+        flipped = content[:-2] + bytes([content[-2] ^ 1]) + content[-1:]
+        store.write(damaged, {"cut": content[:-1], "flipped": flipped, "emptied": b""}[damage])
+        with pytest.raises(DataError, match=f"{damaged} must be as it was written, got: "):
+            pull(store, elsewhere)
+        assert current_id(elsewhere.folder) is None
+    push(indexed, store, everything=True)
+    assert pull(store, elsewhere).snapshot_id == pushed.snapshot_id
+
+
+def test_a_current_that_names_no_snapshot_is_refused(indexed, elsewhere, store):
+    push(indexed, store)
+    store.write("CURRENT", b"../../etc\n")
+    with pytest.raises(DataError, match=r"CURRENT must name a snapshot, got '\.\./\.\./etc'"):
+        pull(store, elsewhere)
+
+
+def test_a_manifest_of_another_snapshot_is_refused(indexed, elsewhere, store, put, index):
+    first = push(indexed, store).snapshot_id
+    put("green.png", "#15b01a")
+    index()
+    second = push(indexed, store).snapshot_id
+    stale = store.read(f"snapshots/{first}/manifest.json")
+    store.write(f"snapshots/{second}/manifest.json", stale)
+    with pytest.raises(DataError, match="another checksum than its folder's name"):
+        pull(store, elsewhere)
+
+
+def test_another_library_is_not_replaced_unless_asked(indexed, elsewhere, store):
+    push(indexed, store)
+    pull(store, elsewhere)
+    with pytest.raises(ConflictError, match="hold this library, got another one"):
+        push(elsewhere, store)
+    push(elsewhere, store, replace=True)
+    assert json.loads(store.read("library.json"))["format"] == 1
+
+
+def test_an_older_snapshot_does_not_replace_a_newer_one(indexed, store, put, index):
+    older = current_id(indexed.folder)
+    put("green.png", "#15b01a")
+    index()
+    push(indexed, store)
+    (indexed.folder / "CURRENT").write_text(older)
+    with pytest.raises(ConflictError, match="must hold an older snapshot than"):
+        push(indexed, store)
+    assert push(indexed, store, replace=True).snapshot_id == older
+
+
+def test_a_damaged_library_is_not_pushed(indexed, store):
+    path = indexed.folder / "snapshots" / current_id(indexed.folder) / "vectors.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(DataError, match=r"vectors.npy must be as it was written"):
+        push(indexed, store)
+    assert store.size("CURRENT") is None
+
+
+def test_damage_here_is_mended_by_pulling_again(indexed, elsewhere, store):
+    push(indexed, store)
+    pull(store, elsewhere)
+    path = elsewhere.folder / "snapshots" / current_id(elsewhere.folder) / "vectors.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(SearchlabError):
+        elsewhere.check()
+    assert pull(store, elsewhere).n_copied > 0
+    assert elsewhere.check()
+
+
+def test_nothing_to_push_and_nothing_to_pull(library, elsewhere, store):
+    with pytest.raises(NotFoundError, match="must hold photos to be pushed"):
+        push(library, store)
+    with pytest.raises(NotFoundError, match="must hold a library, got none"):
+        pull(store, elsewhere)
+
+
+def test_the_commands_push_and_pull(indexed, tmp_path, run):
+    address = tmp_path / "published"
+    done = run("pull", address, "--data", tmp_path / "copy")
+    assert (done.code, (tmp_path / "copy").exists()) == (2, False)
+    done = run("push", address, "--data", indexed.folder)
+    assert done.code == 0, done
+    done = run("pull", address, "--data", tmp_path / "copy")
+    assert done.code == 0, done
+    assert current_id(indexed.folder) in done.out
+    assert ranked(open_library(tmp_path / "copy"), ALL) == ranked(indexed, ALL)
