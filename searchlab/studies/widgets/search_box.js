@@ -12,6 +12,7 @@ function render({ model, el }) {
   let underWay = false;
   let waiting = null;
   let picture = null;
+  const grids = [];
 
   const choices = model.get("choices");
   const text = element("input", {
@@ -128,33 +129,39 @@ function render({ model, el }) {
     now();
   }
 
-  function card(photo) {
+  function card(photo, place) {
     const words = photo.words || "a photo";
-    const mark = photo.elsewhere
-      ? element("span", { class: "searchlab-box-both" }, ` also ${photo.elsewhere}. there`)
-      : "";
     return element("figure", { class: "searchlab-card" },
       element("div", { class: "searchlab-frame" }, pictures.make(photo.picture, words)),
       element("figcaption", {},
-        element("span", { class: "searchlab-name", dir: "auto" }, element("b", {}, `${photo.place}. `), words),
-        element("span", { class: "searchlab-small" }, photo.score.toFixed(2), mark)));
+        element("span", { class: "searchlab-name", dir: "auto" }, element("b", {}, `${place}. `), words),
+        element("span", { class: "searchlab-small" }, `${photo.score.toFixed(2)} `,
+          element("span", { class: "searchlab-box-both" }))));
   }
 
-  function column(one, number, count) {
-    const heading = count > 1 || number ? element("h4", { class: "searchlab-box-name" }, one.name) : "";
+  function column(one, number) {
+    if (one.first === 1) grids[number] = element("div", { class: "searchlab-grid" });
+    const grid = grids[number];
+    if (grid.childElementCount < one.first + one.photos.length - 1) {
+      grid.append(...one.photos.map((photo, offset) => card(photo, one.first + offset)));
+    }
+    [...grid.children].forEach((figure, at) => {
+      const place = one.elsewhere[at];
+      figure.querySelector(".searchlab-box-both").textContent = place ? `also ${place}. there` : "";
+    });
     const total = element("p", { class: "searchlab-small", title: one.plan },
-      `${one.photos.length.toLocaleString("en")} of ${one.total.toLocaleString("en")} photos`);
-    return element("section", { "aria-label": one.name }, heading, total,
-      element("div", { class: "searchlab-grid" }, ...one.photos.map(card)));
+      `${grid.childElementCount.toLocaleString("en")} of ${one.total.toLocaleString("en")} photos`);
+    return element("section", { "aria-label": one.name },
+      element("h4", { class: "searchlab-box-name" }, one.name), total, grid);
   }
 
   function draw() {
     const columns = model.get("columns");
-    pictures.forget();
+    if (columns.every((one) => one.first === 1)) pictures.forget();
     problem.textContent = model.get("problem");
     problem.hidden = !problem.textContent;
-    results.replaceChildren(...columns.map((one, number) => column(one, number, columns.length)));
-    const shown = columns.map((one) => one.photos.length);
+    if (!problem.textContent) results.replaceChildren(...columns.map(column));
+    const shown = grids.map((grid) => grid.childElementCount);
     status.textContent = columns.length ? `${Math.max(...shown)} photos are shown` : "";
     more.hidden = !columns.some((one) => one.more);
     const texts = model.get("texts");
@@ -168,7 +175,9 @@ function render({ model, el }) {
   }, { rootMargin: "200px" });
   watch.observe(more);
   model.on("change:heard", answered);
-  draw();
+  // A second view of a box that was scrolled: its first photos are not in what came last.
+  if (model.get("columns").some((one) => one.first > 1)) send({ do: "again" });
+  else draw();
   return () => { watch.disconnect(); clearTimeout(typing); clearTimeout(patience); pictures.forget(); };
 }
 

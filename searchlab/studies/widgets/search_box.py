@@ -54,11 +54,11 @@ class SearchBox(anywidget.AnyWidget):
     _esm = script_of(_HERE / "search_box.js")
     _css = (_HERE / "search_box.css").read_text(encoding="utf-8")
 
-    columns = traitlets.List().tag(sync=True)
+    columns = traitlets.List(traitlets.Dict()).tag(sync=True)
     choices = traitlets.Dict().tag(sync=True)
     problem = traitlets.Unicode("").tag(sync=True)
     heard = traitlets.Int(0).tag(sync=True)
-    texts = traitlets.List().tag(sync=True)
+    texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
     typed = traitlets.Unicode("").tag(sync=True)
     sheet_id = traitlets.Unicode("").tag(sync=True)
 
@@ -121,17 +121,20 @@ class SearchBox(anywidget.AnyWidget):
         """
         pages = [[engine.search(query, per_page=self._per_page)] for engine in self._engines]
         self.query, self.pages = query, pages
-        self._show()
+        self._show(whole=True)
 
     def scroll(self) -> None:
         """Show more of what the query finds, in every column that has more."""
         if self.query is None:
             return
-        for engine, pages in zip(self._engines, self.pages, strict=True):
-            if pages[-1].has_more:
-                number = len(pages) + 1
-                pages.append(engine.search(self.query, per_page=self._per_page, page=number))
-        self._show()
+        further = [
+            [engine.search(self.query, per_page=self._per_page, page=len(pages) + 1)]
+            if pages[-1].has_more
+            else []
+            for engine, pages in zip(self._engines, self.pages, strict=True)
+        ]
+        self.pages = [pages + more for pages, more in zip(self.pages, further, strict=True)]
+        self._show(whole=False)
 
     def keep(self) -> None:
         """Keep the query that is shown, once."""
@@ -154,29 +157,36 @@ class SearchBox(anywidget.AnyWidget):
             self.search(_read_query(message, pictures))
         elif do == "more":
             self.scroll()
+        elif do == "again":  # asked by a second view of the same box
+            self._show(whole=True)
         elif do == "keep":
             self.keep()
         else:
-            msg = f"do must be search, more or keep, got {quote(do)}"
+            msg = f"do must be search, more, again or keep, got {quote(do)}"
             raise InputError(msg)
 
-    def _show(self) -> None:
-        hits = [[hit for page in pages for hit in page.hits] for pages in self.pages]
-        places = [{hit.photo.photo_id: n for n, hit in enumerate(own, start=1)} for own in hits]
-        columns = []
-        for number, (engine, own, pages) in enumerate(
-            zip(self._engines, hits, self.pages, strict=True)
-        ):
-            others = places[1 - number] if len(places) > 1 else {}
+    def _show(self, *, whole: bool) -> None:
+        """Send what is shown; after a scroll only the photos that came, as pictures are large."""
+        found = [
+            [hit.photo.photo_id for page in pages for hit in page.hits] for pages in self.pages
+        ]
+        columns: list[dict[str, Any]] = []
+        for number, (engine, pages) in enumerate(zip(self._engines, self.pages, strict=True)):
+            if not pages:
+                continue
+            beside = found[1 - number] if len(found) > 1 else []
+            others = {photo: place for place, photo in enumerate(beside, start=1)}
+            first = 1 if whole else pages[-1].start
+            hits = [hit for page in pages for hit in page.hits][first - 1 :]
             columns.append(
                 {
                     "name": system_name(engine.config),
                     "total": pages[0].total,
                     "plan": str(pages[0].plan),
                     "more": pages[-1].has_more,
-                    "photos": [
-                        _shown(hit, place, others) for place, hit in enumerate(own, start=1)
-                    ],
+                    "first": first,
+                    "photos": [_shown(hit) for hit in hits],
+                    "elsewhere": [others.get(photo) for photo in found[number]],
                 }
             )
         self.columns = columns
@@ -235,14 +245,12 @@ def _read_query(message: Mapping[str, Any], pictures: list[bytes]) -> Query:
     )
 
 
-def _shown(hit: Hit, place: int, others: Mapping[str, int]) -> dict[str, Any]:
+def _shown(hit: Hit) -> dict[str, Any]:
     photo = hit.photo
     return {
         "picture": b"" if hit.thumbnail is None else hit.thumbnail.read_bytes(),
         "words": photo.title or photo.source_description or photo.alt_description,
-        "place": place,
         "score": round(hit.relevance_score, 3),
-        "elsewhere": others.get(photo.photo_id),
     }
 
 
