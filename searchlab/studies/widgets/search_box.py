@@ -13,11 +13,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import anywidget
-import traitlets
-
 from searchlab.config import Config
-from searchlab.errors import InputError, SearchlabError, quote
+from searchlab.errors import InputError, MissingExtraError, SearchlabError, quote
 from searchlab.evaluation.results import system_name
 from searchlab.library.library import Library
 from searchlab.photos.cards import STYLE, photo_card, script_of
@@ -26,6 +23,15 @@ from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.hits import Hit
 from searchlab.search.queries import Page, Query
+
+try:
+    import anywidget
+    import traitlets
+except ImportError as error:
+    _MSG = (
+        f"a search box must have anywidget, got {str(error)!r}; pip install 'searchlab[notebooks]'"
+    )
+    raise MissingExtraError(_MSG) from error
 
 _HERE = Path(__file__).parent
 _CHOICES = {"orientation": ("landscape", "portrait", "square"), "color": tuple(FAMILIES)}
