@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from searchlab.search.filters.photo_filter import PhotoFilter as PhotoFilter
     from searchlab.search.queries import Page as Page
     from searchlab.search.queries import Query as Query
+    from searchlab.studies.widgets.search_box import SearchBox as SearchBox
     from searchlab.training.adapt.adaptation import adapt as adapt
     from searchlab.training.migrate.migration import migrate as migrate
 
@@ -71,6 +72,7 @@ _HOMES = {
     "Query": "search.queries",
     "Report": "evaluation.reports",
     "Result": "evaluation.results",
+    "SearchBox": "studies.widgets.search_box",
     "SearchlabError": "errors",
     "adapt": "training.adapt.adaptation",
     "bootstrap_interval": "evaluation.significance",

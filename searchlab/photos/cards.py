@@ -94,6 +94,12 @@ def document_html(body: str, *, title: str, style: str = "", classes: str = "") 
     )
 
 
+def script_of(path: Path) -> str:
+    """Return the browser side of a widget: its script, after what all widgets share."""
+    shared = Path(__file__).with_name("dom.js").read_text(encoding="utf-8")
+    return f"{shared}\n{path.read_text(encoding='utf-8')}"
+
+
 def embed_picture(picture: Image.Image | bytes | Path | str) -> str:
     """Return a picture in small as a `data:` address, empty where its file has gone."""
     from searchlab.photos.images.decode import as_rgb, thumbnail

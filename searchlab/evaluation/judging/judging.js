@@ -8,17 +8,6 @@ const KEYS = {
   preferences: { 1: "left", 0: "tie", 2: "right" },
 };
 
-function element(name, attributes = {}, ...children) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key === "class") node.className = value;
-    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else node.setAttribute(key, value);
-  }
-  node.append(...children);
-  return node;
-}
-
 function render({ model, el }) {
   let addresses = [];
   let waiting = null;

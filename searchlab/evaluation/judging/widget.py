@@ -15,6 +15,7 @@ import traitlets
 
 from searchlab.errors import SearchlabError
 from searchlab.evaluation.judging.session import JudgingSession
+from searchlab.photos.cards import script_of
 
 _HERE = Path(__file__).parent
 
@@ -29,7 +30,7 @@ class JudgingWidget(anywidget.AnyWidget):
         sheet_id: Id of the static sheet in the page, which a live widget hides.
     """
 
-    _esm = (_HERE / "judging.js").read_text(encoding="utf-8")
+    _esm = script_of(_HERE / "judging.js")
     _css = (_HERE / "judging.css").read_text(encoding="utf-8")
 
     view = traitlets.Dict().tag(sync=True)
