@@ -1,6 +1,7 @@
 """The meter and the records of usage: exact counts, limits that hold, windows that are whole."""
 
 import asyncio
+from contextlib import closing
 from datetime import date
 
 import pytest
@@ -55,6 +56,19 @@ def test_what_is_counted_in_one_turn_of_a_loop_shares_a_transaction(database, me
 
     assert sorted(run(search())) == list(range(2, 42))
     assert sizes == [40]
+
+
+def test_a_count_is_answered_at_the_end_of_the_turn_not_when_the_meter_looks_again(
+    database, clock, monkeypatch
+):
+    monkeypatch.setattr("searchlab.api.accounts.meter._FRESH_S", 60.0)
+    with closing(Meter(database, clock=clock)) as meter:
+
+        async def search():
+            counting = meter.count(caller_of(database), limit=100)
+            return await asyncio.wait_for(counting, timeout=20)
+
+        assert run(search()) == 1
 
 
 def test_what_a_loop_left_behind_in_the_midst_of_its_turn_is_written(database, meter, clock):
