@@ -10,6 +10,9 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.ivf._kernels.codes import encode
 from searchlab.search.indexes.ivf._kernels.lists import BUCKETS
 from searchlab.search.indexes.ivf._kernels.scan import _count_expected, scan
+from searchlab.search.indexes.ivf.early_stop import STRETCHES, Stopping
+from searchlab.search.indexes.ivf.lists import build_lists
+from searchlab.search.indexes.ivf.search import sweep_lists
 from searchlab.search.words.matches import NO_GAINS
 
 DIM = 64  # as long as a code, which the kernels read in chunks of 64 bytes
@@ -84,3 +87,27 @@ def test_rows_to_be_expected_are_those_of_normal_tails(variance):
     ]
     assert expected(masses, variances, kth, 0.5, 1e9) == pytest.approx(sum(tails), rel=1e-6)
     assert expected(masses, variances, kth, 0.5, 1.0) == pytest.approx(tails[0], rel=1e-6)
+
+
+def test_a_stretch_lies_between_those_whose_recall_was_measured():
+    curve = np.linspace(0.87, 0.99, len(STRETCHES)).astype(np.float32)
+    stopping = Stopping(0.1, 0.9, 0.4, np.stack([[curve, curve - 0.005]] * 2))
+    assert stopping.bands(0.985, filtered=False) == pytest.approx((0.9, 4.8, 0.4, 4.8), rel=1e-3)
+    assert stopping.bands(0.985, filtered=True)[1] == pytest.approx(5.6, rel=1e-3)
+    assert stopping.bands(0.986, filtered=True)[1] > max(STRETCHES)
+
+
+def test_what_was_not_measured_is_taken_to_vary_twice_as_much_as_in_any_direction():
+    empty = Stopping.unpack(np.zeros(0, dtype=np.float32), DIM)
+    assert empty.usual == 2 / DIM
+    assert not empty.is_measured
+
+
+def test_a_sweep_passes_over_lists_whose_rows_are_all_too_far():
+    near, far = rows_at(0.9, 100, noise=0.01), rows_at(-0.5, 900, noise=0.01, seed=1)
+    lists = build_lists(
+        np.concatenate([near, far]), 8, held_out=np.zeros(0, np.int64), seed=0, threads=1
+    )
+    rows, n_scored = sweep_lists(lists, QUERY, None, 5, 0.8)
+    assert set(rows.tolist()) >= set(np.argsort(-near[:, 0])[:5].tolist())
+    assert n_scored < 500
