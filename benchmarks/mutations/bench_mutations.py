@@ -11,7 +11,8 @@ test fails on survives. Where a survivor cannot be told from the original by any
 Writes results/mutations/searchlab/<part>.json as soon as a part is done, named.json about bugs that
 were planted by hand (`named.py`), and summary.json over what is on record. An interrupted run goes
 on with the parts that are not: a record counts, from whatever machine, as long as the same mutants
-would be drawn. After new tests, measure a part again with `--about PART --force`.
+would be drawn. After tests that were written for what survived, take another `--seed`: the same
+mutants would flatter them.
 """
 
 from __future__ import annotations
