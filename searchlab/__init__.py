@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from searchlab.search.filters.photo_filter import PhotoFilter as PhotoFilter
     from searchlab.search.queries import Page as Page
     from searchlab.search.queries import Query as Query
+    from searchlab.studies.widgets.explorer import Explorer as Explorer
     from searchlab.studies.widgets.search_box import SearchBox as SearchBox
     from searchlab.training.adapt.adaptation import adapt as adapt
     from searchlab.training.migrate.migration import migrate as migrate
@@ -66,6 +67,7 @@ _HOMES = {
     "Config": "config",
     "Dataset": "evaluation.datasets",
     "Experiment": "evaluation.experiments",
+    "Explorer": "studies.widgets.explorer",
     "Library": "library.library",
     "Page": "search.queries",
     "PhotoFilter": "search.filters.photo_filter",

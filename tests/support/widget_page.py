@@ -17,8 +17,13 @@ window.mount = (state) => {
     send: async (message, _callbacks, buffers = []) => {
       const text = (buffer) => Array.from(new Uint8Array(buffer), (c) => String.fromCharCode(c));
       const sent = buffers.map((buffer) => btoa(text(buffer).join("")));
-      now = wake(await window.toPython(message, sent));
-      for (const call of listeners["change:heard"] ?? []) call();
+      const before = state;
+      state = await window.toPython(message, sent);
+      now = wake(state);
+      for (const name of Object.keys(state)) {
+        if (JSON.stringify(before[name]) === JSON.stringify(state[name])) continue;
+        for (const call of listeners[`change:${name}`] ?? []) call();
+      }
     },
   };
   window.leave = window.widget.render({ model, el: document.getElementById("cell") });

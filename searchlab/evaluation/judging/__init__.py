@@ -2,6 +2,7 @@
 
 from searchlab.evaluation.judging.agreement import agreement, disagreements
 from searchlab.evaluation.judging.grading import GRADES, Grading, pictures_of
+from searchlab.evaluation.judging.grid import GradingGrid
 from searchlab.evaluation.judging.journal import Journal
 from searchlab.evaluation.judging.merge import (
     build_judged_dataset,
@@ -17,6 +18,7 @@ __all__ = [
     "GRADES",
     "BlindComparison",
     "Grading",
+    "GradingGrid",
     "Journal",
     "Pair",
     "Pool",

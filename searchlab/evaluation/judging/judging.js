@@ -10,7 +10,6 @@ const KEYS = {
 
 function render({ model, el }) {
   let addresses = [];
-  let waiting = null;
   let unreachable = false;
 
   // JupyterLab takes single keys for itself unless told not to.
@@ -22,25 +21,15 @@ function render({ model, el }) {
   });
   el.append(root);
 
+  const kernel = asker(model, {
+    patience: PATIENCE_MS,
+    atOnce: true, // every choice counts
+    answered() { if (unreachable) { unreachable = false; draw(); } },
+    unanswered() { unreachable = true; draw(); },
+  });
+
   function send(message) {
-    clearTimeout(waiting);
-    waiting = setTimeout(unanswered, PATIENCE_MS);
-    try {
-      model.send({ number: model.get("view").number, ...message });
-    } catch {
-      unanswered(); // the kernel was shut down under a page that stayed open
-    }
-  }
-
-  function unanswered() {
-    clearTimeout(waiting);
-    unreachable = true;
-    draw();
-  }
-
-  function answered() {
-    clearTimeout(waiting);
-    if (unreachable) { unreachable = false; draw(); }
+    kernel.ask({ number: model.get("view").number, ...message });
   }
 
   function pressed(event) {
@@ -153,9 +142,8 @@ function render({ model, el }) {
 
   model.on("change:view", draw);
   model.on("change:problem", draw);
-  model.on("change:heard", answered);
   draw();
-  return () => clearTimeout(waiting) || addresses.forEach((address) => URL.revokeObjectURL(address));
+  return () => kernel.stop() || addresses.forEach((address) => URL.revokeObjectURL(address));
 }
 
 export default { render };

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from searchlab.errors import MissingExtraError
 from searchlab.evaluation.judging.html import session_html
 from searchlab.evaluation.judging.session import JudgingSession
 
@@ -23,14 +22,8 @@ class NotebookSession(JudgingSession):
         Raises:
             MissingExtraError: The notebook extra is not installed.
         """
-        try:
-            from searchlab.evaluation.judging.widget import JudgingWidget
-        except ImportError as error:
-            msg = (
-                f"judging in a notebook must have anywidget, got {str(error)!r}; "
-                "pip install 'searchlab[notebooks]'"
-            )
-            raise MissingExtraError(msg) from error
+        from searchlab.evaluation.judging.widget import JudgingWidget
+
         return JudgingWidget(self)
 
     def _repr_html_(self) -> str:
@@ -38,8 +31,4 @@ class NotebookSession(JudgingSession):
 
     def _ipython_display_(self) -> None:
         """Show the widget, and before it a sheet that stays readable in a saved notebook."""
-        from IPython.display import HTML, display
-
-        sheet = f'<div id="{self.widget.sheet_id}">{self._repr_html_()}</div>'
-        display(HTML(sheet))  # type: ignore[no-untyped-call]
-        display(self.widget)  # type: ignore[no-untyped-call]
+        self.widget._ipython_display_()

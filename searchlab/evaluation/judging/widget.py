@@ -1,65 +1,66 @@
 """The widget of a judging session: buttons and keys in the browser, choices recorded in Python.
 
-ipywidgets alone cannot handle keys. With anywidget, the browser side of the widget is the plain
-script beside this file, which the kernel sends, so nothing is fetched from other servers.
+ipywidgets alone cannot handle keys; with anywidget, the browser side is the script beside it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from typing import Any, Protocol
 
-import anywidget
-import traitlets
-
-from searchlab.errors import SearchlabError
-from searchlab.evaluation.judging.session import JudgingSession
+from searchlab.evaluation.answering_widget import AnsweringWidget, traitlets
 from searchlab.photos.cards import script_of
 
 _HERE = Path(__file__).parent
 
 
-class JudgingWidget(anywidget.AnyWidget):
+class Judged(Protocol):
+    """What a judging widget shows: one item at a time, or a grid of them."""
+
+    listeners: list[Callable[[], None]]
+
+    def view(self) -> dict[str, Any]:
+        """Return everything that is shown, as plain values and pictures."""
+        ...
+
+    def act(self, message: Mapping[str, Any]) -> None:
+        """Do what the browser asks for."""
+        ...
+
+    def _repr_html_(self) -> str: ...
+
+
+class JudgingWidget(AnsweringWidget):
     """Shows a session in the browser, and passes on what the judge does.
 
     Attributes:
         view: What is shown now; see `JudgingSession.view`.
-        problem: What went wrong with the last choice; empty if nothing did.
-        heard: Number of messages received, so that the browser notices if Python does not answer.
-        sheet_id: Id of the static sheet in the page, which a live widget hides.
     """
 
     _esm = script_of(_HERE / "judging.js")
     _css = (_HERE / "judging.css").read_text(encoding="utf-8")
+    _blame = "not recorded: "
 
     view = traitlets.Dict().tag(sync=True)
-    problem = traitlets.Unicode("").tag(sync=True)
-    heard = traitlets.Int(0).tag(sync=True)
-    sheet_id = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, session: JudgingSession) -> None:
-        super().__init__(view=session.view(), sheet_id=f"searchlab-{uuid4().hex}")
+    def __init__(self, session: Judged) -> None:
+        super().__init__(view=session.view())
         self._session = session
         session.listeners.append(self.show)
-        self.on_msg(self._heard)
 
     def show(self) -> None:
         """Send what the session shows to the browser."""
         self.view = self._session.view()
 
-    def _heard(self, _widget: object, message: object, _buffers: object) -> None:
-        try:
-            self._session.act(message if isinstance(message, dict) else {})
-            self.problem = ""
-        except (SearchlabError, OSError) as error:
-            # Shown in the widget, since a judge does not read a log.
-            self.problem = f"not recorded: {error}"
-        self.heard += 1
+    def answer(self, message: Mapping[str, Any], buffers: Sequence[bytes]) -> None:
+        """Do what the judge asks for; a choice is on the disk when this returns."""
+        self._session.act(message)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data:
-            data["text/plain"] = f"{self._session}; run this notebook to judge on"
-        return bundle
+    @property
+    def summary(self) -> str:
+        """How far the judge is."""
+        return f"{self._session}; run this notebook to judge on"
+
+    def _repr_html_(self) -> str:
+        return self._session._repr_html_()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from searchlab.errors import InputError, NotFoundError
+from searchlab.errors import InputError, NotFoundError, quote
+from searchlab.evaluation.comparison import Comparison
+from searchlab.evaluation.file_names import result_stem
 from searchlab.evaluation.reports import Report, load_report
 from searchlab.evaluation.results import Result, load_result
 from searchlab.files import write_atomically
@@ -45,18 +48,31 @@ def find_result(named: Path | str, folder: Path) -> Path:
     results = printed or board.results
     if text.isdecimal() and 1 <= int(text) <= len(results):
         return results[int(text) - 1].path(folder)
-    matches = _called(text, board, folder) or _called(text, whole, folder)
+    matches = _called(text, board) or _called(text, whole)
     if len(matches) == 1:
         return matches[0].path(folder)
-    listed = "; ".join(
-        f"{place} {board.names[one.config_id]} ({one.config_id})"
-        for place, one in enumerate(results[:_LISTED], start=1)
-    )
+    listed = _list(results, board)
     why = f"{len(matches)} of them" if matches else "none of them"
     msg = (
         f"{text!r} must be a result of `searchlab evaluate`, or a place or name of the last "
         f"leaderboard, {newest}, got {why}: {listed}"
     )
+    raise InputError(msg) if matches else NotFoundError(msg)
+
+
+def find_system(named: str, board: Comparison) -> Result:
+    """Return the result of a comparison that a name, a model, or the beginning of a hash means.
+
+    Raises:
+        NotFoundError: None is called so.
+        InputError: Several are.
+    """
+    matches = _called(named, board)
+    if len(matches) == 1:
+        return matches[0]
+    why = f"{len(matches)} of them" if matches else "none of them"
+    listed = _list(board.results, board)
+    msg = f"{quote(named)} must be a system of this leaderboard, got {why}: {listed}"
     raise InputError(msg) if matches else NotFoundError(msg)
 
 
@@ -78,7 +94,7 @@ def _read_printed(folder: Path, *, since: float) -> list[Result] | None:
     return [load_result(path) for path in paths] if all(map(Path.is_file, paths)) else None
 
 
-def _called(text: str, board: Report, folder: Path) -> list[Result]:
+def _called(text: str, board: Comparison) -> list[Result]:
     """Return the results that a text names, by the first way in which it names any."""
     results = board.results
     long = len(text) >= _LEAST_HASH
@@ -86,7 +102,7 @@ def _called(text: str, board: Report, folder: Path) -> list[Result]:
         [
             one
             for one in results
-            if text in (board.names[one.config_id], one.config_id, one.path(folder).stem)
+            if text in (board.names[one.config_id], one.config_id, result_stem(one.config))
         ],
         [one for one in results if one.config.model == text],
         [one for one in results if long and one.config_id.startswith(text)],
@@ -97,6 +113,13 @@ def _called(text: str, board: Report, folder: Path) -> list[Result]:
         ],
     )
     return next(filter(None, ways), [])
+
+
+def _list(results: Sequence[Result], board: Comparison) -> str:
+    return "; ".join(
+        f"{place} {board.names[one.config_id]} ({one.config_id})"
+        for place, one in enumerate(results[:_LISTED], start=1)
+    )
 
 
 def _last_change(board: Path) -> float:

@@ -1,16 +1,10 @@
 // The browser side of a search box: it draws `columns` and sends what is asked; Python searches.
-// One question is under way at a time: what is typed meanwhile is asked when the answer is there.
 
 const PAUSE_MS = 250;
-const PATIENCE_MS = 8000;
-const UNREACHABLE = "No answer: the notebook's kernel is busy or stopped. Run this cell again.";
 
 function render({ model, el }) {
   const pictures = pictureMaker();
   let typing = null;
-  let patience = null;
-  let underWay = false;
-  let waiting = null;
   let picture = null;
   const grids = [];
 
@@ -27,19 +21,19 @@ function render({ model, el }) {
   });
   const file = element("input", { type: "file", accept: "image/*", hidden: "", onchange: () => take(file.files[0]) });
   const chosen = element("span", { class: "searchlab-box-picture" });
-  const orientation = select("orientation", ["any shape", ...choices.orientation]);
-  const color = select("colour", ["any colour", ...choices.color]);
+  const orientation = chooser("orientation", [["", "any shape"], ...choices.orientation], now);
+  const color = chooser("colour", [["", "any colour"], ...choices.color], now);
   const tolerance = element("input", {
     type: "range", min: "0", max: "120", value: "30", "aria-label": "tolerance of the colour", onchange: now,
   });
   const least = element("input", {
     type: "number", min: "0", max: "1", step: "0.05", value: "0", "aria-label": "least score", onchange: now,
   });
-  const sort = select("order", ["relevance", "newest"]);
+  const sort = chooser("order", ["relevance", "newest"], now);
   const status = element("p", { class: "searchlab-box-status", role: "status" });
   const problem = element("p", { class: "searchlab-box-problem", role: "alert" });
   const results = element("div", { class: "searchlab-both" });
-  const more = element("button", { type: "button", onclick: () => send({ do: "more" }) }, "more photos");
+  const more = element("button", { type: "button", onclick: () => kernel.ask({ do: "more" }) }, "more photos");
   const kept = element("p", { class: "searchlab-small" });
 
   const root = element(
@@ -53,19 +47,12 @@ function render({ model, el }) {
     },
     element("div", { class: "searchlab-box-line" }, text,
       element("button", { type: "button", onclick: () => file.click() }, "a picture…"), file, chosen,
-      element("button", { type: "button", onclick: () => send({ do: "keep" }) }, "keep")),
+      element("button", { type: "button", onclick: () => kernel.ask({ do: "keep" }) }, "keep")),
     element("div", { class: "searchlab-box-line searchlab-small" }, orientation, color,
       element("label", {}, "tolerance ", tolerance), element("label", {}, "score from ", least), sort),
     problem, status, results, more, kept,
   );
   el.append(root);
-
-  function select(label, names) {
-    const [first, ...others] = names;
-    const options = others.map((name) => element("option", { value: name }, name));
-    const start = label === "order" ? element("option", { value: first }, first) : element("option", { value: "" }, first);
-    return element("select", { "aria-label": label, onchange: now }, start, ...options);
-  }
 
   function soon() { clearTimeout(typing); typing = setTimeout(now, PAUSE_MS); }
 
@@ -80,32 +67,9 @@ function render({ model, el }) {
       least: Number(least.value),
       sort: sort.value,
     };
-    const asks = message.text.trim() || picture || message.orientation || message.color;
-    if (asks) send(message, picture ? [picture] : []);
-  }
-
-  function send(message, buffers = []) {
-    if (underWay) { waiting = [message, buffers]; return; }
-    underWay = true;
-    patience = setTimeout(unanswered, PATIENCE_MS);
-    status.textContent = message.do === "search" ? "searching…" : status.textContent;
-    try {
-      model.send(message, undefined, buffers);
-    } catch {
-      unanswered();
-    }
-  }
-
-  function unanswered() {
-    underWay = false;
-    problem.textContent = UNREACHABLE;
-  }
-
-  function answered() {
-    clearTimeout(patience);
-    underWay = false;
-    draw();
-    if (waiting) { const next = waiting; waiting = null; send(...next); }
+    if (!message.text.trim() && !picture && !message.orientation && !message.color) return;
+    status.textContent = "searching…";
+    kernel.ask(message, picture ? [picture] : []);
   }
 
   function dropped(event) {
@@ -170,15 +134,18 @@ function render({ model, el }) {
     if (sheet) sheet.hidden = true;
   }
 
+  const kernel = asker(model, {
+    answered: draw,
+    unanswered(words) { problem.textContent = words; problem.hidden = false; },
+  });
   const watch = new IntersectionObserver((entries) => {
-    if (entries.some((entry) => entry.isIntersecting) && !more.hidden && !underWay) send({ do: "more" });
+    if (entries.some((entry) => entry.isIntersecting) && !more.hidden && !kernel.isBusy()) kernel.ask({ do: "more" });
   }, { rootMargin: "200px" });
   watch.observe(more);
-  model.on("change:heard", answered);
   // A second view of a box that was scrolled: its first photos are not in what came last.
-  if (model.get("columns").some((one) => one.first > 1)) send({ do: "again" });
+  if (model.get("columns").some((one) => one.first > 1)) kernel.ask({ do: "again" });
   else draw();
-  return () => { watch.disconnect(); clearTimeout(typing); clearTimeout(patience); pictures.forget(); };
+  return () => { watch.disconnect(); clearTimeout(typing); kernel.stop(); pictures.forget(); };
 }
 
 export default { render };

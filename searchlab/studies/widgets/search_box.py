@@ -11,10 +11,10 @@ import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from searchlab.config import Config
-from searchlab.errors import InputError, MissingExtraError, SearchlabError, quote
+from searchlab.errors import InputError, quote
+from searchlab.evaluation.answering_widget import AnsweringWidget, traitlets
 from searchlab.evaluation.results import system_name
 from searchlab.library.library import Library
 from searchlab.photos.cards import STYLE, photo_card, script_of
@@ -23,15 +23,6 @@ from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.hits import Hit
 from searchlab.search.queries import Page, Query
-
-try:
-    import anywidget
-    import traitlets
-except ImportError as error:
-    _MSG = (
-        f"a search box must have anywidget, got {str(error)!r}; pip install 'searchlab[notebooks]'"
-    )
-    raise MissingExtraError(_MSG) from error
 
 _HERE = Path(__file__).parent
 _CHOICES = {"orientation": ("landscape", "portrait", "square"), "color": tuple(FAMILIES)}
@@ -42,7 +33,7 @@ _SIDE_BY_SIDE = (
 )
 
 
-class SearchBox(anywidget.AnyWidget):
+class SearchBox(AnsweringWidget):
     """A search box over a library, for a notebook.
 
     Attributes:
@@ -50,11 +41,8 @@ class SearchBox(anywidget.AnyWidget):
         pages: For each configuration the pages that are shown, in order.
         kept: Queries that were kept, in order, each once.
         columns: What the browser shows; made from `pages`.
-        problem: What went wrong with the last search, in words; empty if nothing did.
-        heard: Number of messages received, so that the browser notices if Python does not answer.
         texts: Words of the queries that were kept.
         typed: Words that the box begins with.
-        sheet_id: Id of the static sheet in the page, which a live widget hides.
     """
 
     _esm = script_of(_HERE / "search_box.js")
@@ -62,11 +50,8 @@ class SearchBox(anywidget.AnyWidget):
 
     columns = traitlets.List(traitlets.Dict()).tag(sync=True)
     choices = traitlets.Dict().tag(sync=True)
-    problem = traitlets.Unicode("").tag(sync=True)
-    heard = traitlets.Int(0).tag(sync=True)
     texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
     typed = traitlets.Unicode("").tag(sync=True)
-    sheet_id = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
         self,
@@ -102,8 +87,7 @@ class SearchBox(anywidget.AnyWidget):
         self.pages: list[list[Page]] = [[] for _ in self._engines]
         self.kept: list[Query] = []
         choices = {name: list(values) for name, values in _CHOICES.items()}
-        super().__init__(choices=choices, typed=text, sheet_id=f"searchlab-{uuid4().hex}")
-        self.on_msg(self._heard)
+        super().__init__(choices=choices, typed=text)
         if text.strip():
             self.search(Query(text=text))
 
@@ -148,19 +132,11 @@ class SearchBox(anywidget.AnyWidget):
             self.kept.append(self.query)
             self.texts = [_name_of(query) for query in self.kept]
 
-    def _heard(self, _widget: object, message: object, buffers: Sequence[Any]) -> None:
-        content = message if isinstance(message, dict) else {}
-        try:
-            self._act(content, [bytes(one) for one in buffers or ()])
-            self.problem = ""
-        except (SearchlabError, OSError) as error:
-            self.problem = str(error)
-        self.heard += 1
-
-    def _act(self, message: Mapping[str, Any], pictures: list[bytes]) -> None:
+    def answer(self, message: Mapping[str, Any], buffers: Sequence[bytes]) -> None:
+        """Search, scroll, show again or keep, as the browser asks."""
         do = message.get("do")
         if do == "search":
-            self.search(_read_query(message, pictures))
+            self.search(_read_query(message, buffers))
         elif do == "more":
             self.scroll()
         elif do == "again":  # asked by a second view of the same box
@@ -197,7 +173,9 @@ class SearchBox(anywidget.AnyWidget):
             )
         self.columns = columns
 
-    def __repr__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """How many photos are shown for which query."""
         if self.query is None:
             return "SearchBox, nothing searched yet"
         n_shown = sum(len(page.hits) for page in self.pages[0])
@@ -220,17 +198,8 @@ class SearchBox(anywidget.AnyWidget):
             f'<div class="searchlab-both">{"".join(columns)}</div></div>'
         )
 
-    def _ipython_display_(self) -> None:
-        """Show the widget, and before it a sheet that stays readable in a saved notebook."""
-        from IPython.display import HTML, display
 
-        display(HTML(f'<div id="{self.sheet_id}">{self._repr_html_()}</div>'))  # type: ignore[no-untyped-call]
-        bundle = self._repr_mimebundle_()
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        display((data or {}) | {"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]
-
-
-def _read_query(message: Mapping[str, Any], pictures: list[bytes]) -> Query:
+def _read_query(message: Mapping[str, Any], pictures: Sequence[bytes]) -> Query:
     """Read a query as the browser sends it; what is empty is left out."""
     orientation, color = message.get("orientation"), message.get("color")
     tolerance, least = message.get("tolerance"), message.get("least")
