@@ -95,7 +95,7 @@ def _load_ours(spec: str, watch: Watch) -> Pipeline:
     """Decode and scale as `searchlab index` does, then embed."""
     from searchlab.models import load_model
     from searchlab.models.mini import framing
-    from searchlab.models.mini.text import Pieces
+    from searchlab.models.mini.pieces import Pieces
     from searchlab.models.onnx.clip_text import ClipTokenizer
     from searchlab.models.preprocess import Preprocess
     from searchlab.photos.images.decode import WORKING_SIDE, for_model, open_rgb

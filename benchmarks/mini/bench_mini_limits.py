@@ -37,7 +37,7 @@ from searchlab.evaluation.charts import chart, look, save_chart, with_intervals
 from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.evaluation.provenance.measurement import measurement_path
 from searchlab.models.mini.embedder import MiniEmbedder
-from searchlab.models.mini.text import PIECE_SCORES_FILE, PIECES_FILE, Pieces, fold
+from searchlab.models.mini.pieces import Pieces, fold
 
 SIZES = (750, 1500, 3000, 6000, 17000)
 HEADS = 3  # As many as teach the model.
@@ -48,9 +48,7 @@ def score_words(
     queries: list[Query], pictures: list[Image.Image], model: MiniEmbedder
 ) -> dict[str, Any]:
     """Measure success@5 of labels whose every word the model knows, of others, and by locale."""
-    scores = np.load(model.folder / PIECE_SCORES_FILE).tolist()
-    names = (model.folder / PIECES_FILE).read_text(encoding="utf-8").split("\n")
-    pieces = Pieces(dict(zip(names, scores, strict=True)))
+    pieces = Pieces.open(model.folder)
     texts = model.encode_texts([query.text for query in queries])
     hits = rank_answers(texts, model.encode_images(pictures), queries) < 5
     known = np.array([is_known(query, pieces) for query in queries])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import compileall
 import http.client
 import json
+import os
 import signal
 import statistics
 import subprocess
@@ -13,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import searchlab
 from benchmarks.common.load.closed_loop import NEW_TEXT, WORDS, LoadRequest
 from benchmarks.common.load.processes import (
     children_of,
@@ -55,6 +58,15 @@ process.returncode = os.waitstatus_to_exitcode(status)
 print(json.dumps([seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024]))
 sys.exit(process.returncode)
 """
+
+
+def compile_modules() -> None:
+    """Compile the package as pip does when it installs one, and let processes use what is compiled.
+
+    Peers lie in an environment, compiled; a checkout may not be, or be told not to keep it.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    compileall.compile_dir(Path(searchlab.__file__).parent, quiet=1)
 
 
 def run_command(words: Sequence[str]) -> Run:

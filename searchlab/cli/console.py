@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -11,8 +12,10 @@ from searchlab.cli.skipped import skipped_lines
 from searchlab.evaluation.bars import ConsoleProgress as ConsoleProgress
 from searchlab.evaluation.bars import escape as escape
 from searchlab.evaluation.bars import print_plain as print_plain
-from searchlab.library.ingest import IndexReport
-from searchlab.photos.sidecar import Skipped
+
+if TYPE_CHECKING:
+    from searchlab.library.ingest import IndexReport
+    from searchlab.photos.sidecar import Skipped
 
 
 def print_problems(problems: Sequence[Skipped], console: Console, *, every: bool = False) -> None:

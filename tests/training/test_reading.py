@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 torch = pytest.importorskip("torch")
 
-from searchlab.models.mini.text import Pieces  # noqa: E402
+from searchlab.models.mini.pieces import Pieces  # noqa: E402
 from searchlab.training.mini.heads import DIM, unit  # noqa: E402
 from searchlab.training.mini.reading import Reading, learn_to_read  # noqa: E402
 from searchlab.training.mini.sentences import (  # noqa: E402

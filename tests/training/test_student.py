@@ -9,13 +9,11 @@ pytestmark = pytest.mark.slow
 
 torch = pytest.importorskip("torch")
 
+from searchlab.models.mini.pieces import Pieces  # noqa: E402
 from searchlab.models.mini.text import (  # noqa: E402
     MIXER_FILE,
-    PIECE_SCORES_FILE,
-    PIECES_FILE,
     SCALES_FILE,
     TABLE_FILE,
-    Pieces,
     TextTower,
     add_common,
     pack,
@@ -59,14 +57,13 @@ def test_the_shipped_tower_computes_what_was_learnt(tmp_path, rng):
     torch.nn.init.normal_(student.outer)
     np.save(tmp_path / TABLE_FILE, small)
     np.save(tmp_path / SCALES_FILE, scales)
-    np.save(tmp_path / PIECE_SCORES_FILE, np.full(len(NAMES), -5, dtype=np.float16))
-    (tmp_path / PIECES_FILE).write_text("\n".join(NAMES), encoding="utf-8")
+    pieces = Pieces(dict.fromkeys(NAMES, -5.0))
+    pieces.save(tmp_path)
     np.savez(tmp_path / MIXER_FILE, **student.mixer()._asdict())
     texts = ["dog bites man", "man bites dog", "red bus", "犬"]
 
     shipped = TextTower(tmp_path, dim=DIM + 1).encode(texts)
 
-    pieces = Pieces(dict.fromkeys(NAMES, -5.0))
     packed = pack_texts([pieces.encode(text) for text in texts])
     with torch.no_grad():
         learnt = add_common(student(table_of(table).take(packed), packed).numpy())

@@ -62,7 +62,8 @@ _KEPT: Final = {"urls": "regular", "attribution": "plain"}  # of fields that are
 
 def photo_schema(fields: Sequence[str], *, whole: bool) -> dict[str, Any]:
     """Describe a photo's record with some of its fields; in a list, of links and credit one."""
-    properties = {name: schema_of(Photo)["properties"][name] for name in fields}
+    known = schema_of(Photo)["properties"]
+    properties = {name: known[name] for name in fields}
     for name, inner in () if whole else _KEPT.items():
         kept = {inner: properties[name]["properties"][inner]}
         properties[name] = {"type": "object", "properties": kept, "required": [inner]}

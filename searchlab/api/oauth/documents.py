@@ -11,16 +11,17 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from urllib.parse import urlsplit
 
-import httpx
 import msgspec
 
 from searchlab.api.accounts.accounts import check_visible
 from searchlab.api.oauth.redirects import MAX_URIS, check_redirect_uri
 from searchlab.errors import InputError, quote
-from searchlab.sources.fetch.addresses import PinnedTransport
+
+if TYPE_CHECKING:
+    import httpx
 
 MAX_BYTES: Final = 5 * 1024
 MAX_SECONDS: Final = 5.0
@@ -69,6 +70,8 @@ def is_address(client_id: str) -> bool:
 
 def open_transport() -> httpx.BaseTransport:
     """Make what documents are fetched with: it reaches the public internet alone."""
+    from searchlab.sources.fetch.addresses import PinnedTransport
+
     return PinnedTransport(max_seconds=MAX_SECONDS)
 
 
@@ -121,6 +124,8 @@ class ClientDocuments:
         return client
 
     def _fetch(self, address: str) -> bytes:
+        import httpx  # a server that nobody signs in to with an address starts sooner without it
+
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         transport = (self._transport or open_transport)()
         try:

@@ -1,9 +1,4 @@
-"""The text tower of `mini`: a text is folded, cut into pieces, and their vectors mixed and summed.
-
-Folding takes off what carries no meaning for a photo search: compatibility forms, case,
-punctuation, invisible marks. Cutting is a Unigram tokenizer (Kudo, 2018) in plain Python: a query
-is short, so a dictionary and a few hundred look-ups are quicker than loading a tokenizer library,
-and every platform cuts alike. Scripts that write no spaces start a word without the marker `▁`.
+"""The text tower of `mini`: a text is cut into pieces, and their vectors are mixed and summed.
 
 A query has a handful of words, and the sum of their vectors comes close to the vector that a
 multilingual transformer gives it, in a thousandth of the time. A small gate over each piece and the
@@ -15,9 +10,7 @@ touches only a few pages.
 from __future__ import annotations
 
 import threading
-import unicodedata
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,10 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import DataError
+from searchlab.models.mini.pieces import (
+    PIECE_SCORES_FILE,
+    PIECES_FILE,
+    WORD,
+    Pieces,
+    fold,
+    is_unspaced,
+)
 from searchlab.models.protocol import Embeddings, TextReading, readable_texts, unit_rows
 
-PIECES_FILE = "pieces.txt"
-PIECE_SCORES_FILE = "piece_scores.npy"
 TABLE_FILE = "table.npy"
 SCALES_FILE = "table_scales.npy"
 MIXER_FILE = "mixer.npz"
@@ -45,109 +44,6 @@ _MAX_LENGTH = 10_000
 # OpenBLAS splits a matrix product of more multiplications among threads. A query takes less time
 # than waking them does, and on a busy server it would wait for them.
 _MOST_ON_ONE_THREAD = 262_144
-
-WORD = "▁"
-LONGEST_PIECE = 20
-UNKNOWN = -60.0
-
-_UNSPACED = (
-    (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x1000, 0x109F),  # Myanmar
-    (0x1780, 0x17FF),  # Khmer
-    (0x2E80, 0x9FFF),  # CJK, kana
-    (0xF900, 0xFAFF),
-    (0x1F000, 0x1FAFF),  # pictographs
-    (0x2600, 0x27BF),
-    (0x20000, 0x3FFFF),
-)
-
-
-def is_unspaced(character: str) -> bool:
-    """Say whether a character belongs to a script that puts no spaces between words."""
-    code = ord(character)
-    if code < _UNSPACED[0][0]:
-        return False
-    return any(first <= code <= last for first, last in _UNSPACED)
-
-
-@lru_cache(maxsize=65536)
-def _fold_character(character: str) -> str:
-    category = unicodedata.category(character)
-    if character == "\u200c":
-        return " "
-    if category == "Cf" or character in "\ufe0e\ufe0f\u0640":
-        return ""
-    return " " if category[0] in "PZC" else character
-
-
-def fold(text: str) -> str:
-    """Reduce a text to what its pieces are looked up by.
-
-    >>> fold("L’Écureuil,  ROUX!")
-    'l écureuil roux'
-    """
-    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
-    return " ".join("".join(map(_fold_character, plain)).split())
-
-
-class Pieces:
-    """The known pieces, their rows in the embedding table and their log probabilities.
-
-    Attributes:
-        rows: Row of each piece.
-    """
-
-    def __init__(self, scores: Mapping[str, float]) -> None:
-        self.rows = dict(zip(scores, range(len(scores)), strict=True))
-        self._scores = scores
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def cut(self, word: str) -> list[str]:
-        """Cut one folded word, marker included, into its most probable known pieces.
-
-        Characters that are in no piece are left out.
-        """
-        if word in self._scores:
-            return [word]
-        n = len(word)
-        best = [0.0] + [-1e30] * n
-        back = [0] * (n + 1)
-        scores = self._scores
-        for start in range(n):
-            so_far = best[start]
-            for end in range(start + 1, min(n, start + LONGEST_PIECE) + 1):
-                score = scores.get(word[start:end])
-                if score is None:
-                    if end > start + 1:
-                        continue
-                    score = UNKNOWN
-                if so_far + score > best[end]:
-                    best[end] = so_far + score
-                    back[end] = start
-        pieces = []
-        end = n
-        while end:
-            piece = word[back[end] : end]
-            if piece in scores:
-                pieces.append(piece)
-            end = back[end]
-        return pieces[::-1]
-
-    def log_probability(self, piece: str) -> float:
-        """Return the natural logarithm of the probability of a known piece."""
-        return self._scores[piece]
-
-    def encode(self, text: str) -> list[int]:
-        """Return the rows of a text's pieces, in reading order; empty if no piece is known."""
-        rows = self.rows
-        return [
-            rows[piece]
-            for word in fold(text).split()
-            for piece in self.cut(word if is_unspaced(word[0]) else WORD + word)
-        ]
-
 
 SENTENCES = (
     "afrikaans", "albanian", "arabic", "armenian", "azerbaijani", "basque", "belarusian",
@@ -316,13 +212,11 @@ class TextTower:
 
     def _read(self) -> _LoadedTower:
         try:
-            names = (self.folder / PIECES_FILE).read_text(encoding="utf-8").split("\n")
-            scores = np.load(self.folder / PIECE_SCORES_FILE).astype(np.float64).tolist()
+            pieces = Pieces.open(self.folder)
             table = np.asarray(np.load(self.folder / TABLE_FILE, mmap_mode="r"))
             scales = np.load(self.folder / SCALES_FILE).astype(np.float32)
             with np.load(self.folder / MIXER_FILE) as stored:
                 mixer = Mixer(*(stored[name].astype(np.float32) for name in Mixer._fields))
-            pieces = Pieces(dict(zip(names, scores, strict=True)))
         except (OSError, ValueError, KeyError) as error:
             msg = (
                 f"the text tower's files in {self.folder} must be readable, got {error}; "

@@ -18,16 +18,8 @@ from searchlab.models.canaries import canary_image
 from searchlab.models.mini import artefacts, framing
 from searchlab.models.mini import embedder as mini
 from searchlab.models.mini.labels import LABEL_VECTORS_FILE, LABELS_FILE
-from searchlab.models.mini.text import (
-    MIXER_FILE,
-    PIECE_SCORES_FILE,
-    PIECES_FILE,
-    SCALES_FILE,
-    TABLE_FILE,
-    Mixer,
-    TextTower,
-    unpack,
-)
+from searchlab.models.mini.pieces import Pieces
+from searchlab.models.mini.text import MIXER_FILE, SCALES_FILE, TABLE_FILE, Mixer, TextTower, unpack
 from searchlab.models.protocol import PhotosAtLarge
 from searchlab.training.mini.heads import DIM, Floats, unit
 from searchlab.training.mini.photo_tower import EmbeddingNetwork, open_rgb
@@ -80,8 +72,7 @@ def write(
         rows, scales = quantise(table)
         np.save(build / TABLE_FILE, rows)
         np.save(build / SCALES_FILE, scales)
-        np.save(build / PIECE_SCORES_FILE, np.array(list(scores.values()), dtype=np.float16))
-        (build / PIECES_FILE).write_text("\n".join(scores), encoding="utf-8", newline="\n")
+        Pieces(scores).save(build)
         halves = {name: part.astype(np.float16) for name, part in mixer._asdict().items()}
         np.savez(build / MIXER_FILE, **halves)
         vectors = np.stack(list(labels.values())).astype(np.float16)
@@ -167,7 +158,7 @@ def write_record(
         "files": {
             path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
             for path in sorted(folder.iterdir())
-            if path.suffix in (".npy", ".npz", ".onnx", ".txt")
+            if path.suffix in (".npy", ".npz", ".onnx", ".trie", ".txt")
         },
         "built_with": {
             "numpy": np.__version__,

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from searchlab.models.mini.text import Pieces
+from searchlab.models.mini.pieces import Pieces
 from searchlab.progress import Progress
 from searchlab.training.mini import artefacts
 from searchlab.training.mini.features import CALIBRATED, PhotoReadings, read_photos

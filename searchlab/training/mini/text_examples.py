@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.models.mini.text import Pieces
+from searchlab.models.mini.pieces import Pieces
 from searchlab.training.mini.corpora import Annotations, Caption, list_phrases
 from searchlab.training.mini.heads import Floats, TextSide, unit
 from searchlab.training.mini.sentences import Name, Sentence

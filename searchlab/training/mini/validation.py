@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from searchlab.models.mini.text import Pieces, add_common
+from searchlab.models.mini.pieces import Pieces
+from searchlab.models.mini.text import add_common
 from searchlab.training.mini.corpora import CAPTION_LANGUAGES, Caption
 from searchlab.training.mini.photo_tower import Readings
 from searchlab.training.mini.sentences import Sentence, is_held_out

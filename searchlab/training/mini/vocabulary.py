@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from searchlab.models.mini.text import WORD, Pieces, fold, is_unspaced
+from searchlab.models.mini.pieces import WORD, Pieces, fold, is_unspaced
 from searchlab.training.mini.corpora import LOCALES, Annotations, Caption, is_thing
 from searchlab.training.mini.sentences import Name, Sentence
 
