@@ -15,6 +15,7 @@ from searchlab.evaluation.significance import (
     permutation_test,
     tie_groups,
 )
+from searchlab.evaluation.significance.intervals import _averages
 from searchlab.evaluation.significance.paired import _signs
 
 
@@ -58,6 +59,12 @@ def test_group_missing_from_a_resample_keeps_its_mean():
     clusters = [str(number) for number in range(31)]
     interval = bootstrap_interval(values, groups=groups, clusters=clusters)
     assert interval == (0.5, 0.5, 0.5)
+
+
+def test_a_group_of_one_query_has_its_mean_and_one_of_none_that_of_all():
+    sums, counts = np.array([[0.9, 0.0]]), np.array([[1.0, 0.0]])
+    averages = _averages(sums, counts, np.array([[0.5, 0.4]]))
+    assert averages == pytest.approx(np.array([[0.65, 0.9, 0.9, 0.4]]))
 
 
 def test_queries_are_drawn_within_their_groups():
